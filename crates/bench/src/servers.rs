@@ -2,7 +2,7 @@
 //!
 //! Both kinds get the same disk, the same preloaded library and full durability: the binary log on, in row
 //! format, flushed with every commit group, and the engine's log likewise. Everything else is the server's
-//! default, except MariaDB's buffer pool (1 GiB, so that it reads nothing from the disk) and the limit of
+//! default, except the buffer pool (1 GiB, so that nothing is read from the disk) and the limit of
 //! connections.
 //!
 //! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in
@@ -245,6 +245,9 @@ fn cohort_command(setup: &Setup, label: &str, dir: &Path, log: &Path) -> Result<
     command.args(["--no-defaults", &datadir]);
     command.args(["--server-id=1", "--max-connections=6000"]);
     command.args(["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--log-bin=binlog"]);
+    if !setup.defaults {
+        command.arg("--innodb-buffer-pool-size=1G");
+    }
     Ok(match &setup.callgrind {
         Some(counts) => callgrind::wrap(&command, counts),
         None => command,

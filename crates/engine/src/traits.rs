@@ -118,7 +118,19 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
+    /// Adds an entry whose key lies in parts.
+    #[inline]
+    pub fn push_parts(&mut self, key: [&[u8]; 3], value: &[u8]) {
+        let bytes = key[0].len() + key[1].len() + key[2].len() + value.len();
+        self.bytes.reserve(bytes);
+        key.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
+        let key_end = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        self.ends.push((key_end, self.bytes.len() as u32));
+    }
+
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -134,6 +146,7 @@ impl Batch {
     }
 
     /// The n-th key and value.
+    #[inline]
     pub fn get(&self, n: usize) -> (&[u8], &[u8]) {
         let start = if n == 0 { 0 } else { self.ends[n - 1].1 as usize };
         let (key_end, end) = self.ends[n];

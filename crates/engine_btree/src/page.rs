@@ -138,14 +138,17 @@ impl Page {
         page
     }
 
+    #[inline]
     fn u16(&self, at: usize) -> usize {
         usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
     }
 
+    #[inline]
     fn u32(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
     }
 
+    #[inline]
     fn u64(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.bytes[at..at + 8].try_into().expect("eight bytes"))
     }
@@ -174,6 +177,7 @@ impl Page {
     }
 
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
         self.u32(12) as usize
     }
@@ -184,6 +188,7 @@ impl Page {
     }
 
     /// The least key it may hold.
+    #[inline]
     pub fn low(&self) -> &[u8] {
         let at = self.u32(32) as usize;
         &self.bytes[at..at + self.u16(36)]
@@ -201,6 +206,7 @@ impl Page {
     }
 
     /// What all keys of the page begin with.
+    #[inline]
     pub fn prefix(&self) -> &[u8] {
         &self.low()[..self.u16(40)]
     }
@@ -209,18 +215,21 @@ impl Page {
         self.u16(40)
     }
 
+    #[inline]
     fn slot(&self, n: usize) -> (usize, u32) {
         let at = HEADER + n * SLOT;
         (self.u32(at) as usize, self.u32(at + 4))
     }
 
     /// The n-th key without the prefix.
+    #[inline]
     pub fn suffix(&self, n: usize) -> &[u8] {
         let (at, _) = self.slot(n);
         let start = at + ENTRY_HEADER + self.reference_len(at);
         &self.bytes[start..start + self.u16(at + 1)]
     }
 
+    #[inline]
     fn reference_len(&self, at: usize) -> usize {
         if self.bytes[at] & REFERRED != 0 { REFERENCE } else { 0 }
     }
@@ -239,6 +248,7 @@ impl Page {
     }
 
     /// The n-th entry.
+    #[inline]
     pub fn entry(&self, n: usize) -> Entry<'_> {
         let (at, _) = self.slot(n);
         let flags = self.bytes[at];

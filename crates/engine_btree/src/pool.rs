@@ -110,7 +110,7 @@ struct Resident {
 
 #[derive(Default)]
 struct Shard {
-    places: HashMap<PageId, usize>,
+    places: HashMap<PageId, usize, ahash::RandomState>,
     ring: Vec<Resident>,
     hand: usize,
     /// Pages that reader threads read.

@@ -40,7 +40,6 @@ struct Sink<'b> {
     batch: &'b mut Batch,
     /// Put before each key.
     prefix: &'b [u8],
-    key: Vec<u8>,
     full: usize,
     full_bytes: usize,
 }
@@ -69,7 +68,7 @@ impl Inner {
         let before = batch.len();
         let (full, full_bytes) = (before + limit, batch.size_bytes() + BATCH_BYTES_MAX);
         let (mut idle_leaves, mut leaves) = (0, 0);
-        let mut sink = Sink { batch, prefix, key: Vec::new(), full, full_bytes };
+        let mut sink = Sink { batch, prefix, full, full_bytes };
         let mut fence: Option<Vec<u8>> = match asked.direction {
             Direction::Forward => Some(asked.start.to_vec()),
             Direction::Backward => asked.end.map(<[u8]>::to_vec),
@@ -150,27 +149,25 @@ impl Inner {
         horizon: Horizon,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, EngineError> {
-        sink.key.clear();
-        sink.key.extend_from_slice(sink.prefix);
-        page.push_key(n, &mut sink.key);
+        let key = [sink.prefix, page.prefix(), page.suffix(n)];
         let entry = page.entry(n);
         match self.versions.resolve(horizon, entry.version)? {
             Shown::Entry if entry.is_deleted => return Ok(ControlFlow::Continue(())),
-            Shown::Entry if !entry.is_overflow => sink.batch.push(&sink.key, entry.value),
-            Shown::Entry => self.push_long(entry.value, sink)?,
+            Shown::Entry if !entry.is_overflow => sink.batch.push_parts(key, entry.value),
+            Shown::Entry => self.push_long(key, entry.value, sink)?,
             Shown::Older(undo) => match undo.value {
                 None => return Ok(ControlFlow::Continue(())),
-                Some(value) if value.is_overflow => self.push_long(&value.bytes, sink)?,
-                Some(value) => sink.batch.push(&sink.key, &value.bytes),
+                Some(value) if value.is_overflow => self.push_long(key, &value.bytes, sink)?,
+                Some(value) => sink.batch.push_parts(key, &value.bytes),
             },
         }
         Ok(if sink.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn push_long(&self, name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {
+    fn push_long(&self, key: [&[u8]; 3], name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {
         let mut bytes = Vec::new();
         value::read_into(&self.store, name, &mut bytes)?;
-        sink.batch.push(&sink.key, &bytes);
+        sink.batch.push_parts(key, &bytes);
         Ok(())
     }
 

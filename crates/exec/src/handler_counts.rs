@@ -61,6 +61,11 @@ impl HandlerCounts {
         add_alone(&self.0[what as usize], 1);
     }
 
+    /// Adds several.
+    pub(crate) fn count_many(&self, what: Handler, times: u64) {
+        add_alone(&self.0[what as usize], times);
+    }
+
     /// Adds what another one has.
     pub(crate) fn add(&self, other: &HandlerCounts) {
         for (own, theirs) in self.0.iter().zip(&other.0) {

@@ -102,6 +102,7 @@ golden! {
     select_group
     select_join
     select_sysbench
+    select_semi
     select_subquery
     select_nested
     select_windows

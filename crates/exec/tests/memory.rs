@@ -20,7 +20,7 @@ const GREEDY: &[&str] = &[
     "select count(distinct concat(a.k, '-', b.k, repeat('x', 300))) from t a, t b",
     "select json_arrayagg(repeat('x', 1000)) from t a, t b",
     "with y as (select repeat('x', 300) from t a, t b) select 1 from y p, y q limit 1",
-    "select 1 from t where k in (select a.k from t a, t b, t c)",
+    "select 1 from t where k in (select a.k + b.k * 60 + c.k * 3600 from t a, t b, t c)",
     "select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b union select 1",
     "select 1 intersect select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b",
     "select count(*) from u x, u y where concat(x.s, 'a') = concat(y.s, 'a')",

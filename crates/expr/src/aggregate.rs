@@ -126,6 +126,21 @@ pub struct AggregateState {
     sum: Accumulated,
 }
 
+/// What somebody else has gathered of a group.
+#[derive(Clone, Debug)]
+pub enum Gathered {
+    Count(u64),
+    /// The sum times 10^scale of so many integers or decimals.
+    Total {
+        total: i128,
+        scale: u8,
+        is_int: bool,
+        count: u64,
+    },
+    /// The least or the greatest value; NULL without one.
+    Extreme(Value),
+}
+
 /// Keys that do not count again.
 #[derive(Clone, Debug, Default)]
 struct Seen {
@@ -232,6 +247,21 @@ impl Aggregate {
         let idempotent = matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
         let distinct = self.options.quantifier == Quantifier::Distinct && !idempotent;
         AggregateState { seen: distinct.then(Box::default), sum }
+    }
+
+    /// The state of a group of which somebody else has gathered this.
+    pub fn gathered(&self, gathered: Gathered) -> AggregateState {
+        let sum = match gathered {
+            Gathered::Count(count) => Accumulated::Count(count),
+            Gathered::Total { total, count, is_int: true, .. } => {
+                Accumulated::Total { total: Total::Int(total), count }
+            }
+            Gathered::Total { total, scale, count, .. } => {
+                Accumulated::Total { total: Total::Decimal(Decimal::from_i128(total, scale)), count }
+            }
+            Gathered::Extreme(value) => Accumulated::Extreme(value),
+        };
+        AggregateState { seen: None, sum }
     }
 
     /// Takes a row of the group in.

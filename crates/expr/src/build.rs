@@ -277,6 +277,11 @@ pub fn compare_exprs(op: CompareOp, left: Expr, right: Expr) -> SqlResult<Expr> 
     Ok(Expr::Compare(Box::new(Compare { op, left, right, how })))
 }
 
+/// A comparison whose way of comparing is known.
+pub fn compare_as(op: CompareOp, left: Expr, right: Expr, how: CompareHow) -> Expr {
+    Expr::Compare(Box::new(Compare { op, left, right, how }))
+}
+
 /// A conjunction; nested ones are flattened, none is TRUE.
 pub fn and(conditions: Vec<Expr>) -> Expr {
     let mut flat = Vec::with_capacity(conditions.len());

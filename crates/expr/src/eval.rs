@@ -144,7 +144,7 @@ impl Call {
 
 impl CompareOp {
     /// What the operator says of an order.
-    fn accepts(self, order: Ordering) -> bool {
+    pub(crate) fn accepts(self, order: Ordering) -> bool {
         match self {
             CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
             CompareOp::Ne => order.is_ne(),

@@ -20,6 +20,7 @@
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
 //! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
+//! | `lanes` | [`LaneProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
 
@@ -53,6 +54,7 @@ mod json_read;
 mod json_search;
 mod json_typing;
 mod json_write;
+mod lanes;
 pub mod locale;
 mod math;
 mod net;
@@ -75,11 +77,13 @@ mod text_zip;
 mod typing;
 mod walk;
 
-pub use aggregate::{Aggregate, AggregateKind, AggregateOptions, AggregateState, OrderKey, Quantifier};
+pub use aggregate::{
+    Aggregate, AggregateKind, AggregateOptions, AggregateState, Gathered, OrderKey, Quantifier,
+};
 pub use build::{
     BinaryOp, IntervalOp, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call, build_unary,
-    case, cast, char_using, collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null,
-    is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
+    case, cast, char_using, collate, compare_as, compare_exprs, convert_using, date_arith, extract, in_list,
+    is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
     user_variable, user_variable_assign,
 };
 pub use common_class::to_common_class;
@@ -90,5 +94,6 @@ pub use context::{
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use joined::{to_joined, union_type};
+pub use lanes::{LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES};
 pub use sort::sort_rows;
 pub use table::functions;

@@ -1,9 +1,9 @@
 //! Access path choice: which index of a table to read, and which part of it.
 //!
 //! Costs are in rows read by a scan of the clustered index; a row found through another index costs
-//! [`LOOKUP_COST`], unless the index has all columns that are wanted. One row by a unique key is always best,
-//! however small the table: a statement that locks what it reads locks no other row then. How many rows come
-//! is asked of [`Statistics`]; what these do not know is guessed in the field's usual sizes.
+//! [`RowCosts::looked_up`], unless the index has all columns that are wanted. One row by a unique key is
+//! always best, however small the table: a statement that locks what it reads locks no other row then. How
+//! many rows come is asked of [`Statistics`]; what these do not know is guessed in the field's usual sizes.
 //!
 //! A plan may be used again with other values. Where the values at hand make another index the best than the
 //! guess without them would, the plan says so, and is used for them alone.
@@ -19,8 +19,23 @@ use crate::estimate::Statistics;
 use crate::physical::{Access, Columns, Span, Spans};
 use crate::sargable::{Condition, Sarg};
 
-/// A row through a secondary index: its entry and a point read.
-const LOOKUP_COST: f64 = 3.0;
+/// What a row costs that does not come from a scan of the clustered index.
+#[derive(Clone, Copy, Debug)]
+pub struct RowCosts {
+    /// From an index that has all columns wanted.
+    pub covered: f64,
+    /// Through a secondary index: its entry and a point read.
+    pub looked_up: f64,
+}
+
+impl RowCosts {
+    /// Where rows are read one by one: a lookup costs a few rows of a scan. Locking reads are of this kind,
+    /// which want to touch few rows.
+    pub const BY_ROWS: RowCosts = RowCosts { covered: 1.0, looked_up: 3.0 };
+    /// Where the clustered index is read by batches, which makes a row of it cheap.
+    pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, looked_up: 15.0 };
+}
+
 /// What one row by a whole unique key costs of what it would else: less than any scan.
 const ONE_ROW_COST: f64 = 0.01;
 /// Share of rows that one equality on a part of a non-unique index leaves.
@@ -66,6 +81,7 @@ pub struct Candidates<'c> {
     pub wanted: WantedOrder,
     /// Columns that are read; all of them without.
     pub columns: Columns,
+    pub costs: RowCosts,
 }
 
 /// What an index offers.
@@ -271,7 +287,11 @@ impl Candidates<'_> {
             }
             _ => rows,
         };
-        let per_row = if self.covers(n) { 1.0 } else { LOOKUP_COST };
+        let per_row = match (n, self.covers(n)) {
+            (0, _) => 1.0,
+            (_, true) => self.costs.covered,
+            (_, false) => self.costs.looked_up,
+        };
         // What has to be sorted is read and handled once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
         let reverse = ordered && self.wanted.descending;

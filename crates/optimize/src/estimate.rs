@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{CompareOp, Expr};
 
+use crate::access::RowCosts;
 use crate::physical::Access;
 
 /// What is known of tables.
@@ -19,17 +20,30 @@ pub trait Statistics {
     /// Rows in spans whose values are known before the statement runs; None: unknown.
     fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64>;
 
+    /// The share of a table's rows that passes a condition over its columns, which have the numbers from
+    /// `first` on; None: unknown.
+    fn share(&self, table: &Arc<Table>, first: usize, condition: &Expr) -> Option<f64> {
+        let _ = (table, first, condition);
+        None
+    }
+
     /// The plan is another one than it would be with other values: it is not used for them.
     fn depends_on_values(&self);
 }
 
 /// A row put into a hash table, and one looked up there.
-pub(crate) const BUILD_COST: f64 = 1.0;
-pub(crate) const PROBE_COST: f64 = 0.4;
+pub(crate) const BUILD_COST: f64 = 3.0;
+pub(crate) const PROBE_COST: f64 = 2.0;
 /// A row on the right of a loop, once it is in memory.
-pub(crate) const LOOP_COST: f64 = 0.1;
-/// An index asked for one row, beside the rows that come.
-pub(crate) const LOOKUP_COST: f64 = 2.0;
+pub(crate) const LOOP_COST: f64 = 0.5;
+/// An index asked for one row, beside the rows that come ([`found_cost`]).
+pub(crate) const LOOKUP_COST: f64 = 15.0;
+
+/// What each row costs that an index finds.
+pub(crate) fn found_cost(access: &Access) -> f64 {
+    if access.index == 0 { 2.0 } else { RowCosts::BY_BATCHES.looked_up }
+}
+
 /// Rows of a table that says nothing about itself.
 pub(crate) const UNKNOWN_ROWS: f64 = 1000.0;
 

@@ -18,17 +18,17 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, SqlResult, TypeKind};
 
-use crate::access::{Candidates, Choice, WantedOrder};
+use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::disjunction::{factored, implied};
 use crate::estimate::{
-    BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, selectivity,
+    BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, found_cost, selectivity,
 };
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{
     Columns, HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan,
 };
 use crate::sargable::{Condition, conditions};
-use crate::visit::has_subquery;
+use crate::visit::{brings, has_subquery};
 
 /// Up to so many inner tables all orders are tried.
 const EXHAUSTIVE_TABLES: usize = 7;
@@ -43,6 +43,8 @@ struct JoinGroup<'q> {
     conditions: Vec<Expr>,
     /// The accesses chosen so far: of a table, by the tables before it that its conditions read.
     choices: RefCell<HashMap<(usize, u128), Choice>>,
+    /// By table: the share of its rows that pass the conditions on it alone.
+    shares: RefCell<HashMap<usize, f64>>,
 }
 
 /// The right side of an outer join.
@@ -178,6 +180,8 @@ impl Lowering<'_> {
         }
         // What asks subqueries comes last: it costs most.
         let left = take(&conjuncts, &mut used, |_| true);
+        let is_inner = |column: usize| group.tables.iter().any(|table| brings(table, column));
+        let (part, left) = self.semi_joins(part, left, facts, &is_inner)?;
         self.filter(part, left)
     }
 
@@ -285,11 +289,7 @@ impl Lowering<'_> {
     ) -> Candidate {
         let table = group.tables[n];
         let bit = 1 << n;
-        let own: f64 = conjuncts
-            .iter()
-            .filter(|c| c.tables == bit && !c.has_subquery)
-            .map(|c| selectivity(&c.expr))
-            .product();
+        let own = self.own_share(group, n, conjuncts);
         let joining = || {
             conjuncts.iter().filter(|c| {
                 c.tables & bit != 0
@@ -348,7 +348,7 @@ impl Lowering<'_> {
                 Spans::Full => false,
             };
             if reads_before {
-                let per_row = LOOKUP_COST + choice.rows * if choice.access.index == 0 { 1.0 } else { 3.0 };
+                let per_row = LOOKUP_COST + choice.rows * found_cost(&choice.access);
                 let cost = rows * per_row;
                 if cost < best.cost || facts.mode != ReadMode::Snapshot {
                     let is_one_row = choice.rows <= 1.0;
@@ -359,6 +359,29 @@ impl Lowering<'_> {
             }
         }
         best
+    }
+
+    /// The share of a table's rows that pass the conditions on it alone.
+    fn own_share(&self, group: &JoinGroup<'_>, n: usize, conjuncts: &[Conjunct]) -> f64 {
+        if let Some(known) = group.shares.borrow().get(&n) {
+            return *known;
+        }
+        let table = group.tables[n];
+        // Columns of a query around have no value yet.
+        let reads_around = |c: &&Conjunct| c.expr.columns().iter().any(|column| !brings(table, *column));
+        let (open, own): (Vec<&Conjunct>, Vec<&Conjunct>) =
+            conjuncts.iter().filter(|c| c.tables == 1 << n && !c.has_subquery).partition(reads_around);
+        let guess = |of: &[&Conjunct]| of.iter().map(|c| selectivity(&c.expr)).product::<f64>();
+        let known = match (&table.source, own.is_empty()) {
+            (Source::Base { table: base, .. }, false) => {
+                let all = cohort_expr::and(own.iter().map(|c| c.expr.clone()).collect());
+                self.stats.share(base, table.first, &all)
+            }
+            _ => None,
+        };
+        let share = known.unwrap_or_else(|| guess(&own)) * guess(&open);
+        group.shares.borrow_mut().insert(n, share);
+        share
     }
 
     /// Whether a column is of one of the tables placed.
@@ -425,7 +448,12 @@ impl Lowering<'_> {
         choice
     }
 
-    fn choose_access(&self, table: &FromTable, usable: Vec<&Condition>, facts: SelectFacts) -> Choice {
+    pub(crate) fn choose_access(
+        &self,
+        table: &FromTable,
+        usable: Vec<&Condition>,
+        facts: SelectFacts,
+    ) -> Choice {
         let Source::Base { table: base, allowed, forced } = &table.source else {
             unreachable!("only base tables have indexes")
         };
@@ -440,6 +468,10 @@ impl Lowering<'_> {
             conditions: usable,
             wanted: WantedOrder::default(),
             columns,
+            costs: match mode_of(table, facts) {
+                ReadMode::Snapshot => RowCosts::BY_BATCHES,
+                _ => RowCosts::BY_ROWS,
+            },
         }
         .choose()
     }
@@ -535,11 +567,12 @@ impl Lowering<'_> {
                 Spans::Full => false,
             };
             let entries = self.rows_of(table);
-            let by_index = rows * (LOOKUP_COST + choice.rows * 2.0);
+            let by_index = rows * (LOOKUP_COST + choice.rows * found_cost(&choice.access));
             let by_hash = entries * (1.0 + BUILD_COST) + rows * PROBE_COST;
             let can_hash =
                 on.iter().any(|e| self.hash_key(e, table, &|c| before.layout.contains(&c)).is_some());
-            let by_other = if can_hash { by_hash } else { entries * 2.0 + rows * entries * LOOP_COST };
+            let by_other =
+                if can_hash { by_hash } else { entries * (1.0 + BUILD_COST) + rows * entries * LOOP_COST };
             if reads_before && (by_index < by_other || facts.mode != ReadMode::Snapshot) {
                 let fan_out = choice.rows.max(1.0);
                 let mut part = self.lookup_join(JoinKind::Left, before, table, choice, own, on, facts)?;
@@ -644,7 +677,7 @@ impl Lowering<'_> {
     }
 
     #[allow(clippy::too_many_arguments)] // what a join is made of
-    fn lookup_join(
+    pub(crate) fn lookup_join(
         &mut self,
         kind: JoinKind,
         before: Part,
@@ -663,7 +696,13 @@ impl Lowering<'_> {
     }
 
     /// A join whose right rows are kept: in a hash table when there are equalities.
-    fn kept_join(&mut self, kind: JoinKind, before: Part, right: Part, on: Vec<Expr>) -> SqlResult<Part> {
+    pub(crate) fn kept_join(
+        &mut self,
+        kind: JoinKind,
+        before: Part,
+        right: Part,
+        on: Vec<Expr>,
+    ) -> SqlResult<Part> {
         let (mut keys, mut rest) = (Vec::new(), Vec::new());
         for expr in on {
             let is_left = |c: usize| before.layout.contains(&c);
@@ -688,7 +727,7 @@ impl Lowering<'_> {
         Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows })
     }
 
-    fn hash_key(
+    pub(crate) fn hash_key(
         &self,
         expr: &Expr,
         table: &FromTable,
@@ -745,7 +784,7 @@ fn take(conjuncts: &[Conjunct], used: &mut [bool], may: impl Fn(&Conjunct) -> bo
 }
 
 /// Whether the values of a span read a row before.
-fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
+pub(crate) fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
     use std::ops::Bound;
     let of_bound = |bound: &Bound<Expr>| match bound {
         Bound::Included(expr) | Bound::Excluded(expr) => expr.columns(),
@@ -757,7 +796,7 @@ fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) ->
 
 /// The collation by which two expressions may be compared as bytes of their group keys: they must be of one
 /// type.
-fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
+pub(crate) fn hashable(inner: &Expr, outer: &Expr, how: &CompareHow) -> Option<Collation> {
     let CompareHow::Scalar { collation, class } = how else { return None };
     let (a, b) = (inner.ty(), outer.ty());
     let plain = |k: TypeKind| !matches!(k, TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year);

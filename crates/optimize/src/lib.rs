@@ -6,6 +6,8 @@
 //! | `lower` | query blocks to operators |
 //! | `merge` | derived tables that become a part of the query around |
 //! | `push` | conditions that go down into derived tables |
+//! | `unnest` | grouped subqueries of IN as tables of FROM |
+//! | `semi` | subqueries of conditions as semi- and anti-joins |
 //! | `join` | join order, and how each table is found |
 //! | `access` | which index of a table, which part of it |
 //! | `sargable` | conditions that an index can answer |
@@ -24,9 +26,11 @@ mod merge;
 mod physical;
 mod push;
 mod sargable;
+mod semi;
+mod unnest;
 mod visit;
 
-pub use access::{Candidates, Choice, WantedOrder};
+pub use access::{Candidates, Choice, RowCosts, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use cohort_sql::ast::SetOperator;
@@ -40,3 +44,4 @@ pub use physical::{
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};
+pub use unnest::unnest;

@@ -18,7 +18,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
@@ -368,6 +368,18 @@ pub struct ChainInput {
     pub op: SetOperator,
     pub all: bool,
     pub node: Node,
+}
+
+impl Scan {
+    /// Whether it looks for all values of a unique key: one row at most is equal to them.
+    pub fn is_of_unique_key(&self) -> bool {
+        let index = &self.table.indexes[self.access.index];
+        let Spans::List(spans) = &self.access.spans else { return false };
+        let [span] = spans.as_slice() else { return false };
+        matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
+            && span.eq.len() == index.columns.len()
+            && matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded))
+    }
 }
 
 impl Plan {

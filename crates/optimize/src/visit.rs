@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use cohort_expr::Expr;
-use cohort_plan::{Body, CommonTable, From, OrderBy, Query, Select, Source};
+use cohort_plan::{Body, CommonTable, From, FromTable, OrderBy, Query, Select, Source};
 
 /// Column numbers.
 pub(crate) type ColumnSet = BTreeSet<usize>;
@@ -176,6 +176,11 @@ impl<'s> Statement<'s> {
         });
         found
     }
+}
+
+/// Whether a column is of a table.
+pub(crate) fn brings(table: &FromTable, column: usize) -> bool {
+    (table.first..table.first + table.width).contains(&column)
 }
 
 /// Whether an expression asks a subquery.

@@ -10,12 +10,14 @@
 //! # Missing
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
 
-use cohort_expr::{AggregateState, SortKey, append_group_key};
+use cohort_expr::{AggregateState, Expr, SortKey, append_group_key};
 use cohort_optimize::AggregateNode;
-use cohort_types::{SqlResult, Value};
+use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
+use crate::lane_groups::{ASIDE, LaneGroups};
+use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::rollup::Rollup;
@@ -59,6 +61,15 @@ impl<'p> AggregateOperator<'p> {
         }
     }
 
+    /// The types of the input's lanes, if keys and aggregates can be had of lanes.
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        let is_plain = |expr: &Expr| matches!(expr, Expr::Column(_));
+        if !self.node.keys.iter().all(|(expr, _)| is_plain(expr)) {
+            return Ok(None);
+        }
+        self.input.lane_types(run)
+    }
+
     /// Reads all rows.
     fn read(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let mut batch = Batch::new();
@@ -70,8 +81,13 @@ impl<'p> AggregateOperator<'p> {
             }
             return self.sorter.finish(run);
         }
-        while self.input.refill_all(run, &mut batch)? {
-            self.groups.add(run, &batch)?;
+        match self.lane_types(run)? {
+            Some(types) => self.groups.add_all_lanes(run, &mut self.input, types)?,
+            None => {
+                while self.input.refill_all(run, &mut batch)? {
+                    self.groups.add(run, &batch)?;
+                }
+            }
         }
         if self.groups.is_empty() && !self.node.is_grouped {
             self.groups.add_empty(run)?;
@@ -137,8 +153,12 @@ struct Groups<'p> {
     groups: Vec<Option<usize>>,
     /// Keys and first values of each group.
     values: Batch,
-    /// Of each group, one per aggregate.
+    /// Of each group, one per aggregate; none where lanes gather.
     states: Vec<AggregateState>,
+    /// Gathers the groups in memory, whose rows came as lanes.
+    by_lanes: Option<Box<LaneGroups>>,
+    /// New groups get no states.
+    leaves_states: bool,
     held: Held,
     memory: Option<usize>,
     /// Rows of other groups.
@@ -158,6 +178,8 @@ impl<'p> Groups<'p> {
             groups: Vec::new(),
             values: Batch::new(),
             states: Vec::new(),
+            by_lanes: None,
+            leaves_states: false,
             held: Held::default(),
             memory: None,
             aside: None,
@@ -182,6 +204,8 @@ impl<'p> Groups<'p> {
     fn clear_table(&mut self, run: Run<'_, '_>) {
         self.table.clear();
         self.values.clear();
+        self.by_lanes = None;
+        self.leaves_states = false;
         for state in self.states.drain(..) {
             run.eval.let_go(state.kept_bytes());
         }
@@ -231,6 +255,120 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
+    /// Takes all rows of the input in, by lanes.
+    fn add_all_lanes<'i>(
+        &mut self,
+        run: Run<'_, 'i>,
+        input: &mut Input<'i>,
+        types: Vec<LaneType>,
+    ) -> SqlResult<()> {
+        self.by_lanes = LaneGroups::new(self.node, &types, run.eval).map(Box::new);
+        let mut lanes = Lanes::new(types);
+        let mut batch = Batch::new();
+        while input.next_lanes(run, &mut lanes)? {
+            // Taken out while it is used: groups are made meanwhile.
+            match self.by_lanes.take() {
+                Some(mut by_lanes) => {
+                    let outcome = self.add_lanes(run, &lanes, &mut by_lanes);
+                    self.by_lanes = Some(by_lanes);
+                    outcome?;
+                }
+                None => {
+                    batch.clear();
+                    (0..lanes.rows).for_each(|n| batch.push(lanes.row(n)));
+                    self.add(run, &batch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_lanes(&mut self, run: Run<'_, '_>, lanes: &Lanes, by_lanes: &mut LaneGroups) -> SqlResult<()> {
+        self.leaves_states = true;
+        let groups_before = self.values.len();
+        let bytes = self.find_groups(run, lanes, by_lanes)?;
+        let groups = self.values.len();
+        self.held.grow(run, bytes + (groups - groups_before) * by_lanes.cell_bytes())?;
+        if by_lanes.gather(lanes, groups, run.eval)?.is_ok() {
+            return Ok(());
+        }
+        // Some number does not fit: decimals have more digits row by row, integers their error.
+        let aggregates = &self.node.aggregates;
+        let missing = groups * aggregates.len() - self.states.len();
+        self.held.grow(run, missing * size_of::<AggregateState>())?;
+        for group in self.states.len() / aggregates.len().max(1)..groups {
+            debug_assert_eq!(self.states.len(), group * aggregates.len(), "states of whole groups");
+            self.states.extend(aggregates.iter().map(|aggregate| aggregate.new_state()));
+        }
+        let mut row = Vec::new();
+        for (n, group) in by_lanes.groups().iter().enumerate().filter(|(_, group)| **group != ASIDE) {
+            row.clear();
+            row.extend(lanes.row(n));
+            let first = *group as usize * aggregates.len();
+            for (aggregate, state) in aggregates.iter().zip(&mut self.states[first..]) {
+                aggregate.add(state, &row, run.eval)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds or makes the groups of some rows. Returns the bytes that their keys take besides the groups'.
+    fn find_groups(
+        &mut self,
+        run: Run<'_, '_>,
+        lanes: &Lanes,
+        by_lanes: &mut LaneGroups,
+    ) -> SqlResult<usize> {
+        if !by_lanes.has_keys() {
+            if self.values.is_empty() {
+                let row: Vec<Value> = lanes.row(0).collect();
+                self.start(run, &self.table.hash(&[]), &[], &row)?;
+            }
+            by_lanes.all_of(lanes.rows, 0);
+            return Ok(0);
+        }
+        by_lanes.make_keys(lanes, &self.table);
+        let (mut bytes, mut last) = (0, ASIDE);
+        let mut row = Vec::new();
+        for n in 0..lanes.rows {
+            // Rows often come in the order of their keys.
+            if last != ASIDE && by_lanes.is_like_before(n) {
+                by_lanes.push(last);
+                continue;
+            }
+            if let Some(group) = by_lanes.known(n, &self.table) {
+                by_lanes.push(group);
+                last = group;
+                continue;
+            }
+            row.clear();
+            row.extend(lanes.row(n));
+            let group = match by_lanes.has_own_keys() {
+                true => self.group_of(run, &row)?,
+                false => {
+                    let (hashed, key) = by_lanes.key(n);
+                    self.start(run, &hashed, key, &row)?
+                }
+            };
+            last = group.map_or(ASIDE, |group| group as u32);
+            bytes += by_lanes.learn(last);
+        }
+        Ok(bytes)
+    }
+
+    /// The group of one row; None if it was put aside.
+    fn group_of(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<Option<usize>> {
+        let mut key = Vec::new();
+        for (expr, collation) in &self.node.keys {
+            append_group_key(&*expr.eval_output(row, run.eval)?, *collation, &mut key);
+        }
+        let hashed = self.table.hash(&key);
+        match self.table.find(&hashed, &key) {
+            Some(group) => Ok(Some(group)),
+            None => self.start(run, &hashed, &key, row),
+        }
+    }
+
     /// Reads the states of some groups, so that they are near ([`KeyTable::touch`]).
     fn touch(&self, groups: &[Option<usize>]) {
         let count = self.node.aggregates.len();
@@ -268,14 +406,19 @@ impl<'p> Groups<'p> {
     /// Charges the group whose values have come.
     fn grow(&mut self, run: Run<'_, '_>, key: &[u8]) -> SqlResult<()> {
         let values: usize = self.values.unfinished().iter().map(Value::memory_bytes).sum();
-        let states = self.node.aggregates.len() * size_of::<AggregateState>();
+        let mut states = 0;
         self.values.end_row();
-        self.states.extend(self.node.aggregates.iter().map(|aggregate| aggregate.new_state()));
+        if !self.leaves_states {
+            states = self.node.aggregates.len() * size_of::<AggregateState>();
+            self.states.extend(self.node.aggregates.iter().map(|aggregate| aggregate.new_state()));
+        }
         self.held.grow(run, values + states + KeyTable::bytes_for(key))
     }
 
     /// The group of no rows.
     fn add_empty(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        self.by_lanes = None;
+        self.leaves_states = false;
         let nulls = self.node.keys.len() + self.node.first.len();
         self.values.open_row().extend(std::iter::repeat_n(Value::Null, nulls));
         self.grow(run, &[])
@@ -307,7 +450,13 @@ impl<'p> Groups<'p> {
         for group in self.next..end {
             out.open_row().extend(taken(self.values.row_mut(group)));
             for (n, aggregate) in self.node.aggregates.iter().enumerate() {
-                let state = std::mem::replace(&mut self.states[group * count + n], aggregate.new_state());
+                let mut state = match self.states.get_mut(group * count + n) {
+                    Some(state) => std::mem::replace(state, aggregate.new_state()),
+                    None => aggregate.new_state(),
+                };
+                if let Some(by_lanes) = &self.by_lanes {
+                    aggregate.merge(&mut state, &by_lanes.state(group, n, aggregate), run.eval)?;
+                }
                 run.eval.let_go(state.kept_bytes());
                 let value = aggregate.finish(state, run.eval)?;
                 out.open_row().push(value);

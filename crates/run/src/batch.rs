@@ -57,13 +57,13 @@ impl Batch {
 
     /// Where the values of the next row go; [`Batch::end_row`] makes them one.
     #[inline]
-    pub(crate) fn open_row(&mut self) -> &mut Vec<Value> {
+    pub fn open_row(&mut self) -> &mut Vec<Value> {
         &mut self.values
     }
 
     /// The values behind the last row become one.
     #[inline]
-    pub(crate) fn end_row(&mut self) {
+    pub fn end_row(&mut self) {
         if self.rows == 0 {
             self.width = self.values.len();
         }
@@ -75,6 +75,25 @@ impl Batch {
     #[inline]
     pub(crate) fn unfinished(&self) -> &[Value] {
         &self.values[self.rows * self.width..]
+    }
+
+    /// The same, whose values may be taken.
+    #[inline]
+    pub(crate) fn unfinished_mut(&mut self) -> &mut [Value] {
+        &mut self.values[self.rows * self.width..]
+    }
+
+    /// Values of a row.
+    #[inline]
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Appends the first values of a row to the one that has not ended.
+    #[inline]
+    pub(crate) fn copy_to_unfinished(&mut self, row: usize, values: usize) {
+        let start = row * self.width;
+        self.values.extend_from_within(start..start + values);
     }
 
     /// Drops the row that has not ended, but for its first values.

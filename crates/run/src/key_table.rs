@@ -173,7 +173,7 @@ impl KeyTable {
 
     /// Bytes that a key takes.
     pub fn bytes_for(key: &[u8]) -> usize {
-        2 * size_of::<Slot>() + if key.len() > SHORT { key.len() + 4 } else { 0 }
+        7 * size_of::<Slot>() / 4 + if key.len() > SHORT { key.len() + 4 } else { 0 }
     }
 }
 

@@ -5,13 +5,14 @@
 //! | `storage` | [`Storage`]: where rows come from |
 //! | `rows` | [`run`], [`Rows`]: a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows on their way |
+//! | `lanes` | [`Lanes`]: rows by columns |
 //! | `runtime` | what the operators of a run share; memory |
 //! | `operator` | the interface of operators; a plan becomes some |
 //! | `nodes` | walks over plans: what may change, what has effects |
 //! | `source`, `scan` | rows of nothing, of expressions, of tables |
 //! | `project`, `limit` | filter, projection, LIMIT |
 //! | `join` | joins by lookup, by a hash table, by going through all |
-//! | `aggregate`, `rollup` | groups: hashed, ordered, rolled up |
+//! | `aggregate`, `lane_groups`, `rollup` | groups: hashed, of many rows at once, ordered, rolled up |
 //! | `sort`, `sort_front` | ORDER BY in memory and on disk |
 //! | `window` | window functions, frames |
 //! | `set_operation` | DISTINCT, EXCEPT, INTERSECT |
@@ -28,6 +29,8 @@ mod equal_key;
 mod extend;
 mod join;
 mod key_table;
+mod lane_groups;
+mod lanes;
 mod limit;
 mod nodes;
 mod operator;
@@ -50,5 +53,6 @@ mod subquery;
 mod window;
 
 pub use batch::Batch;
+pub use lanes::Lanes;
 pub use rows::{Rows, run};
 pub use storage::{CursorId, Kept, Storage};

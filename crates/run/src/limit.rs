@@ -39,6 +39,10 @@ impl<'p> Limit<'p> {
 
     /// Leaves out rows; the number that came.
     fn drop_rows(&mut self, run: Run<'_, 'p>, want: u64) -> SqlResult<u64> {
+        if let Some(rows) = self.input.skip(run, want)? {
+            self.found += rows;
+            return Ok(rows);
+        }
         self.unwanted.clear();
         let want = usize::try_from(want).unwrap_or(usize::MAX).min(run.state.batch_rows);
         let rows = self.input.next(run, &mut self.unwanted, want)? as u64;

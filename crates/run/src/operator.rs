@@ -1,12 +1,13 @@
 //! The interface of operators, and how a plan becomes some.
 
 use cohort_optimize::{JoinMethod, Node, ReadMode};
-use cohort_types::{Interrupt, SqlResult};
+use cohort_types::{Interrupt, LaneType, SqlResult};
 
 use crate::aggregate::AggregateOperator;
 use crate::batch::Batch;
 use crate::common::CommonReader;
 use crate::extend::Extend;
+use crate::lanes::Lanes;
 use crate::limit::Limit;
 use crate::nodes::varies;
 use crate::project::{Convert, Filter, Gate, Project};
@@ -25,6 +26,26 @@ pub(crate) trait Operator<'p>: Send {
 
     /// Appends some rows, at most `want`; none at the end.
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()>;
+
+    /// Leaves out some of the next rows, at most so many, and says how many; 0 at the end. None, and nothing
+    /// done, where rows have to be asked for.
+    fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
+        let _ = (run, rows);
+        Ok(None)
+    }
+
+    /// The types of its columns, if its rows can be had as lanes. Nothing has been asked of it since it was
+    /// opened, and from here on nothing but [`Operator::next_lanes`] is.
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        let _ = run;
+        Ok(None)
+    }
+
+    /// Replaces the lanes by those of more rows; false at the end.
+    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+        let _ = (run, lanes);
+        Ok(false)
+    }
 
     /// Lets go of cursors and memory. [`Operator::open`] starts again.
     fn close(&mut self, run: Run<'_, 'p>);
@@ -71,95 +92,92 @@ impl<'p> Input<'p> {
         Ok(self.next(run, batch, run.state.batch_rows)? > 0)
     }
 
+    /// Leaves out some of the next rows, if that is done without asking for them.
+    pub fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
+        self.operator.skip(run, rows)
+    }
+
+    /// The types of the lanes in which the rows can be had; None: they are had as batches.
+    pub fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        match self.locks || run.state.batch_rows == 1 {
+            true => Ok(None),
+            false => self.operator.lane_types(run),
+        }
+    }
+
+    /// Replaces the lanes by those of more rows; false at the end.
+    pub fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+        let goes_on = self.operator.next_lanes(run, lanes)?;
+        run.eval.steps(1 + lanes.rows as u32)?;
+        Ok(goes_on)
+    }
+
     pub fn close(&mut self, run: Run<'_, 'p>) {
         self.operator.close(run);
     }
 }
 
-/// The operators of a node and of those below it.
+/// The operators of a node and of those below it. It recurs, so its frame is small.
 pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
     run.eval.check_stack()?;
-    let below = |node: &'p Node| build(node, run);
+    let mut inputs = Vec::new();
+    for below in node.inputs() {
+        inputs.push(build(below, run)?);
+    }
+    assemble(node, inputs, run)
+}
+
+/// The operator of a node over those of its inputs.
+#[inline(never)]
+fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
+    let locks = inputs.iter().any(|input| input.locks);
+    let first_locks = inputs.first().is_some_and(|input| input.locks);
+    match node {
+        Node::Concat(_) => return Ok(Input::new(Concat::new(inputs), locks)),
+        Node::SetChain(node) => return Ok(Input::new(SetChainOperator::new(node, inputs), false)),
+        _ => {}
+    }
+    let mut inputs = inputs.into_iter();
+    let mut below = || inputs.next().expect("an operator for each input");
     Ok(match node {
         Node::Unit => Input::new(Unit::default(), false),
-        Node::Empty => Input::new(Empty, false),
+        Node::Empty | Node::Concat(_) | Node::SetChain(_) => Input::new(Empty, false),
         Node::Values(rows) => Input::new(Constants::new(rows), false),
         Node::Scan(scan) => Input::new(ScanOperator::new(scan), scan.mode != ReadMode::Snapshot),
         Node::Virtual(scan) => Input::new(Virtual::new(scan), false),
         Node::Common { number } => Input::new(CommonReader::new(*number), false),
-        Node::Filter { input, condition } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(Filter::new(input, condition), locks)
-        }
-        Node::Gate { input, condition } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(Gate::new(input, condition), locks)
-        }
-        Node::Convert { input, from, to } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(Convert::new(input, from, to), locks)
-        }
-        Node::Project { input, items } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(Project::new(input, items), locks)
-        }
-        Node::Extend { input, more } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(Extend::new(input, more), locks)
-        }
+        Node::Filter { condition, .. } => Input::new(Filter::new(below(), condition), locks),
+        Node::Gate { condition, .. } => Input::new(Gate::new(below(), condition), locks),
+        Node::Convert { from, to, .. } => Input::new(Convert::new(below(), from, to), locks),
+        Node::Project { items, .. } => Input::new(Project::new(below(), items), locks),
+        Node::Extend { more, .. } => Input::new(Extend::new(below(), more), locks),
         Node::Join(join) => {
-            let left = below(&join.left)?;
+            let left = below();
             match &join.method {
                 JoinMethod::Lookup(scan) => {
-                    let locks = left.locks || scan.mode != ReadMode::Snapshot;
+                    let locks = locks || scan.mode != ReadMode::Snapshot;
                     Input::new(crate::join::Lookup::new(join, left, scan), locks)
                 }
                 JoinMethod::Hash { right, keys, right_width } => {
                     let varies = varies(right, run.state.plan);
-                    let right = below(right)?;
-                    let locks = left.locks || right.locks;
-                    Input::new(crate::join::Hash::new(join, left, right, (keys, *right_width), varies), locks)
+                    let keys = (keys.as_slice(), *right_width);
+                    Input::new(crate::join::Hash::new(join, left, below(), keys, varies), locks)
                 }
                 JoinMethod::Loop { right, right_width } => {
                     let varies = varies(right, run.state.plan);
-                    let right = below(right)?;
-                    let locks = left.locks || right.locks;
-                    Input::new(crate::join::Loop::new(join, left, right, *right_width, varies), locks)
+                    Input::new(crate::join::Loop::new(join, left, below(), *right_width, varies), locks)
                 }
             }
         }
-        Node::Aggregate(node) => Input::new(AggregateOperator::new(node, below(&node.input)?), false),
-        Node::Sort(sort) => Input::new(SortOperator::new(sort, below(&sort.input)?), false),
-        Node::Limit(limit) => {
-            let input = below(&limit.input)?;
-            let locks = input.locks;
-            Input::new(Limit::new(limit, input), locks)
-        }
-        Node::Distinct { input, collations } => {
-            let input = below(input)?;
-            let locks = input.locks;
-            Input::new(SetOperator::distinct(input, collations), locks)
-        }
-        Node::Concat(nodes) => {
-            let inputs = nodes.iter().map(below).collect::<SqlResult<Vec<_>>>()?;
-            let locks = inputs.iter().any(|input| input.locks);
-            Input::new(Concat::new(inputs), locks)
-        }
+        Node::Aggregate(node) => Input::new(AggregateOperator::new(node, below()), false),
+        Node::Sort(sort) => Input::new(SortOperator::new(sort, below()), false),
+        Node::Limit(limit) => Input::new(Limit::new(limit, below()), locks),
+        Node::Distinct { collations, .. } => Input::new(SetOperator::distinct(below(), collations), locks),
         Node::Series { first, last, step } => Input::new(Series::new(*first, *last, *step), false),
         Node::SetOperation(node) => {
-            let (left, right) = (below(&node.left)?, below(&node.right)?);
-            let locks = left.locks;
-            Input::new(SetOperator::operation(node, left, right), locks)
+            let left = below();
+            Input::new(SetOperator::operation(node, left, below()), first_locks)
         }
-        Node::SetChain(node) => {
-            let inputs = node.inputs.iter().map(|input| below(&input.node)).collect::<SqlResult<Vec<_>>>()?;
-            Input::new(SetChainOperator::new(node, inputs), false)
-        }
-        Node::Window(node) => Input::new(Window::new(node, below(&node.input)?, run)?, false),
+        Node::Window(node) => Input::new(Window::new(node, below(), run)?, false),
     })
 }

@@ -4,9 +4,10 @@ use std::ops::Bound;
 
 use cohort_expr::{Expr, Subquery};
 use cohort_optimize::{Scan, Spans, VirtualScan};
-use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
+use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use crate::batch::{Batch, taken};
+use crate::lanes::Lanes;
 use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
 use crate::storage::CursorId;
@@ -52,6 +53,9 @@ impl<'p> Cursor<'p> {
     pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         let Some(id) = self.id else { return Ok(0) };
         let mut storage = run.storage();
+        if let Some(rows) = storage.next_rows(id, self.scan, out, want, run.eval)? {
+            return Ok(rows);
+        }
         for rows in 0..want {
             if !storage.next(id, self.scan, &mut self.row, run.eval)? {
                 return Ok(rows);
@@ -77,6 +81,15 @@ impl<'p> Cursor<'p> {
             out.push(Value::binary(storage.key(id)));
         }
         Ok(true)
+    }
+
+    fn lane_types(&self, run: Run<'_, 'p>) -> Option<Vec<LaneType>> {
+        run.storage().lane_types(self.id?, self.scan, run.eval)
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+        let Some(id) = self.id else { return Ok(false) };
+        run.storage().next_lanes(id, self.scan, lanes, run.eval)
     }
 
     #[inline]
@@ -146,6 +159,18 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
             self.progress = Progress::Done;
         }
         Ok(())
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        if self.progress == Progress::Unopened {
+            self.cursor.seek(run, &[], None)?;
+            self.progress = Progress::Reading;
+        }
+        Ok(self.cursor.lane_types(run))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+        self.cursor.next_lanes(run, lanes)
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {

@@ -286,6 +286,17 @@ impl<'p> Sorter<'p> {
         self.sorted
     }
 
+    /// Leaves rows out, as many as there are; None: they have to be read.
+    pub fn skip(&mut self, rows: u64) -> Option<u64> {
+        if self.merge.is_some() {
+            return None;
+        }
+        let left = (self.entries.len() - self.next) as u64;
+        let skipped = rows.min(left);
+        self.next += skipped as usize;
+        Some(skipped)
+    }
+
     /// Appends at most `want` rows in order.
     pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let keys = self.order.computed.len();
@@ -394,6 +405,20 @@ impl<'p> SortOperator<'p> {
         let order = Order::new(node.keys.iter().map(|(expr, key)| (expr, *key)));
         SortOperator { node, input, sorter: Sorter::new(order) }
     }
+
+    /// Reads all rows and brings them in order.
+    fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        if self.sorter.is_sorted() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        while self.sorter.limit > 0 && self.input.refill_all(run, &mut batch)? {
+            for n in 0..batch.len() {
+                self.sorter.push(run, batch.row_mut(n))?;
+            }
+        }
+        self.sorter.finish(run)
+    }
 }
 
 impl<'p> Operator<'p> for SortOperator<'p> {
@@ -410,16 +435,13 @@ impl<'p> Operator<'p> for SortOperator<'p> {
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
-        if !self.sorter.is_sorted() {
-            let mut batch = Batch::new();
-            while self.sorter.limit > 0 && self.input.refill_all(run, &mut batch)? {
-                for n in 0..batch.len() {
-                    self.sorter.push(run, batch.row_mut(n))?;
-                }
-            }
-            self.sorter.finish(run)?;
-        }
+        self.sort(run)?;
         self.sorter.read(run, out, want)
+    }
+
+    fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
+        self.sort(run)?;
+        Ok(self.sorter.skip(rows))
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {

@@ -3,8 +3,11 @@
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
+
+use crate::batch::Batch;
+use crate::lanes::Lanes;
 
 /// An open cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,39 @@ pub trait Storage {
         row: &mut Vec<Value>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool>;
+
+    /// Appends the columns yielded by at most `want` of the next rows that pass, and says of how many; fewer
+    /// at the end only. None, and nothing done: this scan is read row by row.
+    fn next_rows(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        out: &mut Batch,
+        want: usize,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let _ = (cursor, scan, out, want, eval);
+        Ok(None)
+    }
+
+    /// The types of the columns yielded, if they can be had as lanes ([`Storage::next_lanes`]). No row has
+    /// been read.
+    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+        let _ = (cursor, scan, eval);
+        None
+    }
+
+    /// Replaces the lanes by those of some of the next rows that pass; false at the end.
+    fn next_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let _ = (cursor, scan, lanes, eval);
+        Ok(false)
+    }
 
     /// Clustered key of the row yielded last. Locking reads only.
     fn key(&self, cursor: CursorId) -> &[u8];

@@ -249,6 +249,55 @@ fn groups_hashed_and_in_order() {
     assert!(rows_of(&plan(Node::Aggregate(Box::new(explicit)), 3), &mut none).is_empty());
 }
 
+#[test]
+fn groups_of_lanes_are_those_of_rows() {
+    let long = i64::MAX / 2;
+    let rows: Vec<Vec<Value>> = (0..200)
+        .map(|n| {
+            let text = ["x", "X", "y"][n as usize % 3];
+            // Sums of these do not fit 64 bits.
+            let number = if n < 150 { long - n } else { long + n };
+            vec![int(n % 7), Value::text(text), if n % 5 == 0 { Value::Null } else { int(number) }]
+        })
+        .collect();
+    // The last one fits for some rows only: an error of the statement.
+    let too_large = add(col(2), binary(cohort_expr::BinaryOp::Mul, col(0), lit(long / 5)));
+    for keys in [vec![], vec![0], vec![1], vec![0, 1]] {
+        for sum in [col(2), add(col(2), col(0)), too_large.clone()] {
+            let aggregates = vec![
+                aggregate(AggregateKind::Sum, vec![sum]),
+                aggregate(AggregateKind::Avg, vec![col(0)]),
+                aggregate(AggregateKind::Count, vec![col(2)]),
+                aggregate(AggregateKind::Min, vec![col(2)]),
+                aggregate(AggregateKind::Max, vec![col(2)]),
+            ];
+            let node = |input| {
+                let key = |n: &usize| (if *n == 1 { text_col(1) } else { col(*n) }, CI);
+                let placed = keys.iter().map(key).collect();
+                let node = AggregateNode {
+                    input,
+                    keys: placed,
+                    ordered: true,
+                    ..grouped(&[], &[], aggregates.clone())
+                };
+                plan(Node::Aggregate(Box::new(node)), 5 + keys.len())
+            };
+            let by_rows = node(of("g", 3));
+            let by_lanes = node(Node::Scan(Box::new(scan("g", 3))));
+            for memory in [usize::MAX, 1] {
+                let mut tables = Memory::new(&[("g", rows.clone())]);
+                tables.memory = memory;
+                let mut outcome = |plan| {
+                    let outcome = run_in(plan, &mut tables, &Session::default());
+                    outcome.map(|(rows, _)| shown_all(&rows)).map_err(|error| error.code)
+                };
+                let expected = outcome(&by_rows);
+                assert_eq!(outcome(&by_lanes), expected, "{keys:?}, {memory} bytes");
+            }
+        }
+    }
+}
+
 /// MariaDB: `SELECT a, b, c, SUM(c), COUNT(*) FROM g GROUP BY a, b WITH ROLLUP`.
 #[test]
 fn rollups_answer_as_mariadb() {

@@ -58,7 +58,11 @@ fn condition(random: &mut Random, width: usize) -> Expr {
 fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
     if depth == 0 || random.below(8) == 0 {
         let (name, width) = random.one_of(&TABLES);
-        return (of(name, width), width);
+        let node = match random.below(2) {
+            0 => of(name, width),
+            _ => Node::Scan(Box::new(scan(name, width))),
+        };
+        return (node, width);
     }
     match random.below(10) {
         0 => {
@@ -102,11 +106,23 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
         4 | 5 => {
             let (input, width) = generate(random, depth - 1);
             let keys: Vec<(Expr, _)> = (0..random.below(3)).map(|_| (col(random.below(width)), CI)).collect();
+            let column = |random: &mut Random| vec![col(random.below(width))];
+            // Some that lanes gather, and some that they do not.
+            let (second, third) = match random.below(2) {
+                0 => (
+                    aggregate(AggregateKind::BitXor, column(random)),
+                    distinct_aggregate(AggregateKind::Count, column(random)),
+                ),
+                _ => (
+                    aggregate(AggregateKind::Min, column(random)),
+                    aggregate(AggregateKind::Count, column(random)),
+                ),
+            };
             let aggregates = vec![
                 aggregate(AggregateKind::CountStar, vec![]),
-                aggregate(AggregateKind::BitXor, vec![col(random.below(width))]),
-                distinct_aggregate(AggregateKind::Count, vec![col(random.below(width))]),
-                aggregate(AggregateKind::Max, vec![col(random.below(width))]),
+                second,
+                third,
+                aggregate(AggregateKind::Max, column(random)),
             ];
             let (is_grouped, width) =
                 (!keys.is_empty() || random.below(2) == 0, keys.len() + aggregates.len());
@@ -161,6 +177,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
 fn node_width(node: &Node) -> usize {
     match node {
         Node::Virtual(scan) => scan.columns.len(),
+        Node::Scan(scan) => scan.columns.len(),
         Node::Filter { input, .. } | Node::Distinct { input, .. } => node_width(input),
         Node::Project { items, .. } => items.len(),
         Node::Concat(nodes) => node_width(&nodes[0]),
@@ -203,6 +220,7 @@ impl Interpreter<'_> {
     fn rows(&self, node: &Node) -> Rows {
         match node {
             Node::Virtual(scan) => self.table(&scan.table),
+            Node::Scan(scan) => self.table(&scan.name),
             Node::Filter { input, condition } => {
                 self.rows(input).into_iter().filter(|row| self.holds(condition, row)).collect()
             }

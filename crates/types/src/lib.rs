@@ -13,6 +13,7 @@
 //! | `error_text` | constructors of the common errors with MariaDB's texts |
 //! | `privilege` | [`Privilege`], [`Privileges`]: what can be granted |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
+//! | `lane` | columns of many rows as numbers and slices |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
 //! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
@@ -30,6 +31,7 @@ mod error_text;
 mod interrupt;
 mod json;
 mod key;
+mod lane;
 mod memory;
 mod nesting;
 mod privilege;
@@ -40,7 +42,7 @@ mod temporal;
 mod value;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
-pub use collation::{Charset, Collation, is_text, like_prefix};
+pub use collation::{Charset, Collation, LikePattern, is_text, like_prefix};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
@@ -48,6 +50,7 @@ pub use error_text::{clip, printable};
 pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
+pub use lane::{Lane, LaneReader, LaneType, moment};
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};

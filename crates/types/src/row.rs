@@ -18,9 +18,9 @@
 use crate::scalar;
 use crate::{ColumnType, Str, TypeKind, Value};
 
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 const WIDE: u8 = 0x80;
-const HEADER: usize = 3;
+pub(crate) const HEADER: usize = 3;
 
 /// The bytes are not a row of this layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl std::error::Error for RowError {}
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug)]
-enum Slot {
+pub(crate) enum Slot {
     /// Offset in the fixed part.
     Fixed { offset: usize, len: usize },
     /// Number among the string columns.
@@ -207,6 +207,30 @@ impl RowLayout {
     /// One column.
     pub fn decode_one(&self, row: &[u8], column: usize) -> Result<Value, RowError> {
         self.value(&self.parts(row)?, column)
+    }
+
+    /// The chosen columns, appended in this order.
+    pub fn decode_in_order(
+        &self,
+        row: &[u8],
+        columns: &[usize],
+        out: &mut Vec<Value>,
+    ) -> Result<(), RowError> {
+        let parts = self.parts(row)?;
+        columns.iter().try_for_each(|&n| {
+            out.push(self.value(&parts, n)?);
+            Ok(())
+        })
+    }
+
+    /// Bytes of the fixed part and number of string columns of a row with all columns.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        self.extents[self.columns.len()]
+    }
+
+    /// A column's type and place.
+    pub(crate) fn column(&self, n: usize) -> Option<(&ColumnType, Slot)> {
+        self.columns.get(n).map(|column| (&column.ty, column.slot))
     }
 
     fn parts<'a>(&self, row: &'a [u8]) -> Result<Parts<'a>, RowError> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Candidates, Columns, Condition, LimitCount, ReadMode, Statistics, WantedOrder, conditions, unanswered,
+    Candidates, Columns, Condition, LimitCount, ReadMode, RowCosts, Statistics, WantedOrder, conditions,
+    unanswered,
 };
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{Body, Collected, From, FromTable, OrderBy, Query, Select, Source};
@@ -24,7 +25,19 @@ pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<
         return Ok(None);
     }
     let read = cohort_optimize::read_mode(query.locking)?;
-    Ok(Some(Direct { query, select, table, stats, read }.plan()))
+    let plan = Direct { query, select, table, stats, read }.plan();
+    Ok((!suits_operators(&plan)).then_some(plan))
+}
+
+/// Rows up to which a fixed pipeline is the better way.
+const ROWS_MAX: u64 = 2000;
+
+/// Whether operators do better: they read many rows by batches, filter and group them by columns, and spill.
+fn suits_operators(plan: &DirectPlan) -> bool {
+    let Some(table) = &plan.table else { return false };
+    let is_streamed = plan.group.is_none() && plan.sort.is_empty() && !plan.distinct;
+    let is_picked = is_streamed && (table.filter.is_none() || plan.limit.count.is_some());
+    table.rows_estimate > ROWS_MAX && plan.read == ReadMode::Snapshot && !is_picked
 }
 
 struct Direct<'d> {
@@ -138,6 +151,7 @@ impl Direct<'_> {
             conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
             wanted,
             columns: columns.clone(),
+            costs: RowCosts::BY_ROWS,
         }
         .choose();
         let left = match locking {

@@ -31,6 +31,7 @@ pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Qu
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
+    cohort_optimize::unnest(&mut bound, &mut subqueries, &mut common);
     let stats = PlanStatistics::new(session, ctx);
     let direct = match subqueries.is_empty() && common.is_empty() {
         true => direct::direct(&bound, &stats)?,

@@ -6,6 +6,12 @@
 //! a key; how many of the keys named lie between two bounds says how many rows do. A sample serves all
 //! sessions until the table has grown or shrunk by a third.
 //!
+//! # Conditions
+//! What share of a table's rows passes a condition is found by asking it of some hundred rows, which stand at
+//! the keys that the engine names. So any condition has an estimate, and several conditions have one that
+//! knows how they go together. A plan that is used again with other values keeps the choice of the first
+//! ones.
+//!
 //! Samples are of what is newest, committed or not: nothing but the choice of a plan comes of them.
 
 use std::collections::HashMap;
@@ -15,7 +21,7 @@ use cohort_base::IndexId;
 use cohort_catalog::Table;
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_expr::{EvalContext, Expr};
-use cohort_optimize::{Access, Span, Spans, Statistics};
+use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
 use cohort_types::Value;
 use parking_lot::Mutex;
@@ -31,10 +37,45 @@ const ENTRIES_OF_A_PLACE: usize = 32;
 /// Samples that are kept; then all are forgotten.
 const SAMPLES_MAX: usize = 10_000;
 
+/// Rows of a table of which conditions are asked, and how many follow one another.
+const ROWS: usize = 512;
+const ROWS_OF_A_PLACE: usize = 4;
+/// Bytes of such rows at most, and tables of which they are kept.
+const ROW_BYTES_MAX: usize = 256 << 10;
+const ROW_SAMPLES_MAX: usize = 256;
+
 /// The samples of all indexes.
 #[derive(Default)]
 pub(crate) struct IndexSamples {
     all: Mutex<HashMap<IndexId, Arc<Sample>>>,
+    rows: Mutex<HashMap<IndexId, Arc<RowSample>>>,
+}
+
+/// Rows of a table, as they are stored.
+struct RowSample {
+    /// Rows that the table had then.
+    entries: u64,
+    rows: Batch,
+}
+
+impl RowSample {
+    fn take(engine: &dyn Engine, index: IndexId, entries: u64) -> Option<RowSample> {
+        let trx = engine.begin();
+        let mut rows = Batch::default();
+        if entries <= ROWS as u64 {
+            let all = KeyRange::default();
+            trx.scan(ReadAt::Latest, index, &all, Direction::Forward, ROWS, &mut rows).ok()?;
+            return Some(RowSample { entries, rows });
+        }
+        for start in engine.sample(index, KEYS).ok()? {
+            let range = KeyRange { start: Some(start), end: None };
+            trx.scan(ReadAt::Latest, index, &range, Direction::Forward, ROWS_OF_A_PLACE, &mut rows).ok()?;
+            if rows.size_bytes() > ROW_BYTES_MAX {
+                break;
+            }
+        }
+        Some(RowSample { entries, rows })
+    }
 }
 
 /// What was seen of an index.
@@ -50,8 +91,7 @@ struct Sample {
 impl Sample {
     /// Whether it still holds for so many entries.
     fn holds_for(&self, entries: u64) -> bool {
-        let (low, high) = (self.entries.min(entries), self.entries.max(entries));
-        high - low <= 100.max(high / 3)
+        holds_for(self.entries, entries)
     }
 
     fn take(engine: &dyn Engine, index: &OpenIndex, entries: u64) -> Option<Sample> {
@@ -87,6 +127,11 @@ impl Sample {
         // Between two of the keys: some part of their distance.
         found.max(0.3) / self.keys.len() as f64
     }
+}
+
+/// Whether a sample of a table with so many entries holds when it has so many.
+fn holds_for(then: u64, now: u64) -> bool {
+    then.abs_diff(now) <= 100.max(then.max(now) / 3)
 }
 
 /// Neighbours that were compared.
@@ -159,6 +204,26 @@ impl<'p> PlanStatistics<'p> {
         Some(sample)
     }
 
+    fn rows_of(&self, table: &Arc<Table>) -> Option<Arc<RowSample>> {
+        if table.is_temporary() {
+            return None;
+        }
+        let entries = self.entries(table);
+        let id = table.clustered().id;
+        let samples = &self.session.db.index_samples;
+        let known = samples.rows.lock().get(&id).cloned();
+        if let Some(sample) = known.filter(|sample| holds_for(sample.entries, entries)) {
+            return Some(sample);
+        }
+        let sample = Arc::new(RowSample::take(&**self.engine(table)?, id, entries)?);
+        let mut all = samples.rows.lock();
+        if all.len() >= ROW_SAMPLES_MAX {
+            all.clear();
+        }
+        all.insert(id, sample.clone());
+        Some(sample)
+    }
+
     /// Whether the value is known now.
     fn is_known(&self, expr: &Expr) -> bool {
         let mut known = expr.is_const_per_execution();
@@ -213,6 +278,34 @@ impl Statistics for PlanStatistics<'_> {
             KeySpan::Range(range) => sample.share(range) * entries,
         };
         Some(resolved.spans.iter().map(rows).sum())
+    }
+
+    fn share(&self, table: &Arc<Table>, first: usize, condition: &Expr) -> Option<f64> {
+        let mut is_known = !condition.is_volatile();
+        condition.walk(&mut |node| {
+            is_known &= match node {
+                Expr::Param(param) => param.index < self.ctx.params.len(),
+                Expr::Outer(_) | Expr::Subquery(_) => false,
+                _ => true,
+            };
+            is_known
+        });
+        if !is_known {
+            return None;
+        }
+        let sample = self.rows_of(table).filter(|sample| !sample.rows.is_empty())?;
+        let open = self.session.db.tables.open(&self.session.db, table).ok()?;
+        let condition = condition.clone().map_columns(&mut |column| column - first);
+        let columns = Columns::Some(condition.columns().into());
+        // Its warnings are told when the statement runs.
+        let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
+        let (mut row, mut passed) = (Vec::new(), 0);
+        for (_, value) in sample.rows.iter() {
+            open.decode(value, &columns, &mut row).ok()?;
+            passed += u64::from(condition.passes(&row, &eval).ok()?);
+        }
+        // None of those seen: less than one of them, on average.
+        Some((passed as f64).max(0.3) / sample.rows.len() as f64)
     }
 
     fn depends_on_values(&self) {

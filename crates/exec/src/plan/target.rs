@@ -8,7 +8,7 @@ use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
-use cohort_optimize::{Access, Candidates, Columns, Condition, WantedOrder, conditions};
+use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_plan::{allowed_indexes, bind_limit};
@@ -66,6 +66,7 @@ pub fn plan_target(
         conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
         wanted: wanted(&sort, limit.is_some()),
         columns: Columns::All,
+        costs: RowCosts::BY_ROWS,
     }
     .choose();
     if choice.ordered {

@@ -126,7 +126,10 @@ impl Unit {
 
 /// A SELECT while its operators are gone through.
 struct Block {
+    /// 0: that of the table that comes first.
     id: u32,
+    /// A table of it has come.
+    has_table: bool,
     select_type: &'static str,
     /// Said of its first table: what is done with the rows above.
     extra: Vec<&'static str>,
@@ -172,18 +175,24 @@ impl Lines<'_> {
         });
         let unit = Unit::of(&plan.root);
         let select_type = if blocks.len() > 1 || unit.is_some() { "PRIMARY" } else { "SIMPLE" };
-        self.node(&plan.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+        // Derived tables have higher numbers than the SELECT that reads them, and may be read first.
+        let id = block_ids(&plan.root).min().unwrap_or(0);
+        self.node(&plan.root, &mut Block { id, has_table: false, select_type, extra: Vec::new() });
         let members: Vec<String> = self.ids().iter().map(u32::to_string).collect();
         for common in &plan.common {
-            self.node(&common.seed, &mut Block { id: 0, select_type: "DERIVED", extra: Vec::new() });
+            self.node(
+                &common.seed,
+                &mut Block { id: 0, has_table: false, select_type: "DERIVED", extra: Vec::new() },
+            );
             if let Some(step) = &common.step {
-                let mut block = Block { id: 0, select_type: "RECURSIVE UNION", extra: Vec::new() };
+                let mut block =
+                    Block { id: 0, has_table: false, select_type: "RECURSIVE UNION", extra: Vec::new() };
                 self.node(&step.node, &mut block);
             }
         }
         for subquery in &plan.subqueries {
             let select_type = if subquery.reads.is_empty() { "SUBQUERY" } else { "DEPENDENT SUBQUERY" };
-            self.node(&subquery.root, &mut Block { id: 0, select_type, extra: Vec::new() });
+            self.node(&subquery.root, &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() });
         }
         if self.rows.is_empty() {
             self.push(1, select_type, None, Line::saying("No tables used"));
@@ -209,7 +218,7 @@ impl Lines<'_> {
     /// A SELECT of a set operation.
     fn member(&mut self, node: &Node, select_type: &'static str) {
         let before = self.rows.len();
-        self.node(node, &mut Block { id: 0, select_type, extra: Vec::new() });
+        self.node(node, &mut Block { id: 0, has_table: false, select_type, extra: Vec::new() });
         if self.rows.len() == before {
             let id = self.ids().last().map_or(1, |last| last + 1);
             self.push(id, select_type, None, Line::saying("No tables used"));
@@ -285,15 +294,13 @@ impl Lines<'_> {
 
     fn table(&mut self, id: u32, name: &str, mut line: Line, block: &mut Block) {
         // A table of another SELECT than those before: a derived table's.
-        let select_type = match block.id {
-            0 => {
-                block.id = id;
-                line.extra.append(&mut block.extra);
-                block.select_type
-            }
-            known if known == id => block.select_type,
-            _ => "DERIVED",
-        };
+        let is_own = block.id == 0 || block.id == id;
+        let select_type = if is_own { block.select_type } else { "DERIVED" };
+        if is_own {
+            block.id = id;
+            block.has_table = true;
+            line.extra.append(&mut block.extra);
+        }
         self.push(id, select_type, Some(name), line);
     }
 
@@ -328,10 +335,17 @@ impl Lines<'_> {
 
 impl Block {
     fn say(&mut self, extra: &'static str) {
-        if self.id == 0 && !self.extra.contains(&extra) {
+        if !self.has_table && !self.extra.contains(&extra) {
             self.extra.push(extra);
         }
     }
+}
+
+/// The SELECTs of all tables that a node reads.
+fn block_ids(root: &Node) -> impl Iterator<Item = u32> {
+    let mut found = Vec::new();
+    root.each(&mut |node| found.extend(block_of(node)));
+    found.into_iter()
 }
 
 /// The SELECT that a node's table stands in.

@@ -10,8 +10,8 @@ use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
-use cohort_run::{CursorId, Kept, Storage};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Storage};
+use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
 use crate::database::Database;
@@ -20,9 +20,12 @@ use crate::process_list::Process;
 use crate::select::{Flow, RowCounts, RowSink};
 use crate::session_state::SessionState;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, ResolveAccess, RowChanges, TableCursor};
+use crate::table::{CursorOptions, LaneScan, ResolveAccess, RowChanges, TableCursor};
 use crate::trx::{SessionTrx, WaitPolicy};
 use crate::virtual_table::WantedNames;
+
+/// Rows that somebody wants at once who reads by batches.
+const ROWS_OF_A_BATCH: usize = 256;
 
 /// Runs a tree.
 pub(super) fn run(
@@ -64,12 +67,50 @@ struct TrxStorage<'s> {
     process: &'s Process,
     trx: &'s mut SessionTrx,
     /// None where a cursor was let go.
-    cursors: Vec<Option<TableCursor>>,
+    cursors: Vec<Option<OpenScan>>,
     /// What must be published before the client sees the rows that were read.
     hold: &'s Cell<CommitSeq>,
 }
 
+/// A cursor, and how its rows are read.
+struct OpenScan {
+    cursor: TableCursor,
+    reading: Reading,
+}
+
+/// How rows are read.
+enum Reading {
+    /// Nobody has asked for many.
+    Undecided,
+    ByRows,
+    ByBatches(Box<LaneScan>),
+}
+
+impl OpenScan {
+    /// Decides about batches, once many rows are asked for.
+    fn by_batches(
+        &mut self,
+        scan: &Scan,
+        eval: &EvalContext<'_>,
+    ) -> Option<(&mut TableCursor, &mut LaneScan)> {
+        if let Reading::Undecided = self.reading {
+            self.reading = match LaneScan::of(&self.cursor, scan, eval) {
+                Some(lanes) => Reading::ByBatches(Box::new(lanes)),
+                None => Reading::ByRows,
+            };
+        }
+        match &mut self.reading {
+            Reading::ByBatches(lanes) => Some((&mut self.cursor, lanes)),
+            Reading::Undecided | Reading::ByRows => None,
+        }
+    }
+}
+
 impl TrxStorage<'_> {
+    fn scan(&mut self, cursor: CursorId) -> &mut OpenScan {
+        self.cursors[cursor.0].as_mut().expect("an open cursor")
+    }
+
     fn mode(&mut self, scan: &Scan) -> ReadMode {
         match scan.mode {
             ReadMode::Snapshot if self.trx.plain_reads_lock() => ReadMode::LockShare(WaitPolicy::Wait),
@@ -95,11 +136,12 @@ impl Storage for TrxStorage<'_> {
             rows_expected,
         };
         let cursor = TableCursor::open(self.trx, &scan.table, spans, options)?;
+        let scan = OpenScan { cursor, reading: Reading::Undecided };
         let free = self.cursors.iter().position(Option::is_none);
         let at = free.unwrap_or(self.cursors.len());
         match free {
-            Some(at) => self.cursors[at] = Some(cursor),
-            None => self.cursors.push(Some(cursor)),
+            Some(at) => self.cursors[at] = Some(scan),
+            None => self.cursors.push(Some(scan)),
         }
         Ok(CursorId(at))
     }
@@ -111,9 +153,10 @@ impl Storage for TrxStorage<'_> {
         row: &[Value],
         eval: &EvalContext<'_>,
     ) -> SqlResult<()> {
-        let open = self.trx.open_table(&scan.table)?;
-        let spans = scan.access.resolve(&open, row, eval)?;
-        self.cursors[cursor.0].as_mut().expect("an open cursor").reopen(spans);
+        let open = self.scan(cursor);
+        let spans = scan.access.resolve(open.cursor.open_table(), row, eval)?;
+        open.cursor.reopen(spans);
+        open.reading = Reading::Undecided;
         Ok(())
     }
 
@@ -125,7 +168,9 @@ impl Storage for TrxStorage<'_> {
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let is_plain = self.mode(scan) == ReadMode::Snapshot;
-        let cursor = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        debug_assert!(!matches!(open.reading, Reading::ByBatches(_)), "a scan is read in one way");
+        let cursor = &mut open.cursor;
         let mut passes = |row: &[Value]| {
             row_done(eval)?;
             scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
@@ -139,8 +184,45 @@ impl Storage for TrxStorage<'_> {
         Ok(found)
     }
 
+    fn next_rows(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        out: &mut Batch,
+        want: usize,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        // Whoever wants few rows wants no batch to be read for nothing.
+        if matches!(open.reading, Reading::Undecided) && want < ROWS_OF_A_BATCH {
+            open.reading = Reading::ByRows;
+        }
+        match open.by_batches(scan, eval) {
+            Some((cursor, lanes)) => lanes.next_rows(cursor, self.trx, scan, out, want, eval).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+        self.scan(cursor).by_batches(scan, eval)?.1.types()
+    }
+
+    fn next_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        match open.by_batches(scan, eval) {
+            Some((cursor, reader)) => reader.next_lanes(cursor, self.trx, lanes, eval),
+            None => Ok(false),
+        }
+    }
+
     fn key(&self, cursor: CursorId) -> &[u8] {
-        self.cursors[cursor.0].as_ref().expect("an open cursor").key()
+        self.cursors[cursor.0].as_ref().expect("an open cursor").cursor.key()
     }
 
     fn close(&mut self, cursor: CursorId) {

@@ -252,6 +252,37 @@ impl TableCursor {
         self.batch.get(self.batch_at - 1).0
     }
 
+    /// The table's codecs.
+    pub(crate) fn open_table(&self) -> &OpenTable {
+        &self.table
+    }
+
+    /// Whether rows can be had by whole batches ([`TableCursor::take_batch`]): ranges of the clustered index
+    /// in a snapshot.
+    pub(super) fn reads_batches(&self) -> bool {
+        let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
+        self.view.is_some() && self.spans.index == 0 && self.spans.spans.iter().all(is_range)
+    }
+
+    /// Passes all entries that are left in the batch, reading the next one if there are none; None at the
+    /// end. [`TableCursor::reads_batches`] has said yes.
+    pub(super) fn take_batch(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<std::ops::Range<usize>>> {
+        if self.candidate(trx)?.is_none() {
+            return Ok(None);
+        }
+        let first = self.batch_at - 1;
+        let more = self.batch.len() - self.batch_at;
+        trx.handlers.count_many(self.step, more as u64);
+        self.batch_at = self.batch.len();
+        Ok(Some(first..self.batch.len()))
+    }
+
+    /// The row bytes of an entry of the batch.
+    #[inline]
+    pub(super) fn value(&self, n: usize) -> &[u8] {
+        self.batch.get(n).1
+    }
+
     fn first_batch_entries(&self) -> usize {
         let expected = self.options.rows_expected.map_or(BATCH_ENTRIES_FIRST, |rows| {
             usize::try_from(rows).unwrap_or(BATCH_ENTRIES_MAX).saturating_add(1)

@@ -5,6 +5,7 @@
 //! | `access` | [`KeySpans`]: which part of which index is read, as bytes |
 //! | `resolve` | from one to the other: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
+//! | `lane_scan` | the rows of a snapshot scan, a batch at a time |
 //! | `covering` | rows out of index entries alone |
 //! | `open_table` | [`OpenTable`]: a table's codecs and counters, made once and shared |
 //! | `keys` | index entries of a row |
@@ -30,6 +31,7 @@ mod foreign_check;
 mod foreign_fit;
 mod image;
 mod keys;
+mod lane_scan;
 mod map_metadata;
 mod open_table;
 mod presence;
@@ -50,6 +52,7 @@ pub(crate) use foreign_action::chain_too_long;
 pub(crate) use foreign_fit::{
     Misfit, bare_constraint_text, constraint_text, fit, leading_index, named_constraint,
 };
+pub(crate) use lane_scan::LaneScan;
 pub(crate) use open_table::OpenIndex;
 pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};

@@ -44,6 +44,8 @@ EXPLAIN SELECT * FROM customer c WHERE NOT EXISTS (SELECT * FROM orders o WHERE 
 EXPLAIN SELECT * FROM customer WHERE id IN (SELECT customer FROM orders WHERE day = '2026-03-01');
 EXPLAIN SELECT * FROM customer WHERE id NOT IN (SELECT customer FROM orders WHERE day = '2026-03-01');
 EXPLAIN SELECT * FROM loose WHERE a IN (SELECT b FROM loose);
+EXPLAIN SELECT * FROM customer WHERE id IN (SELECT customer FROM orders GROUP BY customer HAVING COUNT(*) > 9);
+EXPLAIN SELECT * FROM loose l WHERE NOT EXISTS (SELECT * FROM loose m WHERE m.a = l.b AND m.b <> l.a);
 EXPLAIN SELECT * FROM (SELECT * FROM customer WHERE region = 3) d JOIN orders o ON o.customer = d.id;
 EXPLAIN SELECT * FROM (SELECT customer, COUNT(*) n FROM orders GROUP BY customer) d WHERE d.customer = 7;
 EXPLAIN WITH t AS (SELECT customer, COUNT(*) n FROM orders GROUP BY customer) SELECT * FROM t a JOIN t b ON a.n = b.n;

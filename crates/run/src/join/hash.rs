@@ -84,6 +84,8 @@ struct Table {
     next: Vec<u32>,
     held: Held,
     memory: usize,
+    /// One row of a key says all that is asked of it.
+    keeps_first: bool,
 }
 
 impl Table {
@@ -100,6 +102,9 @@ impl Table {
         let number = self.rows.len() as u32;
         let mut bytes = row.iter().map(Value::memory_bytes).sum::<usize>() + 3 * size_of::<u32>();
         let chain = self.keys.find(hashed, key);
+        if chain.is_some() && self.keeps_first {
+            return Ok(());
+        }
         if chain.is_some() && self.next.is_empty() {
             self.chains = (0..number).map(|row| (row, row)).collect();
             self.next = vec![NONE; self.rows.len()];
@@ -131,6 +136,13 @@ impl Table {
             Some(number) => self.chains.get(number).map_or(number as u32, |chain| chain.0),
             None => NONE,
         }
+    }
+
+    /// Reads some rows, so that they are near when they are joined ([`KeyTable::touch`]).
+    fn touch(&self, rows: &[u32]) {
+        let present = rows.iter().filter(|row| **row != NONE);
+        let nulls = present.filter(|row| self.rows.row(**row as usize).first().is_some_and(Value::is_null));
+        std::hint::black_box(nulls.count());
     }
 
     /// The row of the same key behind a row.
@@ -184,13 +196,15 @@ impl<'p> Hash<'p> {
         (keys, right_width): (&'p [HashKey], usize),
         varies: bool,
     ) -> Hash<'p> {
+        let is_filter = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        let table = Table { keeps_first: is_filter && join.on.is_none(), ..Table::default() };
         Hash {
             left: Left::new(join, left),
             right,
             keys: keys.iter().map(Key::new).collect(),
             right_width,
             varies,
-            table: Table::default(),
+            table,
             built: Built::No,
             batch: KeyBatch::default(),
             without_key: Vec::new(),
@@ -263,6 +277,7 @@ impl<'p> Hash<'p> {
             let (hashed, key) = self.batch.key(n);
             self.first.push(if *without_key { NONE } else { self.table.first(&hashed, key) });
         }
+        self.table.touch(&self.first);
         Ok(())
     }
 
@@ -400,18 +415,13 @@ impl<'p> Operator<'p> for Hash<'p> {
             }
             run.eval.step()?;
             let next = self.table.behind(row);
-            // The row on the left is not needed once its last match is decided; unless it goes without one.
-            let is_last = next == NONE && (self.left.on.is_none() || self.left.kind == JoinKind::Inner);
-            if is_last {
-                self.left.begin_last(out)
-            } else {
-                self.left.begin(out)
-            }
+            self.left.begin(out);
             if self.left.on.is_some() || matches!(self.left.kind, JoinKind::Inner | JoinKind::Left) {
                 out.open_row().extend_from_slice(self.table.rows.row(row as usize));
             }
             self.matching = if self.left.decide(run, out)? { None } else { Some(next) };
         }
+        self.left.settle(out);
         Ok(())
     }
 

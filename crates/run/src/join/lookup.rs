@@ -1,7 +1,7 @@
 //! A join that asks a table for each row on the left.
 
 use cohort_optimize::{Join, Scan};
-use cohort_types::{Interrupt, SqlResult};
+use cohort_types::{Interrupt, SqlResult, Value};
 
 use super::Left;
 use crate::batch::Batch;
@@ -15,11 +15,20 @@ pub(crate) struct Lookup<'p> {
     cursor: Cursor<'p>,
     /// The cursor stands among the matches of the current row.
     seeking: bool,
+    /// A key has one row at most.
+    is_unique: bool,
+    found: Vec<Value>,
 }
 
 impl<'p> Lookup<'p> {
     pub fn new(join: &'p Join, left: Input<'p>, scan: &'p Scan) -> Lookup<'p> {
-        Lookup { left: Left::new(join, left), cursor: Cursor::new(scan), seeking: false }
+        Lookup {
+            left: Left::new(join, left),
+            cursor: Cursor::new(scan),
+            seeking: false,
+            is_unique: scan.is_of_unique_key(),
+            found: Vec::new(),
+        }
     }
 }
 
@@ -40,15 +49,18 @@ impl<'p> Operator<'p> for Lookup<'p> {
                 self.cursor.seek(run, self.left.row(), None)?;
                 self.seeking = true;
             }
-            self.left.begin(out);
-            if self.cursor.read_into(run, out.open_row())? {
-                self.seeking = !self.left.decide(run, out)?;
-            } else {
-                out.cut_unfinished(0);
+            self.found.clear();
+            if !self.cursor.read_into(run, &mut self.found)? {
                 self.left.end_matches(out, self.cursor.width());
                 self.seeking = false;
+                continue;
             }
+            self.left.begin(out);
+            out.open_row().append(&mut self.found);
+            let is_decided = self.left.decide(run, out)?;
+            self.seeking = !(is_decided || self.is_unique && self.left.matched);
         }
+        self.left.settle(out);
         Ok(())
     }
 

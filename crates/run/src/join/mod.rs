@@ -29,6 +29,8 @@ struct Left<'p> {
     at: usize,
     /// It has a match.
     matched: bool,
+    /// The joined row in which its values are: it lends them to the first one, and the next ones copy them.
+    lent: Option<usize>,
     started: bool,
     done: bool,
 }
@@ -37,12 +39,24 @@ impl<'p> Left<'p> {
     fn new(join: &'p Join, input: Input<'p>) -> Left<'p> {
         let rows = Batch::new();
         let (kind, on) = (join.kind, join.on.as_ref());
-        Left { kind, on, input, partition: None, rows, at: 0, matched: false, started: false, done: false }
+        Left {
+            kind,
+            on,
+            input,
+            partition: None,
+            rows,
+            at: 0,
+            matched: false,
+            lent: None,
+            started: false,
+            done: false,
+        }
     }
 
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.rows.clear();
         self.at = 0;
+        self.lent = None;
         self.started = false;
         self.done = false;
         self.partition = None;
@@ -58,6 +72,7 @@ impl<'p> Left<'p> {
     /// Goes to the next row; `want` rows are asked for above.
     fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
         self.matched = false;
+        self.lent = None;
         if self.started {
             self.at += 1;
         }
@@ -81,18 +96,31 @@ impl<'p> Left<'p> {
         self.rows.row(self.at)
     }
 
-    /// Puts the row's values where the joined row goes.
+    /// Puts the row's values where the joined row goes. They are taken, not copied: most rows have one match.
     #[inline]
-    fn begin(&self, out: &mut Batch) {
-        let row = self.rows.row(self.at);
-        out.open_row().extend_from_slice(row);
+    fn begin(&mut self, out: &mut Batch) {
+        match self.lent {
+            Some(row) => out.copy_to_unfinished(row, self.rows.width()),
+            None => out.open_row().extend(taken(self.rows.row_mut(self.at))),
+        }
     }
 
-    /// The same, when the row is needed no longer.
+    /// The joined row is dropped.
     #[inline]
-    fn begin_last(&mut self, out: &mut Batch) {
-        let row = self.rows.row_mut(self.at);
-        out.open_row().extend(taken(row));
+    fn take_back(&mut self, out: &mut Batch) {
+        if self.lent.is_none() {
+            let row = self.rows.row_mut(self.at);
+            row.swap_with_slice(&mut out.unfinished_mut()[..row.len()]);
+        }
+        out.cut_unfinished(0);
+    }
+
+    /// Nobody may look into `out` any more: the row has its values again.
+    fn settle(&mut self, out: &Batch) {
+        if let Some(row) = self.lent.take() {
+            let own = self.rows.row_mut(self.at);
+            own.clone_from_slice(&out.row(row)[..own.len()]);
+        }
     }
 
     /// The joined row lies in `out`: yields what the kind of join wants, or drops it. True when the row on
@@ -102,17 +130,18 @@ impl<'p> Left<'p> {
         if let Some(on) = self.on
             && !on.passes(out.unfinished(), run.eval)?
         {
-            out.cut_unfinished(0);
+            self.take_back(out);
             return Ok(false);
         }
         self.matched = true;
         match self.kind {
             JoinKind::Inner | JoinKind::Left => {
+                self.lent.get_or_insert(out.len());
                 out.end_row();
                 Ok(false)
             }
             JoinKind::Semi => {
-                out.cut_unfinished(self.rows.row(self.at).len());
+                out.cut_unfinished(self.rows.width());
                 out.end_row();
                 Ok(true)
             }
@@ -131,12 +160,12 @@ impl<'p> Left<'p> {
         }
         match self.kind {
             JoinKind::Left => {
-                self.begin_last(out);
+                self.begin(out);
                 out.open_row().extend(std::iter::repeat_n(Value::Null, right_width));
                 out.end_row();
             }
             JoinKind::Anti => {
-                self.begin_last(out);
+                self.begin(out);
                 out.end_row();
             }
             JoinKind::Inner | JoinKind::Semi => {}

@@ -93,6 +93,7 @@ impl<'p> Operator<'p> for Loop<'p> {
             out.open_row().extend_from_slice(self.rows.row(&mut self.reader, at)?);
             self.next = if self.left.decide(run, out)? { None } else { Some(at + 1) };
         }
+        self.left.settle(out);
         Ok(())
     }
 

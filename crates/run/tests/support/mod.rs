@@ -18,8 +18,8 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{CursorId, Kept, Storage, run};
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_run::{CursorId, Kept, Lanes, Storage, run};
+use cohort_types::{Collation, ErrorCode, LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
 pub const CI: Collation = Collation::UTF8MB4_GENERAL_CI;
@@ -130,6 +130,36 @@ impl Storage for Memory {
             }
         }
         Ok(false)
+    }
+
+    /// Lanes where each column is of one type: integers or texts.
+    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, _: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+        let rows = self.cursors.get(&cursor.0).expect("an open cursor").as_slice();
+        let type_of = |column: &usize| {
+            let is_all =
+                |is: fn(&Value) -> bool| rows.iter().all(|row| row[*column].is_null() || is(&row[*column]));
+            if is_all(|value| matches!(value, Value::Int(_))) {
+                return Some(LaneType::Int);
+            }
+            is_all(|value| matches!(value, Value::Str(_))).then_some(LaneType::Text(CI))
+        };
+        if scan.with_key { None } else { scan.columns.iter().map(type_of).collect() }
+    }
+
+    fn next_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        lanes.clear();
+        let mut row = Vec::new();
+        while lanes.rows < 7 && self.next(cursor, scan, &mut row, eval)? {
+            let yielded: Vec<Value> = scan.columns.iter().map(|n| row[*n].clone()).collect();
+            assert!(lanes.push_row(&yielded), "values of the types told");
+        }
+        Ok(lanes.rows > 0)
     }
 
     fn key(&self, _: CursorId) -> &[u8] {
@@ -363,7 +393,8 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
     let index = |column: usize| Index {
         id: IndexId(column as u32),
         name: format!("i{column}"),
-        kind: if column == 0 { IndexKind::Primary } else { IndexKind::Secondary },
+        // Rows of a key may be several.
+        kind: IndexKind::Secondary,
         columns: vec![IndexColumn { column, prefix: None, descending: false }],
         comment: String::new(),
         ignored: false,

@@ -125,6 +125,76 @@ pub fn like_prefix(pattern: &[u8], escape: Option<char>, collation: Collation) -
     (prefix, true)
 }
 
+/// A pattern of ASCII without `_` and escapes, taken apart once for many texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LikePattern {
+    collation: Collation,
+    pattern: Vec<u8>,
+    escape: Option<char>,
+    /// For each ASCII character, the least one of the same weight.
+    folded: [u8; 128],
+    /// What stands between the `%`, folded.
+    pieces: Vec<Vec<u8>>,
+}
+
+impl LikePattern {
+    /// None for a pattern of another kind.
+    pub fn new(collation: Collation, pattern: &[u8], escape: Option<char>) -> Option<LikePattern> {
+        let is_plain = |&c: &u8| c.is_ascii() && c != b'_' && escape.map(u32::from) != Some(c.into());
+        if !pattern.iter().all(is_plain) {
+            return None;
+        }
+        let weights: Vec<u128> = (0..128).map(|c| collation.like_weight(c)).collect();
+        let mut folded = [0; 128];
+        for (c, folded) in folded.iter_mut().enumerate() {
+            *folded = weights.iter().position(|weight| *weight == weights[c]).unwrap_or(c) as u8;
+        }
+        let fold = |piece: &[u8]| piece.iter().map(|c| folded[usize::from(*c)]).collect();
+        let pieces = pattern.split(|c| *c == b'%').map(fold).collect();
+        Some(LikePattern { collation, pattern: pattern.to_vec(), escape, folded, pieces })
+    }
+
+    /// Whether a text matches.
+    pub fn matches(&self, text: &[u8], interrupt: &dyn Interrupt) -> SqlResult<bool> {
+        if !text.is_ascii() {
+            return self.collation.like_within(text, &self.pattern, self.escape, interrupt);
+        }
+        let Some((last, before)) = self.pieces.split_last() else { return Ok(text.is_empty()) };
+        let Some((first, between)) = before.split_first() else {
+            return Ok(text.len() == last.len() && self.is_at(text, last));
+        };
+        if text.len() < first.len() + last.len()
+            || !self.is_at(text, first)
+            || !self.is_at(&text[text.len() - last.len()..], last)
+        {
+            return Ok(false);
+        }
+        let mut rest = &text[first.len()..text.len() - last.len()];
+        for piece in between {
+            let Some(at) = self.find(rest, piece) else { return Ok(false) };
+            interrupt.steps((at / 64) as u32)?;
+            rest = &rest[at + piece.len()..];
+        }
+        Ok(true)
+    }
+
+    /// Whether a text begins with a piece.
+    #[inline]
+    fn is_at(&self, text: &[u8], piece: &[u8]) -> bool {
+        text.iter().zip(piece).all(|(c, wanted)| self.folded[usize::from(c & 127)] == *wanted)
+    }
+
+    /// Where a piece first is.
+    #[inline]
+    fn find(&self, text: &[u8], piece: &[u8]) -> Option<usize> {
+        let Some((first, others)) = piece.split_first() else { return Some(0) };
+        let last_start = text.len().checked_sub(piece.len())?;
+        (0..=last_start).find(|&at| {
+            self.folded[usize::from(text[at] & 127)] == *first && self.is_at(&text[at + 1..], others)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +228,40 @@ mod tests {
         assert!(!Collation::UTF8MB4_BIN.like(b"abc", b"ABC", None));
         assert!(Collation::BINARY.like(b"a\xff\xfe", b"a__", None));
         assert!(Collation::UTF8MB4_BIN.like(b"a|b", b"a||b", Some('|')));
+    }
+
+    #[test]
+    fn patterns_taken_apart_match_the_same() {
+        let texts = [
+            "",
+            "a",
+            "AB",
+            "abc",
+            "aXbXc",
+            "special requests",
+            "xx SPECIAL deposits Requests",
+            "größe",
+            "b%",
+        ];
+        let patterns =
+            ["", "%", "a", "ab%", "%b%", "%x%x%", "%special%requests%", "a%c", "%%c", "%e", "aa%a"];
+        for collation in [
+            Collation::UTF8MB4_GENERAL_CI,
+            Collation::UTF8MB4_BIN,
+            Collation::BINARY,
+            Collation::LATIN1_SWEDISH_CI,
+        ] {
+            for pattern in patterns.map(str::as_bytes) {
+                let apart = LikePattern::new(collation, pattern, Some('\\')).expect("a plain pattern");
+                for text in texts.map(str::as_bytes) {
+                    let matches = apart.matches(text, &Uninterrupted).expect("never fails");
+                    assert_eq!(matches, collation.like(text, pattern, Some('\\')), "{text:?} {pattern:?}");
+                }
+            }
+        }
+        for other in ["a_", r"a\%", "ä%"] {
+            assert!(LikePattern::new(Collation::UTF8MB4_BIN, other.as_bytes(), Some('\\')).is_none());
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod wide;
 
 pub use charset::Charset;
 pub use convert::is_text;
-pub use like::like_prefix;
+pub use like::{LikePattern, like_prefix};
 use table::{COLLATIONS, Entry, Weighing};
 
 /// An order of strings, with its character set; the number is MariaDB's collation id.

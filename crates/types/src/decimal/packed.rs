@@ -33,6 +33,37 @@ fn groups(precision: u8, scale: u8) -> impl Iterator<Item = usize> {
     before.chain(after).filter(|&n| n > 0)
 }
 
+/// Magnitude and sign of a packed number of at most 18 digits.
+#[inline]
+fn short_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<(u64, bool)> {
+    let negative = *bytes.first()? < 0x80;
+    let flip = if negative { u32::MAX } else { 0 };
+    let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
+    let mut at = 0;
+    let mut first = 0x80;
+    let mut mantissa = 0u64;
+    let mut take = |digits: usize| {
+        let len = GROUP_BYTES[digits];
+        let group = bytes.get(at..at + len)?;
+        at += len;
+        let read = group.iter().fold(0u32, |v, b| v << 8 | u32::from(b ^ std::mem::take(&mut first)));
+        let value = (read ^ flip) & (u32::MAX >> (32 - 8 * len));
+        let power = GROUP_POWERS[digits];
+        mantissa = mantissa * u64::from(power) + u64::from(value);
+        (value < power).then_some(())
+    };
+    if int % 9 > 0 {
+        take(int % 9)?;
+    }
+    for _ in 0..int / 9 + fraction / 9 {
+        take(9)?;
+    }
+    if fraction % 9 > 0 {
+        take(fraction % 9)?;
+    }
+    Some((mantissa, negative))
+}
+
 impl Decimal {
     /// Bytes of the packed form of DECIMAL(precision, scale).
     pub fn packed_len(precision: u8, scale: u8) -> usize {
@@ -68,32 +99,24 @@ impl Decimal {
 
     /// The same for numbers that fit 64 bits, as those of most columns do.
     fn read_short(precision: u8, scale: u8, bytes: &[u8]) -> Option<Decimal> {
-        let negative = *bytes.first()? < 0x80;
-        let flip = if negative { u32::MAX } else { 0 };
-        let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
-        let mut at = 0;
-        let mut first = 0x80;
-        let mut mantissa = 0u64;
-        let mut take = |digits: usize| {
-            let len = GROUP_BYTES[digits];
-            let group = bytes.get(at..at + len)?;
-            at += len;
-            let read = group.iter().fold(0u32, |v, b| v << 8 | u32::from(b ^ std::mem::take(&mut first)));
-            let value = (read ^ flip) & (u32::MAX >> (32 - 8 * len));
-            let power = GROUP_POWERS[digits];
-            mantissa = mantissa * u64::from(power) + u64::from(value);
-            (value < power).then_some(())
-        };
-        if int % 9 > 0 {
-            take(int % 9)?;
-        }
-        for _ in 0..int / 9 + fraction / 9 {
-            take(9)?;
-        }
-        if fraction % 9 > 0 {
-            take(fraction % 9)?;
-        }
+        let (mantissa, negative) = short_mantissa(precision, scale, bytes)?;
         Some(Decimal::small(mantissa.into(), negative, scale))
+    }
+
+    /// The mantissa of a packed number of at most 18 digits.
+    #[inline]
+    pub fn read_packed_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<i64> {
+        let (mantissa, negative) = short_mantissa(precision, scale, bytes)?;
+        Some(if negative { -(mantissa as i64) } else { mantissa as i64 })
+    }
+
+    /// The mantissa at a scale, when the number has no more digits than that and it fits 64 bits.
+    pub fn mantissa_at(&self, scale: u8) -> Option<i64> {
+        if scale < self.scale {
+            return None;
+        }
+        let mantissa = i128::try_from(self.as_small_at(scale)?).ok()?;
+        i64::try_from(if self.negative { -mantissa } else { mantissa }).ok()
     }
 
     /// Reads [`Decimal::packed_len`] bytes; `None` when they are too short or hold no such number.

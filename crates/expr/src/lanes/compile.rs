@@ -1,0 +1,421 @@
+//! Makes programs of expressions.
+
+use cohort_types::{Collation, DateTime, LaneType, LikePattern, Value, moment};
+
+use super::{LaneProgram, LaneTypes, NumberAt, Register, Step, TruthAt};
+use crate::compare::CompareHow;
+use crate::context::EvalContext;
+use crate::convert::{self, Origin};
+use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
+use crate::expr_type::{Flavor, TypeClass};
+
+/// Longest list of IN that is searched one by one.
+const TEXTS_MAX: usize = 32;
+
+/// Digits behind the point that 64 bits have room for.
+const SCALE_MAX: u8 = 17;
+
+/// An operand.
+#[derive(Clone, Copy)]
+enum Operand {
+    Number(NumberAt),
+    /// A date or moment.
+    Moment(usize),
+    /// A text column: its input.
+    Text(usize),
+}
+
+/// What constants are evaluated with; their warnings stay there.
+pub struct LaneCompiler<'c> {
+    types: &'c LaneTypes<'c>,
+    ctx: EvalContext<'c>,
+    program: LaneProgram,
+}
+
+impl<'c> LaneCompiler<'c> {
+    /// An empty program over columns of these types.
+    pub fn new(types: &'c LaneTypes<'c>, ctx: &'c EvalContext<'_>) -> LaneCompiler<'c> {
+        let program = LaneProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
+        LaneCompiler { types, ctx: EvalContext::new(ctx.env, ctx.hooks, ctx.params), program }
+    }
+
+    /// The program of what was added.
+    pub fn finish(self) -> LaneProgram {
+        self.program
+    }
+
+    /// Adds a condition; None if there is no program for it.
+    pub fn condition(&mut self, expr: &Expr) -> Option<TruthAt> {
+        self.truth(expr).map(TruthAt)
+    }
+
+    /// Adds an exact number; None if there is no program for it.
+    pub fn number(&mut self, expr: &Expr) -> Option<NumberAt> {
+        match self.operand(expr)? {
+            Operand::Number(number) => Some(number),
+            Operand::Moment(_) | Operand::Text(_) => None,
+        }
+    }
+
+    /// Adds what tells the NULLs of an expression: a number of any kind.
+    pub fn nulls(&mut self, expr: &Expr) -> Option<TruthAt> {
+        self.is_null(expr).map(TruthAt)
+    }
+
+    /// The step, or an equal one that is there.
+    fn add(&mut self, step: Step) -> usize {
+        let known = self.program.steps.iter().position(|known| *known == step);
+        known.unwrap_or_else(|| {
+            self.program.steps.push(step);
+            self.program.registers.push(Register::default());
+            self.program.steps.len() - 1
+        })
+    }
+
+    fn input(&mut self, column: usize) -> usize {
+        let inputs = &mut self.program.inputs;
+        inputs.iter().position(|known| *known == column).unwrap_or_else(|| {
+            inputs.push(column);
+            inputs.len() - 1
+        })
+    }
+
+    /// The value of a constant that warns of nothing.
+    fn constant(&self, expr: &Expr) -> Option<Value> {
+        if matches!(expr, Expr::Const(node) if node.ty.flavor != Flavor::Plain) || !is_constant(expr) {
+            return None;
+        }
+        let value = expr.eval_output(&[], &self.ctx).ok()?.into_owned();
+        (self.ctx.warning_count() == 0).then_some(value)
+    }
+
+    fn operand(&mut self, expr: &Expr) -> Option<Operand> {
+        match expr {
+            Expr::Column(column) => {
+                let ty = (self.types)(column.ordinal)?;
+                let input = self.input(column.ordinal);
+                if ty.is_text() {
+                    return Some(Operand::Text(input));
+                }
+                let step = self.add(Step::Input(input));
+                Some(match ty {
+                    LaneType::Decimal { scale } => Operand::Number(NumberAt { step, scale, is_int: false }),
+                    LaneType::Int | LaneType::UInt => {
+                        Operand::Number(NumberAt { step, scale: 0, is_int: true })
+                    }
+                    _ => Operand::Moment(step),
+                })
+            }
+            Expr::Call(call) => match self.arithmetic(call) {
+                Some(number) => Some(Operand::Number(number)),
+                None => self.constant_operand(expr),
+            },
+            Expr::Case(node) => self.case(node).map(Operand::Number),
+            _ => self.constant_operand(expr),
+        }
+    }
+
+    fn constant_operand(&mut self, expr: &Expr) -> Option<Operand> {
+        let (value, scale, is_int) = match self.constant(expr)? {
+            Value::Int(v) => (v, 0, true),
+            Value::UInt(v) => (i64::try_from(v).ok()?, 0, true),
+            Value::Decimal(v) => (v.mantissa_at(v.scale())?, v.scale(), false),
+            Value::Date(v) => {
+                let number = moment(&v.at_midnight());
+                return Some(Operand::Moment(self.add(Step::Constant(Some(number)))));
+            }
+            Value::DateTime(v) => return Some(Operand::Moment(self.add(Step::Constant(Some(moment(&v)))))),
+            _ => return None,
+        };
+        let step = self.add(Step::Constant(Some(value)));
+        Some(Operand::Number(NumberAt { step, scale, is_int }))
+    }
+
+    fn arithmetic(&mut self, call: &Call) -> Option<NumberAt> {
+        let [left, right] = call.args() else { return None };
+        if !matches!(call.name(), "+" | "-" | "*") {
+            return None;
+        }
+        // Integers of two signs have rules of their own; and what is no exact number has others.
+        let is_exact = |expr: &Expr| {
+            let ty = expr.ty_cow();
+            match ty.class() {
+                TypeClass::Int => !ty.unsigned,
+                TypeClass::Decimal => true,
+                _ => false,
+            }
+        };
+        if !is_exact(left) || !is_exact(right) {
+            return None;
+        }
+        let (a, b) = (self.number(left)?, self.number(right)?);
+        let is_int = a.is_int && b.is_int;
+        if call.name() == "*" {
+            let scale = a.scale.checked_add(b.scale).filter(|scale| *scale <= SCALE_MAX)?;
+            return Some(NumberAt { step: self.add(Step::Mul(a.step, b.step)), scale, is_int });
+        }
+        let scale = a.scale.max(b.scale);
+        let (a, b) = (self.at_scale(a, scale)?, self.at_scale(b, scale)?);
+        let step = if call.name() == "+" { Step::Add(a, b) } else { Step::Sub(a, b) };
+        Some(NumberAt { step: self.add(step), scale, is_int })
+    }
+
+    /// A number with more digits behind the point.
+    fn at_scale(&mut self, number: NumberAt, scale: u8) -> Option<usize> {
+        let digits = u32::from(scale.checked_sub(number.scale)?);
+        if digits == 0 {
+            return Some(number.step);
+        }
+        let power = 10i64.checked_pow(digits)?;
+        if let Step::Constant(value) = &self.program.steps[number.step] {
+            let value = match value {
+                Some(value) => Some(value.checked_mul(power)?),
+                None => None,
+            };
+            return Some(self.add(Step::Constant(value)));
+        }
+        let power = self.add(Step::Constant(Some(power)));
+        Some(self.add(Step::Mul(number.step, power)))
+    }
+
+    fn case(&mut self, node: &Case) -> Option<NumberAt> {
+        let is_int = match node.ty.class() {
+            TypeClass::Int => true,
+            TypeClass::Decimal => false,
+            _ => return None,
+        };
+        if node.operand.is_some() {
+            return None;
+        }
+        let null = |expr: &Expr| matches!(expr, Expr::Const(c) if c.value.is_null());
+        let mut scale = 0;
+        let mut results = Vec::new();
+        for result in node.branches.iter().map(|branch| &branch.1).chain(&node.otherwise) {
+            results.push(match null(result) {
+                true => None,
+                false => Some(self.number(result)?),
+            });
+            scale = results.iter().flatten().map(|number| number.scale).max().unwrap_or(0).max(scale);
+        }
+        if is_int != results.iter().flatten().all(|number| number.is_int) {
+            return None;
+        }
+        let mut steps = Vec::new();
+        for result in results {
+            steps.push(match result {
+                Some(number) => self.at_scale(number, scale)?,
+                None => self.add(Step::Constant(None)),
+            });
+        }
+        let mut chosen = match node.otherwise {
+            Some(_) => steps.pop()?,
+            None => self.add(Step::Constant(None)),
+        };
+        for ((condition, _), then) in node.branches.iter().zip(steps).rev() {
+            let condition = self.truth(condition)?;
+            chosen = self.add(Step::Choose(condition, then, chosen));
+        }
+        Some(NumberAt { step: chosen, scale, is_int })
+    }
+
+    fn truth(&mut self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Compare(node) => self.compare(node),
+            Expr::And(parts) => self.joined(parts, Step::And),
+            Expr::Or(parts) => self.joined(parts, Step::Or),
+            Expr::Not(operand) => {
+                let operand = self.truth(operand)?;
+                Some(self.add(Step::Not(operand)))
+            }
+            Expr::IsNull(node) => {
+                let is_null = self.is_null(&node.operand)?;
+                Some(self.unless(is_null, node.negated))
+            }
+            Expr::Between(node) => self.between(node),
+            Expr::In(node) => self.is_in(node),
+            Expr::Like(node) => self.like(node),
+            _ => None,
+        }
+    }
+
+    fn joined(&mut self, parts: &[Expr], step: fn(usize, usize) -> Step) -> Option<usize> {
+        let mut parts = parts.iter();
+        let mut joined = self.truth(parts.next()?)?;
+        for part in parts {
+            let next = self.truth(part)?;
+            joined = self.add(step(joined, next));
+        }
+        Some(joined)
+    }
+
+    fn is_null(&mut self, expr: &Expr) -> Option<usize> {
+        let step = match self.operand(expr)? {
+            Operand::Number(NumberAt { step, .. }) | Operand::Moment(step) => Step::IsNull(step),
+            Operand::Text(input) => Step::IsTextNull(input),
+        };
+        Some(self.add(step))
+    }
+
+    fn unless(&mut self, truth: usize, negated: bool) -> usize {
+        if negated { self.add(Step::Not(truth)) } else { truth }
+    }
+
+    fn compare(&mut self, node: &Compare) -> Option<usize> {
+        let CompareHow::Scalar { collation, class } = &node.how else { return None };
+        self.comparison(node.op, &node.left, &node.right, *collation, *class)
+    }
+
+    fn comparison(
+        &mut self,
+        op: CompareOp,
+        left: &Expr,
+        right: &Expr,
+        collation: Collation,
+        class: Option<TypeClass>,
+    ) -> Option<usize> {
+        if op == CompareOp::NullSafeEq {
+            return None;
+        }
+        if is_constant(left) && !is_constant(right) {
+            return self.comparison(op.swapped(), right, left, collation, class);
+        }
+        let left_operand = self.operand(left)?;
+        match left_operand {
+            Operand::Text(input) => {
+                if !matches!(class, None | Some(TypeClass::String)) {
+                    return None;
+                }
+                if let Some(Operand::Text(other)) = (!is_constant(right)).then(|| self.operand(right))? {
+                    return Some(self.add(Step::CompareTexts(op, input, other, collation)));
+                }
+                let Value::Str(text) = self.constant(right)? else { return None };
+                Some(self.add(Step::CompareText(op, input, text.bytes, collation)))
+            }
+            Operand::Number(a) => {
+                if !matches!(class, None | Some(TypeClass::Int | TypeClass::Decimal)) {
+                    return None;
+                }
+                let Operand::Number(b) = self.operand(right)? else { return None };
+                if class == Some(TypeClass::Int) && !(a.is_int && b.is_int) {
+                    return None;
+                }
+                self.compare_numbers(op, a, b)
+            }
+            Operand::Moment(a) => {
+                if !matches!(class, None | Some(TypeClass::Date | TypeClass::DateTime)) {
+                    return None;
+                }
+                let b = self.moment(right)?;
+                Some(self.compare_steps(op, a, b))
+            }
+        }
+    }
+
+    fn compare_numbers(&mut self, op: CompareOp, a: NumberAt, b: NumberAt) -> Option<usize> {
+        let scale = a.scale.max(b.scale);
+        let (a, b) = (self.at_scale(a, scale)?, self.at_scale(b, scale)?);
+        Some(self.compare_steps(op, a, b))
+    }
+
+    fn compare_steps(&mut self, op: CompareOp, a: usize, b: usize) -> usize {
+        match self.program.steps[b] {
+            Step::Constant(Some(constant)) => self.add(Step::CompareConstant(op, a, constant)),
+            _ => self.add(Step::Compare(op, a, b)),
+        }
+    }
+
+    /// A date or moment; a constant text is read as one.
+    fn moment(&mut self, expr: &Expr) -> Option<usize> {
+        if is_constant(expr)
+            && let value @ Value::Str(_) = self.constant(expr)?
+        {
+            if expr.number_view().is_some() {
+                return None;
+            }
+            let read = convert::to_datetime(&value, Origin::compared(Some(expr)), &self.ctx).ok()?;
+            let read: DateTime = read.filter(|_| self.ctx.warning_count() == 0)?;
+            return Some(self.add(Step::Constant(Some(moment(&read)))));
+        }
+        match self.operand(expr)? {
+            Operand::Moment(step) => Some(step),
+            Operand::Number(_) | Operand::Text(_) => None,
+        }
+    }
+
+    fn between(&mut self, node: &Between) -> Option<usize> {
+        let CompareHow::Scalar { collation, class } = &node.how else { return None };
+        let above = self.comparison(CompareOp::Ge, &node.operand, &node.low, *collation, *class)?;
+        let below = self.comparison(CompareOp::Le, &node.operand, &node.high, *collation, *class)?;
+        let inside = self.add(Step::And(above, below));
+        Some(self.unless(inside, node.negated))
+    }
+
+    fn is_in(&mut self, node: &In) -> Option<usize> {
+        let CompareHow::Scalar { collation, class } = &node.how else { return None };
+        let step = match self.operand(&node.operand)? {
+            Operand::Text(input) => {
+                if !matches!(class, None | Some(TypeClass::String)) || node.list.len() > TEXTS_MAX {
+                    return None;
+                }
+                let mut texts = Vec::new();
+                for item in &node.list {
+                    let Value::Str(text) = self.constant(item)? else { return None };
+                    texts.push(text.bytes);
+                }
+                Step::IsTextIn(input, texts, *collation)
+            }
+            Operand::Number(number) => {
+                let is_plain = match class {
+                    None | Some(TypeClass::Decimal) => true,
+                    Some(TypeClass::Int) => number.is_int && number.scale == 0,
+                    _ => false,
+                };
+                if !is_plain {
+                    return None;
+                }
+                let mut values = Vec::new();
+                for item in &node.list {
+                    values.push(match self.constant(item)? {
+                        Value::Int(v) => cohort_types::Decimal::from_i64(v),
+                        Value::UInt(v) => cohort_types::Decimal::from_u64(v),
+                        Value::Decimal(v) => v,
+                        _ => return None,
+                    });
+                }
+                let scale = values.iter().map(|value| value.scale()).max().unwrap_or(0).max(number.scale);
+                let mut list =
+                    values.iter().map(|value| value.mantissa_at(scale)).collect::<Option<Vec<_>>>()?;
+                list.sort_unstable();
+                Step::IsIn(self.at_scale(number, scale)?, list)
+            }
+            Operand::Moment(_) => return None,
+        };
+        let is_in = self.add(step);
+        Some(self.unless(is_in, node.negated))
+    }
+
+    fn like(&mut self, node: &Like) -> Option<usize> {
+        let Operand::Text(input) = self.operand(&node.operand)? else { return None };
+        let Value::Str(pattern) = self.constant(&node.pattern)? else { return None };
+        let pattern = LikePattern::new(node.collation, &pattern.bytes, node.escape)?;
+        let like = self.add(Step::Like(input, Box::new(pattern)));
+        Some(self.unless(like, node.negated))
+    }
+}
+
+impl LaneProgram {
+    /// The columns that its inputs are.
+    pub fn inputs(&self) -> &[usize] {
+        &self.inputs
+    }
+}
+
+/// Whether an expression has one value for the execution, without a look at another query.
+fn is_constant(expr: &Expr) -> bool {
+    let mut is_own = true;
+    expr.walk(&mut |node| {
+        is_own &= !matches!(node, Expr::Outer(_) | Expr::Subquery(_) | Expr::Column(_));
+        is_own
+    });
+    is_own && expr.is_const_per_execution()
+}

@@ -1,0 +1,256 @@
+//! Runs the steps of a program.
+
+use cohort_types::{Interrupt, Lane, SqlResult};
+
+use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, TruthAt, UNKNOWN, YES};
+use crate::expr::CompareOp;
+
+/// The numbers of a step for all rows.
+#[derive(Clone, Copy)]
+pub struct Numbers<'n> {
+    pub numbers: &'n [i64],
+    /// Empty when none is NULL.
+    pub nulls: &'n [bool],
+}
+
+impl Numbers<'_> {
+    /// Whether the n-th is NULL.
+    #[inline]
+    pub fn is_null(&self, n: usize) -> bool {
+        !self.nulls.is_empty() && self.nulls[n]
+    }
+}
+
+impl LaneProgram {
+    /// Runs all steps for rows whose inputs these lanes are.
+    pub fn run(
+        &mut self,
+        inputs: &[&Lane],
+        rows: usize,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<Result<(), Overflow>> {
+        for n in 0..self.steps.len() {
+            let (before, rest) = self.registers.split_at_mut(n);
+            let done = Done { steps: &self.steps, registers: before, inputs };
+            if let Err(overflow) = done.run(n, rows, &mut rest[0], interrupt)? {
+                return Ok(Err(overflow));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// What a step has computed.
+    pub fn numbers<'n>(&'n self, at: NumberAt, inputs: &'n [&'n Lane]) -> Numbers<'n> {
+        Done { steps: &self.steps, registers: &self.registers, inputs }.numbers(at.step)
+    }
+
+    /// The truth values of a step.
+    pub fn truths(&self, at: TruthAt) -> &[u8] {
+        &self.registers[at.0].truths
+    }
+}
+
+/// The steps that have run.
+struct Done<'d> {
+    steps: &'d [Step],
+    registers: &'d [Register],
+    inputs: &'d [&'d Lane],
+}
+
+impl<'d> Done<'d> {
+    #[inline]
+    fn numbers(&self, at: usize) -> Numbers<'d> {
+        match &self.steps[at] {
+            Step::Input(input) => {
+                Numbers { numbers: &self.inputs[*input].numbers, nulls: &self.inputs[*input].nulls }
+            }
+            _ => Numbers { numbers: &self.registers[at].numbers, nulls: &self.registers[at].nulls },
+        }
+    }
+
+    fn run(
+        &self,
+        n: usize,
+        rows: usize,
+        out: &mut Register,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<Result<(), Overflow>> {
+        out.numbers.clear();
+        out.nulls.clear();
+        out.truths.clear();
+        let inputs = self.inputs;
+        let number = |at: usize| self.numbers(at);
+        let truth = |at: usize| self.registers[at].truths.as_slice();
+        let mut overflow = false;
+        match &self.steps[n] {
+            Step::Input(_) => {}
+            Step::Constant(value) => {
+                out.numbers.resize(rows, value.unwrap_or(0));
+                if value.is_none() {
+                    out.nulls.resize(rows, true);
+                }
+            }
+            Step::Add(a, b) => overflow = pairwise(number(*a), number(*b), out, i64::overflowing_add),
+            Step::Sub(a, b) => overflow = pairwise(number(*a), number(*b), out, i64::overflowing_sub),
+            Step::Mul(a, b) => overflow = pairwise(number(*a), number(*b), out, i64::overflowing_mul),
+            Step::Choose(condition, then, otherwise) => {
+                choose(truth(*condition), number(*then), number(*otherwise), out);
+            }
+            Step::Compare(op, a, b) => compare(*op, number(*a), number(*b), &mut out.truths),
+            Step::CompareConstant(op, a, constant) => {
+                compare_constant(*op, number(*a), *constant, &mut out.truths);
+            }
+            Step::IsIn(a, list) => {
+                let a = number(*a);
+                let is_in = |v: &i64| match list.len() {
+                    0..=8 => u8::from(list.contains(v)),
+                    _ => u8::from(list.binary_search(v).is_ok()),
+                };
+                out.truths.extend(a.numbers.iter().map(is_in));
+                mask(&mut out.truths, a.nulls);
+            }
+            Step::CompareText(op, input, constant, collation) => {
+                let lane = inputs[*input];
+                for n in 0..rows {
+                    let text = lane.text(n);
+                    let order = match text == constant.as_slice() {
+                        true => std::cmp::Ordering::Equal,
+                        false => collation.compare(text, constant),
+                    };
+                    out.truths.push(u8::from(op.accepts(order)));
+                }
+                mask(&mut out.truths, &lane.nulls);
+                interrupt.steps(rows as u32)?;
+            }
+            Step::CompareTexts(op, a, b, collation) => {
+                let (a, b) = (inputs[*a], inputs[*b]);
+                let truth = |n| u8::from(op.accepts(collation.compare(a.text(n), b.text(n))));
+                out.truths.extend((0..rows).map(truth));
+                mask(&mut out.truths, &a.nulls);
+                mask(&mut out.truths, &b.nulls);
+                interrupt.steps(rows as u32)?;
+            }
+            Step::IsTextIn(input, list, collation) => {
+                let lane = inputs[*input];
+                for n in 0..rows {
+                    let text = lane.text(n);
+                    let is = |known: &Vec<u8>| known == text || collation.compare(known, text).is_eq();
+                    out.truths.push(u8::from(list.iter().any(is)));
+                    interrupt.steps(1 + list.len() as u32 / 8)?;
+                }
+                mask(&mut out.truths, &lane.nulls);
+            }
+            Step::Like(input, pattern) => {
+                let lane = inputs[*input];
+                for n in 0..rows {
+                    out.truths.push(u8::from(pattern.matches(lane.text(n), interrupt)?));
+                }
+                mask(&mut out.truths, &lane.nulls);
+                interrupt.steps(rows as u32)?;
+            }
+            Step::IsNull(a) => {
+                let a = number(*a);
+                out.truths.extend((0..rows).map(|n| u8::from(a.is_null(n))));
+            }
+            Step::IsTextNull(input) => {
+                out.truths.extend((0..rows).map(|n| u8::from(inputs[*input].is_null(n))));
+            }
+            Step::And(a, b) => out.truths.extend(truth(*a).iter().zip(truth(*b)).map(|(a, b)| and(*a, *b))),
+            Step::Or(a, b) => {
+                let or = |(a, b): (&u8, &u8)| not(and(not(*a), not(*b)));
+                out.truths.extend(truth(*a).iter().zip(truth(*b)).map(or));
+            }
+            Step::Not(a) => out.truths.extend(truth(*a).iter().map(|a| not(*a))),
+        }
+        Ok(if overflow { Err(Overflow) } else { Ok(()) })
+    }
+}
+
+/// True if any result does not fit.
+#[inline]
+fn pairwise(
+    a: Numbers<'_>,
+    b: Numbers<'_>,
+    out: &mut Register,
+    operation: impl Fn(i64, i64) -> (i64, bool),
+) -> bool {
+    let mut overflow = false;
+    out.numbers.extend(a.numbers.iter().zip(b.numbers).map(|(a, b)| {
+        let (result, is_over) = operation(*a, *b);
+        overflow |= is_over;
+        result
+    }));
+    join_nulls(a.nulls, b.nulls, &mut out.nulls);
+    overflow
+}
+
+fn join_nulls(a: &[bool], b: &[bool], out: &mut Vec<bool>) {
+    match (a.is_empty(), b.is_empty()) {
+        (true, true) => {}
+        (false, true) => out.extend_from_slice(a),
+        (true, false) => out.extend_from_slice(b),
+        (false, false) => out.extend(a.iter().zip(b).map(|(a, b)| a | b)),
+    }
+}
+
+fn choose(condition: &[u8], then: Numbers<'_>, otherwise: Numbers<'_>, out: &mut Register) {
+    let pick = |n: usize| if condition[n] == YES { then } else { otherwise };
+    out.numbers.extend((0..condition.len()).map(|n| pick(n).numbers[n]));
+    if !then.nulls.is_empty() || !otherwise.nulls.is_empty() {
+        out.nulls.extend((0..condition.len()).map(|n| pick(n).is_null(n)));
+    }
+}
+
+fn compare(op: CompareOp, a: Numbers<'_>, b: Numbers<'_>, out: &mut Vec<u8>) {
+    let pairs = a.numbers.iter().zip(b.numbers);
+    match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => out.extend(pairs.map(|(a, b)| u8::from(a == b))),
+        CompareOp::Ne => out.extend(pairs.map(|(a, b)| u8::from(a != b))),
+        CompareOp::Lt => out.extend(pairs.map(|(a, b)| u8::from(a < b))),
+        CompareOp::Le => out.extend(pairs.map(|(a, b)| u8::from(a <= b))),
+        CompareOp::Gt => out.extend(pairs.map(|(a, b)| u8::from(a > b))),
+        CompareOp::Ge => out.extend(pairs.map(|(a, b)| u8::from(a >= b))),
+    }
+    mask(out, a.nulls);
+    mask(out, b.nulls);
+}
+
+fn compare_constant(op: CompareOp, a: Numbers<'_>, b: i64, out: &mut Vec<u8>) {
+    let numbers = a.numbers.iter();
+    match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => out.extend(numbers.map(|a| u8::from(*a == b))),
+        CompareOp::Ne => out.extend(numbers.map(|a| u8::from(*a != b))),
+        CompareOp::Lt => out.extend(numbers.map(|a| u8::from(*a < b))),
+        CompareOp::Le => out.extend(numbers.map(|a| u8::from(*a <= b))),
+        CompareOp::Gt => out.extend(numbers.map(|a| u8::from(*a > b))),
+        CompareOp::Ge => out.extend(numbers.map(|a| u8::from(*a >= b))),
+    }
+    mask(out, a.nulls);
+}
+
+/// What is asked of NULL is unknown.
+fn mask(truths: &mut [u8], nulls: &[bool]) {
+    for (truth, is_null) in truths.iter_mut().zip(nulls) {
+        if *is_null {
+            *truth = UNKNOWN;
+        }
+    }
+}
+
+#[inline]
+fn and(a: u8, b: u8) -> u8 {
+    match (a, b) {
+        (NO, _) | (_, NO) => NO,
+        (YES, YES) => YES,
+        _ => UNKNOWN,
+    }
+}
+
+#[inline]
+fn not(a: u8) -> u8 {
+    match a {
+        NO => YES,
+        YES => NO,
+        _ => UNKNOWN,
+    }
+}

@@ -1,0 +1,238 @@
+//! Subqueries of conditions as semi- and anti-joins.
+//!
+//! # Concepts
+//! `EXISTS (SELECT .. FROM t WHERE t.a = o.a)` lets an outer row pass that has a match: a *semi-join* of the
+//! rows that are joined so far with the subquery's FROM, by those of its conditions that read columns of the
+//! outer query. `x IN (SELECT y ..)` has the condition `x = y` besides. `NOT EXISTS` is an *anti-join*. The
+//! match is found by an index or by a hash table, like that of an outer join, where the subquery would be run
+//! for each outer row.
+//!
+//! # When it is right
+//! - The condition is one of WHERE or of an inner ON: of an answer only whether it is TRUE counts. So IN is
+//!   the same as "some row is equal", and NULL needs no care.
+//! - NOT IN lets a row pass only if no comparison is unknown: it becomes an anti-join where neither side can
+//!   be NULL.
+//! - The subquery is one SELECT whose rows are those of its FROM: no groups, windows, LIMIT. Its ON
+//!   conditions read nothing of the query around, for they would be asked before the rows of both sides meet.
+//! - Nothing in it is volatile, and it locks no rows.
+//!
+//! Other subqueries are asked row by row ([`cohort_expr::Expr::Subquery`]).
+
+use cohort_expr::{CompareHow, CompareOp, Expr, Subquery, SubqueryTest, compare_as};
+use cohort_plan::{Body, From, Select, Source};
+use cohort_types::SqlResult;
+
+use crate::estimate::{BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, found_cost};
+use crate::lower::{Lowering, Part, SelectFacts};
+use crate::physical::{JoinKind, ReadMode, Spans};
+use crate::sargable::{Condition, conditions};
+use crate::visit::{brings, has_subquery};
+
+/// Share of rows that such a join is thought to leave.
+const SHARE: f64 = 0.5;
+
+/// A condition that a join can answer.
+struct SemiSide<'s> {
+    kind: JoinKind,
+    select: &'s Select,
+    from: &'s From,
+    /// All of these hold for a match.
+    conditions: Vec<Expr>,
+}
+
+impl<'o> Lowering<'o> {
+    /// Joins what conditions ask of subqueries, and says which conditions are left. `is_inner`: of a table
+    /// that no outer join pads.
+    pub(crate) fn semi_joins(
+        &mut self,
+        part: Part,
+        asked: Vec<Expr>,
+        facts: SelectFacts,
+        is_inner: &dyn Fn(usize) -> bool,
+    ) -> SqlResult<(Part, Vec<Expr>)> {
+        let (mut sides, mut constant, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for condition in asked {
+            match self.semi_side(&condition, &part.layout, facts, is_inner) {
+                Some(side) => sides.push(side),
+                None if self.subqueries_are_constant(&condition, &|_| true) => constant.push(condition),
+                None => rest.push(condition),
+            }
+        }
+        if sides.is_empty() {
+            constant.extend(rest);
+            return Ok((part, constant));
+        }
+        // What is computed once is asked before what is looked up for each row.
+        let mut part = self.filter(part, constant)?;
+        for side in sides {
+            part = self.attach_semi(side, part, facts)?;
+        }
+        Ok((part, rest))
+    }
+
+    fn semi_side(
+        &self,
+        condition: &Expr,
+        layout: &[usize],
+        facts: SelectFacts,
+        is_inner: &dyn Fn(usize) -> bool,
+    ) -> Option<SemiSide<'o>> {
+        let (subquery, negated) = match condition {
+            Expr::Subquery(node) => (node, false),
+            Expr::Not(operand) => match &**operand {
+                Expr::Subquery(node) => (node, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let query = &self.statement.subqueries[subquery.id];
+        let Body::Select(select) = &query.body else { return None };
+        let from = select.from.as_ref()?;
+        let is_plain = select.group.is_none()
+            && select.having.is_none()
+            && select.windows.is_empty()
+            && query.limit.count.is_none()
+            && query.limit.offset.is_none()
+            && query.locking.is_none()
+            && facts.mode == ReadMode::Snapshot;
+        if !is_plain || self.statement.is_volatile(subquery.id) {
+            return None;
+        }
+        let reads_around = |expr: &Expr| self.statement.columns(expr).iter().any(|c| layout.contains(c));
+        if has_on(from, &reads_around) {
+            return None;
+        }
+        let mut conditions = select.conditions.clone();
+        let kind = match (&subquery.test, negated) {
+            (SubqueryTest::Exists, false) => JoinKind::Semi,
+            (SubqueryTest::Exists, true) => JoinKind::Anti,
+            (SubqueryTest::Quantified { .. }, _) => {
+                let is_anti = self.add_membership(subquery, negated, select, is_inner, &mut conditions)?;
+                if is_anti { JoinKind::Anti } else { JoinKind::Semi }
+            }
+            (SubqueryTest::Column(_), _) => return None,
+        };
+        // Nothing around is read: one look answers for all rows.
+        if !conditions.iter().any(reads_around) {
+            return None;
+        }
+        Some(SemiSide { kind, select, from, conditions })
+    }
+
+    /// Adds the equalities of IN or NOT IN, and says whether it is the latter.
+    fn add_membership(
+        &self,
+        subquery: &Subquery,
+        negated: bool,
+        select: &Select,
+        is_inner: &dyn Fn(usize) -> bool,
+        conditions: &mut Vec<Expr>,
+    ) -> Option<bool> {
+        let SubqueryTest::Quantified { operand, op, all, how } = &subquery.test else { return None };
+        let is_anti = match (op, all, negated) {
+            (CompareOp::Eq, false, false) => false,
+            (CompareOp::Ne, true, false) | (CompareOp::Eq, false, true) => true,
+            _ => return None,
+        };
+        let one = std::slice::from_ref(operand);
+        let operands = if let Expr::Row(parts) = operand { parts.as_slice() } else { one };
+        for (n, (left, item)) in operands.iter().zip(&select.items).enumerate() {
+            let how = match how {
+                CompareHow::Row(hows) => hows.get(n)?,
+                scalar => scalar,
+            };
+            if left.is_volatile() || has_subquery(left) || has_subquery(item) || item.columns().is_empty() {
+                return None;
+            }
+            let may_be_null = left.ty().nullable
+                || item.ty().nullable
+                || !left.columns().iter().all(|column| is_inner(*column))
+                || select.from.as_ref().is_none_or(has_outer);
+            if is_anti && may_be_null {
+                return None;
+            }
+            conditions.push(compare_as(CompareOp::Eq, left.clone(), item.clone(), how.clone()));
+        }
+        Some(is_anti)
+    }
+
+    fn attach_semi(&mut self, side: SemiSide<'o>, before: Part, facts: SelectFacts) -> SqlResult<Part> {
+        let SemiSide { kind, select, from, conditions: all } = side;
+        let facts = SelectFacts { keep_order: select.straight_join, ..facts };
+        let (layout, rows) = (before.layout.clone(), before.rows);
+        let reads_around = |expr: &Expr| self.statement.columns(expr).iter().any(|c| layout.contains(c));
+        let (on, own): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(reads_around);
+        let mut part = match self.semi_lookup(from, &own, &on, &before, facts) {
+            Some(choice) => {
+                let From::Table(table) = from else { unreachable!("only a table is looked up") };
+                let (asked, own): (Vec<Expr>, Vec<Expr>) = own.into_iter().partition(has_subquery);
+                let on = on.into_iter().chain(asked).collect();
+                self.lookup_join(kind, before, table, choice, own, on, facts)?
+            }
+            None => {
+                let right = self.join(from, own, facts)?;
+                self.kept_join(kind, before, right, on)?
+            }
+        };
+        part.layout = layout;
+        part.rows = (rows * SHARE).max(0.01);
+        Ok(part)
+    }
+
+    /// The access by which a match is looked up, if that costs less than a hash table.
+    fn semi_lookup(
+        &self,
+        from: &From,
+        own: &[Expr],
+        on: &[Expr],
+        before: &Part,
+        facts: SelectFacts,
+    ) -> Option<crate::access::Choice> {
+        let From::Table(table) = from else { return None };
+        let Source::Base { .. } = &table.source else { return None };
+        let is_before = |column: usize| before.layout.contains(&column);
+        let is_inside = |column: &usize| brings(table, *column);
+        let sargs: Vec<Condition> = own
+            .iter()
+            .chain(on)
+            .filter(|expr| !has_subquery(expr))
+            .flat_map(conditions)
+            .filter(|condition| !condition.reads.iter().any(is_inside))
+            .collect();
+        let choice = self.choose_access(table, sargs.iter().collect(), facts);
+        let Spans::List(spans) = &choice.access.spans else { return None };
+        if !spans.iter().any(|span| crate::join::reads_row(span, &is_before)) {
+            return None;
+        }
+        let alone: Vec<Condition> =
+            own.iter().filter(|expr| !has_subquery(expr)).flat_map(conditions).collect();
+        let alone = self.choose_access(table, alone.iter().collect(), facts);
+        // The first match is the last that is looked at, unless more is asked of it.
+        let per_row = LOOKUP_COST + choice.rows.min(2.0) * found_cost(&choice.access);
+        let by_index = before.rows * per_row;
+        let can_hash = on.iter().any(|expr| self.hash_key(expr, table, &is_before).is_some());
+        let by_other = match can_hash {
+            true => alone.cost + alone.rows * BUILD_COST + before.rows * PROBE_COST,
+            false => alone.cost + before.rows * alone.rows * LOOP_COST,
+        };
+        (by_index < by_other).then_some(choice)
+    }
+}
+
+/// Whether an ON condition is such a one.
+fn has_on(from: &From, is_one: &dyn Fn(&Expr) -> bool) -> bool {
+    match from {
+        From::Table(_) => false,
+        From::Join(join) => {
+            join.on.iter().any(is_one) || has_on(&join.left, is_one) || has_on(&join.right, is_one)
+        }
+    }
+}
+
+/// Whether there is an outer join.
+fn has_outer(from: &From) -> bool {
+    match from {
+        From::Table(_) => false,
+        From::Join(join) => join.outer || has_outer(&join.left) || has_outer(&join.right),
+    }
+}

@@ -1,0 +1,331 @@
+//! Grouping of many rows at once: keys and aggregates of lanes.
+//!
+//! # Concepts
+//! A row's *raw key* is the bytes of its key columns as the lanes have them. Rows with the same raw key are
+//! of one group. With texts among the keys several raw keys may be (texts that are equal and not the same):
+//! then a raw key leads to its group, and only one that is seen for the first time is looked up among the
+//! groups. Without texts the raw key is the group's.
+//!
+//! A [`Cell`] gathers one aggregate of one group. When groups are read, cells become states as row by row
+//! evaluation has them ([`Aggregate::gathered`]).
+
+use cohort_expr::{
+    Aggregate, AggregateKind, AggregateState, Gathered, LaneCompiler, LaneProgram, NumberAt, Overflow,
+    Quantifier, TruthAt, YES,
+};
+use cohort_expr::{EvalContext, Expr};
+use cohort_optimize::AggregateNode;
+use cohort_types::{Lane, LaneType, SqlResult};
+
+use crate::key_table::{Hashed, KeyBatch, KeyTable};
+use crate::lanes::Lanes;
+
+/// No group: the row was put aside.
+pub(crate) const ASIDE: u32 = u32::MAX;
+
+/// What is gathered of one aggregate in one group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell {
+    /// The sum in two halves; of MIN and MAX the number.
+    total: [u64; 2],
+    count: u64,
+}
+
+impl Cell {
+    #[inline]
+    fn total(&self) -> i128 {
+        (u128::from(self.total[1]) << 64 | u128::from(self.total[0])) as i128
+    }
+
+    #[inline]
+    fn set(&mut self, total: i128) {
+        self.total = [total as u64, (total as u128 >> 64) as u64];
+    }
+
+    #[inline]
+    fn add(&mut self, number: i64) {
+        self.set(self.total() + i128::from(number));
+        self.count += 1;
+    }
+
+    #[inline]
+    fn keep_better(&mut self, number: i64, least: bool) {
+        let (number, known) = (i128::from(number), self.total());
+        if self.count == 0 || (if least { number < known } else { number > known }) {
+            self.set(number);
+        }
+        self.count += 1;
+    }
+}
+
+/// What an aggregate gathers.
+enum Measure {
+    Rows,
+    /// Rows of which this is not true.
+    NotNull(TruthAt),
+    Total(NumberAt),
+    /// The least or the greatest number of a column.
+    Extreme {
+        column: usize,
+        least: bool,
+    },
+}
+
+/// The lanes' side of a grouping.
+pub(crate) struct LaneGroups {
+    program: LaneProgram,
+    keys: Vec<usize>,
+    measures: Vec<Measure>,
+    /// Of each group, one per aggregate.
+    cells: Vec<Cell>,
+    types: Vec<LaneType>,
+    /// Raw keys, where they are not those of groups.
+    has_texts: bool,
+    raw: KeyTable,
+    /// The groups of raw keys.
+    groups_of_raw: Vec<u32>,
+    batch: KeyBatch,
+    /// The groups of the rows taken in now.
+    groups: Vec<u32>,
+}
+
+impl LaneGroups {
+    /// None if a key or an aggregate cannot be had of lanes.
+    pub fn new(node: &AggregateNode, types: &[LaneType], eval: &EvalContext<'_>) -> Option<LaneGroups> {
+        let column = |expr: &Expr| match expr {
+            Expr::Column(column) => Some(column.ordinal).filter(|n| *n < types.len()),
+            _ => None,
+        };
+        let keys = node.keys.iter().map(|(expr, _)| column(expr)).collect::<Option<Vec<_>>>()?;
+        let type_of = |place: usize| types.get(place).copied();
+        let mut compiler = LaneCompiler::new(&type_of, eval);
+        let mut measures = Vec::new();
+        for aggregate in &node.aggregates {
+            measures.push(measure(aggregate, types, &mut compiler)?);
+        }
+        Some(LaneGroups {
+            program: compiler.finish(),
+            keys,
+            measures,
+            cells: Vec::new(),
+            has_texts: node.keys.iter().any(|(expr, _)| column(expr).is_some_and(|n| types[n].is_text())),
+            types: types.to_vec(),
+            raw: KeyTable::default(),
+            groups_of_raw: Vec::new(),
+            batch: KeyBatch::default(),
+            groups: Vec::new(),
+        })
+    }
+
+    /// Whether keys are those of the groups' table, not raw ones.
+    pub fn has_own_keys(&self) -> bool {
+        self.has_texts
+    }
+
+    /// Makes the raw keys of some rows.
+    pub fn make_keys(&mut self, lanes: &Lanes, table: &KeyTable) {
+        let table = if self.has_texts { &self.raw } else { table };
+        self.groups.clear();
+        self.batch.clear();
+        for row in 0..lanes.rows {
+            let key = self.batch.open_key();
+            for column in &self.keys {
+                append_raw(&lanes.lanes[*column], lanes.types[*column], row, key);
+            }
+            self.batch.end_key(table);
+        }
+        table.touch(&self.batch);
+    }
+
+    /// The raw key of a row.
+    #[inline]
+    pub fn key(&self, row: usize) -> (Hashed, &[u8]) {
+        self.batch.key(row)
+    }
+
+    /// The group of a row whose raw key was seen before.
+    #[inline]
+    pub fn known(&self, row: usize, table: &KeyTable) -> Option<u32> {
+        let (hashed, key) = self.batch.key(row);
+        match self.has_texts {
+            true => self.raw.find(&hashed, key).map(|raw| self.groups_of_raw[raw]),
+            false => table.find(&hashed, key).map(|group| group as u32),
+        }
+    }
+
+    /// The next row is of this group, whose raw key was not seen before. Returns the bytes that this takes.
+    pub fn learn(&mut self, group: u32) -> usize {
+        let (hashed, key) = self.batch.key(self.groups.len());
+        let mut bytes = 0;
+        if self.has_texts && group != ASIDE {
+            bytes = KeyTable::bytes_for(key) + size_of::<u32>();
+            self.raw.insert(&hashed, key);
+            self.groups_of_raw.push(group);
+        }
+        self.groups.push(group);
+        bytes
+    }
+
+    /// The next row is of this group.
+    #[inline]
+    pub fn push(&mut self, group: u32) {
+        self.groups.push(group);
+    }
+
+    /// All rows are of one group.
+    pub fn all_of(&mut self, rows: usize, group: u32) {
+        self.groups.clear();
+        self.groups.resize(rows, group);
+    }
+
+    /// Whether there are keys.
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Whether a row has the key of the one before it.
+    #[inline]
+    pub fn is_like_before(&self, row: usize) -> bool {
+        row > 0 && self.batch.key(row).1 == self.batch.key(row - 1).1
+    }
+
+    /// Gathers the rows that were looked up last, of so many groups in all. What does not fit leaves the
+    /// cells as they were.
+    pub fn gather(
+        &mut self,
+        lanes: &Lanes,
+        groups: usize,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Result<(), Overflow>> {
+        let width = self.measures.len();
+        self.cells.resize(groups * width, Cell::default());
+        let inputs: Vec<&Lane> = self.program.inputs().iter().map(|place| &lanes.lanes[*place]).collect();
+        if let Err(overflow) = self.program.run(&inputs, lanes.rows, eval)? {
+            return Ok(Err(overflow));
+        }
+        if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != ASIDE) {
+            for (measure, cell) in self.measures.iter().zip(&mut self.cells) {
+                add_all(measure, cell, &self.program, &inputs, lanes);
+            }
+            return Ok(Ok(()));
+        }
+        for (n, measure) in self.measures.iter().enumerate() {
+            let cells = &mut self.cells;
+            let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != ASIDE);
+            let groups = groups.map(|(row, group)| (row, *group as usize * width + n));
+            match measure {
+                Measure::Rows => groups.for_each(|(_, at)| cells[at].count += 1),
+                Measure::NotNull(is_null) => {
+                    let nulls = self.program.truths(*is_null);
+                    groups.for_each(|(row, at)| cells[at].count += u64::from(nulls[row] != YES));
+                }
+                Measure::Total(at) => {
+                    let numbers = self.program.numbers(*at, &inputs);
+                    if numbers.nulls.is_empty() {
+                        groups.for_each(|(row, at)| {
+                            cells[at].add(numbers.numbers[row]);
+                        });
+                    } else {
+                        groups.filter(|(row, _)| !numbers.nulls[*row]).for_each(|(row, at)| {
+                            cells[at].add(numbers.numbers[row]);
+                        });
+                    }
+                }
+                Measure::Extreme { column, least } => {
+                    let lane = &lanes.lanes[*column];
+                    groups.filter(|(row, _)| !lane.is_null(*row)).for_each(|(row, at)| {
+                        cells[at].keep_better(lane.numbers[row], *least);
+                    });
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The groups of the rows that were looked up last.
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// What an aggregate of a group has gathered, as its state.
+    pub fn state(&self, group: usize, n: usize, aggregate: &Aggregate) -> AggregateState {
+        let cell = self.cells.get(group * self.measures.len() + n).copied().unwrap_or_default();
+        let (total, count) = (cell.total(), cell.count);
+        aggregate.gathered(match &self.measures[n] {
+            Measure::Rows | Measure::NotNull(_) => Gathered::Count(count),
+            Measure::Total(at) => Gathered::Total { total, scale: at.scale, is_int: at.is_int, count },
+            Measure::Extreme { .. } if count == 0 => Gathered::Extreme(cohort_types::Value::Null),
+            Measure::Extreme { column, .. } => Gathered::Extreme(self.types[*column].value_of(total as i64)),
+        })
+    }
+
+    /// Bytes of the cells of a group.
+    pub fn cell_bytes(&self) -> usize {
+        self.measures.len() * size_of::<Cell>()
+    }
+}
+
+fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompiler<'_>) -> Option<Measure> {
+    let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
+    if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
+        return None;
+    }
+    match (aggregate.kind, aggregate.args.as_slice()) {
+        (AggregateKind::CountStar, _) => Some(Measure::Rows),
+        (AggregateKind::Count, [arg]) => match arg {
+            Expr::Const(node) if !node.value.is_null() => Some(Measure::Rows),
+            arg => compiler.nulls(arg).map(Measure::NotNull),
+        },
+        (AggregateKind::Sum | AggregateKind::Avg, [arg]) => compiler.number(arg).map(Measure::Total),
+        (AggregateKind::Min | AggregateKind::Max, [Expr::Column(column)]) => {
+            let ty = *types.get(column.ordinal)?;
+            let least = aggregate.kind == AggregateKind::Min;
+            (!ty.is_text()).then_some(Measure::Extreme { column: column.ordinal, least })
+        }
+        _ => None,
+    }
+}
+
+/// Gathers all rows in one cell.
+fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[&Lane], lanes: &Lanes) {
+    match measure {
+        Measure::Rows => cell.count += lanes.rows as u64,
+        Measure::NotNull(is_null) => {
+            cell.count += program.truths(*is_null).iter().filter(|truth| **truth != YES).count() as u64;
+        }
+        Measure::Total(at) => {
+            let numbers = program.numbers(*at, inputs);
+            if numbers.nulls.is_empty() {
+                let sum = numbers.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
+                cell.set(cell.total() + sum);
+                cell.count += lanes.rows as u64;
+            } else {
+                for (number, _) in numbers.numbers.iter().zip(numbers.nulls).filter(|(_, is_null)| !**is_null)
+                {
+                    cell.add(*number);
+                }
+            }
+        }
+        Measure::Extreme { column, least } => {
+            let lane = &lanes.lanes[*column];
+            let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
+            present.for_each(|(_, number)| cell.keep_better(*number, *least));
+        }
+    }
+}
+
+/// Appends the bytes of an element, which tell it from all others of its lane.
+#[inline]
+fn append_raw(lane: &Lane, ty: LaneType, row: usize, key: &mut Vec<u8>) {
+    if lane.is_null(row) {
+        key.push(0);
+    } else if ty.is_text() {
+        let text = lane.text(row);
+        key.push(2);
+        key.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        key.extend_from_slice(text);
+    } else {
+        key.push(1);
+        key.extend_from_slice(&lane.numbers[row].to_le_bytes());
+    }
+}

@@ -1,0 +1,438 @@
+//! Columns of many stored rows as numbers and slices, without a [`Value`] for each.
+//!
+//! # Concepts
+//! A [`Lane`] holds the values of one column, or of one expression, for some rows: all of them numbers of
+//! 64 bits or all of them texts. [`LaneType`] says what the numbers stand for. A [`LaneReader`] fills lanes
+//! from the bytes of *plain* rows ([`RowLayout::is_plain`]): rows that have all columns of the table, so that
+//! each fixed column lies at the same place.
+//!
+//! Columns of other types (doubles, ENUM, BIGINT UNSIGNED, decimals of more than 18 digits) have no lane.
+
+use crate::decimal::Decimal;
+use crate::row::{HEADER, RowError, RowLayout, Slot};
+use crate::scalar::little_endian;
+use crate::temporal::{Date, DateTime, read_datetime};
+use crate::{Collation, Str, TypeKind, Value};
+
+/// Bits below the date in the number of a moment: microseconds of a day fit.
+const DAY_BITS: u32 = 37;
+
+/// Digits of a decimal whose mantissa surely fits a lane.
+const DECIMAL_DIGITS: u32 = 18;
+
+/// What the elements of a lane stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneType {
+    /// Signed integers.
+    Int,
+    /// Unsigned integers below 2^63.
+    UInt,
+    /// Decimals with this scale: the mantissa.
+    Decimal { scale: u8 },
+    /// Ordered as the dates are.
+    Date,
+    /// Ordered as the moments are; a date is its midnight.
+    DateTime,
+    /// Texts, or bytes.
+    Text(Collation),
+}
+
+/// The elements of a column for some rows.
+#[derive(Clone, Debug, Default)]
+pub struct Lane {
+    /// Of numbers; 0 where NULL.
+    pub numbers: Vec<i64>,
+    /// Of texts: where each ends in `bytes`.
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+    /// Which are NULL; empty when none is.
+    pub nulls: Vec<bool>,
+}
+
+impl Lane {
+    /// Forgets the elements, keeps the room.
+    pub fn clear(&mut self) {
+        self.numbers.clear();
+        self.ends.clear();
+        self.bytes.clear();
+        self.nulls.clear();
+    }
+
+    /// The n-th text.
+    #[inline]
+    pub fn text(&self, n: usize) -> &[u8] {
+        let start = if n == 0 { 0 } else { self.ends[n - 1] as usize };
+        &self.bytes[start..self.ends[n] as usize]
+    }
+
+    /// Whether the n-th element is NULL.
+    #[inline]
+    pub fn is_null(&self, n: usize) -> bool {
+        !self.nulls.is_empty() && self.nulls[n]
+    }
+
+    #[inline]
+    fn push_number(&mut self, number: i64) {
+        self.numbers.push(number);
+        if !self.nulls.is_empty() {
+            self.nulls.push(false);
+        }
+    }
+
+    #[inline]
+    fn push_text(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len() as u32);
+        if !self.nulls.is_empty() {
+            self.nulls.push(false);
+        }
+    }
+
+    fn push_null(&mut self, is_text: bool) {
+        let before = if is_text { self.ends.len() } else { self.numbers.len() };
+        self.nulls.resize(before, false);
+        self.nulls.push(true);
+        match is_text {
+            true => self.ends.push(self.bytes.len() as u32),
+            false => self.numbers.push(0),
+        }
+    }
+
+    /// Appends a value of the lane's type; false when it is of another one.
+    pub fn push_value(&mut self, value: &Value, ty: LaneType) -> bool {
+        match (value, ty) {
+            (Value::Null, LaneType::Text(_)) => self.push_null(true),
+            (Value::Null, _) => self.push_null(false),
+            (Value::Str(text), LaneType::Text(_)) => self.push_text(&text.bytes),
+            _ => match ty.number_of(value) {
+                Some(number) => self.push_number(number),
+                None => return false,
+            },
+        }
+        true
+    }
+
+    /// The n-th element as a value.
+    pub fn value(&self, n: usize, ty: LaneType) -> Value {
+        match ty {
+            _ if self.is_null(n) => Value::Null,
+            LaneType::Text(collation) => Value::Str(Str { bytes: self.text(n).to_vec(), collation }),
+            ty => ty.value_of(self.numbers[n]),
+        }
+    }
+}
+
+impl LaneType {
+    /// The number of a value of this type, if it is one.
+    pub fn number_of(self, value: &Value) -> Option<i64> {
+        match (self, value) {
+            (LaneType::Int, Value::Int(v)) => Some(*v),
+            (LaneType::UInt, Value::UInt(v)) => i64::try_from(*v).ok(),
+            (LaneType::Decimal { scale }, Value::Decimal(v)) => v.mantissa_at(scale),
+            (LaneType::Date, Value::Date(v)) => Some(moment(&v.at_midnight())),
+            (LaneType::DateTime, Value::DateTime(v)) => Some(moment(v)),
+            _ => None,
+        }
+    }
+
+    /// The value that a number stands for.
+    pub fn value_of(self, number: i64) -> Value {
+        match self {
+            LaneType::Int => Value::Int(number),
+            LaneType::UInt => Value::UInt(number as u64),
+            LaneType::Decimal { scale } => Value::Decimal(Decimal::from_i128(number.into(), scale)),
+            LaneType::Date => Value::Date(date_of(number)),
+            LaneType::DateTime => {
+                let micros = number & ((1 << DAY_BITS) - 1);
+                Value::DateTime(DateTime::from_micros_of_day(date_of(number), micros))
+            }
+            LaneType::Text(_) => Value::Null,
+        }
+    }
+
+    /// Whether its elements are texts.
+    pub fn is_text(self) -> bool {
+        matches!(self, LaneType::Text(_))
+    }
+}
+
+/// The number of a moment.
+pub fn moment(value: &DateTime) -> i64 {
+    i64::from(value.date.to_packed()) << DAY_BITS | value.micros_of_day()
+}
+
+fn date_of(number: i64) -> Date {
+    let packed = (number >> DAY_BITS) as u32;
+    Date::new((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8)
+}
+
+/// How a column is read from plain rows.
+#[derive(Clone, Debug)]
+pub struct LaneReader {
+    column: usize,
+    ty: LaneType,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Fixed {
+        at: usize,
+        len: usize,
+        form: Form,
+    },
+    /// Where the ends lie, which of them is the column's, where the texts begin.
+    Text {
+        ends: usize,
+        index: usize,
+        texts: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Signed,
+    Unsigned,
+    Decimal { precision: u8, scale: u8 },
+    Date,
+    DateTime { decimals: u8 },
+}
+
+impl LaneReader {
+    /// What it reads.
+    pub fn ty(&self) -> LaneType {
+        self.ty
+    }
+
+    /// The column.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// Appends the column's element of each row that `rows` yields. They are plain.
+    pub fn read<'r>(&self, rows: impl Iterator<Item = &'r [u8]>, lane: &mut Lane) -> Result<(), RowError> {
+        match self.place {
+            Place::Text { ends, index, texts } => {
+                for row in rows {
+                    self.read_text(row, (ends, index, texts), lane)?;
+                }
+            }
+            // The common forms have a loop of their own.
+            Place::Fixed { at, len: 4, form: Form::Signed } => {
+                self.read_fixed(rows, lane, |row| {
+                    let bytes = row.get(at..at + 4)?.first_chunk()?;
+                    Some(i32::from_le_bytes(*bytes).into())
+                })?;
+            }
+            Place::Fixed { at, len, form: Form::Decimal { precision, scale } } => {
+                self.read_fixed(rows, lane, |row| {
+                    Decimal::read_packed_mantissa(precision, scale, row.get(at..at + len)?)
+                })?;
+            }
+            Place::Fixed { at, len, form } => {
+                self.read_fixed(rows, lane, |row| number_of(row.get(at..at + len)?, form))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_fixed<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r [u8]>,
+        lane: &mut Lane,
+        number: impl Fn(&[u8]) -> Option<i64>,
+    ) -> Result<(), RowError> {
+        let (byte, bit) = (HEADER + self.column / 8, self.column % 8);
+        for row in rows {
+            if row[byte] >> bit & 1 == 1 {
+                lane.push_null(false);
+            } else {
+                lane.push_number(number(row).ok_or(RowError::Corrupt)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_text(
+        &self,
+        row: &[u8],
+        (ends, index, texts): (usize, usize, usize),
+        lane: &mut Lane,
+    ) -> Result<(), RowError> {
+        if row[HEADER + self.column / 8] >> (self.column % 8) & 1 == 1 {
+            lane.push_null(true);
+            return Ok(());
+        }
+        let end = |n: usize| usize::from(u16::from_le_bytes([row[ends + 2 * n], row[ends + 2 * n + 1]]));
+        let start = if index == 0 { 0 } else { end(index - 1) };
+        let text = row.get(texts + start..texts + end(index)).ok_or(RowError::Corrupt)?;
+        let is_text = self.ty != LaneType::Text(Collation::BINARY);
+        if is_text && !text.is_ascii() && std::str::from_utf8(text).is_err() {
+            return Err(RowError::Corrupt);
+        }
+        lane.push_text(text);
+        Ok(())
+    }
+}
+
+#[inline]
+fn number_of(bytes: &[u8], form: Form) -> Option<i64> {
+    Some(match form {
+        Form::Signed => {
+            let shift = 64 - 8 * bytes.len();
+            (little_endian(bytes) << shift) as i64 >> shift
+        }
+        Form::Unsigned => little_endian(bytes) as i64,
+        Form::Decimal { precision, scale } => Decimal::read_packed_mantissa(precision, scale, bytes)?,
+        Form::Date => {
+            let packed = little_endian(bytes) as u32;
+            Date::from_packed(packed)?;
+            i64::from(packed) << DAY_BITS
+        }
+        Form::DateTime { decimals } => moment(&read_datetime(bytes, decimals)?),
+    })
+}
+
+impl RowLayout {
+    /// Whether the bytes are a row of all columns, in the short form: what [`LaneReader`]s read.
+    #[inline]
+    pub fn is_plain(&self, row: &[u8]) -> bool {
+        let (fixed, strings) = self.extent();
+        let count = self.len();
+        let ends = HEADER + count.div_ceil(8) + fixed;
+        let texts = ends + 2 * strings;
+        if row.len() < texts || row[0] != crate::row::VERSION || row[1..3] != (count as u16).to_le_bytes() {
+            return false;
+        }
+        match strings {
+            0 => row.len() == texts,
+            _ => usize::from(u16::from_le_bytes([row[texts - 2], row[texts - 1]])) == row.len() - texts,
+        }
+    }
+
+    /// How a column is read from plain rows; None when it has no lane.
+    pub fn lane(&self, column: usize) -> Option<LaneReader> {
+        let (ty, slot) = self.column(column)?;
+        let (fixed, strings) = self.extent();
+        let fixed_at = HEADER + self.len().div_ceil(8);
+        let (offset, len) = match slot {
+            Slot::Variable { index } => {
+                let ends = fixed_at + fixed;
+                let place = Place::Text { ends, index, texts: ends + 2 * strings };
+                return Some(LaneReader { column, ty: LaneType::Text(ty.collation), place });
+            }
+            Slot::Fixed { offset, len } => (offset, len),
+        };
+        let (lane, form) = match ty.kind {
+            kind if kind.is_integer() && !ty.unsigned => (LaneType::Int, Form::Signed),
+            kind if kind.is_integer() && len < 8 => (LaneType::UInt, Form::Unsigned),
+            TypeKind::Decimal if ty.length <= DECIMAL_DIGITS && u32::from(ty.decimals) <= ty.length => {
+                let (precision, scale) = (ty.length as u8, ty.decimals);
+                (LaneType::Decimal { scale }, Form::Decimal { precision, scale })
+            }
+            TypeKind::Date => (LaneType::Date, Form::Date),
+            TypeKind::DateTime => (LaneType::DateTime, Form::DateTime { decimals: ty.decimals }),
+            _ => return None,
+        };
+        Some(LaneReader { column, ty: lane, place: Place::Fixed { at: fixed_at + offset, len, form } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ColumnType;
+
+    fn layout() -> RowLayout {
+        let text = Collation::UTF8MB4_GENERAL_CI;
+        let unsigned = |kind| ColumnType::int(kind, None, true);
+        let types = [
+            ColumnType::int(TypeKind::MediumInt, None, false),
+            ColumnType::int(TypeKind::Int, None, false),
+            unsigned(TypeKind::SmallInt),
+            ColumnType::decimal(15, 2),
+            ColumnType::temporal(TypeKind::Date, 0),
+            ColumnType::temporal(TypeKind::DateTime, 3),
+            ColumnType::string(TypeKind::VarChar, 20, text),
+            ColumnType::string(TypeKind::Char, 5, text),
+        ];
+        RowLayout::new(types.into_iter().map(|ty| (ty, Value::Null)))
+    }
+
+    fn rows() -> Vec<Vec<Value>> {
+        let decimal = |v| Value::Decimal(Decimal::from_i128(v, 2));
+        let date = Date::new(1998, 9, 2);
+        let moment = DateTime { date, hour: 23, minute: 59, second: 58, micros: 123_000 };
+        vec![
+            vec![
+                Value::Int(-5),
+                Value::Int(i64::from(i32::MIN)),
+                Value::UInt(65_535),
+                decimal(-12_345),
+                Value::Date(date),
+                Value::DateTime(moment),
+                Value::text("größer"),
+                Value::text(""),
+            ],
+            vec![Value::Null; 8],
+            vec![
+                Value::Int(7),
+                Value::Int(8),
+                Value::UInt(0),
+                decimal(999_999_999_999_999),
+                Value::Date(Date::ZERO),
+                Value::DateTime(DateTime::default()),
+                Value::text(""),
+                Value::text("xy"),
+            ],
+        ]
+    }
+
+    #[test]
+    fn lanes_hold_what_rows_decode_to() {
+        let (layout, rows) = (layout(), rows());
+        let stored: Vec<Vec<u8>> = rows
+            .iter()
+            .map(|row| {
+                let mut bytes = Vec::new();
+                layout.encode(row, &mut bytes).expect("fits");
+                assert!(layout.is_plain(&bytes));
+                bytes
+            })
+            .collect();
+        for column in 0..layout.len() {
+            let reader = layout.lane(column).expect("a lane");
+            let mut lane = Lane::default();
+            reader.read(stored.iter().map(Vec::as_slice), &mut lane).expect("good");
+            let mut again = Lane::default();
+            for (n, row) in rows.iter().enumerate() {
+                assert_eq!(lane.value(n, reader.ty()), row[column], "column {column} of row {n}");
+                assert!(again.push_value(&row[column], reader.ty()));
+                assert_eq!(again.value(n, reader.ty()), row[column]);
+            }
+        }
+    }
+
+    #[test]
+    fn other_rows_are_not_plain() {
+        let mut row = Vec::new();
+        layout().encode(&rows()[0], &mut row).expect("fits");
+        for end in 0..row.len() {
+            assert!(!layout().is_plain(&row[..end]), "{end}");
+        }
+        row.push(0);
+        assert!(!layout().is_plain(&row));
+        let shorter = RowLayout::new([(ColumnType::int(TypeKind::Int, None, false), Value::Null)]);
+        let mut old = Vec::new();
+        shorter.encode(&[Value::Int(1)], &mut old).expect("fits");
+        assert!(!layout().is_plain(&old));
+    }
+
+    #[test]
+    fn moments_are_in_order() {
+        let at = |day, micros| DateTime::from_micros_of_day(Date::new(2024, 2, day), micros);
+        let times = [at(1, 0), at(1, 1), at(1, 86_399_999_999), at(2, 0), at(29, 5)];
+        assert!(times.windows(2).all(|pair| moment(&pair[0]) < moment(&pair[1])));
+    }
+}
