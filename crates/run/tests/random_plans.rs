@@ -273,7 +273,8 @@ impl Interpreter<'_> {
             let mut groups: Vec<(Vec<Value>, Rows)> = Vec::new();
             for row in &rows {
                 let key: Vec<Value> = node.keys[..length].iter().map(|key| self.value(&key.0, row)).collect();
-                match groups.iter_mut().find(|group| group.0 == key) {
+                // BIT_XOR is unsigned, and equal to other integers all the same.
+                match groups.iter_mut().find(|group| shown(&group.0) == shown(&key)) {
                     Some(group) => group.1.push(row.clone()),
                     None => groups.push((key, vec![row.clone()])),
                 }

@@ -268,7 +268,7 @@ impl LaneReader {
         let start = if index == 0 { 0 } else { end(index - 1) };
         let text = row.get(texts + start..texts + end(index)).ok_or(RowError::Corrupt)?;
         let is_text = self.ty != LaneType::Text(Collation::BINARY);
-        if is_text && !text.is_ascii() && std::str::from_utf8(text).is_err() {
+        if is_text && !text.is_ascii() && !crate::is_text(text) {
             return Err(RowError::Corrupt);
         }
         lane.push_text(text);
