@@ -31,7 +31,7 @@ fn plans_are_documents() {
         explained(&mut client, "SELECT * FROM a WHERE id = 1"),
         "{\n  \"query_block\": {\n    \"select_id\": 1,\n    \"nested_loop\": [\n      {\n        \"table\": {\n          \
          \"table_name\": \"a\",\n          \"access_type\": \"const\",\n          \"possible_keys\": [\"PRIMARY\"],\n          \
-         \"key\": \"PRIMARY\",\n          \"used_key_parts\": [\"id\"],\n          \"ref\": [\"const\"],\n          \
+         \"key\": \"PRIMARY\",\n          \"key_length\": \"4\",\n          \"used_key_parts\": [\"id\"],\n          \"ref\": [\"const\"],\n          \
          \"rows\": 1,\n          \"filtered\": 100,\n          \"attached_condition\": \"`a`.`id` = 1\"\n        }\n      }\n    ]\n  }\n}"
             .replace("`a`.`id`", "`test`.`a`.`id`")
     );
