@@ -134,7 +134,11 @@ fn compare_with_files(script: &str, given: &[(&str, &[u8])]) {
                 let lines = left.iter().filter(|line| !right.contains(line));
                 lines.map(|line| format!("\n    {line:.300}")).collect()
             };
-            let (here, there) = (only(&ours, &theirs), only(&theirs, &ours));
+            let (mut here, mut there) = (only(&ours, &theirs), only(&theirs, &ours));
+            if here.is_empty() && there.is_empty() {
+                // The same lines in another order, or some more often.
+                (here, there) = (ours.lines.join("\n    "), theirs.lines.join("\n    "));
+            }
             differing.push(format!("{kind}: {sql:.200}\n  Cohort only:{here}\n  MariaDB only:{there}"));
         }
     }

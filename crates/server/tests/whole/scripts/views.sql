@@ -161,7 +161,7 @@ SELECT * FROM ov;
 CREATE OR REPLACE VIEW ov AS select a as x from oa order by x+1;
 SHOW CREATE VIEW ov;
 SELECT * FROM ov;
-CREATE OR REPLACE VIEW ov AS select a as x, count(*) c from oa group by x order by c;
+CREATE OR REPLACE VIEW ov AS select a as x, count(*) c from oa group by x order by c, x desc;
 SHOW CREATE VIEW ov;
 SELECT * FROM ov;
 CREATE OR REPLACE VIEW ov AS select a as x, count(*) c from oa group by x having c>0 and x>1 order by 1;
