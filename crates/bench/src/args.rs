@@ -49,7 +49,7 @@ cohort-bench sql [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N] [--cohort
                                                    TPC-H and single operators beside MariaDB
 cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH] [--dir=PATH]
                                                    the B+tree engine where short loads do not look; parts:
-                                                   scan, range, pool, view, checkpoint, size, tpcc
+                                                   scan, range, pool, view, size, tpcc
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes

@@ -1,8 +1,8 @@
 //! `cohort-bench engine`: the engine where short loads on small, fresh tables do not look.
 //!
 //! Each part starts servers of its own and prints a table: whole scans, ranges beside the LSM engine, a
-//! buffer pool smaller than the data, a read view that stays open, checkpoints, the size on the disk after
-//! random updates, and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
+//! buffer pool smaller than the data, a read view that stays open, the size on the disk after random updates,
+//! and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,18 +36,16 @@ pub enum Part {
     Range,
     Pool,
     View,
-    Checkpoint,
     Size,
     TpcC,
 }
 
 impl Part {
-    const ALL: [(&str, Part); 7] = [
+    const ALL: [(&str, Part); 6] = [
         ("scan", Part::Scan),
         ("range", Part::Range),
         ("pool", Part::Pool),
         ("view", Part::View),
-        ("checkpoint", Part::Checkpoint),
         ("size", Part::Size),
         ("tpcc", Part::TpcC),
     ];
@@ -90,7 +88,6 @@ pub fn run(asked: &EngineRun) -> Result<(), String> {
             Part::Range => range(asked, &setup),
             Part::Pool => pool(asked, &setup),
             Part::View => view(asked, &setup),
-            Part::Checkpoint => checkpoint(asked, &setup),
             Part::Size => size(asked, &setup),
             Part::TpcC => tpc_c(asked, &setup),
         }?;
@@ -321,35 +318,6 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         ));
     }
     Ok(out)
-}
-
-/// Cohort with checkpoints that follow each other, and without any.
-fn checkpoint(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
-    let often = ["--checkpoint-bytes-max=16M"];
-    let never = ["--checkpoint-bytes-max=1T"];
-    let mut servers = [filled("cohort", &never, SCALE, setup)?, filled("cohort", &often, SCALE, setup)?];
-    let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
-    let found = turns(&mut servers, asked.repeats, |server| {
-        let before = checkpoints(server)?;
-        let rate = load.on(server)?;
-        Ok((rate, checkpoints(server)? - before))
-    })?;
-    let mut out = "### update_index, 64 clients, beside checkpoints\n\n\
-                   | checkpoints | each measurement has | /s | p99 ms |\n|---|---:|---:|---:|\n"
-        .to_owned();
-    for (name, found) in ["none", "one behind the other"].iter().zip(&found) {
-        let rate = median_rate(&found.iter().map(|(rate, _)| *rate).collect::<Vec<_>>());
-        let count = median(found.iter().map(|(_, count)| *count).collect());
-        out.push_str(&format!("| {name} | {count:.0} | {:.0} | {:.2} |\n", rate.per_second, rate.p99_ms));
-    }
-    Ok(out)
-}
-
-fn checkpoints(server: &Server) -> Result<f64, String> {
-    let mut connection = Connection::open(&server.address, "").map_err(text)?;
-    let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort\\_checkpoints'").map_err(text)?;
-    let count = rows.first().and_then(|row| row[1].as_deref()?.parse().ok());
-    count.ok_or_else(|| "the server does not tell its checkpoints".to_owned())
 }
 
 /// Bytes of the tables on the disk: after filling, and after random updates.
