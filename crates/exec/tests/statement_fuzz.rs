@@ -34,6 +34,7 @@ const NOT_RUN: &[&str] = &["sleep", "benchmark", "get_lock", "_wait", "shutdown"
 const NOT_REPEATED: &[&str] = &[
     "rand",
     "uuid",
+    "sys_guid",
     "@",
     "found_rows",
     "row_count",
