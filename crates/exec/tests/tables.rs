@@ -251,3 +251,20 @@ fn optimize_makes_the_table_anew() {
     assert_eq!(logged.last().map(String::as_str), Some("OPTIMIZE TABLE t, nosuch"));
     assert!(!logged.iter().any(|text| text.contains("ALTER")));
 }
+
+/// A window that sorts by another value each time is like no other, not even itself.
+#[test]
+fn windows_over_what_changes_are_computed() {
+    let mut server = Server::open(&world::disk()).expect("opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE w (id INT PRIMARY KEY, v INT)");
+    client.ok("INSERT INTO w VALUES (1,1),(2,2),(3,3)");
+    for by in ["RAND()", "@v", "1 NOT IN (1.5, @v)", "(1, @v) = (1, 2)", "1e308 ^ id"] {
+        for over in ["ORDER BY", "PARTITION BY"] {
+            let sql =
+                format!("SELECT COUNT(*) OVER ({over} {by}) > 0 k, SUM(v) OVER ({over} {by}) > 0 s FROM w");
+            let answer = client.run(&sql);
+            assert!(answer.starts_with("k | s\n1 | 1\n1 | 1\n1 | 1\n"), "{sql}: {answer}");
+        }
+    }
+}

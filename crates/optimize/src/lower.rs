@@ -268,9 +268,11 @@ impl Lowering<'_> {
         for (n, window) in above.windows.iter().enumerate() {
             let alike =
                 |other: &WindowUse| other.partition == window.partition && other.order == window.order;
-            // One operator for all functions over the same window.
+            // One operator for all functions over the same window. One that sorts by what is another value
+            // each time is like no window, not even itself.
             if !above.windows[..n].iter().any(alike) {
-                let calls: Vec<&WindowUse> = above.windows[n..].iter().filter(|w| alike(w)).collect();
+                let others = above.windows[n + 1..].iter().filter(|w| alike(w));
+                let calls: Vec<&WindowUse> = std::iter::once(window).chain(others).collect();
                 part = self.window(part, &calls)?;
             }
         }
