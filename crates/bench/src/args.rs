@@ -167,8 +167,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
     let mut scale = Scale { tables: 4, rows: 25_000, keys: Keys::Even };
     let (mut threads, mut idle) = (1, 0);
     let (mut json, mut pages) = (None, Pages::default());
-    let mut setup =
-        Setup { dir: PathBuf::from("/var/tmp"), cohortd: None, defaults: false, tcp: false, callgrind: None };
+    let mut setup = Setup::below(PathBuf::from("/var/tmp"));
     while let Some(word) = words.next() {
         let name = word.as_str();
         match name {

@@ -71,13 +71,7 @@ fn text(error: ConnectionError) -> String {
 /// Measures, and prints each table as soon as it is there.
 pub fn run(asked: &EngineRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
-    let setup = Setup {
-        dir: dir.clone(),
-        cohortd: asked.cohortd.clone(),
-        defaults: false,
-        tcp: false,
-        callgrind: None,
-    };
+    let setup = Setup { cohortd: asked.cohortd.clone(), ..Setup::below(dir.clone()) };
     let parts: Vec<Part> = match asked.parts.is_empty() {
         true => Part::ALL.iter().map(|(_, part)| *part).collect(),
         false => asked.parts.clone(),
@@ -109,11 +103,8 @@ fn start(name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> 
 /// A server with sysbench's tables, which stands still.
 fn filled(name: &str, options: &[&str], scale: Scale, setup: &Setup) -> Result<Server, String> {
     let mut server = start(name, options, setup)?;
-    let fill = || -> Result<(), ConnectionError> {
-        Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
-        tables::prepare(&mut Connection::open(&server.address, SCHEMA)?, Schema::Sbtest, scale)
-    };
-    let done = fill();
+    let done = tables::create_schema(&server.address)
+        .and_then(|mut connection| tables::prepare(&mut connection, Schema::Sbtest, scale));
     done.map_err(|error| server.complaint(&format!("filling tables: {error}")))?;
     server.pause();
     Ok(server)
@@ -390,11 +381,8 @@ fn table_bytes(dir: &Path, kind: Kind) -> u64 {
 fn tpc_c(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     let mut servers = [start("cohort", &[], setup)?, start("mariadb", &[], setup)?];
     for server in &mut servers {
-        let load = || -> Result<(), ConnectionError> {
-            Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
-            tpcc::load(&mut Connection::open(&server.address, SCHEMA)?, WAREHOUSES)
-        };
-        let done = load();
+        let done = tables::create_schema(&server.address)
+            .and_then(|mut connection| tpcc::load(&mut connection, WAREHOUSES));
         done.map_err(|error| server.complaint(&format!("TPC-C: {error}")))?;
         server.pause();
     }

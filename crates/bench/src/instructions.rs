@@ -93,11 +93,9 @@ fn count_all(
     let dumps = dir.join("callgrind");
     fs::create_dir_all(&dumps).map_err(|error| format!("{}: {error}", dumps.display()))?;
     let setup = Setup {
-        dir: dir.clone(),
         cohortd: program.map(Path::to_owned),
-        defaults: false,
-        tcp: false,
         callgrind: Some(dumps.clone()),
+        ..Setup::below(dir.clone())
     };
     let mut server = Server::start(&contestant, &setup)?;
     let done = count_on(asked, number, &mut server, &dumps, lines);
@@ -116,9 +114,7 @@ fn count_on(
     lines: &mut [Line],
 ) -> Result<(), String> {
     let told = |error: connection::ConnectionError| error.to_string();
-    let mut connection = Connection::open(&server.address, "").map_err(told)?;
-    connection.query(&format!("CREATE DATABASE {}", tables::SCHEMA)).map_err(told)?;
-    connection.query(&format!("USE {}", tables::SCHEMA)).map_err(told)?;
+    let mut connection = tables::create_schema(&server.address).map_err(told)?;
     tables::prepare(&mut connection, Schema::Sbtest, asked.scale).map_err(told)?;
     drop(connection);
     let mut counter = Counter::new(server.pid(), dumps)?;

@@ -52,10 +52,7 @@ fn text(error: ConnectionError) -> String {
 }
 
 fn prepare(server: &Server) -> Result<Connection, String> {
-    Connection::open(&server.address, "")
-        .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")).map(drop))
-        .map_err(text)?;
-    Connection::open(&server.address, SCHEMA).map_err(text)
+    tables::create_schema(&server.address).map_err(text)
 }
 
 fn small(server: &Server, time: Duration) -> Result<(), String> {

@@ -147,10 +147,7 @@ fn start(kind: Kind, name: &str, options: &[&str], run: &Run) -> Result<Server, 
 
 /// Fills the tables, then writes the backlogs; where they begin, and each one's end.
 fn write_backlogs(source: &Server, run: &Run, progress: &Progress) -> Result<(Place, Vec<Backlog>), String> {
-    Connection::open(&source.address, "")
-        .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")))
-        .map_err(text)?;
-    let mut connection = Connection::open(&source.address, SCHEMA).map_err(text)?;
+    let mut connection = tables::create_schema(&source.address).map_err(text)?;
     tables::prepare(&mut connection, Schema::Sbtest, run.scale).map_err(text)?;
     let begin = Place::of(&mut connection)?;
     let mut before = number_of(&begin.gtid);
@@ -329,10 +326,7 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
     let options = ["--server-id=2", "--log-slave-updates", "--slave-parallel-threads=4"];
     let mut replica = start(Kind::Cohort, "live replica", &options, run)?;
     let measured = (|| {
-        Connection::open(&source.address, "")
-            .and_then(|mut connection| connection.query(&format!("CREATE DATABASE {SCHEMA}")))
-            .map_err(text)?;
-        let mut on_source = Connection::open(&source.address, SCHEMA).map_err(text)?;
+        let mut on_source = tables::create_schema(&source.address).map_err(text)?;
         tables::prepare(&mut on_source, Schema::Sbtest, run.scale).map_err(text)?;
         let mut connection = Connection::open(&replica.address, "").map_err(text)?;
         let filled = Place::of(&mut on_source)?;

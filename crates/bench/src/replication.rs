@@ -54,8 +54,7 @@ fn text(error: ConnectionError) -> String {
 
 /// A connection to the schema, with its tables filled.
 fn prepare(server: &Server, run: &Run) -> Result<Connection, ConnectionError> {
-    Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
-    let mut connection = Connection::open(&server.address, SCHEMA)?;
+    let mut connection = tables::create_schema(&server.address)?;
     tables::prepare(&mut connection, Schema::Sbtest, run.scale)?;
     Ok(connection)
 }

@@ -184,8 +184,7 @@ fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
     let mut schemas: Vec<_> = run.agenda.cases.iter().map(|case| case.workload.schema).collect();
     schemas.dedup();
     let fill = || -> Result<Connection, ConnectionError> {
-        Connection::open(&server.address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
-        let mut connection = Connection::open(&server.address, SCHEMA)?;
+        let mut connection = tables::create_schema(&server.address)?;
         for schema in &schemas {
             tables::prepare(&mut connection, *schema, run.scale)?;
         }

@@ -83,6 +83,13 @@ pub struct Setup {
     pub callgrind: Option<PathBuf>,
 }
 
+impl Setup {
+    /// What most measurements have: Cohort from beside this program, Unix sockets.
+    pub fn below(dir: PathBuf) -> Setup {
+        Setup { dir, cohortd: None, defaults: false, tcp: false, callgrind: None }
+    }
+}
+
 /// A running server.
 pub struct Server {
     pub label: String,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::connection::{Connection, Rows};
 use crate::servers::{Contestant, Server, Setup};
-use crate::tables::SCHEMA;
+use crate::tables::{self, SCHEMA};
 use crate::tpch;
 
 /// Bytes of one INSERT.
@@ -53,13 +53,7 @@ type Both = [Server; 2];
 /// Measures, and prints the tables.
 pub fn run(asked: &SqlRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
-    let setup = Setup {
-        dir: dir.clone(),
-        cohortd: asked.cohortd.clone(),
-        defaults: false,
-        tcp: false,
-        callgrind: None,
-    };
+    let setup = Setup { cohortd: asked.cohortd.clone(), ..Setup::below(dir.clone()) };
     let start = |name: &str| Server::start(&Contestant::parse(name).expect("a server"), &setup);
     let mut servers = [start("cohort")?, start("mariadb")?];
     let done = measure_all(asked, &mut servers);
@@ -124,12 +118,10 @@ fn operators(rows: u32) -> Vec<Case> {
 
 fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
     eprintln!("{}: filling", server.label);
-    let mut connection = Connection::open(&server.address, "").map_err(|error| error.to_string())?;
+    let mut connection = tables::create_schema(&server.address).map_err(|error| error.to_string())?;
     let mut tell = |sql: &str| -> Result<(), String> {
         connection.query(sql).map(drop).map_err(|error| format!("{error}: {:.80}", sql))
     };
-    tell(&format!("CREATE DATABASE {SCHEMA}"))?;
-    tell(&format!("USE {SCHEMA}"))?;
     for table in &tpch::TABLES {
         tell(&format!("CREATE TABLE {} ({})", table.name, table.columns))?;
     }

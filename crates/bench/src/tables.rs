@@ -1,6 +1,6 @@
 //! Creates and fills the tables of the workloads.
 
-use crate::connection::{Connection, ConnectionError};
+use crate::connection::{Address, Connection, ConnectionError};
 use crate::random::Random;
 use crate::workload::{Scale, Schema};
 
@@ -8,6 +8,12 @@ use crate::workload::{Scale, Schema};
 pub const SCHEMA: &str = "bench";
 
 const ROWS_PER_INSERT: u32 = 200;
+
+/// Creates the schema of a new server; a connection to it.
+pub fn create_schema(address: &Address) -> Result<Connection, ConnectionError> {
+    Connection::open(address, "")?.query(&format!("CREATE DATABASE {SCHEMA}"))?;
+    Connection::open(address, SCHEMA)
+}
 
 /// Creates what is missing of the tables that `schema` names.
 pub fn prepare(connection: &mut Connection, schema: Schema, scale: Scale) -> Result<(), ConnectionError> {

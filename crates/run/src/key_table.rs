@@ -11,6 +11,11 @@
 //! The slots are a power of two, probed one after the other; a third of them are free. They are chosen by the
 //! lower bits of the hash; partitions ([`crate::partition`]) go by the upper ones.
 
+use cohort_expr::append_group_key;
+use cohort_types::Collation;
+
+use crate::batch::Batch;
+
 /// Longest key that lies in its slot.
 const SHORT: usize = 15;
 
@@ -73,6 +78,18 @@ impl KeyBatch {
         let start = self.ends.last().copied().unwrap_or(0);
         self.hashed.push(table.hash(&self.bytes[start..]));
         self.ends.push(self.bytes.len());
+    }
+
+    /// The keys of whole rows, for a look-up in the table.
+    pub fn take_rows(&mut self, rows: &Batch, collations: &[Collation], table: &KeyTable) {
+        self.clear();
+        for row in rows.iter() {
+            for (value, collation) in row.iter().zip(collations) {
+                append_group_key(value, *collation, self.open_key());
+            }
+            self.end_key(table);
+        }
+        table.touch(self);
     }
 
     /// The n-th key.

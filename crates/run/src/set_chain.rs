@@ -10,7 +10,6 @@
 //! ALL adds at the end of a chain are none of this operator's.  Keys for which there is no memory are put
 //! aside with their rows and the number of the step, and taken after the others ([`crate::partition`]).
 
-use cohort_expr::append_group_key;
 use cohort_optimize::{SetChain, SetOperator};
 use cohort_types::{Interrupt, SqlResult, Value};
 
@@ -103,14 +102,7 @@ impl<'p> SetChainOperator<'p> {
 
     /// Takes rows of an input in, or rows that were put aside.
     fn take(&mut self, run: Run<'_, 'p>, batch: &mut Batch, step: u32) -> SqlResult<()> {
-        self.keys.clear();
-        for row in batch.iter() {
-            for (value, collation) in row.iter().zip(&self.chain.collations) {
-                append_group_key(value, *collation, self.keys.open_key());
-            }
-            self.keys.end_key(&self.table);
-        }
-        self.table.touch(&self.keys);
+        self.keys.take_rows(batch, &self.chain.collations, &self.table);
         for n in 0..batch.len() {
             self.take_row(run, n, batch.row_mut(n), step)?;
         }

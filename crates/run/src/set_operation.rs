@@ -6,7 +6,6 @@
 //! taken after the others ([`crate::partition`]). So the rows come in the order of the left side as long as
 //! nothing is put aside.
 
-use cohort_expr::append_group_key;
 use cohort_optimize::SetOperation;
 use cohort_types::{Collation, SqlResult};
 
@@ -96,14 +95,7 @@ impl<'p> SetOperator<'p> {
 
     /// The keys of some rows.
     fn hash(&mut self, rows: &Batch) {
-        self.keys.clear();
-        for row in rows.iter() {
-            for (value, collation) in row.iter().zip(self.collations) {
-                append_group_key(value, *collation, self.keys.open_key());
-            }
-            self.keys.end_key(&self.table);
-        }
-        self.table.touch(&self.keys);
+        self.keys.take_rows(rows, self.collations, &self.table);
     }
 
     /// Adds the key of the n-th row; false when its rows have to be put aside.

@@ -269,18 +269,10 @@ fn statements_run_in_the_context_that_they_had() {
     assert_same_rows(&source, &replica);
 }
 
-/// The value of a line of SHOW SLAVE STATUS.
-fn field(replica: &Cohort, name: &str) -> String {
-    let status = replica.replica_status();
-    let line =
-        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
-}
-
 fn wait_for_error(replica: &Cohort, number: &str) -> String {
-    wait_until("it goes on", || field(replica, "Last_SQL_Errno") == number);
-    assert_eq!(field(replica, "Slave_SQL_Running"), "No");
-    field(replica, "Last_SQL_Error")
+    wait_until("it goes on", || replica.replica_field("Last_SQL_Errno") == number);
+    assert_eq!(replica.replica_field("Slave_SQL_Running"), "No");
+    replica.replica_field("Last_SQL_Error")
 }
 
 #[test]
@@ -413,10 +405,10 @@ fn what_a_semi_synchronous_source_was_told_is_applied_when_both_die() {
     // Once more: nothing is applied twice.
     replica.kill_and_restart();
     wait_until("it is not idle", || {
-        field(&replica, "Slave_SQL_State").starts_with("Slave has read all relay log")
+        replica.replica_field("Slave_SQL_State").starts_with("Slave has read all relay log")
     });
     assert_eq!(replica.sql("SELECT COUNT(*) FROM shop.t"), "300");
-    assert_eq!(field(&replica, "Last_SQL_Errno"), "0");
+    assert_eq!(replica.replica_field("Last_SQL_Errno"), "0");
 }
 
 /// A way to a source that is cut after so many bytes, a little later each time.
@@ -485,8 +477,8 @@ fn a_connection_that_is_cut_at_any_byte_loses_and_doubles_nothing() {
         let (file, position) = (end.next().expect("a file"), end.next().expect("a position"));
         assert_ne!(replica.sql(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 10)")), "-1");
         // The place is the source's, and survives a restart.
-        assert_eq!(field(&replica, "Relay_Master_Log_File"), file);
-        assert_eq!(field(&replica, "Exec_Master_Log_Pos"), position);
+        assert_eq!(replica.replica_field("Relay_Master_Log_File"), file);
+        assert_eq!(replica.replica_field("Exec_Master_Log_Pos"), position);
     }
 }
 
@@ -518,9 +510,9 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
     assert!(refused("RESET SLAVE 'two' ALL").contains("ERROR 1198 (HY000)"));
     assert!(refused("SET GLOBAL gtid_slave_pos = ''").contains("ERROR 1198 (HY000)"));
     replica.kill_and_restart();
-    assert_eq!(field(&replica, "Connection_name"), "two");
+    assert_eq!(replica.replica_field("Connection_name"), "two");
     assert_eq!(
-        (field(&replica, "Slave_IO_Running"), field(&replica, "Master_User")),
+        (replica.replica_field("Slave_IO_Running"), replica.replica_field("Master_User")),
         ("No".to_owned(), "repl".to_owned())
     );
     replica.sql("START ALL SLAVES");
@@ -534,7 +526,7 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
             "INSERT INTO test.a VALUES ({n}); SET gtid_domain_id = 3; INSERT INTO test.c VALUES ({n})"
         ));
     }
-    wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+    wait_until("it does not stop", || replica.replica_field("Slave_SQL_Running") == "No");
     assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), "0-2-5,3-2-2,5-2-1", "{here}");
     replica.sql("START SLAVE 'two' SQL_THREAD");
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));

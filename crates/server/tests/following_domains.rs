@@ -7,18 +7,6 @@ use support::{Cohort, Maria, wait_until};
 
 const OPTIONS: [&str; 3] = ["--log-slave-updates", "--server-id=7", "--slave-parallel-threads=3"];
 
-fn end(source: &Maria) -> String {
-    source.sql("SELECT @@gtid_binlog_pos")
-}
-
-/// The value of a line of SHOW SLAVE STATUS.
-fn field(replica: &Cohort, name: &str) -> String {
-    let status = replica.replica_status();
-    let line =
-        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
-}
-
 /// A row in each of 3 MiB, which are one transaction of domain 1 that changes the row with the key 0 last.
 fn write_large(source: &Maria, first: usize) {
     let rows: Vec<String> = (first..first + 30)
@@ -46,12 +34,12 @@ fn make(source: &Maria, replica: &Cohort) {
         "CREATE TABLE test.large (a INT PRIMARY KEY, b LONGTEXT); INSERT INTO test.large VALUES (0, ''); \
          CREATE TABLE test.small (a INT PRIMARY KEY)",
     );
-    replica.wait_for(&end(source));
+    replica.wait_for(&source.gtid_end());
     source.sql(
         "SET gtid_domain_id = 2; INSERT INTO test.small VALUES (0); \
          SET gtid_domain_id = 1; INSERT INTO test.large VALUES (-1, '')",
     );
-    replica.wait_for(&end(source));
+    replica.wait_for(&source.gtid_end());
 }
 
 #[test]
@@ -64,16 +52,16 @@ fn a_large_transaction_that_waits_holds_up_no_other_domain_and_nothing_is_applie
         let mut holder = replica.client();
         holder.query_drop("BEGIN").expect("begins");
         holder.query_drop("SELECT * FROM test.large WHERE a = 0 FOR UPDATE").expect("locks");
-        let executed = field(&replica, "Exec_Master_Log_Pos");
+        let executed = replica.replica_field("Exec_Master_Log_Pos");
         write_large(&source, 1 + 100 * round);
         write_small(&source, 1 + 100 * round);
         let small = (1 + 40 * (round + 1)).to_string();
         wait_until("the other domain goes on", || count(&replica, "small") == small);
         assert_eq!(count(&replica, "large"), (2 + 30 * round).to_string());
         // The place is before what is not applied; the position has both domains.
-        assert_eq!(field(&replica, "Exec_Master_Log_Pos"), executed);
+        assert_eq!(replica.replica_field("Exec_Master_Log_Pos"), executed);
         let position = replica.sql("SELECT @@gtid_slave_pos");
-        let domain_2 = end(&source).split(',').find(|gtid| gtid.starts_with("2-")).map(str::to_owned);
+        let domain_2 = source.gtid_end().split(',').find(|gtid| gtid.starts_with("2-")).map(str::to_owned);
         assert!(position.contains(&domain_2.expect("written")), "{position}");
         // What is read once more is known.
         match round {
@@ -85,7 +73,7 @@ fn a_large_transaction_that_waits_holds_up_no_other_domain_and_nothing_is_applie
             }
         }
         drop(holder);
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(count(&replica, "small"), small);
         assert_eq!(
             replica.sql("SELECT COUNT(*), SUM(CRC32(b)) FROM test.large"),
@@ -95,7 +83,7 @@ fn a_large_transaction_that_waits_holds_up_no_other_domain_and_nothing_is_applie
     // The source left out what the replica had when it connected again; behind that both count alike.
     write_small(&source, 1000);
     wait_until("the place comes on", || {
-        field(&replica, "Exec_Master_Log_Pos")
+        replica.replica_field("Exec_Master_Log_Pos")
             == source.sql("SHOW MASTER STATUS").split('\t').nth(1).unwrap_or("")
     });
 }
@@ -117,7 +105,7 @@ fn a_definition_that_waits_holds_up_its_own_domain_alone() {
     let position = replica.sql("SELECT @@gtid_slave_pos");
     assert!(position.contains("1-2-1,"), "{position}");
     holder.query_drop("COMMIT").expect("lets go");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT SUM(c) FROM test.large"), "23");
 }
 
@@ -139,6 +127,6 @@ fn one_domain_takes_no_more_workers_than_it_may() {
     wait_until("the other domain goes on", || count(&replica, "large") == "32");
     assert!(busy().ends_with("\t1"), "{}", busy());
     holder.query_drop("ROLLBACK").expect("lets go");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(count(&replica, "small"), "5");
 }

@@ -13,14 +13,6 @@ use support::{Cohort, Maria, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-/// The value of a line of SHOW SLAVE STATUS.
-fn field(replica: &Cohort, name: &str) -> String {
-    let status = replica.replica_status();
-    let line =
-        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
-}
-
 /// So many transactions of one row each, in a table without a key: what is applied twice is there twice.
 fn fill(source: &Maria, from: usize, count: usize) {
     let rows: String = (from..from + count).map(|n| format!("INSERT INTO test.t VALUES ({n});\n")).collect();
@@ -53,7 +45,7 @@ fn a_receiver_that_is_stopped_in_a_backlog_loses_and_doubles_nothing() {
             std::thread::sleep(Duration::from_millis(rounds % 32));
             rounds += 1;
             assert!(rounds < 5000, "{}", replica.replica_status());
-            assert_eq!(field(&replica, "Last_SQL_Errno"), "0", "{}", replica.replica_status());
+            assert_eq!(replica.replica_field("Last_SQL_Errno"), "0", "{}", replica.replica_status());
         }
         assert_eq!(replica.sql(DIGEST), "6000\t6000\t0\t5999", "{by}: {rounds} rounds");
     }
@@ -97,15 +89,16 @@ fn a_place_to_stop_at_that_is_reached_already_lets_nothing_pass() {
     change_master(&replica, source.port, "master_use_gtid=slave_pos");
     replica.sql("START SLAVE");
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
-    let (file, position) = (field(&replica, "Relay_Master_Log_File"), field(&replica, "Exec_Master_Log_Pos"));
-    let relay = (field(&replica, "Relay_Log_File"), field(&replica, "Relay_Log_Pos"));
+    let (file, position) =
+        (replica.replica_field("Relay_Master_Log_File"), replica.replica_field("Exec_Master_Log_Pos"));
+    let relay = (replica.replica_field("Relay_Log_File"), replica.replica_field("Relay_Log_Pos"));
     for until in [
         format!("master_log_file='{file}', master_log_pos={position}"),
         format!("relay_log_file='{}', relay_log_pos={}", relay.0, relay.1),
     ] {
         replica.sql(&format!("STOP SLAVE SQL_THREAD; START SLAVE SQL_THREAD UNTIL {until}"));
         fill(&source, 0, 3);
-        wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+        wait_until("it does not stop", || replica.replica_field("Slave_SQL_Running") == "No");
         assert_eq!(replica.sql(DIGEST), "0\t0\tNULL\tNULL", "{until}");
         source.sql("DELETE FROM test.t");
     }
@@ -142,7 +135,7 @@ fn a_source_that_ends_the_dump_is_asked_again() {
     cohort.restart();
     cohort.sql("INSERT INTO test.t VALUES (3)");
     of_cohort.wait_for(&cohort.sql("SELECT @@gtid_binlog_pos"));
-    assert_eq!(field(&of_cohort, "Last_IO_Errno"), "0");
+    assert_eq!(of_cohort.replica_field("Last_IO_Errno"), "0");
 }
 
 #[test]
@@ -157,11 +150,11 @@ fn a_position_that_is_set_takes_what_was_received_with_it() {
     let insert = |n| source.sql(&format!("INSERT INTO test.t VALUES ({n})"));
     (0..50).for_each(|n| drop(insert(n)));
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
-    wait_until("nothing is removed", || !field(&replica, "Relay_Log_File").ends_with(".000001"));
+    wait_until("nothing is removed", || !replica.replica_field("Relay_Log_File").ends_with(".000001"));
     replica.sql("STOP SLAVE SQL_THREAD");
     (50..60).for_each(|n| drop(insert(n)));
     let received = source.sql("SELECT @@gtid_binlog_pos");
-    wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == received);
+    wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == received);
     replica.sql(&format!(
         "STOP SLAVE; SET sql_log_bin = 0; DELETE FROM test.t; SET GLOBAL gtid_slave_pos = '{before}'; START SLAVE"
     ));
@@ -234,7 +227,7 @@ fn a_bit_that_is_another_on_the_way_stops_the_receiver_or_makes_it_ask_again() {
         let status = replica.replica_status();
         assert!(status.contains("Slave_SQL_Running: Yes"), "{status}");
         if status.contains("Slave_IO_Running: No") {
-            let number = field(&replica, "Last_IO_Errno");
+            let number = replica.replica_field("Last_IO_Errno");
             assert!(["1236", "1593", "1595", "1743", "1153"].contains(&number.as_str()), "{status}");
             stops += 1;
         }

@@ -9,10 +9,6 @@ use support::{Cohort, Maria, wait_until};
 
 const MIB: usize = 1 << 20;
 
-fn end(source: &Maria) -> String {
-    source.sql("SELECT @@gtid_binlog_pos")
-}
-
 fn pair(threads: &str) -> (Maria, Cohort) {
     let source = Maria::source(&["--binlog-format=ROW", "--max-allowed-packet=64M"]);
     let replica = Cohort::new(&[
@@ -29,7 +25,7 @@ fn pair(threads: &str) -> (Maria, Cohort) {
          CREATE TABLE test.child (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES parent (a) ON DELETE CASCADE) ENGINE=InnoDB; \
          INSERT INTO test.parent VALUES (1), (2)",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     (source, replica)
 }
 
@@ -59,7 +55,7 @@ fn a_large_transaction_takes_little_memory() {
     for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
         let (source, replica) = pair(threads);
         source.sql(&format!("BEGIN; {} COMMIT", inserts(1, 20)));
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         let before = replica.resident_kib();
         let is_over = AtomicBool::new(false);
         let most = std::thread::scope(|scope| {
@@ -72,7 +68,7 @@ fn a_large_transaction_takes_little_memory() {
                 most
             });
             source.sql(&format!("BEGIN; {} COMMIT", inserts(100, 160)));
-            replica.wait_for(&end(&source));
+            replica.wait_for(&source.gtid_end());
             is_over.store(true, Ordering::Relaxed);
             watch.join().expect("watched")
         });
@@ -104,7 +100,7 @@ fn a_large_transaction_may_change_its_own_rows() {
             let format = if end_of.contains("v + 7") { "MIXED" } else { "ROW" };
             let modes = format!("SET SESSION binlog_format = {format}, sql_mode = 'PIPES_AS_CONCAT'");
             source.sql(&format!("{modes}; BEGIN; {begin}; {rows} {end_of}; COMMIT"));
-            replica.wait_for(&end(&source));
+            replica.wait_for(&source.gtid_end());
             assert_equal(&source, &replica);
         }
     }
@@ -141,7 +137,7 @@ fn a_large_transaction_that_is_cut_leaves_nothing() {
         assert_eq!(replica.sql(ROWS), before, "{threads}");
         assert!(replica.sql("CHECK TABLE test.t").ends_with("OK"));
         replica.sql("START SLAVE");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_equal(&source, &replica);
     }
 }

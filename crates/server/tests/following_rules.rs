@@ -9,22 +9,10 @@ use support::{Cohort, Maria, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-/// The value of a line of SHOW SLAVE STATUS.
-fn field(replica: &Cohort, name: &str) -> String {
-    let status = replica.replica_status();
-    let line =
-        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
-}
-
 fn wait_for_error(replica: &Cohort, number: &str) -> String {
-    wait_until("it goes on", || field(replica, "Last_SQL_Errno") == number);
-    assert_eq!(field(replica, "Slave_SQL_Running"), "No");
-    field(replica, "Last_SQL_Error")
-}
-
-fn end(source: &Maria) -> String {
-    source.sql("SELECT @@gtid_binlog_pos")
+    wait_until("it goes on", || replica.replica_field("Last_SQL_Errno") == number);
+    assert_eq!(replica.replica_field("Slave_SQL_Running"), "No");
+    replica.replica_field("Last_SQL_Error")
 }
 
 #[test]
@@ -34,25 +22,25 @@ fn a_delayed_replica_waits_shows_it_and_stops_at_once() {
         let replica = Cohort::new(&[LOGS, "--server-id=7", threads]);
         replica.follow(source.port);
         source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=3; START SLAVE");
-        assert_eq!(field(&replica, "SQL_Delay"), "3");
+        assert_eq!(replica.replica_field("SQL_Delay"), "3");
         let began = Instant::now();
         source.sql("INSERT INTO test.t VALUES (1); INSERT INTO test.t VALUES (2)");
         let delaying = "Waiting until MASTER_DELAY seconds after master executed event";
-        wait_until("it does not wait", || field(&replica, "Slave_SQL_State") == delaying);
-        assert_ne!(field(&replica, "SQL_Remaining_Delay"), "NULL");
-        replica.wait_for(&end(&source));
+        wait_until("it does not wait", || replica.replica_field("Slave_SQL_State") == delaying);
+        assert_ne!(replica.replica_field("SQL_Remaining_Delay"), "NULL");
+        replica.wait_for(&source.gtid_end());
         // Timestamps have no fractions.
         assert!(began.elapsed() > Duration::from_millis(1900), "{:?}", began.elapsed());
         replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=3600; START SLAVE");
         source.sql("INSERT INTO test.t VALUES (3)");
-        wait_until("it does not wait", || field(&replica, "Slave_SQL_State") == delaying);
+        wait_until("it does not wait", || replica.replica_field("Slave_SQL_State") == delaying);
         let began = Instant::now();
         replica.sql("STOP SLAVE");
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         replica.sql("CHANGE MASTER TO master_delay=0; START SLAVE");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
     }
 }
@@ -68,7 +56,7 @@ fn tables_with_other_columns_get_what_they_can_hold() {
          CREATE TABLE test.kinds (a INT PRIMARY KEY, f DOUBLE, g FLOAT, d DECIMAL(10,4), t DATETIME(6), v VARCHAR(20) CHARACTER SET utf8mb4, \
          b BLOB, e ENUM('x','y'))",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     replica.sql(
         "SET sql_log_bin = 0; ALTER TABLE test.more ADD c VARCHAR(10) NOT NULL DEFAULT 'x', ADD d INT; \
          ALTER TABLE test.fewer DROP COLUMN b; ALTER TABLE test.wider MODIFY b BIGINT; \
@@ -82,7 +70,7 @@ fn tables_with_other_columns_get_what_they_can_hold() {
              DELETE FROM test.{table} WHERE a = 2"
         ));
     }
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT * FROM test.more ORDER BY a"), "1\t11\tx\tNULL\n3\tNULL\tx\tNULL");
     assert_eq!(replica.sql("SELECT * FROM test.fewer ORDER BY a"), "1\n3");
     source.sql("INSERT INTO test.wider VALUES (1, 2147483647)");
@@ -94,11 +82,11 @@ fn tables_with_other_columns_get_what_they_can_hold() {
         "{text}"
     );
     replica.sql("SET GLOBAL slave_type_conversions = 'ALL_NON_LOSSY'; START SLAVE");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     source.sql("INSERT INTO test.narrower VALUES (1, 7), (2, 1000), (3, -1000)");
     wait_for_error(&replica, "1677");
     replica.sql("SET GLOBAL slave_type_conversions = 'ALL_LOSSY'; START SLAVE");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT b FROM test.wider"), "2147483647");
     assert_eq!(replica.sql("SELECT b FROM test.narrower ORDER BY a"), "7\n127\n-128");
     source.sql(
@@ -107,7 +95,7 @@ fn tables_with_other_columns_get_what_they_can_hold() {
     );
     wait_for_error(&replica, "1677");
     replica.sql("SET GLOBAL slave_type_conversions = 'ALL_LOSSY,ALL_NON_LOSSY'; START SLAVE");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(
         replica.sql("SET NAMES utf8mb4; SELECT f, g, d, t, v, LENGTH(b), e FROM test.kinds"),
         "1.5\t2.5\t99.99\t2024-02-29 01:02:03.45\täöü\t255\ty"
@@ -129,7 +117,7 @@ fn generated_columns_hold_here_what_they_hold_there() {
              UPDATE d.g SET a = a + 100 WHERE a = 2; DELETE FROM d.g WHERE a = 1; \
              INSERT INTO d.g (a, b) VALUES (4, 1)",
         );
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         let rows = "SELECT * FROM d.g ORDER BY a";
         assert_eq!(replica.sql(rows), source.sql(rows), "{image}");
         let by_index = "SELECT a FROM d.g FORCE INDEX (w) WHERE w = 'n12'";
@@ -154,10 +142,10 @@ fn the_halves_of_an_alter_count_as_one() {
     for half in ["START ALTER", "COMMIT ALTER", "ROLLBACK ALTER"] {
         assert!(events.contains(half), "the source logs no {half}: {events}");
     }
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     let rows = "SELECT * FROM test.t ORDER BY a";
     assert_eq!(replica.sql(rows), source.sql(rows));
-    assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), end(&source));
+    assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), source.gtid_end());
 }
 
 #[test]
@@ -167,7 +155,7 @@ fn a_number_that_goes_back_stops_a_strict_replica() {
         let replica = Cohort::new(&[LOGS, "--server-id=7", "--gtid-strict-mode=1", threads]);
         source.sql("RESET MASTER; CREATE OR REPLACE TABLE test.t (a INT); SET gtid_seq_no = 100; INSERT INTO test.t VALUES (1)");
         replica.follow(source.port);
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         // Whoever does not look at the number writes one that was there before.
         source.sql("SET gtid_seq_no = 50; INSERT INTO test.t VALUES (2)");
         let text = wait_for_error(&replica, "1950");
@@ -209,7 +197,7 @@ fn a_ring_of_two_domains_applies_each_change_once() {
             assert_eq!(server.sql("SELECT COUNT(*), COUNT(DISTINCT a) FROM test.one"), "20\t20");
             assert_eq!(server.sql("SELECT COUNT(*), COUNT(DISTINCT a) FROM test.two"), "20\t20");
             assert_eq!(server.sql("SELECT @@gtid_binlog_pos"), all);
-            assert_eq!(field(server, "Last_SQL_Errno"), "0");
+            assert_eq!(server.replica_field("Last_SQL_Errno"), "0");
         }
     }
 }
@@ -220,17 +208,17 @@ fn what_a_replica_does_is_shown() {
     let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=2", "--read-only=1"]);
     replica.follow(source.port);
     source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     replica.sql("STOP SLAVE SQL_THREAD");
     source.sql("INSERT INTO test.t VALUES (1); INSERT INTO test.t VALUES (2); INSERT INTO test.t VALUES (3)");
-    wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == end(&source));
+    wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == source.gtid_end());
     let status = |name: &str| {
         let row = replica.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
         row.split('\t').nth(1).unwrap_or_else(|| panic!("{name}")).to_owned()
     };
     assert_eq!(status("Cohort_replica_behind_transactions"), "3");
     assert_eq!((status("Slave_running"), status("Slaves_running")), ("OFF".to_owned(), "0".to_owned()));
-    assert_eq!(field(&replica, "Seconds_Behind_Master"), "NULL");
+    assert_eq!(replica.replica_field("Seconds_Behind_Master"), "NULL");
     // Event by event, with the kinds that MariaDB's own list has.
     let kinds = |server: &str| -> Vec<String> {
         server
@@ -239,7 +227,7 @@ fn what_a_replica_does_is_shown() {
             .filter(|kind| ["Gtid", "Query", "Table_map", "Write_rows_v1", "Xid"].contains(&kind.as_str()))
             .collect()
     };
-    let file = field(&replica, "Relay_Log_File");
+    let file = replica.replica_field("Relay_Log_File");
     let here = replica.sql(&format!("SHOW RELAYLOG EVENTS IN '{file}'"));
     let there = source.sql("SHOW BINLOG EVENTS");
     assert_eq!(kinds(&here), kinds(&there), "{here}");
@@ -247,10 +235,10 @@ fn what_a_replica_does_is_shown() {
     let refused = replica.tool("mariadb", &["-e", "SHOW RELAYLOG EVENTS IN 'nothing.000001'"]).1;
     assert!(refused.contains("ERROR 1220 (HY000)"), "{refused}");
     replica.sql("START SLAVE SQL_THREAD");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     wait_until("it lags", || status("Cohort_replica_behind_transactions") == "0");
     assert_eq!((status("Slave_running"), status("Slaves_running")), ("ON".to_owned(), "1".to_owned()));
-    wait_until("it is not idle", || field(&replica, "Seconds_Behind_Master") == "0");
+    wait_until("it is not idle", || replica.replica_field("Seconds_Behind_Master") == "0");
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
     // The charts of a replica are drawn from figures that are there.
     let page = include_str!("../src/metrics/page.html");
@@ -275,17 +263,17 @@ fn changes_of_a_server_that_is_ignored_count_as_applied() {
         "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', ignore_server_ids=(5,6); START SLAVE",
         source.port
     ));
-    assert_eq!(field(&replica, "Replicate_Ignore_Server_Ids"), "5, 6");
+    assert_eq!(replica.replica_field("Replicate_Ignore_Server_Ids"), "5, 6");
     source.sql(
         "INSERT INTO test.t VALUES (1); SET server_id = 5; INSERT INTO test.t VALUES (2); SET server_id = 7; \
          INSERT INTO test.t VALUES (3); SET server_id = 2; INSERT INTO test.t VALUES (4); \
          SET skip_replication = 1; INSERT INTO test.t VALUES (5)",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT a FROM test.t ORDER BY a"), "1\n4\n5");
     replica.sql("STOP SLAVE; SET GLOBAL replicate_events_marked_for_skip = 'FILTER_ON_SLAVE'; START SLAVE");
     source.sql("SET skip_replication = 1; INSERT INTO test.t VALUES (6); SET skip_replication = 0; INSERT INTO test.t VALUES (7)");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT a FROM test.t ORDER BY a"), "1\n4\n5\n7");
 }
 
@@ -314,7 +302,7 @@ fn files_that_a_source_loaded_as_statements_are_loaded_here() {
     // More than one block, and more than a group that is gathered.
     load(100, 30_000, "");
     source.sql("BEGIN; INSERT INTO test.t VALUES (50_000, 'b', 1); COMMIT".replace('_', "").as_str());
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     let digest = "SELECT COUNT(*), SUM(a), SUM(c), SUM(CRC32(b)) FROM test.t";
     assert_eq!(replica.sql(digest), source.sql(digest));
     assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 5 ORDER BY a"), "x!\nxx!\nxxx!\nxxxx!");

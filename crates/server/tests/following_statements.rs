@@ -5,10 +5,6 @@ mod support;
 use mysql::prelude::Queryable;
 use support::{Cohort, Maria, wait_until};
 
-fn end(source: &Maria) -> String {
-    source.sql("SELECT @@gtid_binlog_pos")
-}
-
 fn open_tables(replica: &Cohort) -> String {
     let row = replica.sql("SHOW GLOBAL STATUS LIKE 'Slave_open_temp_tables'");
     row.split('\t').nth(1).unwrap_or_default().to_owned()
@@ -31,7 +27,7 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
             client.query_drop("CREATE TEMPORARY TABLE own (a INT PRIMARY KEY, b INT)").expect("made");
             client.query_drop(format!("INSERT INTO own VALUES ({n}, {n}), ({n} + 10, 7)")).expect("filled");
         }
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(open_tables(&replica), "2", "{format}");
         replica.sql("STOP SLAVE; START SLAVE");
         one.query_drop("INSERT INTO t SELECT a, b FROM own").expect("copied");
@@ -41,7 +37,7 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         other.query_drop("INSERT INTO t SELECT a, b FROM own").expect("copied");
         other.query_drop("COMMIT").expect("committed");
         other.query_drop("ALTER TABLE own ADD c INT").expect("changed");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         let rows = "SELECT * FROM test.t ORDER BY a";
         assert_eq!(replica.sql(rows), source.sql(rows), "{format}");
         // The table of the same name that all see has none of it.
@@ -52,12 +48,12 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         other.query_drop("DROP TEMPORARY TABLE own").expect("dropped");
         other.query_drop("CREATE TEMPORARY TABLE own SELECT 5 AS a").expect("made");
         other.query_drop("INSERT INTO test.kept SELECT a FROM own").expect("copied");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
         // With the source all of its connections end.
         source.kill_and_restart();
         source.sql("INSERT INTO test.t VALUES (100, 100)");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(open_tables(&replica), "0", "{format}");
         assert_eq!(replica.sql(rows), source.sql(rows), "{format}");
     }
@@ -82,7 +78,7 @@ fn sequences_go_on_behind_the_numbers_of_their_source() {
         let replica = Cohort::new(&options);
         replica.follow(maria.port);
         maria.sql(SEQUENCES);
-        replica.wait_for(&end(&maria));
+        replica.wait_for(&maria.gtid_end());
         // And from Cohort to Cohort.
         let source = Cohort::new(&["--log-bin=binlog", "--server-id=8"]);
         let chained = Cohort::new(&options);
@@ -115,7 +111,7 @@ fn an_xa_group_stops_the_applier_with_its_place_and_may_be_passed_over() {
         let replica = Cohort::new(&["--log-slave-updates", "--server-id=7", &threads]);
         replica.follow(source.port);
         source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         let mut client = source.client();
         for sql in
             ["XA START 'x'", "INSERT INTO test.t VALUES (1)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'"]
@@ -135,7 +131,7 @@ fn an_xa_group_stops_the_applier_with_its_place_and_may_be_passed_over() {
         replica.sql("STOP SLAVE; SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
         wait_until("it stops", || replica.replica_status().contains("Last_SQL_Errno: 1235"));
         replica.sql("STOP SLAVE; SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(replica.sql("SELECT GROUP_CONCAT(a) FROM test.t"), "2");
     }
 }
@@ -156,5 +152,5 @@ fn encryption_is_taken_as_a_setting_and_a_connection_that_needs_it_is_refused() 
     }
     replica.sql("STOP SLAVE; CHANGE MASTER TO master_ssl=0; START SLAVE");
     source.sql("CREATE TABLE test.t (a INT)");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
 }

@@ -10,18 +10,6 @@ use support::{Cohort, Maria, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
-fn end(source: &Maria) -> String {
-    source.sql("SELECT @@gtid_binlog_pos")
-}
-
-/// The value of a line of SHOW SLAVE STATUS.
-fn field(replica: &Cohort, name: &str) -> String {
-    let status = replica.replica_status();
-    let line =
-        status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
-    line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
-}
-
 #[test]
 fn rows_without_a_key_are_found_by_one_pass_for_each_event() {
     // In large events; one by one it would be a pass of 20,000 rows for each of 20,000.
@@ -34,14 +22,14 @@ fn rows_without_a_key_are_found_by_one_pass_for_each_event() {
          INSERT INTO test.bare SELECT seq, 'twice' FROM seq_1_to_500; INSERT INTO test.bare SELECT seq, 'twice' FROM seq_1_to_500; \
          INSERT INTO test.loose SELECT seq, seq % 4000 FROM seq_1_to_20000",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     let began = Instant::now();
     source.sql(
         "UPDATE test.bare SET b = CONCAT(b, '!') WHERE a % 3 = 0; \
          DELETE FROM test.bare WHERE b = 'twice' LIMIT 300; DELETE FROM test.bare WHERE a > 10; \
          UPDATE test.loose SET b = b + 1 WHERE a % 7 = 0; DELETE FROM test.loose WHERE a % 5 > 0",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     let took = began.elapsed();
     for table in ["bare", "loose"] {
         let rows = format!("SELECT a, b, COUNT(*) FROM test.{table} GROUP BY a, b ORDER BY a, b");
@@ -63,17 +51,17 @@ fn events_of_more_than_sixteen_mebibytes_arrive() {
              INSERT INTO test.t VALUES (1, REPEAT(MD5(1), 16777216 / 32)), (2, REPEAT(MD5(2), 1000)); \
              INSERT INTO test.t SELECT a + 2, CONCAT(b, b) FROM test.t; UPDATE test.t SET b = REVERSE(b)",
         );
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         let rows = "SELECT a, LENGTH(b), MD5(b) FROM test.t ORDER BY a";
         assert_eq!(replica.sql(rows), source.sql(rows), "{compress}");
         // What is larger than the replica takes stops its receiver.
         replica.sql("STOP SLAVE; SET GLOBAL slave_max_allowed_packet = 16777216; START SLAVE");
         source.sql("INSERT INTO test.t SELECT 9, b FROM test.t WHERE a = 3");
         if compress.ends_with('0') {
-            wait_until("it stops", || field(&replica, "Last_IO_Errno") == "1153");
+            wait_until("it stops", || replica.replica_field("Last_IO_Errno") == "1153");
             replica.sql("STOP SLAVE; SET GLOBAL slave_max_allowed_packet = 1073741824; START SLAVE");
         }
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(replica.sql(rows), source.sql(rows), "{compress}");
     }
 }
@@ -91,7 +79,7 @@ fn a_schema_may_have_another_name_here() {
              CREATE TABLE hidden (a INT); INSERT INTO hidden VALUES (1); INSERT INTO t VALUES (1, 'x'), (2, 'y'); \
              INSERT INTO t VALUES (3, UUID()); UPDATE t SET b = 'z' WHERE a = 2; CREATE TABLE test.as_it_is (a INT)",
         );
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(
             replica.sql("SELECT * FROM here.t ORDER BY a"),
             source.sql("SELECT * FROM there.t ORDER BY a"),
@@ -100,7 +88,7 @@ fn a_schema_may_have_another_name_here() {
         assert_eq!(replica.sql("SHOW TABLES IN here"), "t");
         assert_eq!(replica.sql("SHOW TABLES IN there"), "");
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.as_it_is"), "0");
-        assert_eq!(replica.sql("SELECT @@gtid_binlog_pos"), end(&source));
+        assert_eq!(replica.sql("SELECT @@gtid_binlog_pos"), source.gtid_end());
     }
 }
 
@@ -111,7 +99,7 @@ fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
     let replica = Cohort::new(&[&options[..], &["--slave-parallel-threads=2"]].concat());
     replica.follow(source.port);
     source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b VARCHAR(40) CHARACTER SET utf8mb4)");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     replica.sql(
         "SET sql_log_bin = 0; INSERT INTO test.t VALUES (5, 'own'), (6, 'own'); CREATE TABLE test.mine (a INT); \
          CREATE TABLE test.gone (a INT); DROP TABLE test.gone",
@@ -120,18 +108,18 @@ fn errors_that_are_to_be_skipped_stop_nobody_and_others_do() {
         "INSERT INTO test.t VALUES (5, UUID()); INSERT INTO test.t VALUES (7, 'x'), (6, UUID()), (8, 'y'); \
          CREATE TABLE test.mine (a INT); INSERT INTO test.t VALUES (6 + 4, 'z')",
     );
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     // A skipped event ends where it failed, as in MariaDB.
     assert_eq!(replica.sql("SELECT b FROM test.t WHERE a < 7 ORDER BY a"), "own\nown");
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE a = 10"), "1");
     replica.sql("SET sql_log_bin = 0; DELETE FROM test.t WHERE a = 10");
     source.sql("SET SESSION binlog_format = ROW; DELETE FROM test.t WHERE a = 10; INSERT INTO test.t VALUES (11, '')");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t WHERE a = 11"), "1");
     replica
         .sql("SET sql_log_bin = 0; ALTER TABLE test.t DROP COLUMN b, ADD b VARCHAR(2) CHARACTER SET utf8mb4");
     source.sql("SET SESSION binlog_format = ROW; INSERT INTO test.t VALUES (12, 'xyz')");
-    wait_until("it stops", || field(&replica, "Last_SQL_Errno") == "1677");
+    wait_until("it stops", || replica.replica_field("Last_SQL_Errno") == "1677");
 }
 
 #[test]
@@ -141,18 +129,22 @@ fn an_applier_stops_at_the_place_that_it_was_told() {
         let replica = Cohort::new(&[LOGS, "--server-id=7", threads]);
         replica.follow(source.port);
         source.sql("CREATE TABLE test.t (a INT PRIMARY KEY)");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         replica.sql("STOP SLAVE SQL_THREAD");
         let mut places = Vec::new();
         for n in 0..8 {
             source.sql(&format!("INSERT INTO test.t VALUES ({n})"));
             let status = source.sql("SHOW MASTER STATUS");
             let mut words = status.split('\t').map(str::to_owned);
-            places.push((words.next().expect("a file"), words.next().expect("a position"), end(&source)));
+            places.push((
+                words.next().expect("a file"),
+                words.next().expect("a position"),
+                source.gtid_end(),
+            ));
         }
-        wait_until("it is not received", || field(&replica, "Gtid_IO_Pos") == end(&source));
+        wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == source.gtid_end());
         let stopped = |count: &str| {
-            wait_until("it does not stop", || field(&replica, "Slave_SQL_Running") == "No");
+            wait_until("it does not stop", || replica.replica_field("Slave_SQL_Running") == "No");
             assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), count, "{threads}");
         };
         let (file, position, _) = &places[1];
@@ -161,17 +153,17 @@ fn an_applier_stops_at_the_place_that_it_was_told() {
         ));
         stopped("2");
         replica.sql(&format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", places[4].2));
-        assert!(["Gtid", "None"].contains(&field(&replica, "Until_Condition").as_str()));
+        assert!(["Gtid", "None"].contains(&replica.replica_field("Until_Condition").as_str()));
         stopped("5");
         // The place of the next group's end in the relay log, as the list of its events has it.
-        let (relay, from) = (field(&replica, "Relay_Log_File"), field(&replica, "Relay_Log_Pos"));
+        let (relay, from) = (replica.replica_field("Relay_Log_File"), replica.replica_field("Relay_Log_Pos"));
         let events = replica.sql(&format!("SHOW RELAYLOG EVENTS IN '{relay}' FROM {from}"));
         let gtids: Vec<&str> = events.lines().filter(|line| line.contains("\tGtid\t")).collect();
         let next = gtids[1].split('\t').nth(1).expect("a position");
         replica.sql(&format!("START SLAVE SQL_THREAD UNTIL relay_log_file='{relay}', relay_log_pos={next}"));
         stopped("6");
         replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE SQL_THREAD");
-        replica.wait_for(&end(&source));
+        replica.wait_for(&source.gtid_end());
         assert_eq!(
             replica.sql("SELECT GROUP_CONCAT(a ORDER BY a) FROM test.t"),
             "0,1,2,3,4,5,7",
@@ -187,12 +179,13 @@ fn a_full_disk_makes_a_replica_wait_until_there_is_room() {
     let Some(mut replica) = Cohort::on_small_disk(400, &options) else { return };
     replica.follow(source.port);
     source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b LONGBLOB)");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     replica.disk().fill();
     let rows: Vec<String> =
         (0..40).map(|n| format!("INSERT INTO test.t VALUES ({n}, REPEAT('{}', 200000))", n % 10)).collect();
     source.sql(&rows.join("; "));
-    let states = || [field(&replica, "Slave_IO_State"), field(&replica, "Slave_SQL_Running_State")];
+    let states =
+        || [replica.replica_field("Slave_IO_State"), replica.replica_field("Slave_SQL_Running_State")];
     wait_until("it waits", || states().iter().any(|state| state == "Waiting for someone to free space"));
     std::thread::sleep(Duration::from_secs(2));
     let status = replica.replica_status();
@@ -208,7 +201,7 @@ fn a_full_disk_makes_a_replica_wait_until_there_is_room() {
     replica.disk().make_room();
     replica.kill_and_restart();
     replica.sql("START SLAVE");
-    replica.wait_for(&end(&source));
+    replica.wait_for(&source.gtid_end());
     let rows = "SELECT COUNT(*), SUM(a), SUM(CRC32(b)) FROM test.t";
     assert_eq!(replica.sql(rows), source.sql(rows));
 }

@@ -235,6 +235,14 @@ impl Cohort {
             .1
     }
 
+    /// The value of a line of SHOW SLAVE STATUS.
+    pub fn replica_field(&self, name: &str) -> String {
+        let status = self.replica_status();
+        let line =
+            status.lines().find_map(|line| line.trim().strip_prefix(&format!("{name}:")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+    }
+
     /// Waits until it has applied a position, as long as it goes on applying.
     pub fn wait_for(&self, position: &str) {
         let mut end = Instant::now() + PATIENCE;

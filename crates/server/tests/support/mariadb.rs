@@ -137,6 +137,11 @@ impl Maria {
         text.trim().to_owned()
     }
 
+    /// The GTIDs that its binary log ends with.
+    pub fn gtid_end(&self) -> String {
+        self.sql("SELECT @@gtid_binlog_pos")
+    }
+
     /// Runs a dump.
     pub fn feed(&self, sql: &[u8]) {
         let mut child = Command::new("mariadb")
