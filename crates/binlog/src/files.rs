@@ -226,7 +226,7 @@ impl BinlogFiles {
         &self.fs
     }
 
-    /// Who reads them.
+    /// Their readers.
     pub fn pins(&self) -> &Pins {
         &self.pins
     }

@@ -4,8 +4,8 @@
 //!
 //! - The log is what makes a commit durable; the files are for readers. So they are written by a lazy thread
 //!   that wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
-//! - [`Materialiser::catch_up`] writes on the caller's thread: whoever needs the files now does the work
-//!   himself, and there is one way of writing, with a background thread or without.
+//! - [`Materialiser::catch_up`] writes on the caller's thread: a caller that needs the files now does the
+//!   work itself, and there is one way of writing, with a background thread or without.
 //! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is
 //!   still in the log (I7): the caller lets the log go only up to what `sync` answered.
 //! - A backlog is written in slices, and whoever waits for the writer's lock gets it between two of them.
@@ -48,7 +48,7 @@ const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 pub struct MaterialiserOptions {
     /// How long handed-over bytes may lie before they are written.
     pub delay: Duration,
-    /// Bytes that may lie; who hands over more waits.
+    /// Bytes that may lie; a caller that hands over more waits.
     pub queue_bytes_max: usize,
     /// Pause before writing is tried again without space.
     pub retry: Duration,
@@ -95,7 +95,7 @@ pub struct Materialiser {
 }
 
 struct Shared {
-    /// Held by whoever syncs.
+    /// Held during a sync.
     syncing: Mutex<()>,
     writer: Mutex<Writer>,
     queue: Mutex<Queue>,
@@ -114,7 +114,7 @@ struct Shared {
     tail: StreamTail,
 }
 
-/// Under the writer's lock: who holds it writes.
+/// Under the writer's lock: its holder writes.
 struct Writer {
     files: BinlogFiles,
     /// Taken out of the queue and not wholly written.

@@ -61,7 +61,7 @@ impl Pins {
         self.shared.lock().files.values().map(|place| place.file).min()
     }
 
-    /// Who needs the oldest file.
+    /// The reader that needs the oldest file.
     pub fn oldest_reader(&self) -> Option<(u32, String)> {
         let held = self.shared.lock();
         held.files.values().min_by_key(|place| place.file).map(|place| (place.file, place.who.clone()))

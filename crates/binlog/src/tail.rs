@@ -4,7 +4,7 @@
 //!
 //! - A *piece* is a run of whole events at one place of one file. Its bytes are those of the batch that the
 //!   [`crate::Materialiser`] writes to the files: shared, never copied, however many readers there are.
-//! - The body of a spilled transaction is a piece without bytes: who comes to it reads the file.
+//! - The body of a spilled transaction is a piece without bytes: a reader that comes to it reads the file.
 //! - A reader names the place it has reached. It gets the piece that continues there, or is told to read the
 //!   files up to a place from which the tail goes on. So it never misses a byte and never sees one twice.
 //!
@@ -111,7 +111,7 @@ impl StreamTail {
         StreamTail { state: Mutex::default(), arrived: Condvar::new(), bytes_max }
     }
 
-    /// Adds a hardened batch; wakes who waits.
+    /// Adds a hardened batch; wakes those who wait.
     pub(crate) fn push(&self, batch: &Arc<Batch>) {
         let mut state = self.state.lock();
         let mut at = 0;

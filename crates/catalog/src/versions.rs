@@ -4,8 +4,9 @@
 //! so nobody reads it before (I5): readers get the newest *published* state. The statements that follow in
 //! the log are built upon the newest *ordered* one, which only the participant sees.
 //!
-//! A DDL statement holds the names that it changes exclusively until it is published. So who has locked a
-//! name, in whatever mode, finds in the published state all that was ordered about it.
+//! A DDL statement holds the names that it changes exclusively until it is published. So a
+//! statement that has locked a name, in whatever mode, finds in the published state all that was ordered
+//! about it.
 //!
 //! # Lock order
 //! The states' lock is the innermost one. A reader learns how far the server has published before it takes

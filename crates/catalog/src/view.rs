@@ -10,19 +10,19 @@ use crate::model::{AccountName, TableName};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     pub name: TableName,
-    /// The query with full names, which is parsed again by whoever reads the view.
+    /// The query with full names, which every statement that reads the view parses again.
     pub text: String,
     /// `UNDEFINED`, `MERGE` or `TEMPTABLE`.
     pub algorithm: String,
     pub definer: AccountName,
-    /// SQL SECURITY INVOKER: the privileges of whoever reads the view count on what it reads, not the
+    /// SQL SECURITY INVOKER: the privileges of the view's reader count on what it reads, not the
     /// definer's.
     pub by_invoker: bool,
     /// `NONE`, `LOCAL` or `CASCADED`.
     pub check: String,
     /// Rows can be changed through it.
     pub updatable: bool,
-    /// character_set_client and collation_connection of whoever made it.
+    /// character_set_client and collation_connection of its maker.
     pub client: Collation,
     pub connection: Collation,
     /// Seconds since 1970 UTC.

@@ -200,7 +200,7 @@ pub struct Globals {
     session: RwLock<Arc<Values>>,
     /// Grows with every change.
     generation: AtomicU64,
-    /// Held by whoever changes something.
+    /// Held during a change.
     writer: Mutex<()>,
 }
 
@@ -237,7 +237,7 @@ impl Globals {
         }
     }
 
-    /// Number of changes so far: who keeps derived values compares it.
+    /// Number of changes so far: a caller that keeps derived values compares it.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -369,7 +369,7 @@ impl SessionVars {
         &self.globals
     }
 
-    /// Changes whenever a value of the session may have: who keeps derived values compares it.
+    /// Changes whenever a value of the session may have: a caller that keeps derived values compares it.
     pub fn version(&self) -> u64 {
         self.version
     }

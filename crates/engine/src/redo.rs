@@ -9,7 +9,7 @@ use std::sync::Arc;
 ///
 /// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last
 /// owner decides: ordered with the token, the writes become visible; dropped before, they are undone. So
-/// whoever rolls a prepared transaction back drops its redo before its locks go.
+/// a rollback of a prepared transaction drops its redo before its locks go.
 #[derive(Clone, Default)]
 pub struct Redo {
     /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.

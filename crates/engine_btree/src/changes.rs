@@ -17,8 +17,7 @@
 //!
 //! # Invariants
 //! - A page is listed, under its latch, before a change of it can be ordered.
-//! - A page of the checkpoint is reconciled once: who removes it from `pending`, under its latch, has done
-//!   it.
+//! - A page of the checkpoint is reconciled once, by the thread that takes it from `pending` under its latch.
 //! - A page that holds anything the image leaves out is listed for the next checkpoint: what was installed
 //!   before a checkpoint began and ordered afterwards is in neither of its images otherwise.
 //! - A page that is written plain ([`Reconciled::is_plain`]) and that nobody lists before the new page map is

@@ -1,4 +1,4 @@
-//! Checkpoints: the state at one LSN, written out of place while everybody goes on.
+//! Checkpoints: the state at one LSN, written out of place while readers and writers work.
 //!
 //! 1. `begin_checkpoint`, the order stage held: the list of changed pages becomes the checkpoint's, and a
 //!    view of the horizon is pinned. Microseconds.
@@ -107,7 +107,7 @@ impl Checkpoint {
                 return if self.is_there(index, id) { Err(error) } else { Ok(None) };
             }
         };
-        // Who captures a page has it latched alone.
+        // The capturing thread has the page latched alone.
         if !self.running.pending.lock().contains_key(&id) {
             return Ok(None);
         }

@@ -557,7 +557,7 @@ impl Pool {
 
     fn leave(&self, id: PageId) {
         let mut shard = self.shard(id).lock();
-        // Whoever reads it meanwhile reads for nobody.
+        // A thread that reads it meanwhile reads for nobody.
         shard.loading.remove(&id);
         if shard.remove(id) {
             self.pages.fetch_sub(1, Ordering::Relaxed);

@@ -11,9 +11,9 @@
 //! miss ---Pool enters the frame, latched alone---> Request in the queue ---a reader thread---> frame filled,
 //!         and its Loading                                                     latch free, sleepers woken
 //! ```
-//! Who needs a page that is being read finds its [`Loading`] and sleeps there. It holds no latch meanwhile:
+//! A caller that needs a page that is being read finds its [`Loading`] and sleeps there, without a latch:
 //! all workers might wait for that latch, and none would be left to go on with the fiber that holds it.
-//! So whoever slept begins its way down anew, with the page pinned.
+//! So a caller that slept begins its way down anew, with the page pinned.
 //!
 //! # Invariants
 //! - A [`Loading`] ends: its request is in the queue or with a reader thread, and readers wait for no latch.

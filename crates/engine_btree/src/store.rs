@@ -253,7 +253,7 @@ impl Store {
         let mut bytes = vec![0; extent.bytes as usize];
         match self.file.try_read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)? {
             Some(read) if read == bytes.len() => self.page_of(bytes, extent, index, id).map(Some),
-            // Whoever reads it in full has the error.
+            // A caller that reads it in full has the error.
             _ => Ok(None),
         }
     }

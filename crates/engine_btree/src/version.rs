@@ -20,7 +20,7 @@
 //! - A reader resolves a reference while it holds the latch of the entry's page. Purge restores an aborted
 //!   entry under the same latch before the record goes, so a reference to an aborted transaction is never
 //!   below the watermark.
-//! - An aborted version has no successor: who installs over one takes it out first.
+//! - An aborted version has no successor: a writer that installs over one takes it out first.
 //! - A version that some view needs is newer than that view, and purge does not pass it.
 //! - The versions of one entry were committed in the order of their chain. So a view that does not see one
 //!   sees none that is newer.
@@ -210,7 +210,7 @@ impl TrxRecord {
         Ok(Some((before.index, cleanup)))
     }
 
-    /// Long values, for who installs and for purge.
+    /// Long values, for the installer and for purge.
     pub fn leftovers(&self) -> &Mutex<Leftovers> {
         &self.leftovers
     }
@@ -371,7 +371,7 @@ impl Versions {
         self.undo_bytes_max / 2
     }
 
-    /// Moves the filled chunks of a record's undo into the undo file. Only who installs it calls this.
+    /// Moves the filled chunks of a record's undo into the undo file. Only its installer calls this.
     pub fn spill_installing(&self, record: &TrxRecord) -> Result<(), EngineError> {
         self.spill_chunks(record, Grows::Yes)
     }

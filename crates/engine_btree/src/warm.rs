@@ -88,7 +88,7 @@ pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
             }
             let (of, clock) = (Arc::clone(inner), clock.clone());
             let run = move || {
-                // Whoever closes the engine waits for the end of it.
+                // Closing the engine waits for the end of it.
                 let guard = NoUnwind::during("the reading of listed pages");
                 let ended = load(&of, &file, &clock);
                 of.warm.set_load(ended);

@@ -138,7 +138,7 @@ pub struct Database {
     pub(crate) backup: BackupGate,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
-    /// Who follows other servers; set once by the server.
+    /// The replica side; set once by the server.
     pub replica: RwLock<Option<Arc<dyn ReplicaControl>>>,
     /// The machine's files, for statements that name some; set once by the server.
     pub files: RwLock<Option<Arc<dyn ServerFiles>>>,

@@ -495,7 +495,7 @@ impl Session {
         let catalog = self.state.db.catalog();
         let names = SessionNames::new(&catalog, &self.state);
         let ctx = PlanContext::new(&names, &[], ParamSource::Placeholders);
-        // Whoever asks has been checked.
+        // The gate has checked the session.
         let scope = Scope::of_table(ctx.base_table(name, Privileges::NONE)?, None);
         let binder = Binder::new(&ctx, &scope, Clause::Select);
         let meta = |slot: usize| {

@@ -40,7 +40,7 @@ pub struct PreparedStatements {
     by_id: HashMap<u32, Prepared>,
     by_name: HashMap<String, Prepared>,
     last_id: u32,
-    /// What all of them take in memory, whoever shares them.
+    /// What all of them take in memory, shared or not.
     bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What statements ask of the replica side: the seam between the executor and who follows other servers.
+//! What statements ask of the replica side: the seam between the executor and the replica.
 
 use std::time::Duration;
 

@@ -181,8 +181,8 @@ impl AggregateState {
         self.seen.is_some()
     }
 
-    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). Whoever is done with it
-    /// gives them back.
+    /// Bytes charged to the statement that the group keeps ([`EvalContext::keep`]). A caller that is done
+    /// with it gives them back.
     pub fn kept_bytes(&self) -> usize {
         let keys = self
             .seen

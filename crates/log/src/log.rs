@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     poison: OnceLock<Arc<str>>,
 }
 
-/// Who holds it flushes.
+/// Its holder flushes.
 #[derive(Default)]
 struct Flusher {
     spare: Vec<u8>,

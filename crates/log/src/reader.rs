@@ -11,7 +11,7 @@ use crate::{LogError, Record};
 
 /// Reads hardened records in order; goes on where it stopped when there are more.
 ///
-/// It does not hold the log back: who reads must see to it that checkpoints keep what he still needs (I7).
+/// It does not hold the log back: its owner sees to it that checkpoints keep what it still needs (I7).
 pub struct LogReader {
     shared: Arc<Shared>,
     scanner: Scanner,

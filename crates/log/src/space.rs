@@ -24,7 +24,7 @@ use crate::{FullCause, LogError};
 
 /// Accounts of a log's room.
 pub(crate) struct Space {
-    /// Written by who reserves or gives back.
+    /// Written by reservations and returns.
     promised: AtomicU64,
     /// Written under `making`.
     ready_end: AtomicU64,

@@ -20,7 +20,7 @@ pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
     }
 }
 
-/// Binds a view's query: with the privileges of its definer or of whoever reads it, and its literals as they
+/// Binds a view's query: with the privileges of its definer or of its reader, and its literals as they
 /// are. What the query lacks is error 1356.
 pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     let query = view_query(view)?;

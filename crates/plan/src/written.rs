@@ -202,7 +202,7 @@ pub fn bind_insert_view(
     for n in (0..width).filter(is_named) {
         named.push(written(&from, first + n).map_err(|_| refused())?);
     }
-    // A name that the view does not have is told by who looks the names up.
+    // A name that the view does not have is told where the names are looked up.
     let known = (0..width).filter_map(|n| Some((n, written(&from, first + n).ok()?)));
     let places: Vec<(usize, Written<'_>)> = known.collect();
     let base = named.first().or(places.first().map(|(_, place)| place)).ok_or_else(refused)?;

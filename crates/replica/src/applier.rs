@@ -106,7 +106,7 @@ struct Gathered {
     has_transaction: bool,
 }
 
-/// A group of more bytes is read by who applies it.
+/// A group of more bytes is read by its applier.
 const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 impl SqlThread {
@@ -567,8 +567,8 @@ impl Follower<'_> {
         Ok(None)
     }
 
-    /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only who applies
-    /// in order comes by, nor behind a group that is held back.
+    /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only an
+    /// applier in order comes by, nor behind a group that is held back.
     fn may_run_ahead(&self) -> bool {
         let is_by_order =
             matches!(self.thread.connection.sql.lock().until, ReplicaUntil::Never | ReplicaUntil::Gtid(_));

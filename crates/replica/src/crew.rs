@@ -495,7 +495,7 @@ impl Crew {
                 Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place };
             match applier.commit_finished(next.result.group, &mark) {
                 Ok(done) => {
-                    // Who follows finds it applied.
+                    // The next group finds it applied.
                     applier.session.await_ordered();
                     newest = Some(done.seq);
                     let has_work = {

@@ -30,7 +30,7 @@ pub struct Job {
 pub enum Content {
     /// All of it; `end` is the place behind it.
     Whole(Box<Whole>),
-    /// It is large, and may still be coming: who applies it reads it, from this place on.
+    /// It is large, and may still be coming: its applier reads it, from this place on.
     InRelay(Reached),
 }
 

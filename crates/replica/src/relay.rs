@@ -37,7 +37,7 @@ pub struct RelayLog {
     name: BinlogName,
     files: Mutex<Files>,
     grown: Condvar,
-    /// Held by whoever writes the index: it is the newest list that stays.
+    /// Held while the index is written: the newest list stays.
     index: Mutex<()>,
 }
 
@@ -159,7 +159,7 @@ impl RelayLog {
             return Ok(());
         }
         removed.into_iter().for_each(|number| self.remove_file(number));
-        // Whoever waits for space looks again.
+        // The receiver that waits for space looks again.
         self.grown.notify_all();
         self.write_index()
     }

@@ -4,7 +4,7 @@
 //! A short key, which most are, is a number itself (the *word*) and lies in its slot: finding it touches one
 //! cache line. A long one lies beside, behind its length; its word is a part of its hash and where it lies.
 //!
-//! Looking for many keys, a processor waits for memory most of the time. So whoever has a batch of keys
+//! Looking for many keys, a processor waits for memory most of the time. So a caller with a batch of keys
 //! hashes all ([`KeyBatch`]) and lets the table look at all their slots first, which the processor does side
 //! by side.
 //!

@@ -3,9 +3,10 @@
 //! # Concepts
 //! A *job* is what a worker does for one connection: requests, until there is none left. A *fiber* is a stack
 //! with the job on it. A job that waits for a lock leaves the stack as it is and the worker goes on with
-//! another; who gives it the lock puts the fiber into the [`Ready`] queue, and any worker goes on where it
-//! stopped. So a lock that passes from one session to the next costs no change of threads, and a thousand
-//! sessions that wait cost a thousand stacks, of which only the touched pages are there, and no thread.
+//! another; the session that gives it the lock puts the fiber into the [`Ready`] queue, and any worker goes
+//! on where it stopped. So a lock that passes from one session to the next costs no change of threads, and a
+//! thousand sessions that wait cost a thousand stacks, of which only the touched pages are there, and no
+//! thread.
 //!
 //! # States of a fiber, kept in its [`Bed`]
 //! ```text
@@ -324,7 +325,7 @@ impl<J: Send> Fibers<J> {
         }
     }
 
-    /// Wakes who has slept for long enough. Answers when the next one is due.
+    /// Wakes the fibers that have slept for long enough. Answers when the next one is due.
     pub fn wake_due(&self, now: Instant) -> Option<Instant> {
         let beds: Vec<Arc<Bed<J>>> = {
             let mut beds = self.beds.lock();

@@ -48,7 +48,7 @@ pub(crate) enum Events {
 pub(crate) struct Ownership(AtomicU8);
 
 impl Ownership {
-    /// Owned by whoever makes it.
+    /// Owned by its maker.
     pub fn new() -> Ownership {
         Ownership(AtomicU8::new(RUNNING))
     }
@@ -80,7 +80,7 @@ impl Ownership {
         if before == RUNNING_MORE { Events::Missed } else { Events::None }
     }
 
-    /// The owner leaves the connection to whoever publishes.
+    /// The owner leaves the connection to the publisher.
     pub fn park(&self) {
         self.swap(|now| match now {
             RUNNING => PARKED,

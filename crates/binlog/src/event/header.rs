@@ -25,7 +25,7 @@ pub mod flags {
     pub const ARTIFICIAL: u16 = 0x20;
     /// Written by a replica's receiver.
     pub const RELAY_LOG: u16 = 0x40;
-    /// May be passed over by who does not know it.
+    /// A reader that does not know it may pass over it.
     pub const IGNORABLE: u16 = 0x80;
     /// `@@skip_replication` was set.
     pub const SKIP_REPLICATION: u16 = 0x8000;

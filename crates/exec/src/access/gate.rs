@@ -13,7 +13,7 @@ use crate::access::check::{
 };
 use crate::session_state::SessionState;
 
-/// The schema of the accounts: who may write there may change accounts.
+/// The schema of the accounts: a session that may write there may change accounts.
 const ACCOUNTS: &str = "mysql";
 
 /// Either of two.

@@ -199,7 +199,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> 
     finish(ctx, book, &failed, "RENAME USER")
 }
 
-/// SET PASSWORD: of another's account, for who may write the table of accounts.
+/// SET PASSWORD: of another's account, for an account that may write the table of accounts.
 pub(crate) fn set_password(
     ctx: &mut StatementContext<'_>,
     name: Option<&Name>,

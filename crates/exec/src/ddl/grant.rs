@@ -67,7 +67,7 @@ struct Named {
 }
 
 impl Named {
-    /// Errors 1144, 1221; for who has not got the privilege anywhere, 1045 comes first.
+    /// Errors 1144, 1221; an account without the privilege anywhere gets 1045 first.
     fn of(session: &SessionState, words: &[Word], place: &Place) -> SqlResult<Named> {
         let illegal = || SqlError::illegal_grant();
         let mut named = Named::default();
@@ -179,7 +179,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 }
 
 /// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
-/// allows it, makes an account; IDENTIFIED changes another's password: who may only grant may do neither.
+/// allows it, makes an account; IDENTIFIED changes another's password: GRANT OPTION alone allows neither.
 fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
     let name = resolve(session, &user.account);
     let mut account = match (book.find(&name), &user.authentication) {

@@ -85,7 +85,7 @@ pub(crate) enum GrantedOn {
     Column(TableName, String),
 }
 
-/// All privileges that the session may know of: those of all accounts for who may read the schema `mysql`.
+/// All privileges that the session may know of: those of all accounts if it may read the schema `mysql`.
 pub(crate) fn grant_list(session: &SessionState) -> Vec<Granted> {
     let sees_all = session.access().on_schema("mysql").has(Privilege::Select);
     let catalog = session.db.catalog();

@@ -3,7 +3,7 @@
 //! # A DDL statement
 //! 1. The transaction before it is committed (`dispatch`).
 //! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that
-//!    change are locked exclusively: whoever used them before has published, nobody uses them now.
+//!    change are locked exclusively: their former users have published, nobody uses them now.
 //! 3. The new description is made and checked against the catalog, which cannot change under the locks.
 //! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that
 //!    nothing refers to yet.

@@ -149,7 +149,7 @@ fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<Account
     Ok(named)
 }
 
-/// ALTER VIEW keeps the definer: who is somebody else needs the privilege SET USER, too.
+/// ALTER VIEW keeps the definer: anybody else needs the privilege SET USER, too.
 fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountName> {
     if view.definer != ctx.session.info.account {
         check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;

@@ -94,7 +94,7 @@ pub(crate) fn apply_rows(
             RowsKind::Write if applier.table.is_sequence() => {
                 let row: Vec<Value> = first.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
                 applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
-                // Whoever wants a number waits for the row, and reads it.
+                // A statement that wants a number waits for the row, and reads it.
                 ctx.db.sequences.forget(applier.table.clustered().id);
             }
             RowsKind::Write => applier.insert(ctx, first)?,

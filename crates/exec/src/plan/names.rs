@@ -133,7 +133,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
-        // Whoever made a temporary table may do anything with it.
+        // The session that made a temporary table may do anything with it.
         if table.is_temporary() {
             return Ok(());
         }

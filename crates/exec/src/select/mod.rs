@@ -1,4 +1,4 @@
-//! Runs query plans. Rows are pushed into whoever asked.
+//! Runs query plans. Rows are pushed to the caller.
 //!
 //! | module | concept |
 //! |---|---|

@@ -193,7 +193,7 @@ impl Storage for TrxStorage<'_> {
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
         let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
-        // Whoever wants few rows wants no batch to be read for nothing.
+        // A caller that wants few rows wants no batch to be read for nothing.
         if matches!(open.reading, Reading::Undecided) && want < ROWS_OF_A_BATCH {
             open.reading = Reading::ByRows;
         }

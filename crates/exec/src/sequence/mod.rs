@@ -6,10 +6,10 @@
 //! logged as MariaDB logs it (the row as inserted), and is hardened before a number of it is told to anybody.
 //! So no rollback takes a number back, and no crash gives one twice.
 //!
-//! Whoever finds numbers left takes one without a lock on the row. Whoever waits for the row looks again when
-//! he has it. What is reserved next goes by the row alone: its lock goes when a reservation is ordered, and
-//! its numbers come into memory a moment later, perhaps behind those of later ones. The name is locked by the
-//! statement, so that nobody drops or alters the sequence meanwhile.
+//! A session that finds numbers left takes one without a lock on the row. One that waits for it looks
+//! again when it has it. What is reserved next goes by the row alone: its lock goes when a reservation is
+//! ordered, and its numbers come into memory a moment later, perhaps behind those of later ones. The name is
+//! locked by the statement, so that nobody drops or alters the sequence meanwhile.
 //!
 //! # On failure
 //! What cannot be reserved is not given: the numbers in memory are forgotten, and read from the row again.
@@ -172,7 +172,7 @@ impl<'u> Use<'u> {
             return Ok(number);
         }
         self.lock_row()?;
-        // Who had the row may have reserved enough.
+        // The row's former holder may have reserved enough.
         if let Some(number) = self.reserved()? {
             return Ok(number);
         }
@@ -282,7 +282,7 @@ impl<'u> Use<'u> {
         let locks = std::mem::replace(&mut self.owner, db.locks.owner(db.trx_ids.next()));
         let request = CommitRequest { redo: vec![(engine.id(), redo)], binlog, locks, client: None };
         let prepared = db.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
-        // The row's lock goes at the order stage: who has it then must find the numbers.
+        // The row's lock goes at the order stage: its next holder must find the numbers.
         db.sequences.forget(self.space);
         let seq = db.commit.order(prepared);
         shared.reserved_by = seq;

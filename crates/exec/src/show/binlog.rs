@@ -270,7 +270,7 @@ fn purge_files(db: &Database, rule: PurgeRule) -> SqlResult<()> {
     db.commit.purge_binlog(rule).map(drop).map_err(purge_error)
 }
 
-/// RESET MASTER [TO number]. Who reads the binary log must end first: a replica that is connected would
+/// RESET MASTER [TO number]. Readers of the binary log must end first: a replica that is connected would
 /// follow a log that is not there any more.
 pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResult<()> {
     let first = u32::try_from(to.unwrap_or(1).max(1)).ok().and_then(NonZeroU32::new);

@@ -22,7 +22,8 @@
 //!
 //! # Locks
 //! Checks and actions read the newest rows, whatever the isolation level. A check holds the parent's row
-//! shared; who deletes that row, or gives it another key, holds it exclusively before it looks for children.
+//! shared; a writer that deletes that row, or gives it another key, holds it exclusively before it looks for
+//! children.
 //! So of a child that comes and a parent that goes at the same time the later one waits, and sees what the
 //! earlier one did. A refusing action holds the child's row that it found shared, a following one
 //! exclusively.

@@ -1,6 +1,6 @@
 //! [`SpilledValues`]: long or many values of temporary tables, in a file without a name.
 //!
-//! Values are appended, the newest to a buffer; a value that goes leaves a gap. Who owns the places moves all
+//! Values are appended, the newest to a buffer; a value that goes leaves a gap. Their owner moves all
 //! of them to a new file when gaps are the larger part ([`SpilledValues::is_full_of_gaps`]). With the last
 //! value the file goes.
 

@@ -124,7 +124,7 @@ impl Active {
         !self.prepared.is_empty() || durable.iter().flatten().any(|engine| !engine.is_read_only())
     }
 
-    /// Takes what has changed temporary tables out of the transaction: whoever has it says whether that
+    /// Takes what has changed temporary tables out of the transaction: its caller says whether that
     /// stays.
     pub(crate) fn take_temporary(&mut self) -> Option<TemporaryChanges> {
         let slot = self.engines.get_mut(self.durable)?;

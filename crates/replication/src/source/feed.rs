@@ -82,7 +82,7 @@ impl Feed {
         self.run.bytes()
     }
 
-    /// The same, for a caller who keeps them while he uses the feed; [`Feed::give_back`] saves the memory.
+    /// The same, for a caller that keeps them while it uses the feed; [`Feed::give_back`] saves the memory.
     pub(crate) fn take_run(&mut self) -> Run {
         std::mem::replace(&mut self.run, Run::None)
     }

@@ -117,7 +117,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// For a replica that starts by GTID; its position is filled in by who checks it.
+    /// For a replica that starts by GTID; its position is filled in where it is checked.
     pub fn by_gtid(is_strict: bool, until: Option<&[Gtid]>) -> Filter {
         let until = until.map(|until| until.iter().map(|gtid| (gtid.domain, *gtid)).collect());
         Filter { is_by_gtid: true, is_strict, until, ..Filter::default() }

@@ -147,7 +147,7 @@ pub struct SemiSync {
     /// Looks at `state.switches` without its lock.
     is_enabled: AtomicBool,
     is_gated: AtomicBool,
-    /// Held by who changes the switches.
+    /// Held while the switches change.
     changing: Mutex<()>,
     state: Mutex<State>,
     /// The timer sleeps here.
