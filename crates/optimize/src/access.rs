@@ -1,9 +1,11 @@
 //! Access path choice: which index of a table to read, and which part of it.
 //!
 //! Costs are in rows read by a scan of the clustered index; a row found through another index costs
-//! [`RowCosts::looked_up`], unless the index has all columns that are wanted. One row by a unique key is
-//! always best, however small the table: a statement that locks what it reads locks no other row then. How
-//! many rows come is asked of [`Statistics`]; what these do not know is guessed in the field's usual sizes.
+//! [`RowCosts::looked_up`], unless the index has all columns that are wanted. Then a scan of it is cheaper by
+//! as much as its entries are shorter than rows, and is done where no condition asks for it, too. One row by
+//! a unique key is always best, however small the table: a statement that locks what it reads locks no other
+//! row then. How many rows come is asked of [`Statistics`]; what these do not know is guessed in the field's
+//! usual sizes.
 //!
 //! A plan may be used again with other values. Where the values at hand make another index the best than the
 //! guess without them would, the plan says so, and is used for them alone.
@@ -13,7 +15,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
-use cohort_types::KeyPart;
+use cohort_types::{ColumnType, KeyPart};
 
 use crate::estimate::Statistics;
 use crate::physical::{Access, Columns, Span, Spans};
@@ -22,8 +24,10 @@ use crate::sargable::{Condition, Sarg};
 /// What a row costs that does not come from a scan of the clustered index.
 #[derive(Clone, Copy, Debug)]
 pub struct RowCosts {
-    /// From an index that has all columns wanted.
+    /// By an equality on an index that has all columns wanted.
     pub covered: f64,
+    /// A scan reads batches of entries: what one costs goes by its length.
+    pub by_length: bool,
     /// Through a secondary index: its entry and a point read.
     pub looked_up: f64,
 }
@@ -31,9 +35,9 @@ pub struct RowCosts {
 impl RowCosts {
     /// Where rows are read one by one: a lookup costs a few rows of a scan. Locking reads are of this kind,
     /// which want to touch few rows.
-    pub const BY_ROWS: RowCosts = RowCosts { covered: 1.0, looked_up: 3.0 };
+    pub const BY_ROWS: RowCosts = RowCosts { covered: 1.0, by_length: false, looked_up: 3.0 };
     /// Where the clustered index is read by batches, which makes a row of it cheap.
-    pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, looked_up: 15.0 };
+    pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, by_length: true, looked_up: 15.0 };
 }
 
 /// What one row by a whole unique key costs of what it would else: less than any scan.
@@ -43,6 +47,11 @@ const EQ_SELECTIVITY: f64 = 0.001;
 /// Share that a range with one bound leaves, and with two.
 const HALF_RANGE_SELECTIVITY: f64 = 0.3;
 const RANGE_SELECTIVITY: f64 = 0.05;
+/// What reading an entry costs whatever its length, in bytes; what a row has besides its columns and its key;
+/// what a string is thought to take at most.
+const ENTRY_BYTES: f64 = 16.0;
+const ROW_BYTES: f64 = 16.0;
+const STRING_BYTES: u32 = 64;
 /// IN lists longer than this are not multiplied with the parts before.
 const SPANS_MAX: usize = 16_384;
 
@@ -167,7 +176,7 @@ impl Candidates<'_> {
             found.push(self.span_choice(n, prefix, entries));
         }
         let full = self.full_scan(n, entries);
-        if full.ordered || n == 0 {
+        if full.ordered || n == 0 || self.costs.by_length && self.covers(n) {
             found.push(full);
         }
         found
@@ -275,6 +284,20 @@ impl Candidates<'_> {
         part.prefix.is_none() && key.is_reversible()
     }
 
+    /// What an entry of a secondary index takes: its key, and what every entry takes.
+    fn entry_length(&self, n: usize) -> f64 {
+        let parts = self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
+        let length = |part: &IndexColumn| self.table.columns[part.column].ty.key_bytes(part.prefix);
+        ENTRY_BYTES + parts.map(|part| f64::from(length(part).min(STRING_BYTES))).sum::<f64>()
+    }
+
+    /// What a row takes.
+    fn row_length(&self) -> f64 {
+        let columns = self.table.columns.iter();
+        let length = |ty: &ColumnType| f64::from(ty.key_bytes(None).min(STRING_BYTES));
+        ENTRY_BYTES + ROW_BYTES + columns.map(|column| length(&column.ty)).sum::<f64>()
+    }
+
     fn full_scan(&self, n: usize, entries: f64) -> Choice {
         let ordered = self.is_ordered(&self.table.indexes[n], 0);
         self.choice(n, Spans::Full, entries, ordered)
@@ -289,6 +312,7 @@ impl Candidates<'_> {
         };
         let per_row = match (n, self.covers(n)) {
             (0, _) => 1.0,
+            (_, true) if self.costs.by_length && is_scan(&spans) => self.entry_length(n) / self.row_length(),
             (_, true) => self.costs.covered,
             (_, false) => self.costs.looked_up,
         };
@@ -325,6 +349,13 @@ impl Candidates<'_> {
         }
         true
     }
+}
+
+/// Whether many entries that lie together are thought to be read.
+fn is_scan(spans: &Spans) -> bool {
+    let Spans::List(list) = spans else { return true };
+    let is_range = |span: &Span| !matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded));
+    list.iter().any(is_range)
 }
 
 fn spans_of(eq: Vec<Expr>, last: Last) -> Vec<Span> {

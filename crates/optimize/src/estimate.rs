@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{CompareOp, Expr};
+use cohort_types::SqlResult;
 
 use crate::access::RowCosts;
 use crate::physical::Access;
@@ -26,6 +27,9 @@ pub trait Statistics {
         let _ = (table, first, condition);
         None
     }
+
+    /// Errors 1317, 1969 and 3024: KILL or a limit of time ended the statement, perhaps while it is planned.
+    fn check_interrupt(&self) -> SqlResult<()>;
 
     /// The plan is another one than it would be with other values: it is not used for them.
     fn depends_on_values(&self);

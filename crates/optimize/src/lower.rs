@@ -105,6 +105,7 @@ impl Lowering<'_> {
     /// A query: its row has the result's columns first, under the query's numbers.
     pub(crate) fn query(&mut self, query: &Query) -> SqlResult<Part> {
         check_stack()?;
+        self.stats.check_interrupt()?;
         let mut part = match &query.body {
             Body::Select(select) => return self.select(query, select),
             Body::Set(set) => self.set_operation(query, set)?,

@@ -12,7 +12,7 @@ use crate::decimal::Decimal;
 use crate::row::{HEADER, RowError, RowLayout, Slot};
 use crate::scalar::little_endian;
 use crate::temporal::{Date, DateTime, read_datetime};
-use crate::{Collation, Str, TypeKind, Value};
+use crate::{Collation, ColumnType, Str, TypeKind, Value};
 
 /// Bits below the date in the number of a moment: microseconds of a day fit.
 const DAY_BITS: u32 = 37;
@@ -72,7 +72,7 @@ impl Lane {
     }
 
     #[inline]
-    fn push_number(&mut self, number: i64) {
+    pub(crate) fn push_number(&mut self, number: i64) {
         self.numbers.push(number);
         if !self.nulls.is_empty() {
             self.nulls.push(false);
@@ -88,7 +88,7 @@ impl Lane {
         }
     }
 
-    fn push_null(&mut self, is_text: bool) {
+    pub(crate) fn push_null(&mut self, is_text: bool) {
         let before = if is_text { self.ends.len() } else { self.numbers.len() };
         self.nulls.resize(before, false);
         self.nulls.push(true);
@@ -123,6 +123,21 @@ impl Lane {
 }
 
 impl LaneType {
+    /// That of a column's values; None when they have no lane.
+    pub fn of(ty: &ColumnType) -> Option<LaneType> {
+        Some(match ty.kind {
+            _ if ty.stored_len().is_none() => LaneType::Text(ty.collation),
+            kind if kind.is_integer() && !ty.unsigned => LaneType::Int,
+            kind if kind.is_integer() && ty.kind != TypeKind::BigInt => LaneType::UInt,
+            TypeKind::Decimal if ty.length <= DECIMAL_DIGITS && u32::from(ty.decimals) <= ty.length => {
+                LaneType::Decimal { scale: ty.decimals }
+            }
+            TypeKind::Date => LaneType::Date,
+            TypeKind::DateTime => LaneType::DateTime,
+            _ => return None,
+        })
+    }
+
     /// The number of a value of this type, if it is one.
     pub fn number_of(self, value: &Value) -> Option<i64> {
         match (self, value) {
@@ -324,16 +339,14 @@ impl RowLayout {
             }
             Slot::Fixed { offset, len } => (offset, len),
         };
-        let (lane, form) = match ty.kind {
-            kind if kind.is_integer() && !ty.unsigned => (LaneType::Int, Form::Signed),
-            kind if kind.is_integer() && len < 8 => (LaneType::UInt, Form::Unsigned),
-            TypeKind::Decimal if ty.length <= DECIMAL_DIGITS && u32::from(ty.decimals) <= ty.length => {
-                let (precision, scale) = (ty.length as u8, ty.decimals);
-                (LaneType::Decimal { scale }, Form::Decimal { precision, scale })
-            }
-            TypeKind::Date => (LaneType::Date, Form::Date),
-            TypeKind::DateTime => (LaneType::DateTime, Form::DateTime { decimals: ty.decimals }),
-            _ => return None,
+        let lane = LaneType::of(ty)?;
+        let form = match lane {
+            LaneType::Int => Form::Signed,
+            LaneType::UInt => Form::Unsigned,
+            LaneType::Decimal { scale } => Form::Decimal { precision: ty.length as u8, scale },
+            LaneType::Date => Form::Date,
+            LaneType::DateTime => Form::DateTime { decimals: ty.decimals },
+            LaneType::Text(_) => return None,
         };
         Some(LaneReader { column, ty: lane, place: Place::Fixed { at: fixed_at + offset, len, form } })
     }
@@ -342,7 +355,6 @@ impl RowLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ColumnType;
 
     fn layout() -> RowLayout {
         let text = Collation::UTF8MB4_GENERAL_CI;

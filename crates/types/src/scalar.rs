@@ -148,6 +148,11 @@ impl TypeKind {
 }
 
 impl ColumnType {
+    /// Bytes of a stored value; None for strings, whose lengths differ.
+    pub fn stored_len(&self) -> Option<usize> {
+        len(self)
+    }
+
     /// Bytes of a key part of this type, as MariaDB tells them: strings with their longest characters, those
     /// of varying length with two bytes for it. `prefix`: so many characters alone.
     pub fn key_bytes(&self, prefix: Option<u32>) -> u32 {
@@ -157,7 +162,7 @@ impl ColumnType {
         let widest = self.collation.charset().mbmaxlen();
         let characters = prefix.unwrap_or(self.length);
         let counted = if matches!(self.kind, TypeKind::Char | TypeKind::Binary) { 0 } else { 2 };
-        characters.saturating_mul(widest) + counted
+        characters.saturating_mul(widest).saturating_add(counted)
     }
 
     /// Smallest and largest value of an integer type.

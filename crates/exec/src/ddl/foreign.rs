@@ -315,11 +315,13 @@ fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null:
     }
 }
 
-/// Whether a cascade could give the child a NULL that it cannot have.
+/// Whether a cascade could give the child a NULL that it cannot have. As MariaDB, which looks at keys without
+/// an ON DELETE clause alone; for others the change of the parent is refused.
 fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize]) -> bool {
     let loses =
         |(here, there): (&usize, &usize)| !table.columns[*here].nullable && parent.columns[*there].nullable;
-    key.on_update == ForeignAction::Cascade && key.columns.iter().zip(theirs).any(loses)
+    let is_looked_at = (key.on_delete, key.on_update) == (ForeignAction::Restrict, ForeignAction::Cascade);
+    is_looked_at && key.columns.iter().zip(theirs).any(loses)
 }
 
 /// Errors 1905, 1901: what is computed cannot be set by a cascade, nor be computed from what is.

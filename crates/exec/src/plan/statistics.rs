@@ -20,10 +20,10 @@ use std::sync::Arc;
 use cohort_base::IndexId;
 use cohort_catalog::Table;
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
-use cohort_expr::{EvalContext, Expr};
+use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
-use cohort_types::Value;
+use cohort_types::{SqlResult, Value};
 use parking_lot::Mutex;
 
 use crate::session_state::SessionState;
@@ -245,6 +245,10 @@ impl Statistics for PlanStatistics<'_> {
             return self.session.temporary.entries(table);
         }
         self.engine(table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        self.session.check_interrupt()
     }
 
     fn rows_per_key(&self, table: &Arc<Table>, index: usize, parts: usize) -> Option<f64> {

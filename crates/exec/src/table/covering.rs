@@ -1,7 +1,7 @@
 //! Rows out of the entries of a secondary index alone: no clustered row is read.
 
 use cohort_catalog::IndexKind;
-use cohort_types::{KeyError, KeyPart, SqlResult, Value};
+use cohort_types::{KeyError, KeyPart, Lane, LaneType, SqlResult, Value};
 
 use crate::table::open_table::OpenTable;
 use cohort_optimize::Columns;
@@ -50,6 +50,28 @@ impl Covering {
         missing.is_empty().then_some(Covering { key, clustered })
     }
 
+    /// How a column is read into a lane; None when it is not among those wanted, or has no lane.
+    pub(super) fn lane(&self, table: &OpenTable, index: usize, column: usize) -> Option<EntryReader> {
+        let is_it = |step: &Step| matches!(step, Step::Take(taken, _) if *taken == column);
+        let of = |steps: &[Step], at: usize, mut before: Vec<KeyPart>, in_value| {
+            before.extend(steps[..at].iter().map(|step| step.part().clone()));
+            let part = steps[at].part().clone();
+            let ty = LaneType::of(&part.ty)?;
+            Some(EntryReader { in_value, before, part, ty })
+        };
+        if let Some(at) = self.key.iter().position(is_it) {
+            return of(&self.key, at, Vec::new(), false);
+        }
+        let at = self.clustered.iter().position(is_it)?;
+        match table.indexes[index].kind == IndexKind::Unique {
+            true => of(&self.clustered, at, Vec::new(), true),
+            false => {
+                let key = self.key.iter().map(|step| step.part().clone()).collect();
+                of(&self.clustered, at, key, false)
+            }
+        }
+    }
+
     /// The row of an entry; columns not wanted are NULL.
     pub(super) fn decode(
         &self,
@@ -67,6 +89,47 @@ impl Covering {
             take(&self.clustered, &mut clustered, row)
         });
         result.map_err(|e| table.key_error(index, e))
+    }
+}
+
+impl Step {
+    fn part(&self) -> &KeyPart {
+        match self {
+            Step::Take(_, part) | Step::Skip(part) => part,
+        }
+    }
+}
+
+/// How a column is read from entries into a lane.
+#[derive(Clone, Debug)]
+pub(super) struct EntryReader {
+    /// The clustered key is the entry's value.
+    in_value: bool,
+    /// Parts to pass over.
+    before: Vec<KeyPart>,
+    part: KeyPart,
+    ty: LaneType,
+}
+
+impl EntryReader {
+    pub(super) fn ty(&self) -> LaneType {
+        self.ty
+    }
+
+    /// Appends the element of each entry.
+    pub(super) fn read<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], &'e [u8])>,
+        lane: &mut Lane,
+    ) -> Result<(), KeyError> {
+        for (key, value) in entries {
+            let mut rest = if self.in_value { value } else { key };
+            for part in &self.before {
+                part.skip(&mut rest)?;
+            }
+            self.part.decode_into(&mut rest, lane, self.ty)?;
+        }
+        Ok(())
     }
 }
 

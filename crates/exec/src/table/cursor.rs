@@ -257,11 +257,22 @@ impl TableCursor {
         &self.table
     }
 
-    /// Whether rows can be had by whole batches ([`TableCursor::take_batch`]): ranges of the clustered index
-    /// in a snapshot.
+    /// Whether rows can be had by whole batches ([`TableCursor::take_batch`]): ranges in a snapshot, of the
+    /// clustered index or of one whose entries have all that is wanted.
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
-        self.view.is_some() && self.spans.index == 0 && self.spans.spans.iter().all(is_range)
+        let has_all = self.spans.index == 0 || self.covering.is_some();
+        self.view.is_some() && has_all && self.spans.spans.iter().all(is_range)
+    }
+
+    /// How columns are read from entries; None where entries are rows.
+    pub(super) fn covering(&self) -> Option<&Covering> {
+        self.covering.as_ref()
+    }
+
+    /// The index that is read.
+    pub(super) fn index(&self) -> usize {
+        self.spans.index
     }
 
     /// Passes all entries that are left in the batch, reading the next one if there are none; None at the
@@ -277,10 +288,25 @@ impl TableCursor {
         Ok(Some(first..self.batch.len()))
     }
 
-    /// The row bytes of an entry of the batch.
+    /// An entry of the batch.
+    #[inline]
+    pub(super) fn entry(&self, n: usize) -> (&[u8], &[u8]) {
+        self.batch.get(n)
+    }
+
+    /// The row bytes of an entry of the clustered index.
     #[inline]
     pub(super) fn value(&self, n: usize) -> &[u8] {
         self.batch.get(n).1
+    }
+
+    /// Decodes the columns wanted of an entry into a row of the whole table.
+    pub(super) fn decode_entry(&self, n: usize, columns: &Columns, row: &mut Vec<Value>) -> SqlResult<()> {
+        let (key, value) = self.batch.get(n);
+        match &self.covering {
+            Some(covering) => covering.decode(&self.table, self.spans.index, key, value, row),
+            None => self.table.decode(value, columns, row),
+        }
     }
 
     fn first_batch_entries(&self) -> usize {

@@ -1,10 +1,11 @@
 //! [`LaneScan`]: the rows of a snapshot scan, a batch at a time.
 //!
 //! # Concepts
-//! A batch of the engine holds some thousand rows as bytes. The conditions of the scan are asked of all of
-//! them, one condition after the other: it reads its own columns of the rows that are left
-//! ([`cohort_types::LaneReader`]), runs its program ([`LaneProgram`]) and *selects* rows. Only those that
-//! passed all conditions are decoded, and of these only the columns that are yielded.
+//! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of one that has
+//! all columns that are wanted (a covering index). The conditions of the scan are asked of all of them, one
+//! condition after the other: it reads its own columns of the rows that are left ([`ColumnReader`]), runs its
+//! program ([`LaneProgram`]) and *selects* rows. Only those that passed all conditions are decoded, and of
+//! these only the columns that are yielded.
 //!
 //! # Order of conditions
 //! The conditions that have a program come first as far as they stand first in the statement; from the first
@@ -13,7 +14,8 @@
 //!
 //! # When rows are not plain
 //! Rows written before a column was added, and such as are longer than 64 KiB, are decoded and asked row by
-//! row, the whole batch with them. So is a batch in which a number does not fit 64 bits.
+//! row, the whole batch with them. So is a batch in which a number does not fit 64 bits. Entries of other
+//! indexes are always plain.
 
 use std::ops::Range;
 
@@ -23,6 +25,7 @@ use cohort_plan::conjuncts::{all_of, split};
 use cohort_run::{Batch, Lanes};
 use cohort_types::{Interrupt, Lane, LaneReader, LaneType, RowError, SqlResult, Value};
 
+use crate::table::covering::EntryReader;
 use crate::table::cursor::TableCursor;
 use crate::table::open_table::OpenTable;
 use crate::trx::SessionTrx;
@@ -44,14 +47,24 @@ pub(crate) struct LaneScan {
     /// A decoded row of the whole table.
     row: Vec<Value>,
     /// Of the columns yielded, if all have lanes.
-    yields: Option<Vec<LaneReader>>,
+    yields: Option<Vec<ColumnReader>>,
+    /// All entries of the batch are plain.
+    is_plain: bool,
+}
+
+/// How a column is read.
+enum ColumnReader {
+    /// From rows.
+    Row(LaneReader),
+    /// From the entries of a secondary index.
+    Entry(EntryReader),
 }
 
 struct LaneCondition {
     expr: Expr,
     program: LaneProgram,
     truth: TruthAt,
-    readers: Vec<LaneReader>,
+    readers: Vec<ColumnReader>,
     lanes: Vec<Lane>,
 }
 
@@ -61,8 +74,8 @@ impl LaneScan {
         if !cursor.reads_batches() || scan.with_key {
             return None;
         }
-        let layout = &cursor.open_table().layout;
-        let type_of = |column: usize| layout.lane(column).map(|reader| reader.ty());
+        let reader_of = |column: usize| ColumnReader::of(cursor, column);
+        let type_of = |column: usize| reader_of(column).map(|reader| reader.ty());
         let mut parts = scan.filter.clone().map(split).unwrap_or_default().into_iter();
         let mut conditions = Vec::new();
         let mut rest = Vec::new();
@@ -73,14 +86,14 @@ impl LaneScan {
                 break;
             };
             let program = compiler.finish();
-            let readers: Option<Vec<LaneReader>> =
-                program.inputs().iter().map(|column| layout.lane(*column)).collect();
+            let readers: Option<Vec<ColumnReader>> =
+                program.inputs().iter().map(|column| reader_of(*column)).collect();
             let readers = readers?;
             let lanes = readers.iter().map(|_| Lane::default()).collect();
             conditions.push(LaneCondition { expr, program, truth, readers, lanes });
         }
         rest.extend(parts);
-        let yields = scan.columns.iter().map(|column| layout.lane(*column)).collect();
+        let yields = scan.columns.iter().map(|column| reader_of(*column)).collect();
         Some(LaneScan {
             conditions,
             rest: all_of(rest),
@@ -89,12 +102,13 @@ impl LaneScan {
             at: 0,
             row: Vec::new(),
             yields,
+            is_plain: false,
         })
     }
 
     /// The types of the columns yielded, if all have lanes.
     pub(crate) fn types(&self) -> Option<Vec<LaneType>> {
-        Some(self.yields.as_ref()?.iter().map(LaneReader::ty).collect())
+        Some(self.yields.as_ref()?.iter().map(ColumnReader::ty).collect())
     }
 
     /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end only.
@@ -116,12 +130,9 @@ impl LaneScan {
                 continue;
             }
             let end = self.selected.len().min(self.at + want - rows);
-            let table = cursor.open_table();
             for n in &self.selected[self.at..end] {
                 if !scan.columns.is_empty() {
-                    let value = cursor.value(*n as usize);
-                    let decoded = table.layout.decode_in_order(value, &scan.columns, out.open_row());
-                    decoded.map_err(|error| table.row_error(error))?;
+                    yield_row(cursor, *n as usize, &scan.columns, &mut self.row, out.open_row())?;
                 }
                 out.end_row();
             }
@@ -147,11 +158,10 @@ impl LaneScan {
             }
         }
         let selected = &self.selected[self.at..];
-        let table = cursor.open_table();
         let Some(readers) = &self.yields else { return Ok(false) };
         lanes.rows = selected.len();
         for (reader, lane) in readers.iter().zip(&mut lanes.lanes) {
-            read(cursor, table, reader, selected, lane)?;
+            reader.read(cursor, selected, self.is_plain, lane)?;
         }
         self.at = self.selected.len();
         Ok(true)
@@ -172,12 +182,12 @@ impl LaneScan {
         self.selected.extend(start as u32..end as u32);
         let cursor = &*cursor;
         let layout = &cursor.open_table().layout;
-        let is_plain = (start..end).all(|n| layout.is_plain(cursor.value(n)));
+        self.is_plain = cursor.covering().is_some() || (start..end).all(|n| layout.is_plain(cursor.value(n)));
         for condition in &mut self.conditions {
             if self.selected.is_empty() {
                 break;
             }
-            if !is_plain || !condition.select(cursor, &mut self.selected, eval)? {
+            if !self.is_plain || !condition.select(cursor, &mut self.selected, eval)? {
                 ask_each(cursor, &self.columns, &condition.expr, &mut self.row, &mut self.selected, eval)?;
             }
         }
@@ -196,11 +206,9 @@ impl LaneCondition {
         selected: &mut Vec<u32>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let table = cursor.open_table();
         for (reader, lane) in self.readers.iter().zip(&mut self.lanes) {
             lane.clear();
-            let rows = selected.iter().map(|n| cursor.value(*n as usize));
-            reader.read(rows, lane).map_err(|error| table.row_error(error))?;
+            reader.read(cursor, selected, true, lane)?;
         }
         let inputs: Vec<&Lane> = self.lanes.iter().collect();
         if self.program.run(&inputs, selected.len(), eval)?.is_err() {
@@ -216,24 +224,72 @@ impl LaneCondition {
     }
 }
 
-/// Fills a lane with a column of the selected rows.
-fn read(
-    cursor: &TableCursor,
+impl ColumnReader {
+    fn of(cursor: &TableCursor, column: usize) -> Option<ColumnReader> {
+        let table = cursor.open_table();
+        match cursor.covering() {
+            Some(covering) => covering.lane(table, cursor.index(), column).map(ColumnReader::Entry),
+            None => table.layout.lane(column).map(ColumnReader::Row),
+        }
+    }
+
+    fn ty(&self) -> LaneType {
+        match self {
+            ColumnReader::Row(reader) => reader.ty(),
+            ColumnReader::Entry(reader) => reader.ty(),
+        }
+    }
+
+    /// Appends the column of the selected rows to a lane.
+    fn read(&self, cursor: &TableCursor, selected: &[u32], is_plain: bool, lane: &mut Lane) -> SqlResult<()> {
+        let table = cursor.open_table();
+        match self {
+            ColumnReader::Row(reader) => {
+                let rows = selected.iter().map(|n| cursor.value(*n as usize));
+                let read = match is_plain {
+                    true => reader.read(rows, lane),
+                    false => read_unlike_rows(table, reader, rows, lane),
+                };
+                read.map_err(|error| table.row_error(error))
+            }
+            ColumnReader::Entry(reader) => {
+                let entries = selected.iter().map(|n| cursor.entry(*n as usize));
+                reader.read(entries, lane).map_err(|error| table.key_error(cursor.index(), error))
+            }
+        }
+    }
+}
+
+/// The same where not all rows are plain.
+fn read_unlike_rows<'r>(
     table: &OpenTable,
     reader: &LaneReader,
-    selected: &[u32],
+    mut rows: impl Iterator<Item = &'r [u8]>,
     lane: &mut Lane,
+) -> Result<(), RowError> {
+    rows.try_for_each(|row| {
+        let value = table.layout.decode_one(row, reader.column())?;
+        let fits = lane.push_value(&value, reader.ty());
+        if fits { Ok(()) } else { Err(RowError::Corrupt) }
+    })
+}
+
+/// Appends the columns of an entry to a row. `whole` is room for a row of the table.
+fn yield_row(
+    cursor: &TableCursor,
+    n: usize,
+    columns: &[usize],
+    whole: &mut Vec<Value>,
+    out: &mut Vec<Value>,
 ) -> SqlResult<()> {
-    let rows = || selected.iter().map(|n| cursor.value(*n as usize));
-    let filled = match rows().all(|row| table.layout.is_plain(row)) {
-        true => reader.read(rows(), lane),
-        false => rows().try_for_each(|row| {
-            let value = table.layout.decode_one(row, reader.column())?;
-            let fits = lane.push_value(&value, reader.ty());
-            if fits { Ok(()) } else { Err(RowError::Corrupt) }
-        }),
-    };
-    filled.map_err(|error| table.row_error(error))
+    let table = cursor.open_table();
+    if cursor.covering().is_none() {
+        let decoded = table.layout.decode_in_order(cursor.value(n), columns, out);
+        return decoded.map_err(|error| table.row_error(error));
+    }
+    cursor.decode_entry(n, &Columns::All, whole)?;
+    out.extend(columns.iter().map(|column| whole[*column].clone()));
+    Ok(())
 }
 
 /// Asks a condition row by row and keeps the rows that pass.
@@ -245,11 +301,10 @@ fn ask_each(
     selected: &mut Vec<u32>,
     eval: &EvalContext<'_>,
 ) -> SqlResult<()> {
-    let table = cursor.open_table();
     let mut kept = 0;
     for n in 0..selected.len() {
         crate::statement::row_done(eval)?;
-        table.decode(cursor.value(selected[n] as usize), columns, row)?;
+        cursor.decode_entry(selected[n] as usize, columns, row)?;
         if condition.passes(row, eval)? {
             selected[kept] = selected[n];
             kept += 1;

@@ -117,7 +117,8 @@ fn random_changes_end_as_in_mariadb() {
         client.query_drop("USE d").expect("there");
     }
     let first = long_or(u64::from(std::process::id()) * 1000, 1);
-    for seed in first..first + long_or(200, 4) {
+    // The first has keys of columns without NULL to such with it, ON UPDATE CASCADE.
+    for seed in std::iter::once(16_650_016).chain(first..first + long_or(200, 4)) {
         let mut script = Script { dice: Dice::new(seed) };
         let mut said = script.definitions();
         for statement in &said {
