@@ -1,11 +1,11 @@
 //! [`LaneScan`]: the rows of a snapshot scan, a batch at a time.
 //!
 //! # Concepts
-//! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of one that has
-//! all columns that are wanted (a covering index). The conditions of the scan are asked of all of them, one
-//! condition after the other: it reads its own columns of the rows that are left ([`ColumnReader`]), runs its
-//! program ([`LaneProgram`]) and *selects* rows. Only those that passed all conditions are decoded, and of
-//! these only the columns that are yielded.
+//! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of one that
+//! has all columns that are wanted (a covering index). The conditions of the scan are asked of all of them,
+//! one condition after the other: it reads its own columns of the rows that are left ([`ColumnReader`]), runs
+//! its program ([`LaneProgram`]) and *selects* rows. Only those that passed all conditions are decoded, and
+//! of these only the columns that are yielded.
 //!
 //! # Order of conditions
 //! The conditions that have a program come first as far as they stand first in the statement; from the first
