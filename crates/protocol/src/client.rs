@@ -183,6 +183,7 @@ mod tests {
         let greeting = Greeting {
             version: "10.11.99-MariaDB",
             connection: 7,
+            offer: Capabilities::SERVER,
             scramble: &scramble,
             collation: 45,
             status: StatusFlags::AUTOCOMMIT,
@@ -195,7 +196,7 @@ mod tests {
 
         let mut login = Vec::new();
         LoginRequest { user: "repl", password: "secret", collation: 33 }.encode(&read, &mut login);
-        let response = HandshakeResponse::decode(&login).expect("well-formed");
+        let response = HandshakeResponse::decode(&login, Capabilities::SERVER).expect("well-formed");
         assert_eq!(response.user, b"repl");
         assert!(NativePassword::of(b"secret").accepts(&scramble, &response.answer));
 
