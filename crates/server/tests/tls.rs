@@ -201,7 +201,7 @@ fn greeted(server: &Cohort) -> TcpStream {
 
 fn records() -> TlsStream {
     let connector = Connector::new(&TlsSettings::default(), false).expect("a context");
-    connector.connect("localhost").expect("a name")
+    connector.connect("localhost", Vec::new()).expect("a name")
 }
 
 /// Reads plaintext until it holds so many bytes.

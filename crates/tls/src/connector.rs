@@ -41,11 +41,12 @@ impl Connector {
         Ok(Connector { config: Arc::new(config) })
     }
 
-    /// A connection to a server, by the name or address that it was reached by.
-    pub fn connect(&self, host: &str) -> Result<TlsStream, TlsError> {
+    /// A connection to a server, by the name or address that it was reached by. `early`: what the server has
+    /// sent behind its greeting.
+    pub fn connect(&self, host: &str, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         let name = ServerName::try_from(host.to_owned()).map_err(unusable)?;
         let session = ClientConnection::new(Arc::clone(&self.config), name).map_err(unusable)?;
-        Ok(session.into())
+        Ok((session, early).into())
     }
 }
 

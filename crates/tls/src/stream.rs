@@ -211,8 +211,8 @@ impl From<(rustls::ServerConnection, Vec<u8>)> for TlsStream {
     }
 }
 
-impl From<rustls::ClientConnection> for TlsStream {
-    fn from(session: rustls::ClientConnection) -> TlsStream {
-        TlsStream::new(Connection::Client(session), Vec::new())
+impl From<(rustls::ClientConnection, Vec<u8>)> for TlsStream {
+    fn from((session, early): (rustls::ClientConnection, Vec<u8>)) -> TlsStream {
+        TlsStream::new(Connection::Client(session), early)
     }
 }
