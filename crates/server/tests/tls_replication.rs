@@ -20,7 +20,7 @@ fn change_master(certificates: &Certificates, port: u16, ca: &str) -> String {
 
 /// Rows in more than one record, and one longer than records are.
 const ROWS: &str = "CREATE TABLE test.t (id INT PRIMARY KEY, a LONGTEXT);
-    INSERT INTO test.t SELECT seq, REPEAT(seq, 20) FROM seq_1_to_5000;
+    INSERT INTO test.t SELECT seq, REPEAT(seq, 20) FROM test.seq_1_to_5000;
     INSERT INTO test.t VALUES (0, REPEAT('long', 1000000))";
 const SUM: &str = "SELECT COUNT(*), SUM(CRC32(a)) FROM test.t";
 
@@ -30,7 +30,7 @@ fn cohort_follows_mariadb_over_tls() {
     let own = certificates.server_options();
     let options: Vec<&str> = own.iter().map(String::as_str).chain(["--server-id=7"]).collect();
     let source = Maria::source(&options);
-    source.sql("CREATE USER replica@'%' IDENTIFIED BY 'secret' REQUIRE SSL; GRANT REPLICATION SLAVE ON *.* TO replica@'%'");
+    source.sql("SET sql_log_bin=0; CREATE USER replica@localhost IDENTIFIED BY 'secret' REQUIRE SSL; GRANT REPLICATION SLAVE ON *.* TO replica@localhost");
     let replica = Cohort::new(&["--server-id=8"]);
     // Somebody else's authority: the source is not trusted, and is asked again and again.
     replica.sql(&change_master(&certificates, source.port, "other-ca.pem"));
