@@ -14,7 +14,7 @@ const WIDTH_MAX: usize = 110;
 const LINES: &[&[&str]] = &[
     &["base", "interleave"],
     &["vfs", "types", "config"],
-    &["log", "locks", "protocol"],
+    &["log", "locks", "protocol", "tls"],
     &["binlog", "engine"],
     &["engine_rocks", "engine_btree", "commit"],
     &["sql", "catalog", "expr"],
@@ -41,10 +41,11 @@ const WALLS: &[(&str, &[&str])] = &[
 ];
 
 /// Foreign crates that only one of ours may import.
-const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks")];
+const SOLE_IMPORTERS: &[(&str, &str)] = &[("rocksdb", "engine_rocks"), ("rustls", "tls")];
 
-/// Who may use files and clocks directly: the seam itself, option files, RocksDB's files, and programs.
-const MACHINE_USERS: &[&str] = &["vfs", "config", "engine_rocks", "server", "sim", "bench"];
+/// Who may use files and clocks directly: the seam itself, option files, certificates, RocksDB's files, and
+/// programs.
+const MACHINE_USERS: &[&str] = &["vfs", "config", "tls", "engine_rocks", "server", "sim", "bench"];
 
 /// Runs all checks.
 pub fn run(root: &Path) -> Vec<String> {

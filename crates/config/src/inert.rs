@@ -306,9 +306,6 @@ macro_rules! with_inert_settings {
             SlaveTypeConversions = Setting::global("slave_type_conversions", set(0, &["ALL_LOSSY", "ALL_NON_LOSSY"])).admin(Privilege::ReplicationSlaveAdmin).doc("Which columns of another type than the source's are taken.");
             SlowLaunchTime = Setting::global("slow_launch_time", num(2, 0, 31536000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("A thread that starts slower is counted.");
             SqlSlaveSkipCounter = Setting::both("sql_slave_skip_counter", num(0, 0, 4294967295)).doc("Events that the next START SLAVE passes over.");
-            SslCapath = Setting::global("ssl_capath", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
-            SslCrl = Setting::global("ssl_crl", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
-            SslCrlpath = Setting::global("ssl_crlpath", text("")).read_only().no_effect(NO_TLS).doc("Of encrypted connections.");
             StandardCompliantCte = Setting::both("standard_compliant_cte", flag(true)).no_effect("recursive members that the standard refuses are refused always").doc("Whether recursive WITH keeps to the standard.");
             StoredProgramCache = Setting::global("stored_program_cache", num(256, 0, 524288)).no_effect(NO_ROUTINES).doc("Of stored routines.");
             StrictPasswordValidation = Setting::global("strict_password_validation", flag(true)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");

@@ -77,8 +77,6 @@ const IGNORED: &[&str] = &[
     "skip_symbolic_links",
     "external_locking",
     "skip_host_cache",
-    "skip_ssl",
-    "ssl",
     "old_style_user_limits",
     "safe_user_create",
     "language",

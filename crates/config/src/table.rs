@@ -138,12 +138,14 @@ const LOCALES: &[&str] = &[
     "rm_CH", "ka_GE",
 ];
 const ON_OFF_DEMAND: &[&str] = &["OFF", "ON", "DEMAND"];
+const TLS_VERSIONS: &[&str] = &["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+/// 1.2 and 1.3.
+const TLS_VERSIONS_DEFAULT: u64 = 1 << 2 | 1 << 3;
 const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
 
 const INNODB: &str = "there is no InnoDB buffer pool or redo log here; see the storage engine's own settings";
 const MYISAM: &str = "there are no MyISAM or Aria tables here";
 const QUERY_CACHE: &str = "there is no query cache here";
-const NO_TLS: &str = "connections are not encrypted yet";
 const BUFFERS: &str = "memory is taken as a statement needs it";
 const OPTIMIZER: &str = "the optimizer here has other plans to choose from";
 const POOL: &str = "one pool of workers serves all connections; see thread_pool_size";
@@ -494,12 +496,16 @@ with_inert_settings! { settings! {
     SecureAuth = Setting::inert("secure_auth", flag(true), "old passwords do not exist here").admin(Privilege::ConnectionAdmin).doc("Refuse old passwords.");
     OldPasswords = Setting::both("old_passwords", flag(false)).no_effect("old passwords do not exist here").doc("Make old passwords.");
     DefaultAuthenticationPlugin = Setting::fact("default_authentication_plugin", text("mysql_native_password")).hidden().doc("How clients log in.");
-    RequireSecureTransport = Setting::global("require_secure_transport", flag(false)).doc("Refuse unencrypted connections: all but those over the Unix socket, because there is no TLS yet.");
-    SslCa = Setting::inert("ssl_ca", path(""), NO_TLS).read_only().doc("Authority file.");
-    SslCert = Setting::inert("ssl_cert", path(""), NO_TLS).read_only().doc("Certificate file.");
-    SslKey = Setting::inert("ssl_key", path(""), NO_TLS).read_only().doc("Key file.");
-    SslCipher = Setting::inert("ssl_cipher", text(""), NO_TLS).read_only().doc("Ciphers.");
-    TlsVersion = Setting::inert("tls_version", text("TLSv1.2,TLSv1.3"), NO_TLS).read_only().doc("TLS versions.");
+    RequireSecureTransport = Setting::global("require_secure_transport", flag(false)).doc("Refuse connections that are neither encrypted nor over the Unix socket.");
+    Ssl = Setting::global("ssl", flag(true)).read_only().hidden().doc("Offer TLS, if there is a certificate.");
+    SslCa = Setting::global("ssl_ca", path("")).read_only().doc("PEM file of authorities; a client may show a certificate that comes from one of them.");
+    SslCapath = Setting::global("ssl_capath", path("")).read_only().doc("Directory of such files.");
+    SslCert = Setting::global("ssl_cert", path("")).read_only().doc("PEM file of the server's certificate, and of those that lead to its authority. With it clients are offered TLS; FLUSH SSL reads all files anew.");
+    SslKey = Setting::global("ssl_key", path("")).read_only().doc("PEM file of the certificate's key, not encrypted; one file may hold both.");
+    SslCrl = Setting::global("ssl_crl", path("")).read_only().doc("PEM file of clients' certificates that were revoked. With it, a list of every authority must be there.");
+    SslCrlpath = Setting::global("ssl_crlpath", path("")).read_only().doc("Directory of such files.");
+    SslCipher = Setting::global("ssl_cipher", text("")).read_only().doc("Cipher suites by OpenSSL's names, with colons between them; empty: all there are.");
+    TlsVersion = Setting::global("tls_version", set(TLS_VERSIONS_DEFAULT, TLS_VERSIONS)).read_only().doc("TLS versions to offer; 1.0 and 1.1 are not there.");
     SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Tell clients the current database.");
     SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("clients are told what has changed, not only that something has").doc("Tell clients that the session changed.");
     SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Tell clients these variables when they are set. `*`: all.");
@@ -528,17 +534,17 @@ with_inert_settings! { settings! {
     VersionComment = Setting::fact("version_comment", text("Cohort")).doc("Name of the server.");
     VersionCompileMachine = Setting::fact("version_compile_machine", text(std::env::consts::ARCH)).doc("Processor.");
     VersionCompileOs = Setting::fact("version_compile_os", text("Linux")).doc("Operating system.");
-    VersionSslLibrary = Setting::fact("version_ssl_library", text("")).doc("TLS library.");
+    VersionSslLibrary = Setting::fact("version_ssl_library", text("rustls 0.23 (ring)")).doc("TLS library.");
     VersionMallocLibrary = Setting::fact("version_malloc_library", text("jemalloc")).doc("Allocator.");
     VersionSourceRevision = Setting::fact("version_source_revision", text("")).doc("Revision of the source.");
     HaveCompress = Setting::fact("have_compress", text(WORDS_YES)).doc("Compressed protocol.");
     HaveCrypt = Setting::fact("have_crypt", text(WORDS_NO)).doc("ENCRYPT().");
     HaveDynamicLoading = Setting::fact("have_dynamic_loading", text(WORDS_NO)).doc("Plugins.");
     HaveGeometry = Setting::fact("have_geometry", text(WORDS_NO)).doc("Geometry types.");
-    HaveOpenssl = Setting::fact("have_openssl", text(WORDS_NO)).doc("OpenSSL.");
+    HaveOpenssl = Setting::fact("have_openssl", text(WORDS_YES)).doc("As have_ssl, for clients that look for it: TLS is there, though not OpenSSL's.");
     HaveProfiling = Setting::fact("have_profiling", text("YES")).doc("Profiling.");
     HaveQueryCache = Setting::fact("have_query_cache", text(WORDS_NO)).doc("Query cache.");
     HaveRtreeKeys = Setting::fact("have_rtree_keys", text(WORDS_NO)).doc("Spatial indexes.");
-    HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("Encrypted connections.");
+    HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("YES: clients are offered TLS. DISABLED: there is no certificate.");
     HaveSymlink = Setting::fact("have_symlink", text(WORDS_YES)).doc("Symbolic links.");
 } }

@@ -148,6 +148,7 @@ impl Applier {
             collation: Collation::UTF8MB4_GENERAL_CI,
             multi_statements: false,
             found_rows: false,
+            encryption: None,
         };
         let session = Session::new(Arc::clone(db), info, Arc::clone(&process));
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;

@@ -65,6 +65,11 @@ pub trait ServerFacts: Send + Sync {
         let _ = (seq, client, will_tell);
     }
 
+    /// FLUSH SSL: certificates are read anew. After an error those from before count.
+    fn reload_tls(&self) -> SqlResult<()> {
+        Ok(())
+    }
+
     /// SHUTDOWN: the server is to stop, after this statement's answer.
     fn request_stop(&self);
 }

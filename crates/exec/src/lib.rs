@@ -78,7 +78,7 @@ pub use files::ServerFiles;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use replication::{ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
-pub use session::{ConnectionInfo, Session};
+pub use session::{ConnectionInfo, EncryptedSession, Session};
 pub use session_state::SessionState;
 pub use show::information_schema;
 pub use statement::StatementContext;

@@ -39,6 +39,22 @@ pub struct ConnectionInfo {
     pub multi_statements: bool,
     /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
     pub found_rows: bool,
+    /// None: the connection is not encrypted.
+    pub encryption: Option<EncryptedSession>,
+}
+
+/// What SHOW STATUS tells of a connection with TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncryptedSession {
+    /// `TLSv1.3`
+    pub version: &'static str,
+    /// OpenSSL's name of the cipher suite.
+    pub cipher: &'static str,
+    /// Names of all that the server would have taken, with colons between them.
+    pub ciphers: Arc<str>,
+    /// When the server's certificate holds, as OpenSSL prints it.
+    pub not_before: Arc<str>,
+    pub not_after: Arc<str>,
 }
 
 /// A connection's session. Dropping it rolls back.

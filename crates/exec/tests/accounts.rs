@@ -39,6 +39,7 @@ fn a_session_that_changes_its_user_keeps_no_right_of_the_former_one() {
         collation: cohort_types::Collation::UTF8MB4_GENERAL_CI,
         multi_statements: false,
         found_rows: false,
+        encryption: None,
     };
     client.session.change_user(info.clone()).expect("no database is asked for");
     refused(&mut client, "SELECT * FROM test.t", "1142");

@@ -18,6 +18,7 @@ fn info(client: &Client, user: &str) -> ConnectionInfo {
         collation: Collation::UTF8MB4_GENERAL_CI,
         multi_statements: true,
         found_rows: false,
+        encryption: None,
     }
 }
 

@@ -44,7 +44,7 @@ impl Capabilities {
     /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
     pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
 
-    /// What this server offers. No TLS.
+    /// What this server offers; `SSL`, too, if it has a certificate.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0

@@ -53,23 +53,22 @@ impl ServerGreeting {
 pub struct LoginRequest<'a> {
     pub user: &'a str,
     pub password: &'a str,
+    /// The connection speaks TLS, or is about to.
+    pub is_encrypted: bool,
     /// Collation of what the client says and wants to hear; one byte on the wire.
     pub collation: u8,
 }
 
 impl LoginRequest<'_> {
+    /// Asks for TLS: the beginning of the payload, which comes once more and whole behind the handshake of
+    /// TLS. Appends it.
+    pub fn encode_tls_request(&self, greeting: &ServerGreeting, out: &mut Vec<u8>) {
+        self.encode_head(greeting, out);
+    }
+
     /// Appends the payload.
     pub fn encode(&self, greeting: &ServerGreeting, out: &mut Vec<u8>) {
-        let wanted = Capabilities::LONG_FLAG
-            .set(Capabilities::MYSQL, true)
-            .set(Capabilities::PROTOCOL_41, true)
-            .set(Capabilities::TRANSACTIONS, true)
-            .set(Capabilities::SECURE_CONNECTION, true)
-            .set(Capabilities::PLUGIN_AUTH, greeting.plugin.is_some());
-        out.put_u32(wanted.0 as u32);
-        out.put_u32(1 << 30);
-        out.put_u8(self.collation);
-        out.extend_from_slice(&[0; 23]);
+        self.encode_head(greeting, out);
         out.extend_from_slice(self.user.as_bytes());
         out.put_u8(0);
         let answer = greeting.scramble.answer(self.password.as_bytes());
@@ -79,6 +78,20 @@ impl LoginRequest<'_> {
             out.extend_from_slice(NATIVE_PASSWORD.as_bytes());
             out.put_u8(0);
         }
+    }
+
+    fn encode_head(&self, greeting: &ServerGreeting, out: &mut Vec<u8>) {
+        let wanted = Capabilities::LONG_FLAG
+            .set(Capabilities::MYSQL, true)
+            .set(Capabilities::PROTOCOL_41, true)
+            .set(Capabilities::TRANSACTIONS, true)
+            .set(Capabilities::SECURE_CONNECTION, true)
+            .set(Capabilities::SSL, self.is_encrypted)
+            .set(Capabilities::PLUGIN_AUTH, greeting.plugin.is_some());
+        out.put_u32(wanted.0 as u32);
+        out.put_u32(1 << 30);
+        out.put_u8(self.collation);
+        out.extend_from_slice(&[0; 23]);
     }
 }
 
@@ -183,6 +196,7 @@ mod tests {
         let greeting = Greeting {
             version: "10.11.99-MariaDB",
             connection: 7,
+            offer: Capabilities::SERVER,
             scramble: &scramble,
             collation: 45,
             status: StatusFlags::AUTOCOMMIT,
@@ -194,8 +208,9 @@ mod tests {
         assert!((0..40).all(|end| ServerGreeting::decode(&bytes[..end]).is_err()));
 
         let mut login = Vec::new();
-        LoginRequest { user: "repl", password: "secret", collation: 33 }.encode(&read, &mut login);
-        let response = HandshakeResponse::decode(&login).expect("well-formed");
+        LoginRequest { user: "repl", password: "secret", is_encrypted: false, collation: 33 }
+            .encode(&read, &mut login);
+        let response = HandshakeResponse::decode(&login, Capabilities::SERVER).expect("well-formed");
         assert_eq!(response.user, b"repl");
         assert!(NativePassword::of(b"secret").accepts(&scramble, &response.answer));
 

@@ -3,6 +3,7 @@
 //! ```text
 //! server                                   client
 //! Greeting (random bytes, offer)      ->
+//!                                    [<-   the first 32 bytes of the response; then both speak TLS]
 //!                                     <-   HandshakeResponse (user, answer, database, plugin, attributes)
 //! [auth_switch_request (random bytes) ->
 //!                                     <-   answer]            if the client used another plugin
@@ -25,6 +26,8 @@ pub struct Greeting<'a> {
     pub version: &'a str,
     /// The connection's number; the client sees its low 32 bits.
     pub connection: u64,
+    /// What the server can do.
+    pub offer: Capabilities,
     pub scramble: &'a Scramble,
     /// Default collation of the server; one byte on the wire.
     pub collation: u8,
@@ -34,7 +37,7 @@ pub struct Greeting<'a> {
 impl Greeting<'_> {
     /// Appends the payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let offer = Capabilities::SERVER.0;
+        let offer = self.offer.0;
         out.put_u8(10);
         out.extend_from_slice(b"5.5.5-");
         out.extend_from_slice(self.version.as_bytes());
@@ -88,12 +91,19 @@ pub struct HandshakeResponse {
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
 impl HandshakeResponse {
-    /// Reads the payload. Clients older than protocol 4.1 and requests for TLS are refused.
-    pub fn decode(payload: &[u8]) -> Result<HandshakeResponse, Malformed> {
+    /// Whether the client wants to go on with TLS: what follows the capabilities counts for nothing, the
+    /// response comes once more behind it.
+    pub fn asks_for_tls(payload: &[u8]) -> bool {
+        let low = Reader::new(payload).u32().unwrap_or(0);
+        Capabilities(u64::from(low)).has(Capabilities::SSL)
+    }
+
+    /// Reads the payload. Clients older than protocol 4.1 are refused. `offer`: what the greeting said.
+    pub fn decode(payload: &[u8], offer: Capabilities) -> Result<HandshakeResponse, Malformed> {
         let mut r = Reader::new(payload);
         let low = r.u32()?;
         let wanted = Capabilities(u64::from(low));
-        if !wanted.has(Capabilities::PROTOCOL_41) || wanted.has(Capabilities::SSL) {
+        if !wanted.has(Capabilities::PROTOCOL_41) {
             return Err(Malformed);
         }
         let packet_max = r.u32()?;
@@ -105,7 +115,7 @@ impl HandshakeResponse {
             false => Reader::new(&filler[19..]).u32()?,
         };
         let wanted = Capabilities(u64::from(high) << 32 | u64::from(low));
-        let capabilities = wanted.both(Capabilities::SERVER);
+        let capabilities = wanted.both(offer);
         let user = r.nul_bytes()?.to_vec();
         let answer = read_answer(&mut r, capabilities)?.to_vec();
         let database = match capabilities.has(Capabilities::CONNECT_WITH_DB) {
@@ -214,6 +224,7 @@ mod tests {
         let greeting = Greeting {
             version: "10.11.99-MariaDB",
             connection: 0x1_0000_0007,
+            offer: Capabilities::SERVER,
             scramble: &scramble,
             collation: 45,
             status: StatusFlags::AUTOCOMMIT,
@@ -240,17 +251,17 @@ mod tests {
     fn responses_of_new_and_old_clients_are_read() {
         let all = Capabilities::SERVER;
         let tail = b"root\0\x03abcshop\0mysql_native_password\0\x0a\x04_pid\x0442\x30\x30";
-        let got = HandshakeResponse::decode(&response(all, tail)).expect("well-formed");
+        let got = HandshakeResponse::decode(&response(all, tail), all).expect("well-formed");
         assert_eq!((&got.user[..], &got.answer[..]), (&b"root"[..], &b"abc"[..]));
         assert_eq!(got.database.as_deref(), Some(&b"shop"[..]));
         assert_eq!(got.plugin.as_deref(), Some(&b"mysql_native_password"[..]));
         assert_eq!(got.attributes, [(b"_pid".to_vec(), b"4200".to_vec())]);
 
         let old = Capabilities::PROTOCOL_41.set(Capabilities::SECURE_CONNECTION, true);
-        let got = HandshakeResponse::decode(&response(old, b"me\0\0")).expect("well-formed");
+        let got = HandshakeResponse::decode(&response(old, b"me\0\0"), all).expect("well-formed");
         assert_eq!((got.database, got.plugin, got.attributes.len()), (None, None, 0));
-        assert!(HandshakeResponse::decode(&response(Capabilities(1), b"me\0\0")).is_err(), "before 4.1");
-        assert!(HandshakeResponse::decode(&response(all, b"no end")).is_err());
+        assert!(HandshakeResponse::decode(&response(Capabilities(1), b"me\0\0"), all).is_err(), "before 4.1");
+        assert!(HandshakeResponse::decode(&response(all, b"no end"), all).is_err());
     }
 
     #[test]

@@ -16,7 +16,7 @@ proptest! {
     #[test]
     fn any_bytes_are_answered(bytes in vec(any::<u8>(), 0..300), capabilities: u64) {
         let _ = Command::decode(&bytes);
-        let _ = HandshakeResponse::decode(&bytes);
+        let _ = HandshakeResponse::decode(&bytes, Capabilities::SERVER);
         let _ = ChangeUser::decode(&bytes, Capabilities(capabilities));
     }
 
@@ -25,7 +25,7 @@ proptest! {
         let mut bytes = (flags | 1 << 9).to_le_bytes().to_vec();
         bytes.extend_from_slice(&[0; 28]);
         bytes.extend_from_slice(&tail);
-        let _ = HandshakeResponse::decode(&bytes);
+        let _ = HandshakeResponse::decode(&bytes, Capabilities::SERVER);
     }
 
     #[test]

@@ -5,16 +5,18 @@
 //! said no. Its text is for SHOW SLAVE STATUS.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use cohort_protocol::{
-    InputBuffer, LoginRequest, NATIVE_PASSWORD, PacketError, PacketWriter, Reply, Scramble, ServerError,
-    ServerGreeting, register_replica, request_dump, text_row,
+    Capabilities, InputBuffer, LoginRequest, NATIVE_PASSWORD, PacketError, PacketWriter, Reply, Scramble,
+    ServerError, ServerGreeting, register_replica, request_dump, text_row,
 };
 
-use crate::settings::SourceSettings;
+use cohort_tls::{Connector, TlsSettings, TlsStream};
+
+use crate::settings::{SourceSettings, Tls};
 
 /// The socket is read in pieces of this size.
 const READ_BYTES: usize = 256 << 10;
@@ -54,9 +56,16 @@ fn malformed() -> LinkError {
     LinkError::Gone("Malformed communication packet".to_owned())
 }
 
+/// Error 2026: TLS was asked for, and cannot be.
+fn no_tls(why: impl fmt::Display) -> LinkError {
+    LinkError::Refused(ServerError { code: 2026, message: format!("SSL connection error: {why}") })
+}
+
 /// The connection.
 pub struct Link {
     socket: TcpStream,
+    /// Everything goes through it, once the source was asked.
+    tls: Option<TlsStream>,
     input: InputBuffer,
     scratch: Vec<u8>,
     /// Of the next packet that is sent.
@@ -90,6 +99,19 @@ fn connect(
     Err(last)
 }
 
+fn tls_settings(tls: &Tls) -> TlsSettings {
+    TlsSettings {
+        ca: tls.ca.clone(),
+        capath: tls.capath.clone(),
+        cert: tls.cert.clone(),
+        key: tls.key.clone(),
+        crl: tls.crl.clone(),
+        crlpath: tls.crlpath.clone(),
+        cipher: tls.cipher.clone(),
+        versions: String::new(),
+    }
+}
+
 /// Columns of a row; None is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
 
@@ -108,6 +130,7 @@ impl Link {
         connected(socket.try_clone()?);
         let mut link = Link {
             socket,
+            tls: None,
             input: InputBuffer::default(),
             scratch: vec![0; READ_BYTES],
             sequence: 1,
@@ -125,8 +148,16 @@ impl Link {
             return Err(LinkError::Refused(error));
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| malformed())?;
-        let login =
-            LoginRequest { user: &settings.user, password: &settings.password.0, collation: COLLATION };
+        let login = LoginRequest {
+            user: &settings.user,
+            password: &settings.password.0,
+            is_encrypted: settings.tls.is_wanted,
+            collation: COLLATION,
+        };
+        if settings.tls.is_wanted {
+            self.begin_tls(settings, &greeting, &login)?;
+        }
+        // Under TLS it leaves when the source has shown who it is.
         self.send_next(|out| login.encode(&greeting, out))?;
         loop {
             let payload = self.receive()?;
@@ -152,13 +183,50 @@ impl Link {
         }
     }
 
+    /// The source is asked for TLS. What it has sent already behind its greeting is no packet.
+    fn begin_tls(
+        &mut self,
+        settings: &SourceSettings,
+        greeting: &ServerGreeting,
+        login: &LoginRequest<'_>,
+    ) -> Result<(), LinkError> {
+        if !greeting.capabilities.has(Capabilities::SSL) {
+            return Err(no_tls("SSL is required, but the server does not support it"));
+        }
+        let connector = Connector::new(&tls_settings(&settings.tls), settings.tls.verifies_name);
+        let connector = connector.map_err(no_tls)?;
+        self.send_next(|out| login.encode_tls_request(greeting, out))?;
+        let early = self.input.take_rest();
+        self.tls = Some(connector.connect(&settings.host, early).map_err(no_tls)?);
+        Ok(())
+    }
+
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return self.socket.write_all(bytes) };
+        while !bytes.is_empty() {
+            match tls.write(&mut self.socket, bytes)? {
+                // The socket waits for room; it has waited for long enough.
+                0 => return Err(ErrorKind::TimedOut.into()),
+                count => bytes = &bytes[count..],
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        match &mut self.tls {
+            None => self.socket.read(&mut self.scratch),
+            Some(tls) => tls.read(&mut self.socket, &mut self.scratch).map(|received| received.bytes),
+        }
+    }
+
     /// Sends a packet of the running conversation.
     fn send_next(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
         let mut out = Vec::new();
         let mut packet = PacketWriter::begin(&mut out, &mut self.sequence);
         fill(packet.payload());
         packet.end();
-        Ok(self.socket.write_all(&out)?)
+        Ok(self.write_all(&out)?)
     }
 
     /// Begins a command.
@@ -183,12 +251,15 @@ impl Link {
                 Err(PacketError::TooLarge) => return Err(LinkError::TooLarge),
                 Err(_) => return Err(malformed()),
             }
-            match self.socket.read(&mut self.scratch) {
+            match self.read() {
                 Ok(0) => return Err(LinkError::Gone("Lost connection to server during query".to_owned())),
                 Ok(n) => self.input.extend(&self.scratch[..n]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     return Err(LinkError::Gone("Lost connection to server during query".to_owned()));
+                }
+                Err(error) if error.kind() == ErrorKind::InvalidData && self.tls.is_some() => {
+                    return Err(no_tls(error));
                 }
                 Err(error) => return Err(error.into()),
             }

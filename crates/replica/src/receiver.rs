@@ -219,11 +219,6 @@ impl Receiver {
         let timeout = Duration::from_secs(timeout_s.max(1));
         connection.io.lock().running = IoRunning::Connecting;
         connection.io_state("Connecting to master");
-        if self.settings.tls.is_wanted {
-            let text = "SSL connection error: this server does not encrypt its connections yet; \
-                 CHANGE MASTER TO MASTER_SSL=0";
-            return Err(Ended::Failed(ThreadError::new(2026, text)));
-        }
         let connected = |socket| {
             connection.io.lock().socket = Some(socket);
             if connection.io_stops() {

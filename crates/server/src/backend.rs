@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
+use cohort_exec::EncryptedSession;
 use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
@@ -62,6 +63,8 @@ pub struct ConnectionInfo {
     pub found_rows: bool,
     /// `_client_name`, `program_name`, ...
     pub attributes: Vec<(String, String)>,
+    /// None: not encrypted.
+    pub encryption: Option<EncryptedSession>,
 }
 
 /// What a prepared statement looks like.

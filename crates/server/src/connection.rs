@@ -23,19 +23,20 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, Reservation};
 use cohort_config::Counter;
+use cohort_exec::EncryptedSession;
 use cohort_protocol::{
     Capabilities, Compressor, Decompressor, InputBuffer, Packet, PacketError, StatementParams, write_error,
 };
 use cohort_replication::source::DumpRequest;
+use cohort_tls::{Received, TlsStream};
 use cohort_types::{ErrorCode, SqlError};
 use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
@@ -45,6 +46,7 @@ use crate::epoll::{Interest, wait_readable, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
 use crate::server::{Place, Shared};
+use crate::wire::Wire;
 use crate::{commands, dump};
 
 /// Memory that an idle connection keeps.
@@ -72,7 +74,7 @@ pub(crate) struct Connection {
     pub id: ConnectionId,
     pub token: u64,
     pub peer: Peer,
-    socket: Socket,
+    wire: Wire,
     owner: Ownership,
     /// Monotonic milliseconds after which an idle connection is closed.
     deadline_ms: AtomicU64,
@@ -112,6 +114,8 @@ pub(crate) struct Inner {
     pub closing: bool,
     pub capabilities: Capabilities,
     pub stage: Stage,
+    /// What the peers of TLS have agreed on; set with the login.
+    pub encryption: Option<EncryptedSession>,
     /// None until somebody has logged in.
     pub session: Option<Box<dyn Session>>,
     /// The client's place among max_connections; as long as the session.
@@ -165,6 +169,7 @@ impl Connection {
             closing: false,
             capabilities: Capabilities::default(),
             stage,
+            encryption: None,
             session: None,
             place: None,
             statements: HashMap::new(),
@@ -177,7 +182,7 @@ impl Connection {
             id,
             token,
             peer,
-            socket,
+            wire: Wire::new(socket),
             owner: Ownership::new(),
             deadline_ms: AtomicU64::new(u64::MAX),
             has_ended: AtomicBool::new(false),
@@ -197,7 +202,7 @@ impl Connection {
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.wire.fd()
     }
 
     /// An event came: true if the caller is to serve the connection.
@@ -229,8 +234,7 @@ impl Connection {
     /// Ends the connection from any thread: the owner, or the event that follows, closes it.
     pub fn disconnect(&self) {
         self.dead.store(true, Ordering::Relaxed);
-        // The peer may have gone before.
-        let _ = self.socket.shutdown(Shutdown::Both);
+        self.wire.shut_down();
     }
 
     /// KILL: an idle connection ends now, a busy one after its statement, whose error the client still gets.
@@ -283,18 +287,25 @@ impl Connection {
 
     /// Sends some bytes; 0 if there is no room.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            match (&self.socket).write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(n) => {
-                    self.shared.status.add(Counter::BytesSent, n as u64);
-                    return Ok(n);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let sent = self.wire.send(bytes)?;
+        self.shared.status.add(Counter::BytesSent, sent as u64);
+        Ok(sent)
+    }
+
+    /// Everything is encrypted from now on, beginning with what has come already and is no packet yet.
+    pub fn encrypt(&self, inner: &mut Inner, stream: TlsStream) {
+        self.wire.encrypt(stream);
+        // The handshake may have begun with the bytes that the stream was given.
+        inner.drained = false;
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.wire.is_encrypted()
+    }
+
+    /// What is known of TLS, if there is any.
+    pub fn with_tls<R>(&self, look: impl FnOnce(&TlsStream) -> R) -> Option<R> {
+        self.wire.with_tls(look)
     }
 
     /// Blocks until there is room for output; false after the timeout.
@@ -327,7 +338,7 @@ impl Connection {
         // An event came: there may be something to read, whatever was known before.
         inner.drained = false;
         loop {
-            if inner.unsent() {
+            if inner.unsent() || self.wire.has_unsent() {
                 match self.flush(&mut inner) {
                     Flushed::Done => {}
                     Flushed::Gone => return self.close(inner),
@@ -352,7 +363,11 @@ impl Connection {
                 },
                 Ok(None) => match self.read(&mut inner, scratch) {
                     Ok(true) => {}
-                    Ok(false) | Err(_) => return self.close(inner),
+                    Ok(false) => return self.close(inner),
+                    Err(error) => {
+                        self.note_broken(&inner, &error);
+                        return self.close(inner);
+                    }
                 },
                 Err(error) => inner.refuse(error),
             }
@@ -408,10 +423,18 @@ impl Connection {
     }
 
     /// Reads what has come; for a dump's listener.
-    pub fn receive(&self, scratch: &mut [u8]) -> io::Result<usize> {
-        let n = (&self.socket).read(scratch)?;
-        self.shared.status.add(Counter::BytesReceived, n as u64);
-        Ok(n)
+    pub fn receive(&self, scratch: &mut [u8]) -> io::Result<Received> {
+        let received = self.wire.receive(scratch)?;
+        self.shared.status.add(Counter::BytesReceived, received.bytes as u64);
+        Ok(received)
+    }
+
+    /// TLS that cannot be agreed on leaves no trace with the client's user: the error log tells why.
+    fn note_broken(&self, inner: &Inner, error: &io::Error) {
+        if error.kind() == ErrorKind::InvalidData && inner.session.is_none() {
+            let (id, peer) = (self.id, &self.peer.shown);
+            self.shared.log.warning(format_args!("Connection {id} from {peer}: TLS failed: {error}"));
+        }
     }
 
     /// The usual end of a request: idle first, then send. False if the caller still owns the connection.
@@ -479,20 +502,15 @@ impl Connection {
         }
         while inner.unsent() {
             match self.send(&inner.out[inner.sent..]) {
-                Ok(0) => {
-                    if inner.wants_room {
-                        return Flushed::Blocked;
-                    }
-                    inner.wants_room = true;
-                    // Told at once if there is room meanwhile.
-                    match self.shared.epoll.change(self.fd(), self.token, Interest::InputAndOutput) {
-                        Ok(()) => return Flushed::Blocked,
-                        Err(_) => return Flushed::Gone,
-                    }
-                }
+                Ok(0) => return self.ask_for_room(inner),
                 Ok(n) => inner.sent += n,
                 Err(_) => return Flushed::Gone,
             }
+        }
+        match self.wire.flush() {
+            Ok(true) => {}
+            Ok(false) => return self.ask_for_room(inner),
+            Err(_) => return Flushed::Gone,
         }
         inner.out.clear();
         inner.out.shrink_to(OUT_BYTES_KEPT);
@@ -507,23 +525,32 @@ impl Connection {
         Flushed::Done
     }
 
+    fn ask_for_room(&self, inner: &mut Inner) -> Flushed {
+        if inner.wants_room {
+            return Flushed::Blocked;
+        }
+        inner.wants_room = true;
+        // Told at once if there is room meanwhile.
+        match self.shared.epoll.change(self.fd(), self.token, Interest::InputAndOutput) {
+            Ok(()) => Flushed::Blocked,
+            Err(_) => Flushed::Gone,
+        }
+    }
+
     /// Reads once. False at the end of the stream.
     fn read(&self, inner: &mut Inner, scratch: &mut [u8]) -> io::Result<bool> {
-        match (&self.socket).read(scratch) {
-            Ok(0) => Ok(false),
-            Ok(n) => {
-                self.shared.status.add(Counter::BytesReceived, n as u64);
-                self.take_bytes(inner, &scratch[..n]);
-                // A short read took all there was; what comes later is a new event. But the end may have come
-                // with these bytes.
-                inner.drained = n < scratch.len() && !self.has_ended.load(Ordering::Acquire);
+        match self.receive(scratch) {
+            Ok(Received { bytes: 0, .. }) => Ok(false),
+            Ok(Received { bytes, is_all }) => {
+                self.take_bytes(inner, &scratch[..bytes]);
+                // What comes after all of it is a new event. But the end may have come with these bytes.
+                inner.drained = is_all && !self.has_ended.load(Ordering::Acquire);
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 inner.drained = true;
                 Ok(true)
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -569,6 +596,7 @@ impl Connection {
             source.forget(self.id);
         }
         self.shared.epoll.remove(self.fd());
+        self.wire.say_goodbye();
         self.disconnect();
         self.shared.forget(self);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_protocol::{Decompressor, Drain, InputBuffer};
+use cohort_tls::Received;
 
 use crate::connection::{Connection, FRAME_BYTES_MAX};
 
@@ -122,9 +123,8 @@ impl Drain for SocketDrain<'_> {
             }
             scratch.resize(RECEIVE_BYTES, 0);
             let taken = match self.connection.receive(&mut scratch) {
-                Ok(0) => false,
-                Ok(n) => self.take(&scratch[..n]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => true,
+                Ok(Received { bytes: 0, .. }) => false,
+                Ok(Received { bytes, .. }) => self.take(&scratch[..bytes]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_input(),
                 Err(_) => false,
             };

@@ -24,6 +24,7 @@ use cohort_replication::Source;
 use cohort_replication::source::{
     DumpEnd, DumpHandle, DumpObserver, DumpRequest, DumpState, LinkGone, ReplicaLink, run_dump,
 };
+use cohort_tls::Received;
 
 use crate::backend::Session;
 use crate::connection::Connection;
@@ -171,21 +172,26 @@ fn listen(
 ) {
     let mut input = InputBuffer::default();
     let mut scratch = [0; 4096];
+    // Of TLS something may be decrypted already, of which the socket tells nothing.
+    let mut has_all = false;
     loop {
-        if poll(&[(connection.fd(), Until::Input)], None).is_err() {
+        if has_all && poll(&[(connection.fd(), Until::Input)], None).is_err() {
             break;
         }
         match connection.receive(&mut scratch) {
-            Ok(0) => break,
-            Ok(n) => match &mut unpack {
-                None => input.extend(&scratch[..n]),
-                Some(unpack) => {
-                    if unpack.unpack(&scratch[..n], INPUT_BYTES_MAX, &mut input).is_err() {
-                        break;
+            Ok(Received { bytes: 0, .. }) => break,
+            Ok(Received { bytes, is_all }) => {
+                has_all = is_all;
+                match &mut unpack {
+                    None => input.extend(&scratch[..bytes]),
+                    Some(unpack) => {
+                        if unpack.unpack(&scratch[..bytes], INPUT_BYTES_MAX, &mut input).is_err() {
+                            break;
+                        }
                     }
                 }
-            },
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => has_all = true,
             Err(_) => break,
         }
         if !take_packets(&mut input, source, handle) {

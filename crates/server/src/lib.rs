@@ -9,7 +9,9 @@
 //! | `listen` | accepts connections |
 //! | `connection` | one connection: who owns it, input, output, held replies |
 //! | `ownership` | the small state machine that says which thread may touch a connection |
+//! | `wire` | its bytes: a socket, and TLS over it |
 //! | `login` | the handshake |
+//! | `tls` | [`Tls`]: the context that connections are encrypted with |
 //! | `commands` | commands to calls of the session |
 //! | `dump` | connections that became replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
@@ -59,7 +61,9 @@ mod statement_log;
 pub mod storage;
 mod sync;
 pub mod systemd;
+mod tls;
 pub mod warm;
+mod wire;
 
 pub use accounts::{Account, Accounts, BootstrapAccounts};
 pub use backend::{
@@ -72,3 +76,4 @@ pub use listen::Endpoints;
 pub use pool::{WorkerLimits, Workers};
 pub use server::{Server, ServerOptions, StartError};
 pub use sql_backend::SqlBackend;
+pub use tls::{Tls, TlsStatus};

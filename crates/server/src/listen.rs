@@ -163,6 +163,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
         let greeting = Greeting {
             version: VERSION,
             connection: id.0,
+            offer: shared.capabilities(),
             scramble: &scramble,
             collation: GREETING_COLLATION,
             status: StatusFlags::AUTOCOMMIT,

@@ -1,4 +1,4 @@
-//! The handshake: greeting, response, perhaps a switch of the authentication method, verdict.
+//! The handshake: greeting, perhaps TLS, response, perhaps a switch of the authentication method, verdict.
 
 use std::sync::Arc;
 
@@ -8,19 +8,21 @@ use cohort_protocol::{
     Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
     SessionChange, auth_switch_request, write_error, write_ok,
 };
+use cohort_tls::TlsStream;
 use cohort_types::{ErrorCode, SqlError};
 
 use crate::accounts::Account;
 use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
+use crate::tls::Tls;
 
 /// Characters of a user name.
 const USER_NAME_CHARS_MAX: usize = 128;
 
 /// How far a connection is.
 pub(crate) enum Stage {
-    /// The greeting was sent; the response is awaited.
+    /// The greeting was sent; the response is awaited, or a request for TLS before it.
     Greeted(Scramble),
     /// The client was asked to answer by mysql_native_password.
     Switched(Scramble, Box<Candidate>),
@@ -50,13 +52,7 @@ enum Kind {
 pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let sequence = packet.sequence.wrapping_add(1);
     match std::mem::replace(&mut inner.stage, Stage::Ready) {
-        Stage::Greeted(scramble) => match HandshakeResponse::decode(inner.input.payload(packet)) {
-            Ok(response) => begin(connection, inner, response, &scramble, sequence),
-            Err(_) => {
-                let error = SqlError::new(ErrorCode::Handshake, "Bad handshake");
-                reject(connection, inner, sequence, &error);
-            }
-        },
+        Stage::Greeted(scramble) => greeted(connection, inner, packet, scramble, sequence),
         Stage::Switched(scramble, candidate) => {
             let answer = inner.input.payload(packet).to_vec();
             judge(connection, inner, *candidate, &scramble, &answer, sequence);
@@ -66,6 +62,46 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
     // What init_connect did.
     let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold_until());
     if hold > connection.shared().backend.acknowledged() { After::Hold(hold) } else { After::Send }
+}
+
+/// The first packet, or the second of a client that asked for TLS with the first.
+fn greeted(
+    connection: &Arc<Connection>,
+    inner: &mut Inner,
+    packet: &Packet,
+    scramble: Scramble,
+    sequence: u8,
+) {
+    let shared = connection.shared();
+    let payload = inner.input.payload(packet);
+    let tls = shared.tls.as_ref();
+    if HandshakeResponse::asks_for_tls(payload) && !connection.is_encrypted() {
+        if let Some(tls) = tls {
+            return begin_tls(connection, inner, tls, scramble, sequence);
+        }
+    } else if let Ok(response) = HandshakeResponse::decode(payload, shared.capabilities()) {
+        let agreed = |stream: &TlsStream| tls.map(|tls| tls.agreed(stream));
+        inner.encryption = connection.with_tls(agreed).flatten();
+        return begin(connection, inner, response, &scramble, sequence);
+    }
+    reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, "Bad handshake"));
+}
+
+/// What came behind the request is TLS. None of it is ever taken for a packet: whoever sits between client
+/// and server could have put it there.
+fn begin_tls(connection: &Arc<Connection>, inner: &mut Inner, tls: &Tls, scramble: Scramble, sequence: u8) {
+    let early = inner.input.take_rest();
+    match tls.accept(early) {
+        Ok(stream) => {
+            connection.encrypt(inner, stream);
+            inner.input.expect_sequence(sequence);
+            inner.stage = Stage::Greeted(scramble);
+        }
+        Err(error) => {
+            let text = format!("SSL connection error: {error}");
+            reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, text));
+        }
+    }
 }
 
 fn begin(
@@ -212,8 +248,9 @@ fn verify(
     let shared = connection.shared();
     let host = &connection.peer.host;
     let account = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
-    // Nothing but the Unix socket is secure without TLS.
-    let is_secure = connection.peer.address.is_none() || !shared.globals.flag(VarId::RequireSecureTransport);
+    let is_secure = connection.peer.address.is_none()
+        || connection.is_encrypted()
+        || !shared.globals.flag(VarId::RequireSecureTransport);
     let is_let_in = |account: &Account| is_secure && account.password.accepts(scramble, answer);
     let Some(account) = account.filter(is_let_in) else {
         shared.status.count(Counter::AccessDeniedErrors);
@@ -244,6 +281,7 @@ fn connection_info(
         interactive: inner.capabilities.has(Capabilities::INTERACTIVE),
         found_rows: inner.capabilities.has(Capabilities::FOUND_ROWS),
         attributes: candidate.attributes.clone(),
+        encryption: inner.encryption.clone(),
     }
 }
 

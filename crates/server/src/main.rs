@@ -15,7 +15,7 @@ use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
 use cohort_server::{
-    CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, WorkerLimits, Workers,
+    CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
     flush_watch, machine,
 };
 use cohort_vfs::{SharedClock, World};
@@ -83,6 +83,7 @@ fn run(options: &Options) -> Result<(), Failed> {
     let sockets = Sockets {
         clients: bind(&globals, &path).map_err(|e| refuse(&e))?,
         metrics: bind_metrics(&globals).map_err(|e| refuse(&e))?,
+        tls: None,
     };
     let datadir = inspected.take().map_err(|e| refuse(&e))?;
     put_facts(&globals, options, &datadir);
@@ -96,6 +97,11 @@ fn run(options: &Options) -> Result<(), Failed> {
         log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
     }
     warn_of_risks(&globals, &log);
+    let tls = Tls::open(&globals, options.is_given(VarId::Ssl)).map_err(|error| {
+        log.error(format_args!("Failed to setup SSL"));
+        refuse(&format!("SSL error: {error}"))
+    })?;
+    let sockets = Sockets { tls: tls.map(Arc::new), ..sockets };
     let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint };
     serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
 }
@@ -158,10 +164,12 @@ impl Phases {
     }
 }
 
-/// All that listens.
+/// All that listens, and what it speaks.
 struct Sockets {
     clients: Endpoints,
     metrics: Option<MetricsListeners>,
+    /// What clients' connections are encrypted with.
+    tls: Option<Arc<Tls>>,
 }
 
 fn serve(
@@ -213,6 +221,7 @@ fn serve(
         backend: backend.clone(),
         accounts,
         workers,
+        tls: sockets.tls.clone(),
         clock: world.clock.clone(),
         rng: world.rng.clone(),
         log: log.clone(),
@@ -221,6 +230,10 @@ fn serve(
     let sources = Sources { status, commit: Arc::clone(&commit), locks };
     let metrics = start_metrics(sockets.metrics, sources, log).map_err(|e| refuse(&e))?;
 
+    if sockets.tls.is_some() {
+        globals.put(VarId::HaveSsl, &VarValue::text("YES"));
+    }
+    backend.on_flush_ssl(sockets.tls);
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
     let has_pid_file = match write_pid_file(globals) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, Globals, Status, VarId};
-use cohort_protocol::Scramble;
+use cohort_protocol::{Capabilities, Scramble};
 use cohort_types::{ErrorCode, SqlError};
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -25,6 +25,7 @@ use crate::fiber::{FiberOptions, Fibers, Work};
 use crate::listen::Endpoints;
 use crate::pool::Workers;
 use crate::ready::{Heard, Next, Ready};
+use crate::tls::Tls;
 use crate::{housekeeping, listen};
 
 /// What a server is made of.
@@ -34,6 +35,8 @@ pub struct ServerOptions {
     pub backend: Arc<dyn Backend>,
     pub accounts: Arc<dyn Accounts>,
     pub workers: Arc<Workers>,
+    /// None: connections are not encrypted.
+    pub tls: Option<Arc<Tls>>,
     pub clock: SharedClock,
     pub rng: SharedRng,
     pub log: ErrorLog,
@@ -75,6 +78,7 @@ pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub accounts: Arc<dyn Accounts>,
     pub workers: Arc<Workers>,
+    pub tls: Option<Arc<Tls>>,
     clock: SharedClock,
     rng: SharedRng,
     pub log: ErrorLog,
@@ -141,6 +145,11 @@ impl Shared {
     /// Monotonic milliseconds.
     pub fn now_ms(&self) -> u64 {
         self.clock.monotonic_ns() / 1_000_000
+    }
+
+    /// What clients are offered.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities::SERVER.set(Capabilities::SSL, self.tls.is_some())
     }
 
     /// Random bytes for a handshake.
@@ -391,7 +400,7 @@ pub struct Server {
 impl Server {
     /// Starts all threads but the one that accepts connections: see [`Server::listen`].
     pub fn start(options: ServerOptions) -> Result<Server, StartError> {
-        let ServerOptions { globals, status, backend, accounts, workers, clock, rng, log } = options;
+        let ServerOptions { globals, status, backend, accounts, workers, tls, clock, rng, log } = options;
         let epoll = Epoll::new().map_err(failed("cannot create an epoll instance"))?;
         let stop_event = EventFd::new().map_err(failed("cannot create an event"))?;
         let ready = Arc::new(Ready::new(EventFd::new().map_err(failed("cannot create an event"))?));
@@ -414,6 +423,7 @@ impl Server {
             backend,
             accounts,
             workers,
+            tls,
             clock,
             rng,
             log,

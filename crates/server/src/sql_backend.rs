@@ -27,6 +27,7 @@ use crate::error_log::ErrorLog;
 use crate::server_files::MachineFiles;
 use crate::statement_log::StatementLogFiles;
 use crate::storage::{self, Storage};
+use crate::tls::{Tls, TlsStatus};
 use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
@@ -94,6 +95,7 @@ impl SqlBackend {
             memory: db.memory_limits(),
             warm: Arc::clone(&warm),
             stop: OnceLock::new(),
+            tls: OnceLock::new(),
             replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
@@ -111,6 +113,15 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server over one backend would be told by the first one's.
         let _ = self.facts.stop.set(stop);
+    }
+
+    /// What FLUSH SSL reads anew; set once, when the server runs.
+    pub fn on_flush_ssl(&self, tls: Option<Arc<Tls>>) {
+        self.db.status.register(Box::new(TlsStatus(tls.clone())));
+        if let Some(tls) = tls {
+            // A second server over one backend would find the first one's.
+            let _ = self.facts.tls.set(tls);
+        }
     }
 
     /// Opens the replica side, once; nothing of it runs yet. `next_id` numbers its threads.
@@ -242,6 +253,7 @@ fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
         collation: Collation::from_id(info.collation).unwrap_or(Collation::UTF8MB4_GENERAL_CI),
         multi_statements: info.multi_statements == MultiStatements::On,
         found_rows: info.found_rows,
+        encryption: info.encryption.clone(),
     }
 }
 
@@ -439,6 +451,7 @@ struct Facts {
     globals: Arc<Globals>,
     memory: MemoryLimits,
     warm: Arc<WarmRestart>,
+    tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Set when the server follows others.
     replicas: OnceLock<Arc<Replicas>>,
@@ -493,6 +506,13 @@ impl ServerFacts for Facts {
         if let Some(source) = &self.source {
             source.semi_sync().give_up(seq, client, will_tell);
         }
+    }
+
+    fn reload_tls(&self) -> SqlResult<()> {
+        let reloaded = self.tls.get().map_or(Ok(()), |tls| tls.reload());
+        reloaded.map_err(|error| {
+            SqlError::new(ErrorCode::UnknownError, format!("Failed to refresh SSL, error: {error}"))
+        })
     }
 
     fn request_stop(&self) {

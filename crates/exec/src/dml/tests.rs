@@ -53,6 +53,7 @@ fn connect(db: &Arc<Database>) -> Session {
         collation: Collation::UTF8MB4_GENERAL_CI,
         multi_statements: false,
         found_rows: false,
+        encryption: None,
     };
     let process = db.processes.register(ConnectionId(1), Default::default(), 0);
     Session::new(db.clone(), info, process).expect("connects")

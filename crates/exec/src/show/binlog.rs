@@ -191,6 +191,11 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
                 ctx.db.processes.flush_handlers(ctx.process);
                 ctx.db.status.flush();
             }
+            FlushTarget::Other(what) if what == "SSL" => {
+                if let Some(facts) = &*ctx.db.facts.read() {
+                    facts.reload_tls()?;
+                }
+            }
             // Nothing is cached that a statement could find stale.
             _ => {}
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cohort_config::Counter;
 
+use crate::session::EncryptedSession;
 use crate::statement::StatementContext;
 
 /// Whose counters are wanted, where connections have some of their own.
@@ -11,6 +12,24 @@ use crate::statement::StatementContext;
 pub(super) enum Of {
     Session,
     Server,
+}
+
+/// Of the session's connection, whoever's counters are asked for; as in MariaDB, empty texts and zeros
+/// without TLS.
+fn encryption(session: Option<&EncryptedSession>) -> [(String, String); 8] {
+    let text = |of: fn(&EncryptedSession) -> &str| session.map_or("", of).to_owned();
+    let number = |value: u64| session.map_or(0, |_| value).to_string();
+    [
+        ("Ssl_cipher", text(|it| it.cipher)),
+        ("Ssl_cipher_list", text(|it| &it.ciphers)),
+        ("Ssl_default_timeout", number(7200)),
+        ("Ssl_server_not_after", text(|it| &it.not_after)),
+        ("Ssl_server_not_before", text(|it| &it.not_before)),
+        ("Ssl_verify_depth", number(u64::MAX)),
+        ("Ssl_verify_mode", number(5)),
+        ("Ssl_version", text(|it| it.version)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 /// Names and values of all counters, by name.
@@ -58,6 +77,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         put("Binlog_snapshot_position", position.offset);
         all.insert("Binlog_snapshot_file".to_owned(), name);
     }
+    all.extend(encryption(ctx.session.info.encryption.as_ref()));
     // What the server counts itself wins.
     all.extend(db.status.snapshot());
     if db.status.get(Counter::ThreadsConnected) == 0 {

@@ -117,6 +117,7 @@ pub fn session(db: &Arc<Database>, id: u64) -> Session {
         collation: Collation::UTF8MB4_GENERAL_CI,
         multi_statements: false,
         found_rows: false,
+        encryption: None,
     };
     let process = db.processes.register(info.id, ProcessIdentity::default(), 0);
     Session::new(db.clone(), info, process).expect("d is there")

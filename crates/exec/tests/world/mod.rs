@@ -123,6 +123,7 @@ impl Server {
             collation: Collation::UTF8MB4_GENERAL_CI,
             multi_statements: true,
             found_rows: false,
+            encryption: None,
         };
         let session = Session::new(self.db.clone(), info, process).expect("the database test is there");
         let mut client = Client { session };

@@ -340,6 +340,7 @@ impl TestServer {
             backend: Arc::new(StubBackend(stub.clone())),
             accounts: Arc::new(StubAccounts),
             workers: workers.clone(),
+            tls: None,
             clock: world.clock.clone(),
             rng: world.rng.clone(),
             log,

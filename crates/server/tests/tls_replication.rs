@@ -1,0 +1,89 @@
+//! Replicas over TLS, both ways: Cohort behind MariaDB and MariaDB behind Cohort.
+
+#[path = "support/certificates.rs"]
+mod certificates;
+#[path = "support/mod.rs"]
+mod support;
+
+use certificates::Certificates;
+use support::{Cohort, Maria, wait_until};
+
+/// CHANGE MASTER over TLS, with the authority and the check of the name.
+fn change_master(certificates: &Certificates, port: u16, ca: &str) -> String {
+    format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='replica', master_password='secret', \
+         master_connect_retry=1, master_use_gtid=slave_pos, master_ssl=1, master_ssl_verify_server_cert=1, \
+         master_ssl_ca='{}'",
+        certificates.path(ca).display()
+    )
+}
+
+/// Rows in more than one record, and one longer than records are.
+const ROWS: &str = "CREATE TABLE test.t (id INT PRIMARY KEY, a LONGTEXT);
+    INSERT INTO test.t SELECT seq, REPEAT(seq, 20) FROM test.seq_1_to_5000;
+    INSERT INTO test.t VALUES (0, REPEAT('long', 1000000))";
+const SUM: &str = "SELECT COUNT(*), SUM(CRC32(a)) FROM test.t";
+
+#[test]
+fn cohort_follows_mariadb_over_tls() {
+    let certificates = Certificates::new();
+    let own = certificates.server_options();
+    let options: Vec<&str> = own.iter().map(String::as_str).chain(["--server-id=7"]).collect();
+    let source = Maria::source(&options);
+    source.sql("SET sql_log_bin=0; CREATE USER replica@localhost IDENTIFIED BY 'secret' REQUIRE SSL; GRANT REPLICATION SLAVE ON *.* TO replica@localhost");
+    let replica = Cohort::new(&["--server-id=8"]);
+    // Somebody else's authority: the source is not trusted, and is asked again and again.
+    replica.sql(&change_master(&certificates, source.port, "other-ca.pem"));
+    replica.sql("START SLAVE");
+    wait_until("the error is shown", || replica.replica_field("Last_IO_Errno") == "2026");
+    assert!(replica.replica_field("Last_IO_Error").contains("UnknownIssuer"), "{}", replica.replica_status());
+    replica.sql("STOP SLAVE");
+    // Without TLS the account does not let it in.
+    replica.sql("CHANGE MASTER TO master_ssl=0");
+    replica.sql("START SLAVE");
+    wait_until("it is refused", || replica.replica_field("Last_IO_Errno") == "1045");
+    replica.sql("STOP SLAVE");
+    replica.sql(&change_master(&certificates, source.port, "ca.pem"));
+    replica.sql("START SLAVE");
+    source.sql(ROWS);
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql(SUM), source.sql(SUM));
+    assert_eq!(replica.replica_field("Master_SSL_Allowed"), "Yes");
+}
+
+#[test]
+fn a_source_without_tls_is_refused_when_it_is_asked_for() {
+    let certificates = Certificates::new();
+    let source = Cohort::new(&["--server-id=7"]);
+    let replica = Cohort::new(&["--server-id=8"]);
+    replica.sql(&change_master(&certificates, source.port, "ca.pem"));
+    replica.sql("START SLAVE");
+    wait_until("the error is shown", || replica.replica_field("Last_IO_Errno") == "2026");
+    let error = replica.replica_field("Last_IO_Error");
+    assert!(error.contains("the server does not support it"), "{error}");
+}
+
+#[test]
+fn mariadb_follows_cohort_over_tls_semi_synchronously() {
+    let certificates = Certificates::new();
+    let own = certificates.server_options();
+    let options: Vec<&str> = own.iter().map(String::as_str).chain(["--server-id=7"]).collect();
+    let source = Cohort::new(&options);
+    source
+        .sql("CREATE USER replica@'%' IDENTIFIED BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO replica@'%'");
+    source.sql("SET GLOBAL require_secure_transport=1; SET GLOBAL rpl_semi_sync_master_enabled=1");
+    let replica = Maria::new(&["--server-id=8", "--rpl-semi-sync-slave-enabled=1"]);
+    replica.sql(&change_master(&certificates, source.port, "ca.pem"));
+    replica.sql("START SLAVE");
+    replica.wait_until_connected();
+    let sql = |statements: &str| {
+        let (is_fine, text) = source.tool("mariadb", &["-N", "--ssl", "-e", statements]);
+        assert!(is_fine, "{text}");
+        text.trim().to_owned()
+    };
+    sql(ROWS);
+    replica.wait_for(&sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(sql(SUM), replica.sql(SUM));
+    let acknowledged = sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'");
+    assert!(!acknowledged.ends_with("\t0"), "{acknowledged}");
+}

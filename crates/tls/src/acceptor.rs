@@ -1,0 +1,100 @@
+//! The server's context.
+
+use std::sync::Arc;
+
+use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{Error, RootCertStore, ServerConfig, ServerConnection};
+
+use crate::settings::names_of;
+use crate::{TlsError, TlsSettings, TlsStream, material, x509};
+
+/// What connections are accepted with: certificate, key, authorities of clients. Never changed; a new one
+/// takes its place when files have changed.
+pub struct Acceptor {
+    config: Arc<ServerConfig>,
+    certificate: ServerCertificate,
+    ciphers: String,
+    checks_clients: bool,
+}
+
+/// When the server's own certificate holds, as OpenSSL prints it: `Nov 23 01:18:03 2026 GMT`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerCertificate {
+    pub not_before: String,
+    pub not_after: String,
+}
+
+impl Acceptor {
+    /// Reads the files that the settings name. Without authorities a client may show no certificate that
+    /// counts; with them it may show one, which must come from them and not be revoked.
+    pub fn new(settings: &TlsSettings) -> Result<Acceptor, TlsError> {
+        if settings.cert.is_empty() || settings.key.is_empty() {
+            return Err(TlsError::NotSet);
+        }
+        let provider = settings.provider()?;
+        let (chain, key) = (material::chain(&settings.cert)?, material::key(&settings.key)?);
+        let fields = x509::fields(&chain[0]).ok_or_else(|| TlsError::File {
+            name: settings.cert.clone(),
+            why: "its first certificate cannot be read".to_owned(),
+        })?;
+        let key = provider.key_provider.load_private_key(key).map_err(unusable)?;
+        let own = CertifiedKey::new(chain, key);
+        match own.keys_match() {
+            // A certificate of version 1 cannot be compared; clients decide whether they take it.
+            Ok(()) | Err(Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
+            Err(Error::InvalidCertificate(_)) => {}
+            Err(error) => return Err(unusable(error)),
+        }
+        let versions = settings.protocols()?;
+        let ciphers = names_of(&provider.cipher_suites);
+        let authorities = material::authorities(&settings.ca, &settings.capath)?;
+        let checks_clients = !authorities.is_empty();
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&versions)
+            .map_err(unusable)?;
+        let builder = match checks_clients {
+            false => builder.with_no_client_auth(),
+            true => {
+                let mut roots = RootCertStore::empty();
+                for authority in authorities {
+                    roots.add(authority).map_err(unusable)?;
+                }
+                let revoked = material::revoked(&settings.crl, &settings.crlpath)?;
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .with_crls(revoked)
+                    .allow_unauthenticated()
+                    .build();
+                builder.with_client_cert_verifier(verifier.map_err(|e| TlsError::Unusable(e.to_string()))?)
+            }
+        };
+        let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(own)));
+        let certificate = ServerCertificate { not_before: fields.not_before, not_after: fields.not_after };
+        Ok(Acceptor { config: Arc::new(config), certificate, ciphers, checks_clients })
+    }
+
+    /// A connection whose client asked for TLS; `early` is what has come behind the request.
+    pub fn accept(&self, early: Vec<u8>) -> Result<TlsStream, TlsError> {
+        let session = ServerConnection::new(Arc::clone(&self.config)).map_err(unusable)?;
+        Ok((session, early).into())
+    }
+
+    /// The server's own certificate.
+    pub fn certificate(&self) -> &ServerCertificate {
+        &self.certificate
+    }
+
+    /// Names of its cipher suites with colons between them.
+    pub fn ciphers(&self) -> &str {
+        &self.ciphers
+    }
+
+    /// Whether clients may show certificates.
+    pub fn checks_clients(&self) -> bool {
+        self.checks_clients
+    }
+}
+
+pub(crate) fn unusable(error: impl std::fmt::Display) -> TlsError {
+    TlsError::Unusable(error.to_string())
+}

@@ -1,0 +1,181 @@
+//! How a client checks the server's certificate.
+//!
+//! As MariaDB's clients do it with OpenSSL: the chain is checked when authorities are named, the name when
+//! that is asked for. Other than the library's own check this one takes a certificate that *is* one of the
+//! authorities (a self-signed one), and the common name of a certificate that lists no names.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use crate::acceptor::unusable;
+use crate::{TlsError, x509};
+
+#[derive(Debug)]
+pub(crate) struct ServerCheck {
+    authorities: Vec<CertificateDer<'static>>,
+    /// `None`: any certificate does.
+    chain: Option<Arc<WebPkiServerVerifier>>,
+    checks_name: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCheck {
+    pub(crate) fn new(
+        authorities: Vec<CertificateDer<'static>>,
+        revoked: Vec<CertificateRevocationListDer<'static>>,
+        checks_name: bool,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<ServerCheck, TlsError> {
+        let mut roots = RootCertStore::empty();
+        // One that is no authority may still be the server's own.
+        roots.add_parsable_certificates(authorities.iter().cloned());
+        let chain = match roots.is_empty() {
+            true => None,
+            false => {
+                let builder =
+                    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+                Some(builder.with_crls(revoked).build().map_err(unusable)?)
+            }
+        };
+        if authorities.is_empty() && checks_name {
+            let text = "the server's certificate is to be verified, and no authority (ssl_ca) is named";
+            return Err(TlsError::Unusable(text.to_owned()));
+        }
+        Ok(ServerCheck { authorities, chain, checks_name, provider })
+    }
+
+    /// The name, of a certificate that comes from an authority or is one.
+    fn check_name(&self, shown: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
+        if !self.checks_name {
+            return Ok(());
+        }
+        let wrong = || Error::InvalidCertificate(CertificateError::NotValidForName);
+        let Ok(parsed) = rustls::server::ParsedCertificate::try_from(shown) else {
+            return self.check_common_name(shown, name).ok_or_else(wrong);
+        };
+        match rustls::client::verify_server_name(&parsed, name) {
+            Ok(()) => Ok(()),
+            // The common name counts only where no names are listed.
+            Err(_) if !lists_names(shown) => self.check_common_name(shown, name).ok_or_else(wrong),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_common_name(&self, shown: &CertificateDer<'_>, name: &ServerName<'_>) -> Option<()> {
+        let common_name = x509::fields(shown)?.common_name?;
+        common_name.eq_ignore_ascii_case(&name.to_str()).then_some(())
+    }
+
+    fn check_chain(
+        &self,
+        shown: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        if self.authorities.is_empty() {
+            return Ok(());
+        }
+        if self.authorities.iter().any(|authority| authority == shown) {
+            return check_times(shown, now);
+        }
+        let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let chain = self.chain.as_ref().ok_or_else(unknown)?;
+        match chain.verify_server_cert(shown, intermediates, name, ocsp, now) {
+            // The name is looked at last.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ))
+            | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Of a certificate that no chain leads to.
+fn check_times(shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
+    let wrong = |error| Err(Error::InvalidCertificate(error));
+    let Some(fields) = x509::fields(shown) else { return wrong(CertificateError::BadEncoding) };
+    let now = civil(now.as_secs());
+    match () {
+        () if now < fields.times[0] => wrong(CertificateError::NotValidYet),
+        () if now > fields.times[1] => wrong(CertificateError::Expired),
+        () => Ok(()),
+    }
+}
+
+/// `YYYYMMDDhhmmss` of seconds since 1970; days to a date as in Howard Hinnant's `civil_from_days`.
+fn civil(seconds: u64) -> String {
+    let (days, second) = ((seconds / 86_400) as i64 + 719_468, seconds % 86_400);
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{:02}", second % 60)
+}
+
+/// Whether a certificate has subject alternative names: their object identifier stands in it.
+fn lists_names(certificate: &CertificateDer<'_>) -> bool {
+    const SUBJECT_ALT_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
+    certificate.windows(SUBJECT_ALT_NAME.len()).any(|bytes| bytes == SUBJECT_ALT_NAME)
+}
+
+impl ServerCertVerifier for ServerCheck {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check_chain(shown, intermediates, name, ocsp, now)?;
+        self.check_name(shown, name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_become_dates() {
+        assert_eq!(civil(0), "19700101000000");
+        assert_eq!(civil(951_868_799), "20000229235959");
+        assert_eq!(civil(1_795_396_877), "20261123012117");
+    }
+}
