@@ -49,7 +49,9 @@ impl Numbers {
 
     fn number(&mut self, depth: u32) -> String {
         if depth == 0 || self.below(3) == 0 {
-            return self.pick(&["i", "d", "3", "-1", "2.50", "0.125"]).to_owned();
+            return self
+                .pick(&["i", "d", "3", "-1", "2.50", "0.125", "LENGTH(s)", "CHAR_LENGTH(s)"])
+                .to_owned();
         }
         match self.below(4) {
             0 => {

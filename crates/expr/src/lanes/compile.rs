@@ -106,7 +106,7 @@ impl<'c> LaneCompiler<'c> {
                     _ => Operand::Moment(step),
                 })
             }
-            Expr::Call(call) => match self.arithmetic(call) {
+            Expr::Call(call) => match self.arithmetic(call).or_else(|| self.length(call)) {
                 Some(number) => Some(Operand::Number(number)),
                 None => self.constant_operand(expr),
             },
@@ -158,6 +158,23 @@ impl<'c> LaneCompiler<'c> {
         let (a, b) = (self.at_scale(a, scale)?, self.at_scale(b, scale)?);
         let step = if call.name() == "+" { Step::Add(a, b) } else { Step::Sub(a, b) };
         Some(NumberAt { step: self.add(step), scale, is_int })
+    }
+
+    /// The length of a text column. Texts are UTF-8 in memory: their bytes in another character set are
+    /// known where a character is a byte there.
+    fn length(&mut self, call: &Call) -> Option<NumberAt> {
+        let [Expr::Column(column)] = call.args() else { return None };
+        let LaneType::Text(collation) = (self.types)(column.ordinal)? else { return None };
+        let charset = collation.charset();
+        let in_bytes = match call.name() {
+            "length" | "octet_length" | "lengthb" if charset.is_as_in_memory() => true,
+            "length" | "octet_length" | "lengthb" if charset.mbmaxlen() == 1 => false,
+            "char_length" | "character_length" => collation == Collation::BINARY,
+            _ => return None,
+        };
+        let input = self.input(column.ordinal);
+        let step = self.add(if in_bytes { Step::Bytes(input) } else { Step::Characters(input) });
+        Some(NumberAt { step, scale: 0, is_int: true })
     }
 
     /// A number with more digits behind the point.

@@ -155,6 +155,12 @@ impl<'d> Done<'d> {
             Step::IsTextNull(input) => {
                 out.truths.extend((0..rows).map(|n| u8::from(inputs[*input].is_null(n))));
             }
+            Step::Bytes(input) => measured(inputs[*input], rows, out, |text| text.len()),
+            Step::Characters(input) => {
+                let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
+                measured(inputs[*input], rows, out, |text| text.iter().filter(begins).count());
+                interrupt.steps(rows as u32)?;
+            }
             Step::And(a, b) => out.truths.extend(truth(*a).iter().zip(truth(*b)).map(|(a, b)| and(*a, *b))),
             Step::Or(a, b) => {
                 let or = |(a, b): (&u8, &u8)| not(and(not(*a), not(*b)));
@@ -164,6 +170,13 @@ impl<'d> Done<'d> {
         }
         Ok(if overflow { Err(Overflow) } else { Ok(()) })
     }
+}
+
+/// A number for each text of a lane.
+#[inline]
+fn measured(lane: &Lane, rows: usize, out: &mut Register, measure: impl Fn(&[u8]) -> usize) {
+    out.numbers.extend((0..rows).map(|n| measure(lane.text(n)) as i64));
+    out.nulls.extend_from_slice(&lane.nulls);
 }
 
 /// True if any result does not fit.

@@ -12,7 +12,7 @@
 //! is made; a truth value is [`NO`], [`YES`] or [`UNKNOWN`].
 //!
 //! # What has a program
-//! Exact numbers (`+`, `-`, `*`, CASE), comparisons of exact numbers, of dates and of texts, BETWEEN, IN
+//! Exact numbers (`+`, `-`, `*`, CASE), LENGTH and CHAR_LENGTH of columns, comparisons of exact numbers, of dates and of texts, BETWEEN, IN
 //! with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. All of these warn of nothing and
 //! depend on nothing but the row. Constants are evaluated when the program is made; one that warns makes no
 //! program. A caller without a program for an expression evaluates it row by row.
@@ -88,6 +88,10 @@ enum Step {
     Like(usize, Box<LikePattern>),
     IsNull(usize),
     IsTextNull(usize),
+    /// Bytes of a text.
+    Bytes(usize),
+    /// Characters of a text.
+    Characters(usize),
     And(usize, usize),
     Or(usize, usize),
     Not(usize),
