@@ -164,7 +164,9 @@ mod tests {
     fn a_key_that_was_put_before_stays_when_its_second_is_taken_back() {
         for count in [3_u8, 100] {
             let mut points = Points::default();
-            (0..count).for_each(|n| drop(points.push(INDEX, &[n])));
+            for n in 0..count {
+                points.push(INDEX, &[n]);
+            }
             assert!(points.push(INDEX, &[1]), "the list is not searched");
             // A scan of somebody else looks in between.
             assert!(points.nearest(INDEX, &span(&[], None), Towards::Up).is_some());
