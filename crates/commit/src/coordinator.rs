@@ -201,6 +201,11 @@ impl Coordinator {
         self.pipeline.lead();
     }
 
+    /// Flushes all that is ordered, whoever leads. At return it is published, unless replicas are waited for.
+    pub fn flush_ordered(&self) -> Result<(), CommitError> {
+        Ok(self.pipeline.hold(|_| ())?)
+    }
+
     /// Blocks until the client of `seq` may be told, flushing itself if nobody does. For callers that cannot
     /// hold a reply back.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), CommitError> {

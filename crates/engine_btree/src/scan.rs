@@ -1,12 +1,12 @@
 //! Ranges: the entries that a horizon shows, leaf by leaf.
 //!
-//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence. So
-//! a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A scan
-//! ends early when its batch holds [`BATCH_BYTES_MAX`], and after [`IDLE_LEAVES_MAX`] leaves without an entry
-//! to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
+//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence.
+//! When old versions have to be read from the undo file, it lets the leaf go between a few and the next ones.
+//! So a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A
+//! scan ends early when its batch holds [`BATCH_BYTES_MAX`], and after [`IDLE_LEAVES_MAX`] leaves without an
+//! entry to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
 
 use cohort_base::IndexId;
 use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, KeyRange};
@@ -22,6 +22,8 @@ use crate::version::{Horizon, Shown};
 const BATCH_BYTES_MAX: usize = 4 << 20;
 /// Leaves without a visible entry that a scan passes at once.
 const IDLE_LEAVES_MAX: usize = 64;
+/// Reads of the undo file, after which the leaf is let go: writers wait for it.
+const UNDO_READS_MAX: u64 = 16;
 /// A call that has come over so many leaves is part of a long scan.
 const LONG_LEAVES: usize = 4;
 
@@ -42,6 +44,26 @@ struct Sink<'b> {
     prefix: &'b [u8],
     full: usize,
     full_bytes: usize,
+}
+
+/// What has become of an entry: added or passed.
+enum Pushed {
+    /// By what stands in the leaf.
+    Present,
+    /// By its undo.
+    Old,
+    /// The batch is full with it.
+    Full,
+}
+
+/// How far the scan of a leaf has come.
+enum LeafScan {
+    /// The range or the limit is reached.
+    Over,
+    /// To the end of the leaf.
+    Through,
+    /// To this key.
+    UpTo(Vec<u8>),
 }
 
 impl Sink<'_> {
@@ -87,8 +109,13 @@ impl Inner {
             let frame = tree.leaf_touched(&self.ground, &side, touch)?;
             let page = frame.page();
             let found = sink.batch.len();
-            if self.scan_leaf(page, asked, fence.as_deref(), &mut sink)?.is_break() {
-                return Ok(sink.is_full());
+            match self.scan_leaf(page, asked, fence.as_deref(), &mut sink)? {
+                LeafScan::Over => return Ok(sink.is_full()),
+                LeafScan::Through => {}
+                LeafScan::UpTo(key) => {
+                    fence = Some(key);
+                    continue;
+                }
             }
             let next = match asked.direction {
                 Direction::Forward => page.high().filter(|high| asked.end.is_none_or(|end| *high < end)),
@@ -106,38 +133,48 @@ impl Inner {
         }
     }
 
-    /// Break: the range or the limit is reached.
     fn scan_leaf(
         &self,
         page: &Page,
         asked: Asked<'_>,
         fence: Option<&[u8]>,
         sink: &mut Sink<'_>,
-    ) -> Result<ControlFlow<()>, EngineError> {
+    ) -> Result<LeafScan, EngineError> {
         let place = |key: &[u8]| page.find(key).unwrap_or_else(|n| n);
         let len = page.len();
+        let reads_max = self.versions.spilled_reads() + UNDO_READS_MAX;
         match asked.direction {
             Direction::Forward => {
                 let from = fence.map_or(0, place);
                 let is_last = asked.end.filter(|end| page.high().is_none_or(|high| *end <= high));
                 let to = is_last.map_or(len, place);
                 for n in from..to {
-                    if self.push_visible(page, n, asked.horizon, sink)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
+                    match self.push_visible(page, n, asked.horizon, sink)? {
+                        Pushed::Full => return Ok(LeafScan::Over),
+                        Pushed::Old if self.versions.spilled_reads() >= reads_max => {
+                            let mut behind = page.key(n);
+                            behind.push(0);
+                            return Ok(LeafScan::UpTo(behind));
+                        }
+                        Pushed::Old | Pushed::Present => {}
                     }
                 }
-                if is_last.is_some() { Ok(ControlFlow::Break(())) } else { Ok(ControlFlow::Continue(())) }
+                Ok(if is_last.is_some() { LeafScan::Over } else { LeafScan::Through })
             }
             Direction::Backward => {
                 let to = fence.map_or(len, place);
                 let is_last = asked.start >= page.low();
                 let from = if is_last { place(asked.start) } else { 0 };
                 for n in (from..to).rev() {
-                    if self.push_visible(page, n, asked.horizon, sink)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
+                    match self.push_visible(page, n, asked.horizon, sink)? {
+                        Pushed::Full => return Ok(LeafScan::Over),
+                        Pushed::Old if self.versions.spilled_reads() >= reads_max => {
+                            return Ok(LeafScan::UpTo(page.key(n)));
+                        }
+                        Pushed::Old | Pushed::Present => {}
                     }
                 }
-                if is_last { Ok(ControlFlow::Break(())) } else { Ok(ControlFlow::Continue(())) }
+                Ok(if is_last { LeafScan::Over } else { LeafScan::Through })
             }
         }
     }
@@ -148,20 +185,22 @@ impl Inner {
         n: usize,
         horizon: Horizon,
         sink: &mut Sink<'_>,
-    ) -> Result<ControlFlow<()>, EngineError> {
+    ) -> Result<Pushed, EngineError> {
         let key = [sink.prefix, page.prefix(), page.suffix(n)];
         let entry = page.entry(n);
-        match self.versions.resolve(horizon, entry.version)? {
-            Shown::Entry if entry.is_deleted => return Ok(ControlFlow::Continue(())),
+        let shown = self.versions.resolve(horizon, entry.version)?;
+        let pushed = if matches!(shown, Shown::Older(_)) { Pushed::Old } else { Pushed::Present };
+        match shown {
+            Shown::Entry if entry.is_deleted => return Ok(pushed),
             Shown::Entry if !entry.is_overflow => sink.batch.push_parts(key, entry.value),
             Shown::Entry => self.push_long(key, entry.value, sink)?,
             Shown::Older(undo) => match undo.value {
-                None => return Ok(ControlFlow::Continue(())),
+                None => return Ok(pushed),
                 Some(value) if value.is_overflow => self.push_long(key, &value.bytes, sink)?,
                 Some(value) => sink.batch.push_parts(key, &value.bytes),
             },
         }
-        Ok(if sink.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if sink.is_full() { Pushed::Full } else { pushed })
     }
 
     fn push_long(&self, key: [&[u8]; 3], name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {

@@ -16,7 +16,7 @@ use cohort_engine::EngineError;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK, Space};
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.undo";
 const BLOCK: usize = BLOCK_BYTES as usize;
@@ -26,6 +26,8 @@ pub struct UndoFile {
     path: PathBuf,
     file: OnceLock<SharedFile>,
     space: Mutex<Space>,
+    /// Reads so far.
+    reads: AtomicU64,
 }
 
 impl std::fmt::Debug for UndoFile {
@@ -51,7 +53,13 @@ impl UndoFile {
             fs.remove(&path).map_err(EngineError::Io)?;
         }
         let space = Mutex::new(Space::new([]));
-        Ok(Arc::new(UndoFile { fs: fs.clone(), path, file: OnceLock::new(), space }))
+        Ok(Arc::new(UndoFile {
+            fs: fs.clone(),
+            path,
+            file: OnceLock::new(),
+            space,
+            reads: AtomicU64::new(0),
+        }))
     }
 
     fn file(&self) -> io::Result<&SharedFile> {
@@ -74,6 +82,11 @@ impl UndoFile {
         Ok(Arc::new(spilled))
     }
 
+    /// How often it was read.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
     /// Bytes in use, and free between them.
     pub fn bytes(&self) -> u64 {
         (self.space.lock().end() - FIRST_FREE_BLOCK) * BLOCK_BYTES
@@ -88,6 +101,7 @@ impl SpilledExtent {
         let start = from / BLOCK * BLOCK;
         let end = (from + len).next_multiple_of(BLOCK).min(whole);
         let mut bytes = vec![0; end - start];
+        self.of.reads.fetch_add(1, Ordering::Relaxed);
         let file = self.of.file().map_err(EngineError::Io)?;
         file.read_at(&mut bytes, self.extent.offset() + start as u64).map_err(EngineError::Io)?;
         for (n, block) in bytes.chunks(BLOCK).enumerate() {

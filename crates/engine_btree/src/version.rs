@@ -491,6 +491,11 @@ impl Versions {
         self.undo_bytes.load(Ordering::Relaxed)
     }
 
+    /// Reads of the undo file, by everybody.
+    pub fn spilled_reads(&self) -> u64 {
+        self.file.reads()
+    }
+
     /// Bytes of the undo file.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.bytes()

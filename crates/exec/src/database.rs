@@ -59,10 +59,17 @@ pub trait ServerFacts: Send + Sync {
         false
     }
 
-    /// KILL was used on the client of a transaction: it is to wait for replicas no longer. `will_tell` is
-    /// called before it is told while others wait on.
-    fn stop_waiting_for_replicas(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
-        let _ = (seq, client, will_tell);
+    /// KILL was used on a client whose reply is held until `seq`: it is to wait for replicas no longer. `own`
+    /// is its newest commit that waited when it came. `will_tell` is called before the client is told while
+    /// others wait on.
+    fn stop_waiting_for_replicas(
+        &self,
+        seq: CommitSeq,
+        own: Option<CommitSeq>,
+        client: ConnectionId,
+        will_tell: &dyn Fn(),
+    ) {
+        let _ = (seq, own, client, will_tell);
     }
 
     /// FLUSH SSL: certificates are read anew. After an error those from before count.

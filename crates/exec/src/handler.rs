@@ -242,6 +242,7 @@ fn key_prefix(
             column: &column.name,
             row: 1,
             zone: &ctx.session.env.time_zone,
+            now_micros: ctx.session.env.now_micros,
         };
         let value = match value {
             Value::Null => Value::Null,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_base::ConnectionId;
+use cohort_base::{CommitSeq, ConnectionId};
 use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
@@ -285,11 +285,14 @@ impl Session {
         }
         process.kill(level);
         let held = process.held_until();
-        if held > self.state.db.commit.acknowledged()
+        let told_early = CommitSeq(process.told_early().load(Ordering::Acquire));
+        // An earlier KILL may have had the client told.
+        if held > self.state.db.commit.acknowledged().max(told_early)
             && let Some(facts) = &*self.state.db.facts.read()
         {
             let will_tell = || process.told_early().store(held.0, Ordering::Release);
-            facts.stop_waiting_for_replicas(held, process.id(), &will_tell);
+            let own = Some(process.gauge().last_commit()).filter(|own| *own > told_early);
+            facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
         }
         if process.id() == self.state.info.id && level == KillLevel::Connection {
             return Err(SqlError::connection_killed());

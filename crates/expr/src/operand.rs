@@ -109,6 +109,7 @@ fn year_of(a: Args<'_>) -> SqlResult<Value> {
         column: "",
         row: 1,
         zone: &FixedOffset::UTC,
+        now_micros: 0,
     };
     let year = ColumnType::temporal(TypeKind::Year, 0);
     Ok(year.store(value.clone(), &context, &mut cohort_types::NoWarnings).unwrap_or(value))

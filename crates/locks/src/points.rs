@@ -63,6 +63,8 @@ pub(crate) struct Points {
     bytes: Vec<u8>,
     listed: Vec<(IndexId, usize)>,
     ordered: BTreeMap<IndexId, BTreeSet<Box<[u8]>>>,
+    /// Keys that were in the list more than once when it was put in order.
+    repeated: BTreeSet<(IndexId, Box<[u8]>)>,
 }
 
 impl Points {
@@ -88,10 +90,12 @@ impl Points {
             || self.ordered.get(&index).is_some_and(|keys| keys.contains(key))
     }
 
-    /// Takes back the key that was pushed last, and was new.
+    /// Takes back the key that was pushed last, and was new. Somebody may have put the keys in order since.
     pub fn pop(&mut self, index: IndexId, key: &[u8]) {
         if let Some((_, end)) = self.listed.pop() {
             self.bytes.truncate(end - key.len());
+        } else if self.repeated.contains(&(index, key.into())) {
+            // An earlier one is in the way still.
         } else if let Some(keys) = self.ordered.get_mut(&index) {
             keys.remove(key);
         }
@@ -136,10 +140,13 @@ impl Points {
 
     fn put_in_order(&mut self) {
         let mut ordered = std::mem::take(&mut self.ordered);
+        let mut repeated = std::mem::take(&mut self.repeated);
         for (index, key) in self.listed() {
-            ordered.entry(index).or_default().insert(key.into());
+            if !ordered.entry(index).or_default().insert(key.into()) {
+                repeated.insert((index, key.into()));
+            }
         }
-        *self = Points { ordered, ..Points::default() };
+        *self = Points { ordered, repeated, ..Points::default() };
     }
 }
 
@@ -151,6 +158,21 @@ mod tests {
 
     fn span(start: &[u8], end: Option<&[u8]>) -> LockSpan {
         LockSpan { start: start.to_vec(), end: end.map(<[u8]>::to_vec) }
+    }
+
+    #[test]
+    fn a_key_that_was_put_before_stays_when_its_second_is_taken_back() {
+        for count in [3_u8, 100] {
+            let mut points = Points::default();
+            for n in 0..count {
+                points.push(INDEX, &[n]);
+            }
+            assert!(points.push(INDEX, &[1]), "the list is not searched");
+            // A scan of somebody else looks in between.
+            assert!(points.nearest(INDEX, &span(&[], None), Towards::Up).is_some());
+            points.pop(INDEX, &[1]);
+            assert!(points.contains(INDEX, &[1]), "of {count}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
 use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
-use cohort_plan::{From, FromTable, Source};
+use cohort_plan::{From, FromTable, Source, with_zero_dates};
 use cohort_types::{Collation, SqlResult, TypeKind};
 
 use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
@@ -99,7 +99,7 @@ impl<'q> JoinGroup<'q> {
     }
 
     /// Makes inner joins of outer ones whose padded rows do not pass.
-    fn simplify(&mut self) {
+    fn simplify(&mut self) -> SqlResult<()> {
         let refused = |outer: &OuterSide<'_>, conditions: &[Expr]| {
             let tables = outer.from.tables();
             let is_inside =
@@ -108,10 +108,24 @@ impl<'q> JoinGroup<'q> {
         };
         while let Some(n) = self.outers.iter().position(|outer| refused(outer, &self.conditions)) {
             let outer = self.outers.remove(n);
+            let before = self.conditions.len();
             self.add(outer.from);
             self.conditions.extend(outer.on);
+            let is_required = |column| self.tables.iter().any(|table| is_required_in(table, column));
+            let now = self.conditions.drain(before..).collect::<Vec<_>>().into_iter();
+            let now = now.map(|condition| with_zero_dates(condition, &is_required));
+            let now = now.collect::<SqlResult<Vec<_>>>()?;
+            self.conditions.extend(now);
         }
+        Ok(())
     }
+}
+
+/// Whether a column is one of a table that is kept, and NOT NULL there.
+fn is_required_in(table: &FromTable, column: usize) -> bool {
+    let Source::Base { table: base, .. } = &table.source else { return false };
+    let described = column.checked_sub(table.first).and_then(|place| base.columns.get(place));
+    described.is_some_and(|column| !column.nullable)
 }
 
 /// Whether a condition is not true when all columns of some tables are NULL.
@@ -160,7 +174,7 @@ impl Lowering<'_> {
     pub(crate) fn join(&mut self, from: &From, conditions: Vec<Expr>, facts: SelectFacts) -> SqlResult<Part> {
         let mut group = JoinGroup { conditions, ..JoinGroup::default() };
         group.add(from);
-        group.simplify();
+        group.simplify()?;
         group.open_disjunctions();
         let conjuncts = self.conjuncts(&group);
         let order = self.order(&group, &conjuncts, facts);

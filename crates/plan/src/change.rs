@@ -61,7 +61,25 @@ pub fn bind_assignment(
 ) -> SqlResult<(usize, Option<Expr>)> {
     let slot = binder.scope.column(&assignment.column, binder.clause)?;
     binder.ctx.use_column(binder.scope, slot, Privilege::Update)?;
-    Ok((slot, bind_new_value(binder, slot, &assignment.value)?))
+    let value = bind_new_value(binder, slot, &assignment.value)?;
+    if value.is_none() && binder.clause == Clause::Set {
+        check_default(binder.scope, slot)?;
+    }
+    Ok((slot, value))
+}
+
+/// Error 1364, in every mode: UPDATE assigns a DEFAULT that there is not.
+fn check_default(scope: &Scope, slot: usize) -> SqlResult<()> {
+    let table = &scope.tables[scope.table_of(slot)];
+    let Relation::Base(base) = &table.relation else { return Ok(()) };
+    let column = &base.columns[slot - table.first_slot];
+    let is_missing = matches!(column.default, DefaultValue::None)
+        && !(column.nullable || column.auto_increment || column.generated.is_some());
+    if !is_missing {
+        return Ok(());
+    }
+    let text = format!("Field '{}' doesn't have a default value", column.name);
+    Err(SqlError::new(ErrorCode::NoDefaultForField, text))
 }
 
 /// A value for the column of a slot; None for DEFAULT.

@@ -40,7 +40,7 @@ pub(crate) fn bind_from_for(
     from: Option<&ast::TableRef>,
     wanted: Privilege,
 ) -> SqlResult<(Option<From>, Scope)> {
-    let mut tables = Tables { ctx, with, outer, wanted, scope: Scope::default() };
+    let mut tables = Tables { ctx, with, outer, wanted, scope: Scope::default(), padded: 0 };
     let bound = from.map(|from| tables.add(from)).transpose()?;
     if tables.scope.tables.len() > TABLES_MAX {
         let text = "Too many tables; MariaDB can only use 61 tables in a join";
@@ -57,6 +57,8 @@ struct Tables<'t> {
     /// On each table as a whole.
     wanted: Privilege,
     scope: Scope,
+    /// Outer joins that may put NULLs in the place of the tables that are added.
+    padded: usize,
 }
 
 /// A bound part of FROM.
@@ -204,9 +206,17 @@ impl Tables<'_> {
         Ok(Side { from, numbers: vec![number] })
     }
 
+    fn add_padded(&mut self, node: &ast::TableRef, is_padded: bool) -> SqlResult<Side> {
+        self.padded += usize::from(is_padded);
+        let side = self.add(node);
+        self.padded -= usize::from(is_padded);
+        side
+    }
+
     fn add_join(&mut self, join: &ast::Join) -> SqlResult<Side> {
-        let left = self.add(&join.left)?;
-        let right = self.add(&join.right)?;
+        let (pads_left, pads_right) = (join.kind == ast::JoinKind::Right, join.kind == ast::JoinKind::Left);
+        let left = self.add_padded(&join.left, pads_left)?;
+        let right = self.add_padded(&join.right, pads_right)?;
         let on = self.join_conditions(join, &left.numbers, &right.numbers)?;
         let numbers: Vec<usize> = left.numbers.iter().chain(&right.numbers).copied().collect();
         let keep_order = join.kind == ast::JoinKind::Straight;
@@ -233,7 +243,11 @@ impl Tables<'_> {
                 let visible = self.scope_of(left.iter().chain(right));
                 let mut binder = Binder::new(self.ctx, &visible, Clause::On);
                 (binder.with, binder.outer, binder.subqueries_allowed) = (Some(self.with), self.outer, true);
-                Ok(conjuncts::split(binder.condition(condition)?))
+                let is_outer = matches!(join.kind, ast::JoinKind::Left | ast::JoinKind::Right);
+                Ok(conjuncts::split(match is_outer || self.padded > 0 {
+                    true => binder.condition_of_padded(condition)?,
+                    false => binder.condition(condition)?,
+                }))
             }
             ast::JoinCondition::Using(names) => self.merge_columns(join, left, right, names),
             ast::JoinCondition::Natural => {

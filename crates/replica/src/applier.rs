@@ -114,6 +114,7 @@ impl SqlThread {
     pub fn run(self) {
         let connection = Arc::clone(&self.connection);
         let outcome = self.follow();
+        self.flusher.finish();
         {
             let mut sql = connection.sql.lock();
             if let Err(error) = outcome {

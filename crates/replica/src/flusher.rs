@@ -72,6 +72,13 @@ impl Flusher {
         self.state.settle(self.commit.read_view().seq());
     }
 
+    /// An applier ends: what it ordered is published, so that who sees it ended finds its rows.
+    pub fn finish(&self) {
+        // A server that stops says so elsewhere.
+        let _ = self.commit.flush_ordered();
+        self.state.settle(self.commit.read_view().seq());
+    }
+
     /// Ends the thread.
     pub fn stop(&self) {
         self.wanted.lock().is_stopped = true;

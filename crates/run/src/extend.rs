@@ -52,6 +52,7 @@ impl<'p> Operator<'p> for Extend<'p> {
                             column: &described.name,
                             row: self.seen,
                             zone: &run.eval.env.time_zone,
+                            now_micros: run.eval.env.now_micros,
                         };
                         let value = self.row[*place].clone();
                         held(value, &described.ty, described.nullable, &store, run.eval)

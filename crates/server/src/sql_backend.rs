@@ -502,9 +502,15 @@ impl ServerFacts for Facts {
         self.source.as_ref().is_some_and(|source| source.semi_sync().is_waiting(seq))
     }
 
-    fn stop_waiting_for_replicas(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
+    fn stop_waiting_for_replicas(
+        &self,
+        seq: CommitSeq,
+        own: Option<CommitSeq>,
+        client: ConnectionId,
+        will_tell: &dyn Fn(),
+    ) {
         if let Some(source) = &self.source {
-            source.semi_sync().give_up(seq, client, will_tell);
+            source.semi_sync().give_up(seq, own, client, will_tell);
         }
     }
 

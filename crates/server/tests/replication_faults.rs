@@ -287,6 +287,74 @@ fn kill_ends_the_wait_for_a_replica() {
     }
 }
 
+/// A locking read that shows a row which is not hardened waits with whoever wrote that.
+#[test]
+fn kill_counts_for_the_killed_client_alone() {
+    let cohort = Cohort::new(&[
+        "--rpl-semi-sync-master-enabled=0",
+        "--rpl-semi-sync-master-timeout=36000000",
+        "--rpl-semi-sync-master-wait-no-slave=1",
+        "--rpl-semi-sync-master-wait-point=AFTER_COMMIT",
+    ]);
+    cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+    let mut watcher = cohort.client();
+    watcher.query_drop("SET GLOBAL rpl_semi_sync_master_enabled = 1").expect("set");
+    let before = semi_sync_status(&mut watcher);
+    let start = |sql: &'static str| {
+        let mut client = cohort.client();
+        let id = client.connection_id();
+        let run = std::thread::spawn(move || {
+            let mut rows = Ok(Vec::new());
+            let is_read = sql.starts_with("SELECT");
+            while rows.as_ref().is_ok_and(|rows: &Vec<usize>| rows.is_empty()) {
+                rows = client.query(sql);
+                if !is_read {
+                    break;
+                }
+            }
+            (rows, client)
+        });
+        (id, run)
+    };
+    let await_waiting = |id: u32| {
+        let mut look = cohort.client();
+        wait_until("it does not wait", || {
+            let shown: Option<String> = look
+                .query_first(format!("SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = {id}"))
+                .expect("a row");
+            shown.as_deref() == Some("Waiting for semi-sync ACK from slave")
+        });
+    };
+    // The writer's group is left open for as long as the reader needs to find its row.
+    cohort.sql("SET GLOBAL binlog_commit_wait_count = 100; SET GLOBAL binlog_commit_wait_usec = 3000000");
+    let (writer, writer_run) = start("INSERT INTO shop.t VALUES (1)");
+    let (reader, reader_run) = start("SELECT * FROM shop.t WHERE id = 1 FOR UPDATE");
+    [writer, reader].into_iter().for_each(await_waiting);
+    cohort.sql("SET GLOBAL binlog_commit_wait_usec = 0");
+    let (other, other_run) = start("INSERT INTO shop.t VALUES (2)");
+    await_waiting(other);
+    let mut unanswered = || {
+        let now = semi_sync_status(&mut watcher);
+        let number = |of: &HashMap<String, String>| of["no_tx"].parse::<u64>().expect("a number");
+        (number(&now) - number(&before), now["wait_sessions"].clone())
+    };
+    cohort.sql(&format!("KILL QUERY {reader}"));
+    let (answer, _reader) = reader_run.join().expect("no panic");
+    answer.expect("it has read");
+    assert_eq!(unanswered(), (0, "2".into()), "both transactions wait on");
+    cohort.sql(&format!("KILL QUERY {reader}"));
+    assert_eq!(unanswered(), (0, "2".into()), "an idle client waits for nothing");
+    for _ in 0..2 {
+        cohort.sql(&format!("KILL QUERY {writer}"));
+        assert_eq!(unanswered(), (1, "1".into()), "one is told");
+    }
+    writer_run.join().expect("no panic").0.expect("it is committed");
+    assert!(!other_run.is_finished(), "nobody has killed it");
+    cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 0");
+    other_run.join().expect("no panic").0.expect("it is committed");
+    assert_eq!(unanswered(), (2, "0".into()));
+}
+
 #[test]
 fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
     let mut cohort = Cohort::new(&[

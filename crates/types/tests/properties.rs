@@ -80,6 +80,7 @@ fn stored(ty: &ColumnType, value: Value) -> Value {
         column: "c",
         row: 1,
         zone: &FixedOffset::UTC,
+        now_micros: 0,
     };
     let mut warnings = Vec::new();
     let stored = ty.store(value, &ctx, &mut warnings).expect("no strict mode");

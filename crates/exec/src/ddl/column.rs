@@ -264,6 +264,7 @@ fn store_default(
         column,
         row: 1,
         zone: &ctx.session.env.time_zone,
+        now_micros: ctx.session.env.now_micros,
     };
     let mut warnings: Vec<Warning> = Vec::new();
     let stored = ty.store(value, &store, &mut warnings)?;

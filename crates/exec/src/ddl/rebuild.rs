@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
@@ -190,6 +190,7 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
         column: "",
         row: 0,
         zone,
+        now_micros: eval.env.now_micros,
     };
     let is_timestamp = |column: &cohort_catalog::Column| column.ty.kind == TypeKind::Timestamp;
     let converts = after.table.columns.iter().zip(&after.column_origins).any(|(column, origin)| {
@@ -221,8 +222,8 @@ fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
 enum Fill {
     /// This column of the old one, as it is.
     Same(usize),
-    /// This column of the old one, converted.
-    Converted(usize),
+    /// This column of the old one, which has so many fraction digits, converted.
+    Converted(usize, u8),
     /// One value for all rows.
     Value(Value),
     /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row when its other columns are there.
@@ -251,7 +252,7 @@ fn fills(
                 Fill::Computed(Box::new(expr.expect("every generated column has its expression")))
             }
             Some(origin) if before.columns[origin].ty == column.ty => Fill::Same(origin),
-            Some(origin) => Fill::Converted(origin),
+            Some(origin) => Fill::Converted(origin, before.columns[origin].ty.decimals),
             None if column.auto_increment => Fill::Counted,
             None if matches!(column.default, DefaultValue::Expression(_)) => {
                 Fill::Computed(Box::new(binder.default_of(&table, n)?))
@@ -287,7 +288,7 @@ impl Converter<'_, '_> {
         let mut made = Vec::with_capacity(self.fills.len());
         for (n, column) in after.table.columns.iter().enumerate() {
             let origin = match &self.fills[n] {
-                Fill::Same(origin) | Fill::Converted(origin) => *origin,
+                Fill::Same(origin) | Fill::Converted(origin, _) => *origin,
                 Fill::Value(value) => {
                     made.push(value.clone());
                     continue;
@@ -306,9 +307,18 @@ impl Converter<'_, '_> {
                 (_, Value::Null) => self.null(n, store, warnings)?,
                 (Fill::Same(_), value) => value.clone(),
                 // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
-                (_, value) => {
+                (fill, value) => {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
-                    column.ty.store(session_value(value.clone(), store.zone), &store, warnings)?
+                    let mut value = session_value(value.clone(), store.zone);
+                    if let (Fill::Converted(_, decimals), Value::Time(_) | Value::DateTime(_)) =
+                        (fill, &value)
+                        && column.ty.kind.is_text()
+                    {
+                        let mut text = Vec::new();
+                        value.write_text(*decimals, &mut text);
+                        value = Value::Str(Str { bytes: text, collation: column.ty.collation });
+                    }
+                    column.ty.store(value, &store, warnings)?
                 }
             });
         }

@@ -1,8 +1,9 @@
 //! Row events applied to tables.
 //!
 //! # How a row is found
-//! By the primary key, else by a unique key, else by any other key and a full match; without any key by one
-//! pass over the table for all rows of the event (`apply_scan`).
+//! By the primary key, else by a unique key. By any other key, and without one, many rows may have to be
+//! looked at: one pass over the rows of those keys, or over the table, finds all rows of the event
+//! (`apply_scan`).
 //!
 //! # Tables that differ
 //! Columns correspond by their places. The source's further columns are passed over, further columns here get
@@ -83,8 +84,9 @@ pub(crate) fn apply_rows(
         RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules, generated };
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
-    if applier.needs_scan(event) {
-        return apply_by_scan(&mut applier, ctx, event, &mut from);
+    let by = applier.index_of(|column| column < applier.columns.len() && bit(&event.present, column));
+    if event.kind != RowsKind::Write && !by.is_some_and(|index| applier.finds_one(index)) {
+        return apply_by_scan(&mut applier, ctx, event, by, &mut from);
     }
     while !from.is_empty() {
         ctx.check_interrupt()?;
@@ -99,13 +101,13 @@ pub(crate) fn apply_rows(
             }
             RowsKind::Write => applier.insert(ctx, first)?,
             RowsKind::Delete => {
-                if let Some((key, row)) = applier.find(ctx, &first)? {
+                if let Some((key, row)) = applier.find(ctx, by.expect(KEYED), &first)? {
                     applier.writer.delete(ctx.trx, &key, &row)?;
                 }
             }
             RowsKind::Update => {
                 let after = applier.read_image(&event.present_after, &mut from)?;
-                if let Some((key, row)) = applier.find(ctx, &first)? {
+                if let Some((key, row)) = applier.find(ctx, by.expect(KEYED), &first)? {
                     applier.update(ctx, &key, &row, after)?;
                 }
             }
@@ -116,6 +118,9 @@ pub(crate) fn apply_rows(
     }
     Ok(())
 }
+
+/// Why there is an index.
+const KEYED: &str = "without a key that finds one row the event is applied by a scan";
 
 /// Images of no columns: any number of them would fit into the bytes that are left.
 pub(super) fn without_columns() -> SqlError {
@@ -278,9 +283,14 @@ impl RowApplier {
         Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
     }
 
-    /// Whether rows are found by reading the whole table: better once for all rows of the event.
-    fn needs_scan(&self, event: &RowsEvent) -> bool {
-        event.kind != RowsKind::Write && self.index_of(|column| bit(&event.present, column)).is_none()
+    /// Whether no two rows have the same key in an index.
+    fn finds_one(&self, index: usize) -> bool {
+        let index = &self.open().indexes[index];
+        match index.kind {
+            IndexKind::Primary => true,
+            IndexKind::Unique => index.parts.iter().all(|(_, part)| !part.nullable),
+            IndexKind::Secondary | IndexKind::HiddenRowId => false,
+        }
     }
 
     /// The index that rows are looked up by: the primary key, else a unique one, else any other whose columns
@@ -309,16 +319,17 @@ impl RowApplier {
     fn find(
         &mut self,
         ctx: &mut StatementContext<'_>,
+        index: usize,
         before: &Image,
     ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
-        let spans = self.spans(before)?;
+        let spans = KeySpans { index, reverse: false, spans: vec![self.span(index, before)?] };
         let options = CursorOptions {
             mode: ReadMode::LockExclusive(WaitPolicy::Wait),
             columns: Columns::All,
             changes: RowChanges::Any,
             rows_expected: Some(1),
         };
-        let by_key = self.open().indexes[spans.index].kind == IndexKind::Primary;
+        let by_key = self.open().indexes[index].kind == IndexKind::Primary;
         let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
         let mut same = |row: &[Value]| {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
@@ -331,12 +342,9 @@ impl RowApplier {
         self.missing_row().map(|()| None)
     }
 
-    /// Where to look for the row of a before image.
-    fn spans(&self, before: &Image) -> SqlResult<KeySpans> {
+    /// The part of an index that rows with the key of a before image are in.
+    pub(super) fn span(&self, index: usize, before: &Image) -> SqlResult<KeySpan> {
         let open = self.open();
-        let Some(index) = self.index_of(|column| before[column].is_some()) else {
-            return Ok(KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() });
-        };
         let row: Vec<Value> = before.iter().map(|value| value.clone().unwrap_or(Value::Null)).collect();
         let mut key = Vec::new();
         open.indexes[index].encode_columns(&row, &mut key).map_err(|e| open.key_error(index, e))?;
@@ -345,12 +353,11 @@ impl RowApplier {
             IndexKind::Unique => !open.indexes[index].has_null(&row),
             IndexKind::Secondary | IndexKind::HiddenRowId => false,
         };
-        let span = if is_point {
+        Ok(if is_point {
             KeySpan::Point(key)
         } else {
             let end = cohort_types::prefix_end(&key);
             KeySpan::Range(cohort_engine::KeyRange { start: Some(key), end })
-        };
-        Ok(KeySpans { index, reverse: false, spans: vec![span] })
+        })
     }
 }

@@ -1,12 +1,14 @@
-//! Row events of tables without a usable key: one pass over the table finds the rows of all before images.
+//! Row events of tables without a key that finds one row: one pass finds the rows of all before images. It
+//! goes over the rows that have their keys in an index, or over the table when no index has a key in the
+//! images. Row by row the work would grow with the square of the rows of a key.
 //!
 //! # Why the order of rows does not matter
-//! Rows are matched by all the columns that the images hold. Without a key rows that match the same image are
-//! as good as each other, so it is enough that each image changes some row that matches it. An image that
-//! matches only what an earlier one of the event makes (a row updated twice) finds nothing in the first pass,
-//! and is looked for again as long as a pass has changed something.
+//! Rows are matched by all the columns that the images hold. Without a unique key rows that match the same
+//! image are as good as each other, so it is enough that each image changes some row that matches it. An
+//! image that matches only what an earlier one of the event makes (a row updated twice) finds nothing in the
+//! first pass, and is looked for again as long as a pass has changed something.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use cohort_base::Reader;
 use cohort_binlog::event::{RowsEvent, RowsKind};
@@ -17,18 +19,22 @@ use crate::statement::StatementContext;
 use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
 use crate::trx::WaitPolicy;
 
-/// What is to become of rows: by the bytes of the columns that before images hold, the after images.
-type Pending = HashMap<Vec<u8>, Vec<Image>>;
+/// What is to become of rows: by the bytes of the columns that before images hold, the after images, the
+/// first one first.
+type Pending = HashMap<Vec<u8>, VecDeque<Image>>;
 
-/// Applies an event of updates or deletes.
+/// Applies an event of updates or deletes; `by` is the index whose columns the before images hold.
 pub(super) fn apply_by_scan(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
     event: &RowsEvent,
+    by: Option<usize>,
     from: &mut Reader<'_>,
 ) -> SqlResult<()> {
     let mut pending = Pending::new();
     let mut present: Vec<usize> = Vec::new();
+    // By where they begin.
+    let mut spans: BTreeMap<Vec<u8>, KeySpan> = BTreeMap::new();
     let (mut left, mut memory) = (0, cohort_base::Reservation::new(ctx.process.memory().clone()));
     while !from.is_empty() {
         ctx.check_interrupt()?;
@@ -44,17 +50,29 @@ pub(super) fn apply_by_scan(
         if from.remaining() == rest {
             return Err(without_columns());
         }
+        if let Some(index) = by {
+            let span = applier.span(index, &before)?;
+            let start = start_of(&span);
+            if !spans.contains_key(start) {
+                memory.grow(2 * (start.len() + size_of::<KeySpan>()) as u64)?;
+                spans.insert(start.to_vec(), span);
+            }
+        }
         let mut key = Vec::new();
         for &n in &present {
             append(applier, n, before[n].as_ref().unwrap_or(&Value::Null), &mut key);
         }
         let bytes: usize = after.iter().flatten().map(Value::memory_bytes).sum();
         memory.grow((key.len() + bytes + size_of::<Image>()) as u64)?;
-        pending.entry(key).or_default().push(after);
+        pending.entry(key).or_default().push_back(after);
         left += 1;
     }
+    let spans = match by {
+        Some(index) => KeySpans { index, reverse: false, spans: spans.into_values().collect() },
+        None => KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() },
+    };
     while left > 0 {
-        let found = pass(applier, ctx, event.kind, &present, &mut pending)?;
+        let found = pass(applier, ctx, event.kind, &spans, &present, &mut pending)?;
         if found == 0 {
             return applier.missing_row();
         }
@@ -63,11 +81,20 @@ pub(super) fn apply_by_scan(
     Ok(())
 }
 
-/// One pass over the table; answers how many rows it changed.
+/// Where a part of an index begins.
+fn start_of(span: &KeySpan) -> &[u8] {
+    match span {
+        KeySpan::Point(key) => key,
+        KeySpan::Range(range) => range.start.as_deref().unwrap_or_default(),
+    }
+}
+
+/// One pass over the rows of these spans; answers how many it changed.
 fn pass(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
     kind: RowsKind,
+    spans: &KeySpans,
     present: &[usize],
     pending: &mut Pending,
 ) -> SqlResult<usize> {
@@ -77,8 +104,7 @@ fn pass(
         changes: RowChanges::Any,
         rows_expected: None,
     };
-    let spans = KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() };
-    let mut cursor = TableCursor::open(ctx.trx, &applier.table, spans, options)?;
+    let mut cursor = TableCursor::open(ctx.trx, &applier.table, spans.clone(), options)?;
     let (mut row, mut key, mut found) = (Vec::new(), Vec::new(), 0);
     while !pending.is_empty() {
         ctx.check_interrupt()?;
@@ -93,7 +119,7 @@ fn pass(
             break;
         }
         let Some(images) = pending.get_mut(&key) else { continue };
-        let after = images.remove(0);
+        let Some(after) = images.pop_front() else { continue };
         if images.is_empty() {
             pending.remove(&key);
         }

@@ -111,6 +111,7 @@ impl Assigner<'_> {
             column: &described.name,
             row,
             zone: &ctx.env.time_zone,
+            now_micros: ctx.env.now_micros,
         };
         let stored = described.ty.store(value, &store, &mut StatementWarnings(ctx))?;
         // EMPTY_STRING_IS_NULL and the like.

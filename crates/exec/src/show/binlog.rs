@@ -259,6 +259,7 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
                 column: "",
                 row: 1,
                 zone: &ctx.session.env.time_zone,
+                now_micros: ctx.session.env.now_micros,
             };
             let stored = ty.store(value, &store, &mut cohort_types::NoWarnings);
             let Ok(Value::Timestamp(micros)) = stored else {

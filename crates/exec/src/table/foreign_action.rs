@@ -305,6 +305,7 @@ impl ChildKey {
                         column: &column.name,
                         row: 1,
                         zone: &cohort_expr::TimeZone::Offset(0),
+                        now_micros: 0,
                     };
                     let stored = column.ty.store(value, &store, &mut NoWarnings);
                     stored.map_err(|_| self.refused())?

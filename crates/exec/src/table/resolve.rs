@@ -220,6 +220,7 @@ fn stored_exactly(
         column: "",
         row: 1,
         zone: &ctx.env.time_zone,
+        now_micros: ctx.env.now_micros,
     };
     let Ok(stored) = ty.store(value.clone(), &store, &mut NoWarnings) else { return Ok(KeyValue::Unknown) };
     let equal = compare(&stored, value, &CompareHow::scalar(ty.collation), ctx)? == Some(Ordering::Equal);

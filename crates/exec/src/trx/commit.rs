@@ -240,7 +240,7 @@ impl SessionTrx {
         };
         temporary.into_iter().for_each(TemporaryChanges::keep);
         self.last_ordered = seq;
-        self.gauge.end();
+        self.gauge.committed(seq);
         // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to
         // tell.
         self.hold_until = self.hold_until.max(seq);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use cohort_base::{TrxId, add_alone};
+use cohort_base::{CommitSeq, TrxId, add_alone};
 
 use crate::trx::settings::{AccessMode, Isolation};
 
@@ -18,6 +18,8 @@ pub struct TrxGauge {
     reads_only: AtomicBool,
     rows_locked: AtomicU64,
     rows_changed: AtomicU64,
+    /// The session's newest commit.
+    committed: AtomicU64,
 }
 
 /// A running transaction.
@@ -55,6 +57,17 @@ impl TrxGauge {
 
     pub(crate) fn end(&self) {
         self.trx.store(0, Ordering::Release);
+    }
+
+    /// The transaction has ended, and has its place.
+    pub(crate) fn committed(&self, seq: CommitSeq) {
+        self.committed.store(seq.0, Ordering::Relaxed);
+        self.end();
+    }
+
+    /// The place of the newest transaction that has ended with one.
+    pub fn last_commit(&self) -> CommitSeq {
+        CommitSeq(self.committed.load(Ordering::Relaxed))
     }
 
     pub(crate) fn locked(&self, rows: usize) {

@@ -139,6 +139,30 @@ pub fn param_position(
     }
 }
 
+/// A condition, in whose IS NULL a DATE or DATETIME column that is NOT NULL passes with its zero date, as far
+/// as `is_required` says that of its number.
+pub fn with_zero_dates(condition: Expr, is_required: &dyn Fn(usize) -> bool) -> SqlResult<Expr> {
+    let each = |items: Vec<Expr>| {
+        items.into_iter().map(|item| with_zero_dates(item, is_required)).collect::<SqlResult<Vec<_>>>()
+    };
+    match condition {
+        Expr::And(items) => Ok(and(each(items)?)),
+        Expr::Or(items) => Ok(or(each(items)?)),
+        Expr::IsNull(node) if !node.negated => Ok(match &node.operand {
+            Expr::Column(column)
+                if matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime)
+                    && is_required(column.ordinal) =>
+            {
+                let zero = Expr::constant(Value::Date(cohort_types::Date::ZERO));
+                let is_zero = compare_exprs(CompareOp::Eq, node.operand.clone(), zero)?;
+                or(vec![is_zero, Expr::IsNull(node)])
+            }
+            _ => Expr::IsNull(node),
+        }),
+        other => Ok(other),
+    }
+}
+
 /// Error 1054 for a number that no item has.
 fn position(n: i64, count: usize, clause: Clause) -> SqlResult<usize> {
     let found = usize::try_from(n).ok().filter(|n| (1..=count).contains(n));
@@ -175,13 +199,18 @@ impl<'b> Binder<'b> {
 
     /// A condition: literals compared with something become parameters.
     pub fn condition(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
-        let condition = self.predicate(expr, literals)?;
+        let condition = self.condition_of_padded(expr)?;
         if matches!(self.clause, Clause::Where | Clause::On) {
-            self.with_zero_dates(condition)
+            with_zero_dates(condition, &|column| self.is_required(column))
         } else {
             Ok(condition)
         }
+    }
+
+    /// The same of an ON where an outer join adds rows of NULLs: IS NULL has no second meaning there.
+    pub fn condition_of_padded(&self, expr: &ast::Expr) -> SqlResult<Expr> {
+        let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
+        self.predicate(expr, literals)
     }
 
     /// A value to be stored: a literal becomes a parameter.
@@ -276,42 +305,18 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// The condition, in whose IS NULL a DATE or DATETIME column that is NOT NULL passes with its zero date.
-    fn with_zero_dates(&self, condition: Expr) -> SqlResult<Expr> {
-        let each = |items: Vec<Expr>| {
-            items.into_iter().map(|item| self.with_zero_dates(item)).collect::<SqlResult<Vec<_>>>()
-        };
-        match condition {
-            Expr::And(items) => Ok(and(each(items)?)),
-            Expr::Or(items) => Ok(or(each(items)?)),
-            Expr::IsNull(node) if !node.negated => Ok(match self.zero_date_test(&node.operand)? {
-                Some(is_zero) => or(vec![is_zero, Expr::IsNull(node)]),
-                None => Expr::IsNull(node),
-            }),
-            other => Ok(other),
-        }
-    }
-
-    fn zero_date_test(&self, operand: &Expr) -> SqlResult<Option<Expr>> {
-        let Expr::Column(column) = operand else { return Ok(None) };
-        if !matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) {
-            return Ok(None);
-        }
+    /// Whether a column is one of a table, and NOT NULL there.
+    fn is_required(&self, column: usize) -> bool {
         // It may be of a query around; an aggregate's is of none.
         let binders = std::iter::successors(Some(self), |binder| binder.outer);
-        let Some(scope) = binders.map(|binder| binder.scope).find(|scope| scope.holds(column.ordinal)) else {
-            return Ok(None);
+        let Some(scope) = binders.map(|binder| binder.scope).find(|scope| scope.holds(column)) else {
+            return false;
         };
-        let table = &scope.tables[scope.table_of(column.ordinal)];
-        let nullable = match &table.relation {
-            Relation::Base(base) => base.columns[column.ordinal - table.first_slot].nullable,
-            _ => scope.slot(column.ordinal).ty.nullable,
-        };
-        if nullable {
-            return Ok(None);
+        let table = &scope.tables[scope.table_of(column)];
+        match &table.relation {
+            Relation::Base(base) => !base.columns[column - table.first_slot].nullable,
+            _ => !scope.slot(column).ty.nullable,
         }
-        let zero = Expr::constant(Value::Date(cohort_types::Date::ZERO));
-        compare_exprs(CompareOp::Eq, operand.clone(), zero).map(Some)
     }
 
     fn operand(&self, expr: &ast::Expr, literals: Literals) -> SqlResult<Expr> {

@@ -16,6 +16,7 @@ mod window;
 
 pub use expr::{
     AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column, param_position,
+    with_zero_dates,
 };
 pub use scope::{
     ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name, unknown_column,

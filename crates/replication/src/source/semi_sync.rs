@@ -289,9 +289,16 @@ impl SemiSync {
         }
     }
 
-    /// KILL was used on the client of a transaction: if it waits for replicas, it goes on without them.
-    /// `will_tell` is called before it is told that way while others wait on.
-    pub fn give_up(&self, seq: CommitSeq, client: ConnectionId, will_tell: &dyn Fn()) {
+    /// KILL was used on a client whose reply is held until `seq`: if that waits for replicas, the client goes
+    /// on without them. `own` is its newest commit, if KILL found that waiting; a reply may also wait for
+    /// somebody else's, whose client waits on. `will_tell` is called before the client is told that way.
+    pub fn give_up(
+        &self,
+        seq: CommitSeq,
+        own: Option<CommitSeq>,
+        client: ConnectionId,
+        will_tell: &dyn Fn(),
+    ) {
         let Some(commit) = self.commit.upgrade() else { return };
         let _changing = self.changing.lock();
         let (end, gate) = {
@@ -303,9 +310,10 @@ impl SemiSync {
         if gate == Gate::Acknowledge && commit.release_from_replicas(|| ()).is_ok() {
             will_tell();
             if commit.tell_early(seq, client) {
+                let Some(own) = own.filter(|own| *own > commit.acknowledged()) else { return };
                 let mut state = self.state.lock();
                 // Unless an answer came meanwhile.
-                if let Some(wait) = state.waiting_for(seq) {
+                if let Some(wait) = state.waiting_for(own) {
                     wait.transactions = wait.transactions.saturating_sub(1);
                     state.counters.no_tx += 1;
                 }

@@ -13,7 +13,7 @@ mod store_text;
 
 use std::sync::Arc;
 
-use crate::{Collation, DECIMALS_NOT_FIXED, SqlMode, TimeZone};
+use crate::{Collation, DECIMALS_NOT_FIXED, Date, SqlMode, TimeZone};
 
 /// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,16 @@ pub struct StoreContext<'a> {
     pub row: u64,
     /// For TIMESTAMP columns.
     pub zone: &'a dyn TimeZone,
+    /// When the statement began, in microseconds since 1970 UTC: a TIME that becomes a date falls on that
+    /// day.
+    pub now_micros: i64,
+}
+
+impl StoreContext<'_> {
+    /// The session's current date.
+    pub(crate) fn today(&self) -> Date {
+        self.zone.to_local(self.now_micros).date
+    }
 }
 
 /// How a result column is described to clients.
@@ -204,6 +214,12 @@ impl TypeKind {
     pub fn is_binary_string(self) -> bool {
         use TypeKind as K;
         matches!(self, K::Binary | K::VarBinary | K::TinyBlob | K::Blob | K::MediumBlob | K::LongBlob)
+    }
+
+    /// Numbers, BIT and YEAR among them.
+    pub fn is_number(self) -> bool {
+        use TypeKind as K;
+        self.is_integer() || matches!(self, K::Decimal | K::Float | K::Double | K::Bit | K::Year)
     }
 
     /// CHAR, VARCHAR, the TEXT types, JSON.

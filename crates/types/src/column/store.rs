@@ -24,6 +24,15 @@ impl ColumnType {
         sink: &mut dyn WarningSink,
     ) -> SqlResult<Value> {
         let mut store = Store { ty: self, ctx, sink };
+        let is_string = self.kind.is_text() || self.kind.is_binary_string();
+        let is_short = is_string && !self.kind.is_blob();
+        let value = match value {
+            // Columns give columns what they are made of.
+            Value::Enum { index, .. } if self.kind.is_number() => Value::UInt(index.into()),
+            Value::Set { bits, .. } if self.kind.is_number() => Value::UInt(bits),
+            Value::Bit { bits, .. } if is_short => Value::UInt(bits),
+            value => value,
+        };
         match (self.kind, value) {
             (_, Value::Null) => Ok(Value::Null),
             // The frequent cases that need nothing.

@@ -21,11 +21,11 @@ fn checked(value: DateTime, mode: SqlMode) -> Parsed<DateTime> {
 }
 
 /// Any value as a date and time; a TIME falls on today.
-fn datetime_of(value: &Value, mode: SqlMode, today: Option<Date>) -> Parsed<DateTime> {
+fn datetime_of(value: &Value, mode: SqlMode, today: Date) -> Parsed<DateTime> {
     match value {
         Value::Date(v) => checked(v.at_midnight(), mode),
         Value::DateTime(v) => checked(*v, mode),
-        Value::Time(v) => match today.and_then(|d| add_time(d, *v)) {
+        Value::Time(v) => match add_time(today, *v) {
             Some(sum) => given(sum, Issues::default()),
             None => Parsed {
                 value: None,
@@ -97,7 +97,7 @@ impl Store<'_> {
 
     pub(super) fn date(&mut self, value: Value) -> SqlResult<Value> {
         let value = self.local(value);
-        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.zone.today());
+        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.today());
         self.judge("date", &value, parsed.into_date()).map(Value::Date)
     }
 
@@ -119,7 +119,7 @@ impl Store<'_> {
 
     pub(super) fn datetime(&mut self, value: Value) -> SqlResult<Value> {
         let value = self.local(value);
-        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.zone.today());
+        let parsed = datetime_of(&value, self.ctx.sql_mode, self.ctx.today());
         let local = self.judge("datetime", &value, parsed)?;
         match local.with_decimals(self.ty.decimals, self.ctx.sql_mode) {
             Some(rounded) => Ok(Value::DateTime(rounded)),
@@ -137,7 +137,7 @@ impl Store<'_> {
         }
         // A TIMESTAMP is an instant: partial dates are none.
         let mode = self.ctx.sql_mode | SqlMode::NO_ZERO_IN_DATE;
-        let parsed = datetime_of(&value, mode, self.ctx.zone.today());
+        let parsed = datetime_of(&value, mode, self.ctx.today());
         let local = self.judge("datetime", &value, parsed)?;
         let local = local.with_decimals(self.ty.decimals, mode).unwrap_or(local);
         if local.is_zero() {

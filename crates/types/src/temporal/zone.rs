@@ -17,11 +17,6 @@ pub enum LocalToUtc {
 pub trait TimeZone {
     /// Local fields of a real date to UTC.
     fn to_utc(&self, local: &DateTime) -> LocalToUtc;
-    /// The session's current date, which a TIME gets when it becomes a DATETIME; `None`: such a TIME is
-    /// refused.
-    fn today(&self) -> Option<Date> {
-        None
-    }
     /// UTC microseconds to local fields; 0, the zero timestamp, is `0000-00-00 00:00:00`.
     fn to_local(&self, utc_micros: i64) -> DateTime;
 }

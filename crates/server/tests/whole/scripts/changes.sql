@@ -89,3 +89,16 @@ INSERT INTO computed (id, a) VALUES (4, 100);
 ALTER TABLE computed ADD COLUMN w INT AS (v + 1) STORED FIRST;
 INSERT INTO computed (id, a) VALUES (5, 50);
 SELECT * FROM computed ORDER BY id;
+-- DEFAULT that a column does not have: refused where it is assigned, whatever the mode and the rows.
+SET sql_mode = '';
+CREATE TABLE lacking (id INT PRIMARY KEY, a INT NOT NULL, b INT, e ENUM('x','y') NOT NULL, d INT NOT NULL DEFAULT 7, t TIMESTAMP NOT NULL);
+UPDATE lacking SET a = DEFAULT;
+INSERT INTO lacking VALUES (1,1,1,'y',1,'2020-01-01');
+UPDATE lacking SET a = DEFAULT WHERE id = 5;
+UPDATE IGNORE lacking SET b = 2, a = DEFAULT;
+UPDATE lacking SET e = DEFAULT;
+UPDATE lacking SET b = DEFAULT, d = DEFAULT;
+UPDATE lacking x JOIN lacking y USING (id) SET x.a = DEFAULT;
+SELECT id, a, b, e, d FROM lacking;
+DROP TABLE lacking;
+SET sql_mode = DEFAULT;

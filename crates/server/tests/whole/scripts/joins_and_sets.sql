@@ -88,3 +88,27 @@ SELECT SUM(i) AS s, (SELECT s) FROM a;
 SELECT 5 AS i, (SELECT i) FROM a ORDER BY 2 LIMIT 1;
 SELECT i + 1 AS z, (SELECT z) FROM a GROUP BY i ORDER BY z;
 SELECT 1 AS x, 2 AS x, (SELECT x);
+-- IS NULL finds zero dates of columns that are NOT NULL, but not where an outer join adds NULLs.
+CREATE TABLE zeros (id INT PRIMARY KEY, c INT, e DATETIME(3) NOT NULL, d DATE NOT NULL);
+CREATE TABLE ones (c INT);
+INSERT INTO zeros VALUES (1,1,0,0),(2,1,'2020-01-01','2020-01-01'),(3,2,0,0);
+INSERT INTO ones VALUES (1),(2),(3);
+SELECT o.c, z.id FROM ones o LEFT JOIN zeros z ON o.c = z.c AND z.e IS NULL ORDER BY 1, 2;
+SELECT o.c, z.id FROM zeros z RIGHT JOIN ones o ON o.c = z.c AND z.d IS NULL ORDER BY 1, 2;
+SELECT o.c, z.id FROM ones o LEFT JOIN zeros z ON o.c = z.c AND (z.e IS NULL OR z.id = 2) ORDER BY 1, 2;
+SELECT o.c, z.id FROM ones o JOIN zeros z ON o.c = z.c AND z.e IS NULL ORDER BY 1, 2;
+SELECT o.c, z.id FROM ones o LEFT JOIN zeros z ON o.c = z.c WHERE z.e IS NULL ORDER BY 1, 2;
+SELECT o.c, z.id, y.id FROM ones o LEFT JOIN (zeros z JOIN zeros y ON z.c = y.c AND y.e IS NULL) ON o.c = z.c ORDER BY 1, 2, 3;
+SELECT o.c, z.id FROM ones o LEFT JOIN zeros z ON o.c = z.c AND z.e IS NULL WHERE z.id > 0 ORDER BY 1, 2;
+SELECT o.c, z.id, y.id FROM ones o LEFT JOIN (zeros z JOIN zeros y ON z.c = y.c AND y.e IS NULL) ON o.c = z.c WHERE y.id > 0 ORDER BY 1, 2, 3;
+SELECT z.id, o.c FROM zeros z LEFT JOIN ones o ON o.c = z.c AND z.e IS NULL ORDER BY 1, 2;
+SELECT o.c FROM ones o WHERE EXISTS (SELECT 1 FROM zeros z LEFT JOIN zeros y ON z.c = y.c AND y.e IS NULL WHERE z.c = o.c AND y.id > 0) ORDER BY 1;
+DROP TABLE zeros, ones;
+-- What was assigned is what later assignments read, cut to its column.
+SET sql_mode = '';
+CREATE TABLE cut (a TINYINT, b INT, c VARCHAR(3), d VARCHAR(20));
+INSERT INTO cut VALUES (1,2,'x','y');
+UPDATE cut SET a = (SELECT 300), b = a, c = (SELECT 'abcdef'), d = c;
+SELECT * FROM cut;
+SET sql_mode = DEFAULT;
+DROP TABLE cut;

@@ -1,0 +1,137 @@
+//! Readers of versions that are in the undo file, and those who want the same leaf.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cohort_base::{CommitSeq, IndexId, ParticipantId};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
+use cohort_vfs::{File, Fs, MemFs, OpenMode, SharedFile, SharedFs};
+
+const TABLE: IndexId = IndexId(16);
+
+/// Files in memory, of which the undo file is slow to read and counts that.
+struct SlowUndo {
+    inner: MemFs,
+    reads: Arc<AtomicU64>,
+}
+
+struct SlowFile {
+    inner: SharedFile,
+    reads: Arc<AtomicU64>,
+}
+
+impl Fs for SlowUndo {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        let inner = self.inner.open(path, mode)?;
+        match path.ends_with("btree.undo") {
+            true => Ok(Arc::new(SlowFile { inner, reads: self.reads.clone() })),
+            false => Ok(inner),
+        }
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.inner.list(dir)
+    }
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir_all(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.sync_dir(dir)
+    }
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+}
+
+impl File for SlowFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(1));
+        self.inner.read_at(buf, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.inner.write_at(bytes, offset)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.inner.sync_data()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+}
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:08}").into_bytes()
+}
+
+fn put(engine: &BtreeEngine, seq: &mut u64, keys: std::ops::Range<u64>, value: u8) {
+    let mut trx = engine.begin();
+    keys.for_each(|n| trx.put(TABLE, &key(n), &[value; 8]).expect("puts"));
+    let redo = trx.prepare().expect("prepares");
+    *seq += 1;
+    engine.commit_ordered(CommitSeq(*seq), &[&redo]);
+}
+
+#[test]
+fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let reads = Arc::new(AtomicU64::new(0));
+        let fs: SharedFs = Arc::new(SlowUndo { inner: MemFs::new(), reads: reads.clone() });
+        let options = BtreeOptions {
+            undo_bytes: 4096,
+            has_threads: false,
+            rollback_segments: 2,
+            ..BtreeOptions::default()
+        };
+        let engine = BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), options).expect("opens");
+        let mut seq = 0;
+        put(&engine, &mut seq, 0..100, 0);
+        let view = ReadView::new(CommitSeq(seq), vec![(engine.id(), engine.snapshot())]);
+        for value in 1..20 {
+            put(&engine, &mut seq, 0..100, value);
+        }
+        while engine.purge().expect("spills") > 0 {}
+        let before = reads.load(Ordering::SeqCst);
+        let waited = std::thread::scope(|scope| {
+            let scan = scope.spawn(|| {
+                let (trx, mut batch) = (engine.begin(), Batch::default());
+                let all = KeyRange::default();
+                trx.scan(ReadAt::View(&view), TABLE, &all, direction, 1000, &mut batch).expect("scans");
+                assert_eq!(batch.len(), 100);
+                assert!(batch.iter().all(|(_, value)| value == [0; 8]), "the view's state");
+                let keys: Vec<_> = batch.iter().map(|(key, _)| key.to_vec()).collect();
+                assert!(keys.windows(2).all(|pair| (pair[0] < pair[1]) == (direction == Direction::Forward)));
+            });
+            while reads.load(Ordering::SeqCst) < before + 20 {
+                std::thread::yield_now();
+            }
+            let began = reads.load(Ordering::SeqCst);
+            // A key that nobody wrote before: no old version is read for it.
+            put(&engine, &mut seq, 1000..1001, 1);
+            let waited = reads.load(Ordering::SeqCst) - began;
+            scan.join().expect("no panic");
+            waited
+        });
+        let all = reads.load(Ordering::SeqCst) - before;
+        assert!(all > 200, "{all} reads of the undo file");
+        assert!(waited <= 60, "{direction:?}: the writer waited for {waited} of {all} reads");
+    }
+}
