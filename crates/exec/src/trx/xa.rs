@@ -84,6 +84,10 @@ pub(crate) struct SessionXa {
 }
 
 impl SessionXa {
+    fn new(xid: XaXid, branches: Arc<XaBranches>) -> SessionXa {
+        SessionXa { xid, state: XaState::Active, rows: HashMap::new(), branches, is_over: false }
+    }
+
     /// A row was locked, or its lock strengthened.
     pub(super) fn note_row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
         let held = self.rows.entry((index, key.into())).or_insert(mode);
@@ -110,6 +114,11 @@ impl Drop for SessionXa {
             _ => self.branches.forget(&self.xid),
         }
     }
+}
+
+/// Error 1440.
+fn duplicate() -> SqlError {
+    SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists")
 }
 
 /// Error 1399.
@@ -189,11 +198,20 @@ impl SessionTrx {
         self.commit()?;
         let branches = Arc::clone(self.db.commit.xa());
         if !branches.begin(&xid) {
-            return Err(SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists"));
+            return Err(duplicate());
         }
         self.start(Ends::Explicitly, None);
-        let rows = HashMap::new();
-        self.xa = Some(Box::new(SessionXa { xid, state: XaState::Active, rows, branches, is_over: false }));
+        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
+        Ok(())
+    }
+
+    /// The running transaction, which has done nothing yet, is a branch. Error 1440 as at XA START.
+    pub(crate) fn name_branch(&mut self, xid: XaXid) -> SqlResult<()> {
+        let branches = Arc::clone(self.db.commit.xa());
+        if !branches.begin(&xid) {
+            return Err(duplicate());
+        }
+        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
         Ok(())
     }
 
@@ -244,10 +262,7 @@ impl SessionTrx {
     pub(crate) fn prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
         let prepared = self.try_prepare_branch(end);
         match prepared {
-            Ok(()) => {
-                self.set_branch_state(XaState::Prepared);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(error) => {
                 self.leave_branch();
                 // The server stops: that is not about the branch.
@@ -257,7 +272,8 @@ impl SessionTrx {
         }
     }
 
-    fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+    /// The same. After an error the caller leaves the branch, which rolls it back.
+    pub(crate) fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
         let xa = self.xa.as_mut().expect("asked in a branch");
         let (xid, rows) = (xa.xid.clone(), std::mem::take(&mut xa.rows));
         let active = self.active.as_mut().expect("a branch that is not prepared has a transaction");
@@ -295,6 +311,7 @@ impl SessionTrx {
         let seq = committed?.expect("there is redo");
         self.db.commit.await_ordered(seq);
         self.db.commit.xa().keep(&xid, XaHeld { locks, memory });
+        self.set_branch_state(XaState::Prepared);
         Ok(())
     }
 
