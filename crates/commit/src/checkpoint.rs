@@ -131,6 +131,10 @@ impl Checkpointer {
         coordinator.look_for_failures();
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
+        let now_us = coordinator.env().world.clock.wall_us();
+        for sentence in coordinator.xa.forgotten(now_us) {
+            eprintln!("[Warning] {sentence}");
+        }
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
         let is_due = is_due(coordinator) || self.frees_much(coordinator);
         if !is_requested && (!is_due || self.is_too_early(coordinator)) {

@@ -32,8 +32,9 @@ use crate::pace::Pace;
 use crate::pipeline::Pipeline;
 use crate::record;
 use crate::recovery::Recovered;
-use crate::request::{BinlogPart, Prepared};
+use crate::request::{BinlogPart, CommitRequest, Prepared};
 use crate::seam::{CommitEnv, Stopped, Wake};
+use crate::xa::XaBranches;
 
 /// The commit path, shared by all sessions.
 pub struct Coordinator {
@@ -42,6 +43,7 @@ pub struct Coordinator {
     pub(crate) spill: Arc<SpillDir>,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) recovered: Recovered,
+    pub(crate) xa: Arc<XaBranches>,
     pub(crate) is_closing: AtomicBool,
 }
 
@@ -49,6 +51,11 @@ impl Coordinator {
     /// What recovery found at the start.
     pub fn recovered(&self) -> &Recovered {
         &self.recovered
+    }
+
+    /// The XA transactions between their two phases.
+    pub fn xa(&self) -> &Arc<XaBranches> {
+        &self.xa
     }
 
     /// Whether the clean stop has begun.
@@ -162,6 +169,15 @@ impl Coordinator {
     /// the number is above all of its domain that were ordered before. A refused transaction is dropped, and
     /// its locks with it: rolled back.
     pub fn order_in_sequence(&self, prepared: Prepared) -> Result<CommitSeq, CommitError> {
+        self.order_in_sequence_or_return(prepared).map_err(|(error, _)| error)
+    }
+
+    /// The same; the refused request goes back to its owner, who may have more to do with its locks.
+    #[allow(clippy::result_large_err)] // as in prepare
+    pub fn order_in_sequence_or_return(
+        &self,
+        prepared: Prepared,
+    ) -> Result<CommitSeq, (CommitError, Box<CommitRequest>)> {
         let mut trx = prepared.into_inner();
         // It is applied as others are: numbers of their own are not for bulk loads.
         trx.staged.clear();
@@ -172,9 +188,10 @@ impl Coordinator {
             _ => Ok(()),
         });
         asked.map_err(|(error, refused)| {
-            self.discard_events(&refused.get().request);
-            self.discard_redo(&refused.get().spilled);
-            error
+            let refused = refused.into_inner();
+            self.discard_events(&refused.request);
+            self.discard_redo(&refused.spilled);
+            (error, Box::new(refused.request))
         })
     }
 

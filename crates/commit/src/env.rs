@@ -196,6 +196,11 @@ impl ServerEnv {
             GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
             GroupKind::Ddl => event::gtid_flags2::STANDALONE | event::gtid_flags2::DDL,
             GroupKind::Statement => event::gtid_flags2::STANDALONE,
+            GroupKind::XaPrepare => event::gtid_flags2::TRANSACTIONAL | event::gtid_flags2::PREPARED_XA,
+            GroupKind::XaEnd => {
+                let ends = event::gtid_flags2::STANDALONE | event::gtid_flags2::COMPLETED_XA;
+                event::gtid_flags2::TRANSACTIONAL | ends
+            }
         };
         if !part.hints.is_alone {
             flags2 |= event::gtid_flags2::ALLOW_PARALLEL;
@@ -204,7 +209,8 @@ impl ServerEnv {
             flags2 |= event::gtid_flags2::WAITED;
         }
         let flags = part.hints.event_flags;
-        let head = GtidHead { gtid, commit_id, flags2, xid: None, flags, timestamp: part.timestamp };
+        let xid = part.xa.as_deref().cloned();
+        let head = GtidHead { gtid, commit_id, flags2, xid, flags, timestamp: part.timestamp };
         let has_xid = part.kind == GroupKind::Transaction;
         stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
     }

@@ -27,6 +27,8 @@
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their lines in SHOW STATUS |
+//! | `xa` | [`XaBranches`]: XA transactions between their two phases |
+//! | `xa_body` | [`XaBody`]: what the first phase makes durable |
 
 mod binlog;
 mod checkpoint;
@@ -54,6 +56,8 @@ mod stage;
 mod status;
 mod sync;
 mod timekeeper;
+mod xa;
+mod xa_body;
 
 pub use coordinator::Coordinator;
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
@@ -68,3 +72,5 @@ pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
 pub use seam::{CommitEnv, Stopped, Wake};
 pub use stage::{Gate, Hardened, Ordered, Point, Stage};
+pub use xa::{XA, XaBranches, XaHeld, XaListed, XaTaken, XaTaker};
+pub use xa_body::{XaBody, XaBodyBuilder, XaHead, XaWrite, end_redo};

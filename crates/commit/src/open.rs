@@ -20,6 +20,7 @@ use crate::options::{BinlogSettings, CoordinatorOptions};
 use crate::pipeline::Pipeline;
 use crate::recovery::{self, RecoveryError, Scene};
 use crate::timekeeper;
+use crate::xa::XaBranches;
 
 impl Coordinator {
     /// Recovers what is in the data directory and opens it for commits. `participants` are all of them,
@@ -27,10 +28,12 @@ impl Coordinator {
     pub fn open(
         world: World,
         options: CoordinatorOptions,
-        participants: Vec<Arc<dyn Participant>>,
+        mut participants: Vec<Arc<dyn Participant>>,
         engines: Vec<Arc<dyn Engine>>,
         locks: Arc<LockTable>,
     ) -> Result<Arc<Coordinator>, RecoveryError> {
+        let xa = Arc::new(XaBranches::open(world.fs.clone(), &options.datadir)?);
+        participants.push(Arc::clone(&xa) as _);
         let spill_path = options.datadir.join("spill");
         let spill = SpillDir::open(world.fs.clone(), &spill_path)
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
@@ -92,6 +95,7 @@ impl Coordinator {
             spill,
             checkpointer: Checkpointer::default(),
             recovered,
+            xa,
             is_closing: AtomicBool::new(false),
             options,
         });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, DomainId, Gtid, ParticipantId, ServerId, Xid};
 use cohort_binlog::Sealed;
+use cohort_binlog::event::XaXid;
 use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::LockOwner;
 use cohort_log::Room;
@@ -20,6 +21,10 @@ pub enum GroupKind {
     Ddl,
     /// The same without the flag DDL.
     Statement,
+    /// The first half of an XA transaction: GTID with the flag PREPARED_XA, row events, XA END, XA_PREPARE.
+    XaPrepare,
+    /// The second: GTID with the flags STANDALONE and COMPLETED_XA, then XA COMMIT or XA ROLLBACK.
+    XaEnd,
 }
 
 /// What the GTID event tells replicas that apply in parallel.
@@ -39,6 +44,8 @@ pub struct BinlogPart {
     /// The events between the GTID event and the end, finished but for positions and checksums.
     pub events: Sealed,
     pub kind: GroupKind,
+    /// Whose half the group is, with the kinds of XA.
+    pub xa: Option<Box<XaXid>>,
     pub domain: DomainId,
     pub server: ServerId,
     /// `gtid_seq_no` when the session set it; otherwise the next of the domain is taken at the order stage.

@@ -51,6 +51,12 @@ counters! {
     ComStmtSendLongData = "Com_stmt_send_long_data";
     ComTruncate = "Com_truncate";
     ComUpdate = "Com_update";
+    ComXaCommit = "Com_xa_commit";
+    ComXaEnd = "Com_xa_end";
+    ComXaPrepare = "Com_xa_prepare";
+    ComXaRecover = "Com_xa_recover";
+    ComXaRollback = "Com_xa_rollback";
+    ComXaStart = "Com_xa_start";
     ConnectionErrorsMaxConnections = "Connection_errors_max_connections";
     Connections = "Connections";
     MaxStatementTimeExceeded = "Max_statement_time_exceeded";

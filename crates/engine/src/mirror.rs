@@ -284,6 +284,10 @@ impl EngineTrx for MirrorTrx {
         self.first.memory_bytes() + self.second.memory_bytes()
     }
 
+    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
+        self.first.each_write(each);
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let (first, second) = (self.first.prepare()?, self.second.prepare()?);
         let mut bytes = Vec::with_capacity(4 + first.bytes.len() + second.bytes.len());

@@ -491,6 +491,10 @@ impl EngineTrx for Trx {
         self.writes.memory_bytes()
     }
 
+    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
+        self.writes.each(each);
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = Vec::with_capacity(self.writes.size_bytes());
         for (key, value) in self.writes.iter() {

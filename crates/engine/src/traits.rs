@@ -390,6 +390,10 @@ pub trait EngineTrx: Send {
     /// Bytes of memory that the writes take until the transaction ends, roughly.
     fn memory_bytes(&self) -> usize;
 
+    /// Shows the writes, in the order of key spaces and keys; no value: the key is deleted. Another
+    /// transaction that writes the same has the same effect.
+    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>));
+
     /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
     /// follow.
     fn prepare(&mut self) -> Result<Redo, EngineError>;

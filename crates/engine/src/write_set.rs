@@ -165,6 +165,14 @@ impl WriteSet {
         Overlaid::new(map, self.runs.values().flat_map(Run::all), |a, b| a < b)
     }
 
+    /// The same with the index apart from the key, for [`crate::EngineTrx::each_write`].
+    pub fn each(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
+        for (full_key, value) in self.iter() {
+            let index = IndexId(u32::from_be_bytes(index_of(full_key)));
+            each(index, &full_key[INDEX_ID_BYTES..], value);
+        }
+    }
+
     /// Number of writes; a key that is in the map and in a run counts twice.
     pub fn len(&self) -> usize {
         self.slots.len() + self.runs.values().map(Run::len).sum::<usize>()

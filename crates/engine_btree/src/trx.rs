@@ -156,6 +156,10 @@ impl EngineTrx for BtreeTrx {
         self.writes.memory_bytes()
     }
 
+    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
+        self.writes.each(each);
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         let mut bytes = redo::with_room(self.writes.len(), self.writes.size_bytes());
         let installation = self.install(&mut |key, value, _| {

@@ -154,6 +154,10 @@ impl EngineTrx for RocksTrx {
         self.writes.memory_bytes()
     }
 
+    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
+        self.writes.each(each);
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         Ok(redo::build(self.writes.iter(), self.writes.size_bytes()))
     }

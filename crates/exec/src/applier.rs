@@ -26,6 +26,8 @@
 //! # Who waits for the flush
 //! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
 
+mod xa;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -236,6 +238,7 @@ impl Applier {
     pub fn rollback(&mut self) {
         self.forget_files();
         self.session.trx.detach();
+        self.session.trx.leave_branch();
         self.session.trx.rollback();
     }
 

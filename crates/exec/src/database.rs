@@ -25,7 +25,7 @@ use crate::replication::ReplicaControl;
 use crate::sequence::Sequences;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::table::TableRegistry;
-use crate::trx::{BackupGate, BinlogCache, TrxIds, commit_error};
+use crate::trx::{BackupGate, BinlogCache, TrxIds, adopt, commit_error};
 use crate::user_locks::UserLockHolders;
 use crate::virtual_table::VirtualTables;
 
@@ -169,7 +169,7 @@ impl Database {
     pub fn new(parts: DatabaseParts) -> Arc<Database> {
         let processes = ProcessList::default();
         let prepared_texts = PreparedTexts::new(Arc::clone(processes.memory()));
-        Arc::new(Database {
+        let db = Arc::new(Database {
             binlog_filter: BinlogFilter::of(&parts.globals),
             commit: parts.commit,
             engines: parts.engines,
@@ -198,7 +198,9 @@ impl Database {
             replica: RwLock::new(None),
             facts: RwLock::new(None),
             files: RwLock::new(None),
-        })
+        });
+        adopt(&db);
+        db
     }
 
     /// The binlog cache of a new session.

@@ -68,6 +68,7 @@ mod unfilled;
 mod user_locks;
 mod variables;
 mod virtual_table;
+mod xa;
 
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};

@@ -40,16 +40,24 @@ impl Session {
             Statement::Begin(begin) => {
                 self.begin(begin)?;
             }
+            Statement::Xa(xa) => return self.xa(xa, job, sink),
             Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
             Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
             Statement::Savepoint(name) => {
+                self.check_branch(true)?;
                 let state = &self.state;
                 self.trx.savepoint(name, || {
                     ddl::query_event(state, &format!("SAVEPOINT {}", quoted_name(name)))
                 })?;
             }
-            Statement::RollbackTo(name) => self.trx.rollback_to(name)?,
-            Statement::ReleaseSavepoint(name) => self.trx.release(name)?,
+            Statement::RollbackTo(name) => {
+                self.check_branch(true)?;
+                self.trx.rollback_to(name)?;
+            }
+            Statement::ReleaseSavepoint(name) => {
+                self.check_branch(true)?;
+                self.trx.release(name)?;
+            }
             Statement::Set(items) => self.set_items(items, job)?,
             Statement::SetStatement { items, statement } => {
                 return self.set_statement(items, statement, job, sink);
@@ -219,6 +227,7 @@ impl Session {
     }
 
     fn complete(&mut self, completion: ast::Completion, end: End) -> SqlResult<()> {
+        self.check_branch(false)?;
         let chain = completion.chain.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 1);
         let release = completion.release.unwrap_or_else(|| self.state.vars.uint(VarId::CompletionType) == 2);
         let (isolation, access_mode) = self.trx.characteristics();
@@ -428,7 +437,7 @@ impl Session {
         self.send_listing(&listing, job, sink)
     }
 
-    fn send_listing(
+    pub(crate) fn send_listing(
         &mut self,
         listing: &show::Listing,
         job: &Job<'_>,

@@ -111,6 +111,7 @@ golden! {
     variables
     own_settings
     own_plans
+    xa
     dml_insert
     dml_update
     dml_returning

@@ -7,6 +7,7 @@ use cohort_base::{CommitSeq, IndexId, TrxId};
 
 use crate::LockTable;
 use crate::groups::{GroupKey, Packing};
+use crate::mode::{MetadataMode, NameKey};
 use crate::names::{Name, Ticket};
 use crate::ranges::Claims;
 use crate::rows::RowKey;
@@ -204,6 +205,17 @@ impl LockOwner {
     /// Bytes that its row locks take, roughly.
     pub fn row_lock_bytes(&self) -> usize {
         self.rows.len() * ROW_BYTES + self.groups.len() * GROUP_BYTES
+    }
+
+    /// Comes behind what another owner came behind, whose locks it does not get (I8).
+    pub fn inherit_from(&mut self, other: &LockOwner) {
+        self.depends_on = self.depends_on.max(other.depends_on);
+        self.has_waited |= other.has_waited;
+    }
+
+    /// The names that it has locked.
+    pub fn held_names(&self) -> impl Iterator<Item = (&NameKey, MetadataMode)> {
+        self.names.iter().map(|ticket| (ticket.name.key(), ticket.mode))
     }
 
     /// Number of row locks held.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
 use cohort_binlog::EventHeader;
 use cohort_binlog::event::{
-    Event, ExecuteLoadQuery, GtidEvent, QueryEvent, TableMap, flags, gtid_flags_extra, gtid_flags2,
+    Event, ExecuteLoadQuery, GtidEvent, QueryEvent, TableMap, XaXid, flags, gtid_flags_extra, gtid_flags2,
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
@@ -167,6 +167,8 @@ pub struct GroupApplier {
     annotation: Vec<u8>,
     gtid: Option<Gtid>,
     flags2: u8,
+    /// The XA transaction of which the group is one half.
+    xid: Option<XaXid>,
     /// Nothing of it is applied, but it counts as applied.
     is_passed_over: bool,
     /// The only statement of the group, which runs when the place behind it is known.
@@ -183,6 +185,7 @@ impl GroupApplier {
             annotation: Vec::new(),
             gtid: None,
             flags2: 0,
+            xid: None,
             is_passed_over: false,
             has_transaction: false,
         }
@@ -213,7 +216,15 @@ impl GroupApplier {
             event_flags: header.flags & flags::SKIP_REPLICATION,
             server: header.server_id,
         };
-        self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))
+        self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))?;
+        let xa = gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA;
+        self.xid = event.filter(|_| self.flags2 & xa != 0).and_then(|(event, _)| event.xid.clone());
+        match &self.xid {
+            Some(xid) if self.flags2 & gtid_flags2::PREPARED_XA != 0 && !self.is_passed_over => {
+                self.session.name_branch(xid).map_err(|error| self.plain_error(&error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lets the rows of the group that has just begun be put in place before its end: it is large, perhaps.
@@ -243,10 +254,9 @@ impl GroupApplier {
         if self.is_passed_over {
             return Ok(());
         }
-        if self.flags2 & (gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA) != 0 {
-            return Err(xa_is_missing(header, place));
-        }
         match event {
+            // It says what the group's end says.
+            Event::Query(query) if self.flags2 & gtid_flags2::PREPARED_XA != 0 && is_xa_end(query) => Ok(()),
             Event::Annotate(annotation) => {
                 self.annotation.clone_from(&annotation.sql);
                 self.session.process().show_text(&self.annotation);
@@ -332,9 +342,39 @@ impl GroupApplier {
         if let (End::Statement, Event::Query(query), false) = (end, event, self.is_passed_over) {
             return self.ddl(header, query, mark);
         }
+        if end == End::Xa && !self.is_passed_over {
+            return self.xa(header, event, mark);
+        }
         self.before_commit(header, event, end, &mark.place)?;
         let committed = self.session.commit(mark.attachment());
         let seq = committed.map_err(|error| self.plain_error(&error))?;
+        self.session.process().show_text(&[]);
+        Ok(Done { seq, is_ddl: false })
+    }
+
+    /// One half of an XA transaction.
+    fn xa(&mut self, header: &EventHeader, event: &Event, mark: &Mark) -> Result<Done, ApplyError> {
+        let Some(xid) = self.xid.clone() else {
+            return Err(corrupt("half of an XA transaction without its name", &mark.place));
+        };
+        let (at, attached) = (header.timestamp, mark.attachment());
+        let done = match event {
+            Event::XaPrepare(_) => self.session.prepare_branch(at, attached),
+            Event::Query(query) => {
+                let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
+                self.session.process().show_text(&sql);
+                let commits = sql.starts_with(b"XA COMMIT ");
+                if !commits && !sql.starts_with(b"XA ROLLBACK ") {
+                    return Err(corrupt(
+                        "an XA transaction that neither commits nor rolls back",
+                        &mark.place,
+                    ));
+                }
+                self.session.end_branch(&xid, commits, at, attached)
+            }
+            _ => return Err(corrupt("an XA transaction with another end", &mark.place)),
+        };
+        let seq = done.map_err(|error| self.plain_error(&error))?;
         self.session.process().show_text(&[]);
         Ok(Done { seq, is_ddl: false })
     }
@@ -349,7 +389,6 @@ impl GroupApplier {
         if !self.is_passed_over {
             match (end, event) {
                 (End::Statement, other) => self.event(header, other, place)?,
-                (End::Xa, _) => return Err(xa_is_missing(header, place)),
                 (End::Rollback, _) => {
                     self.rollback();
                     let head = GroupHead {
@@ -360,7 +399,7 @@ impl GroupApplier {
                     };
                     self.session.begin(head, true).map_err(|error| self.plain_error(&error))?;
                 }
-                (End::Commit, _) => {}
+                (End::Commit | End::Xa, _) => {}
             }
         }
         Ok(())
@@ -559,11 +598,7 @@ fn corrupt(what: &str, place: &SourcePlace) -> ApplyError {
     ApplyError::fatal(1594, text)
 }
 
-/// Error 1235.
-fn xa_is_missing(header: &EventHeader, place: &SourcePlace) -> ApplyError {
-    let text = format!(
-        "This version of Cohort doesn't yet support applying XA transactions; the event's master log {}, end_log_pos {}",
-        place.file, header.log_pos
-    );
-    ApplyError::fatal(1235, text)
+/// The statement before the end of an XA transaction's first half.
+fn is_xa_end(query: &QueryEvent) -> bool {
+    query.plain_sql().is_ok_and(|sql| sql.starts_with(b"XA END "))
 }

@@ -165,6 +165,7 @@ fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
     let event = QueryEvent::new(1, &StatusVars::default(), b"bank", transfer.text().as_bytes());
     cache.query(0, &event).ok()?;
     Some(BinlogPart {
+        xa: None,
         events: cache.seal().ok()?,
         kind: GroupKind::Transaction,
         domain: DomainId(0),

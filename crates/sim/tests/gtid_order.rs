@@ -32,6 +32,7 @@ fn prepared(world: &World, row: u64, seq_no: Option<u64>) -> Prepared {
     let event = QueryEvent::new(1, &StatusVars::default(), b"d", "x".repeat(1000).as_bytes());
     cache.query(0, &event).expect("in memory");
     let binlog = BinlogPart {
+        xa: None,
         events: cache.seal().expect("in memory"),
         kind: GroupKind::Transaction,
         domain: DomainId(0),

@@ -88,6 +88,7 @@ impl Server {
         let text = vec![b'x'; event_bytes];
         cache.query(0, &QueryEvent::new(1, &StatusVars::default(), b"d", &text)).expect("in memory");
         let binlog = BinlogPart {
+            xa: None,
             events: cache.seal().expect("in memory"),
             kind: GroupKind::Transaction,
             domain: DomainId(0),

@@ -28,6 +28,7 @@ fn commit_large(world: &World) {
         cache.query(0, &event).expect("spilled");
     }
     let binlog = BinlogPart {
+        xa: None,
         events: cache.seal().expect("spilled"),
         kind: GroupKind::Transaction,
         domain: DomainId(0),

@@ -338,6 +338,9 @@ errors! {
     XaerRmerr = 1401, "XAE03";
     XaRbrollback = 1402, "XA100";
     XaerDupid = 1440, "XAE08";
+    UnknownExplainFormat = 1791, "HY000";
+    XaRbtimeout = 1613, "XA106";
+    XaRbdeadlock = 1614, "XA102";
     MaxPreparedStmtCountReached = 1461, "42000";
     AutoincReadFailed = 1467, "HY000";
     WrongStringLength = 1470, "HY000";

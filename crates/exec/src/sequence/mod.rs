@@ -310,6 +310,7 @@ impl<'u> Use<'u> {
         cache.end_statement().map_err(broken)?;
         let events = cache.seal().map_err(broken)?;
         Ok(Some(BinlogPart {
+            xa: None,
             events,
             kind: GroupKind::Transaction,
             domain: settings.domain,

@@ -41,6 +41,7 @@ mod system_variables;
 mod transactions;
 mod user_table;
 mod view;
+mod xa_recover;
 
 use cohort_catalog::Table;
 use cohort_config::Scope;
@@ -60,6 +61,7 @@ pub(crate) use create::create_text;
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;
 pub(crate) use transactions::deadlock_text;
+pub(crate) use xa_recover::xa_recover;
 
 /// Statements of administration: None when it is none of these; Some(None) when it has no rows.
 pub(crate) fn administrate(

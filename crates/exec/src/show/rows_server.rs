@@ -25,7 +25,7 @@ pub(super) fn engines(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCon
             ("SUPPORT", text(if n == 0 { "DEFAULT" } else { "YES" })),
             ("COMMENT", text("Transactions and row locks; redo and binary log in one log")),
             ("TRANSACTIONS", text("YES")),
-            ("XA", text("NO")),
+            ("XA", text("YES")),
             ("SAVEPOINTS", text("YES")),
         ])
     });

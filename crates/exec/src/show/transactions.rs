@@ -137,7 +137,33 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
             ("trx_autocommit_non_locking", integer(0)),
         ])
     };
-    Ok(running(ctx.db).into_iter().map(row).collect())
+    let mut rows: Vec<Vec<Value>> = running(ctx.db).into_iter().map(row).collect();
+    let prepared = ctx.db.commit.xa().list().into_iter();
+    rows.extend(prepared.filter_map(|branch| {
+        let (trx, rows_locked) = branch.locks?;
+        Some(out.row([
+            ("trx_id", Value::UInt(trx.0)),
+            ("trx_state", text("RUNNING")),
+            ("trx_started", time(branch.body.head().since_us)),
+            ("trx_weight", Value::UInt(rows_locked + branch.body.writes())),
+            // The connection's number, while there is one, is known to itself alone.
+            ("trx_mysql_thread_id", Value::UInt(0)),
+            ("trx_operation_state", text("")),
+            ("trx_tables_in_use", Value::UInt(0)),
+            ("trx_tables_locked", Value::UInt(0)),
+            ("trx_lock_structs", Value::UInt(rows_locked)),
+            ("trx_lock_memory_bytes", Value::UInt(0)),
+            ("trx_rows_locked", Value::UInt(rows_locked)),
+            ("trx_rows_modified", Value::UInt(branch.body.writes())),
+            ("trx_concurrency_tickets", Value::UInt(0)),
+            ("trx_isolation_level", text(isolation_text(Isolation::RepeatableRead))),
+            ("trx_unique_checks", integer(1)),
+            ("trx_foreign_key_checks", integer(1)),
+            ("trx_is_read_only", integer(0)),
+            ("trx_autocommit_non_locking", integer(0)),
+        ]))
+    }));
+    Ok(rows)
 }
 
 /// The table and the index of a key space: `` `d`.`t` `` and the index's name.

@@ -243,7 +243,14 @@ impl SessionTrx {
         Ok(table.counted(&value).map_or(1, |v| v.saturating_add(1)))
     }
 
+    /// The largest key of an index, those of prepared XA transactions included: looked at first, because one
+    /// that ends meanwhile is found in the engine.
     fn last_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
+        let prepared = self.db.commit.xa().largest_key(index);
+        Ok(self.last_visible_key(table, index)?.max(prepared))
+    }
+
+    fn last_visible_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
         let (mut range, mut batch, direction) = (KeyRange::default(), Batch::default(), Direction::Backward);
         loop {
             self.check_killed()?;

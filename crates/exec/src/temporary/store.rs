@@ -374,6 +374,9 @@ impl EngineTrx for TemporaryTrx {
         0
     }
 
+    /// Nothing of temporary tables becomes durable.
+    fn each_write(&self, _: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {}
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         self.has_written = false;
         self.rows.state.lock().keep(0);

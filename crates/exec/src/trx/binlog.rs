@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_binlog::event::{QueryEvent, RowsKind, TableMap};
+use cohort_binlog::event::{Event, QueryEvent, RowsKind, TableMap, XaPrepare, XaXid, flags};
 use cohort_binlog::{CacheError, CachePos, RowImage, Sealed, Stamp, TrxCache};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -97,6 +97,19 @@ impl StatementLog {
     ) -> SqlResult<()> {
         self.begin(settings, None);
         self.cache.query(flags, event).map_err(cache_error)
+    }
+
+    /// Ends the events of an XA transaction's first half: XA END and XA_PREPARE.
+    pub(super) fn xa_prepare(
+        &mut self,
+        settings: &BinlogSettings,
+        end: &QueryEvent,
+        xid: &XaXid,
+    ) -> SqlResult<()> {
+        self.query(settings, flags::SUPPRESS_USE, end)?;
+        let event = Event::XaPrepare(XaPrepare { one_phase: 0, xid: xid.clone() });
+        self.cache.event(0, &event).map_err(cache_error)?;
+        self.statement_end()
     }
 
     fn begin(&mut self, settings: &BinlogSettings, annotation: Option<&[u8]>) {

@@ -57,9 +57,15 @@ impl SessionTrx {
     /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
     /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
     pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
+        self.check_no_branch()?;
         if self.active.is_none() {
             return Ok(None);
         }
+        self.commit_as(GroupKind::Transaction)
+    }
+
+    /// The same for a transaction that runs, whatever it is in the binlog.
+    pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
         self.handlers.count(Handler::Commit);
         let writes = self.has_something_to_commit();
         let allowed = if writes { self.lock_commit() } else { Ok(()) };
@@ -78,7 +84,7 @@ impl SessionTrx {
             self.recycle(active);
             return Ok(None);
         }
-        let seq = self.commit_active(active, Vec::new(), GroupKind::Transaction)?;
+        let seq = self.commit_active(active, Vec::new(), kind)?;
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
         Ok(Some(seq))
     }
@@ -115,6 +121,7 @@ impl SessionTrx {
     /// statement itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become
     /// durable as one (I2).
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
+        self.check_no_branch()?;
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
         let kind = if ddl.has_rows { GroupKind::Transaction } else { GroupKind::Ddl };
         self.commit_ddl_if(allowed, ddl, kind)
@@ -128,6 +135,7 @@ impl SessionTrx {
         event_flags: u16,
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
+        self.check_no_branch()?;
         let allowed = self.lock_commit();
         self.commit_ddl_if(
             allowed,
@@ -274,7 +282,7 @@ impl SessionTrx {
         let (bytes, is_able) = writing.fold((0, true), |(bytes, is_able), engine| {
             (bytes + engine.memory_bytes(), is_able && engine.prepares_in_parts())
         });
-        if bytes <= bytes_max || !is_able || !active.savepoints.is_empty() {
+        if bytes <= bytes_max || !is_able || !active.savepoints.is_empty() || self.xa.is_some() {
             return Ok(false);
         }
         let Some(mut active) = self.active.take() else { return Ok(false) };
@@ -320,10 +328,12 @@ impl SessionTrx {
             return Ok(None);
         }
         let events = active.log.seal()?;
+        let xid = self.branch_name().cloned();
         let settings = &mut self.settings.binlog;
         Ok(Some(BinlogPart {
             events,
             kind,
+            xa: (kind == GroupKind::XaPrepare).then(|| xid.map(Box::new)).flatten(),
             domain: settings.domain,
             server: settings.server,
             seq_no: settings.seq_no.take(),

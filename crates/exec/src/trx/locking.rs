@@ -59,7 +59,12 @@ impl SessionTrx {
         let wait = self.row_wait(policy);
         let (db, active, kill) = self.parts();
         let before = active.locks.row_locks();
-        match db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill) {
+        let granted = db.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill);
+        if let (Ok(_), Some(xa)) = (&granted, &mut self.xa) {
+            xa.note_row(index, key, mode);
+        }
+        let Some(active) = &mut self.active else { unreachable!("begun above") };
+        match granted {
             Ok(_) if active.locks.row_locks() > before => {
                 let held = active.locks.row_locks();
                 if before.is_multiple_of(LOCKS_UNCHARGED) {
@@ -156,6 +161,9 @@ impl SessionTrx {
         if lock == RowLock::New {
             let (db, active, _) = self.parts();
             db.locks.unlock_row(&mut active.locks, index, key);
+            if let Some(xa) = &mut self.xa {
+                xa.forget_row(index, key);
+            }
         }
     }
 
@@ -164,6 +172,9 @@ impl SessionTrx {
         if lock == RowLock::New {
             let (db, active, _) = self.parts();
             db.locks.weaken_row(&mut active.locks, index, key);
+            if let Some(xa) = &mut self.xa {
+                xa.weaken_row(index, key);
+            }
         }
     }
 

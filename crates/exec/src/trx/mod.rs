@@ -30,8 +30,8 @@
 //! A deadlock, and a commit that could not be prepared, roll the whole transaction back. A lock wait timeout
 //! and any other error roll back the statement.
 //!
-//! # Missing
-//! XA transactions.
+//! # XA
+//! A branch of an XA transaction is an active transaction with a name, until it is prepared: `xa.rs`.
 
 mod active;
 mod binlog;
@@ -44,6 +44,8 @@ mod savepoint;
 mod session_locks;
 mod session_trx;
 mod settings;
+mod xa;
+mod xa_adopt;
 
 pub(crate) use binlog::{LoggedRow, all_columns, image};
 pub(crate) use commit::AUTO_INCREMENT_SPACE;
@@ -58,3 +60,5 @@ pub(crate) use locking::{RowLock, lock_error};
 pub(crate) use session_locks::{BackupGate, LockedTables, TableLock, active_locks};
 pub use session_trx::{BeginOptions, BinlogCache, SessionTrx, TrxIds};
 pub use settings::{AccessMode, BinlogSettings, Isolation, RowImage, TrxSettings};
+pub(crate) use xa::{XaEnding, XaState, outside, rmfail};
+pub(crate) use xa_adopt::adopt;

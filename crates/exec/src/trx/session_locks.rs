@@ -40,6 +40,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::trx::SessionTrx;
 use crate::trx::locking::lock_error;
+use crate::trx::xa::rmfail;
 
 /// A session that locks tables begins again after so many deadlocks; then it gives up.
 const DEADLOCK_ATTEMPTS: u32 = 100;
@@ -70,6 +71,8 @@ pub(crate) struct SessionLocks {
     stage: Option<BackupStage>,
     /// Of BACKUP LOCK.
     backup_table: Option<NameKey>,
+    /// The session's XA transaction is in this state: it uses no tables.
+    branch: Option<&'static str>,
 }
 
 /// Whether the server's name is locked by a backup at BLOCK_COMMIT, which only commits wait for. Set by its
@@ -80,8 +83,14 @@ pub(crate) struct BackupGate {
 }
 
 impl SessionLocks {
+    fn new(owner: LockOwner) -> SessionLocks {
+        let tables = BTreeMap::new();
+        SessionLocks { owner, tables, is_global: false, stage: None, backup_table: None, branch: None }
+    }
+
     fn is_empty(&self) -> bool {
-        self.tables.is_empty() && !self.is_global && self.stage.is_none() && self.backup_table.is_none()
+        let has_backup = self.stage.is_some() || self.backup_table.is_some();
+        self.tables.is_empty() && !self.is_global && !has_backup && self.branch.is_none()
     }
 
     /// Whether a table is locked for writing, and with it the server's name.
@@ -141,6 +150,9 @@ impl SessionTrx {
     ) -> SqlResult<Holder> {
         let Some(locks) = &self.session_locks else { return Ok(Holder::Transaction) };
         match name {
+            NameKey::Table(..) | NameKey::Schema(_) if locks.branch.is_some() => {
+                Err(rmfail(locks.branch.unwrap_or_default()))
+            }
             NameKey::Global if locks.is_global => Err(conflicting_read_lock()),
             NameKey::Global | NameKey::Definitions if locks.stage.is_some() => Err(SqlError::backup_active()),
             NameKey::Global | NameKey::Definitions if locks.backup_table.is_some() => {
@@ -255,6 +267,20 @@ impl SessionTrx {
     /// The tables of LOCK TABLES.
     pub(crate) fn locked_tables(&self) -> impl Iterator<Item = &TableId> {
         self.session_locks.iter().flat_map(|locks| locks.tables.keys())
+    }
+
+    /// From now on the session's statements may use no tables: its XA transaction is in this state. None:
+    /// they may again.
+    pub(super) fn refuse_tables(&mut self, state: Option<&'static str>) {
+        if state.is_some() && self.session_locks.is_none() {
+            let owner = self.db.locks.owner(self.db.trx_ids.next());
+            self.session_locks = Some(Box::new(SessionLocks::new(owner)));
+        }
+        let Some(locks) = &mut self.session_locks else { return };
+        locks.branch = state;
+        if locks.is_empty() {
+            self.session_locks = None;
+        }
     }
 
     /// Gives back what LOCK TABLES locked.
@@ -415,6 +441,14 @@ impl SessionTrx {
         Ok(())
     }
 
+    /// Whether the session commits under a lock that it has itself on the server or on definitions.
+    pub(super) fn commits_under_own_lock(&self) -> bool {
+        let own = |locks: &SessionLocks| {
+            locks.is_global || locks.stage.is_some() || locks.backup_table.is_some() || locks.writes()
+        };
+        self.session_locks.as_ref().is_some_and(|locks| own(locks))
+    }
+
     /// Before a commit: nothing commits while somebody else has FLUSH TABLES WITH READ LOCK.
     pub(super) fn lock_commit(&mut self) -> SqlResult<()> {
         match &self.session_locks {
@@ -430,8 +464,7 @@ impl SessionTrx {
         let SessionTrx { db, session_locks, kill, settings, .. } = self;
         let locks = session_locks.get_or_insert_with(|| {
             let owner = db.locks.owner(db.trx_ids.next());
-            let tables = BTreeMap::new();
-            Box::new(SessionLocks { owner, tables, is_global: false, stage: None, backup_table: None })
+            Box::new(SessionLocks::new(owner))
         });
         let wait = WaitLimit::For(settings.metadata_lock_wait);
         let taken = db.locks.lock_name(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);

@@ -21,6 +21,7 @@ use crate::trx::binlog::StatementLog;
 use crate::trx::gauge::TrxGauge;
 use crate::trx::session_locks::SessionLocks;
 use crate::trx::settings::{AccessMode, Isolation, TrxSettings};
+use crate::trx::xa::{SessionXa, undone_by};
 
 /// Hands out transaction ids, unique since the server's start.
 #[derive(Debug, Default)]
@@ -56,6 +57,8 @@ pub struct SessionTrx {
     /// What SET says.
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
+    /// The XA transaction that the session works in.
+    pub(super) xa: Option<Box<SessionXa>>,
     pub(super) hold_until: CommitSeq,
     /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by whoever kills, when
     /// it is published.
@@ -106,6 +109,7 @@ impl SessionTrx {
             deadline_ns: None,
             settings: TrxSettings::default(),
             active: None,
+            xa: None,
             hold_until: CommitSeq(0),
             told_early: Arc::default(),
             last_ordered: CommitSeq(0),
@@ -176,7 +180,7 @@ impl SessionTrx {
 
     /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.
     pub fn in_transaction(&self) -> bool {
-        self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly)
+        self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly) || self.xa.is_some()
     }
 
     /// What another transaction would have to be begun with to be like the running one, or the next.
@@ -224,6 +228,11 @@ impl SessionTrx {
 
     /// ROLLBACK. Nothing of the transaction is logged.
     pub fn rollback(&mut self) {
+        self.note_branch_undone(ErrorCode::XaRbrollback);
+        self.rollback_active();
+    }
+
+    pub(super) fn rollback_active(&mut self) {
         if let Some(active) = self.active.take() {
             self.handlers.count(Handler::Rollback);
             self.recycle(active);
@@ -286,7 +295,10 @@ impl SessionTrx {
         };
         let undone = match &mut self.active {
             Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
-            _ => return self.rollback(),
+            _ => {
+                self.note_branch_undone(undone_by(error.code));
+                return self.rollback();
+            }
         };
         // The binlog cache cannot go back: what it would log is not what the engines hold.
         if undone.is_err() {
@@ -344,6 +356,7 @@ impl SessionTrx {
     /// forgets the settings,
     /// those for the next transaction or statement too. What replies wait for stays.
     pub fn reset(&mut self) {
+        self.leave_branch();
         self.rollback();
         self.temporary.clear();
         self.spare_engines.clear();
@@ -378,13 +391,14 @@ impl SessionTrx {
     /// references to what all sessions share would cost more than the work between.
     pub(super) fn parts(&mut self) -> (&Database, &mut Active, &KillFlag) {
         if self.active.is_none() {
-            let ends = if self.settings.autocommit { Ends::WithStatement } else { Ends::Explicitly };
+            let is_alone = self.settings.autocommit || self.xa.is_some();
+            let ends = if is_alone { Ends::WithStatement } else { Ends::Explicitly };
             self.start(ends, None);
         }
         (&self.db, self.active.as_mut().expect("started above"), &self.kill)
     }
 
-    fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
+    pub(super) fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
         // The session's own last transaction comes before this one, also where its client has not been told
         // yet.
         self.db.commit.await_ordered(self.last_ordered);

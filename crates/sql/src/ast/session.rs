@@ -163,7 +163,7 @@ pub enum Xa {
         one_phase: bool,
     },
     Rollback(XaId),
-    /// XA RECOVER [FORMAT = 'SQL'].
+    /// XA RECOVER [FORMAT = 'SQL' | 'RAW'].
     Recover {
         sql_format: bool,
     },

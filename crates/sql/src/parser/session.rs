@@ -1,6 +1,6 @@
 //! Transactions, LOCK TABLES, XA, PREPARE, USE, KILL.
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -140,12 +140,14 @@ impl Parser<'_> {
             "COMMIT" => Xa::Commit { xid: self.xa_id()?, one_phase: self.eat_words(&["ONE", "PHASE"]) },
             "ROLLBACK" => Xa::Rollback(self.xa_id()?),
             "RECOVER" => {
-                let sql_format = self.eat_word("FORMAT");
-                if sql_format {
+                let mut sql_format = false;
+                if self.eat_word("FORMAT") {
                     self.expect(Kind::Equal)?;
-                    let from = self.at;
-                    if !self.text()?.eq_ignore_ascii_case("SQL") {
-                        return Err(self.error_at(from));
+                    let format = self.text()?;
+                    sql_format = format.eq_ignore_ascii_case("SQL");
+                    if !sql_format && !format.eq_ignore_ascii_case("RAW") {
+                        let text = format!("Unknown XA RECOVER format name: '{format}'");
+                        return Err(SqlError::new(ErrorCode::UnknownExplainFormat, text));
                     }
                 }
                 Xa::Recover { sql_format }
@@ -162,7 +164,8 @@ impl Parser<'_> {
             xid.bqual = self.xa_part()?;
             if self.eat(Kind::Comma) {
                 let from = self.at;
-                xid.format_id = u32::try_from(self.number()?).map_err(|_| self.error_at(from))?;
+                let number = i32::try_from(self.number()?).map_err(|_| self.error_at(from))?;
+                xid.format_id = number.unsigned_abs();
             }
         }
         Ok(xid)
@@ -178,10 +181,10 @@ impl Parser<'_> {
             },
             _ => return Err(self.error()),
         };
+        self.advance();
         if bytes.len() > 64 {
             return Err(self.error());
         }
-        self.advance();
         Ok(bytes)
     }
 

@@ -1,0 +1,322 @@
+//! What an XA PREPARE makes durable: the branch's writes, and the keys of the locks that it holds.
+//!
+//! ```text
+//! PREPARE  u8 1 | xid | u64 wall clock in microseconds | u8 flags: 1 the binlog has its events
+//!          names:  lenenc n, each u8 mode | lenenc schema | lenenc table, empty for the schema itself
+//!          rows:   lenenc n, each u8 mode | u32 index | lenenc key
+//!          writes: to the end, each u8 participant | u32 index | lenenc key | u8 1 | lenenc value, or u8 0: deleted
+//! END      u8 2 | xid
+//! xid      u32 format | lenenc gtrid | lenenc bqual
+//! ```
+
+use std::sync::Arc;
+
+use cohort_base::{IndexId, ParticipantId, Reader, Truncated, Write};
+use cohort_binlog::event::XaXid;
+use cohort_engine::Redo;
+use cohort_locks::{MetadataMode, NameKey, RowMode};
+
+const PREPARE: u8 = 1;
+const END: u8 = 2;
+const LOGGED: u8 = 1;
+
+/// A write of a prepared branch; no value: the key is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XaWrite<'b> {
+    pub participant: ParticipantId,
+    pub index: IndexId,
+    pub key: &'b [u8],
+    pub value: Option<&'b [u8]>,
+}
+
+/// Gathers what a branch makes durable when it is prepared.
+pub struct XaBodyBuilder {
+    bytes: Vec<u8>,
+    head: XaHead,
+}
+
+/// What lists of prepared branches tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XaHead {
+    pub xid: XaXid,
+    /// When it was prepared.
+    pub since_us: u64,
+    /// Whether the binlog has the events of its first half, and so wants the second.
+    pub is_logged: bool,
+}
+
+/// A prepared branch.
+#[derive(Clone, Debug)]
+pub struct XaBody {
+    head: XaHead,
+    bytes: Arc<[u8]>,
+    /// Where the locked names begin.
+    names_at: usize,
+    writes: u64,
+}
+
+/// A step of the prepared branches, as a commit record holds it.
+pub enum XaChange {
+    Prepared(XaBody),
+    Ended(XaXid),
+}
+
+fn put_xid(out: &mut Vec<u8>, xid: &XaXid) {
+    out.put_u32(xid.format_id);
+    out.put_lenenc_bytes(&xid.gtrid);
+    out.put_lenenc_bytes(&xid.bqual);
+}
+
+fn xid(r: &mut Reader<'_>) -> Result<XaXid, Truncated> {
+    Ok(XaXid { format_id: r.u32()?, gtrid: r.lenenc_bytes()?.to_vec(), bqual: r.lenenc_bytes()?.to_vec() })
+}
+
+const NAME_MODES: [MetadataMode; 5] = [
+    MetadataMode::SharedRead,
+    MetadataMode::SharedWrite,
+    MetadataMode::SharedUpgradable,
+    MetadataMode::SharedNoWrite,
+    MetadataMode::Exclusive,
+];
+
+/// Tables and schemas: other names are not held beyond the statement that prepares.
+fn name_parts(name: &NameKey) -> Option<(&str, &str)> {
+    match name {
+        NameKey::Schema(schema) => Some((schema, "")),
+        NameKey::Table(schema, table) => Some((schema, table)),
+        _ => None,
+    }
+}
+
+impl XaBodyBuilder {
+    /// With the locks that the branch holds; its writes come then.
+    pub fn new<'k>(
+        head: XaHead,
+        names: &[(NameKey, MetadataMode)],
+        rows: impl ExactSizeIterator<Item = (IndexId, &'k [u8], RowMode)>,
+    ) -> XaBodyBuilder {
+        let mut bytes = vec![PREPARE];
+        put_xid(&mut bytes, &head.xid);
+        bytes.put_u64(head.since_us);
+        bytes.put_u8(if head.is_logged { LOGGED } else { 0 });
+        let held: Vec<_> = names.iter().filter_map(|(name, mode)| Some((name_parts(name)?, mode))).collect();
+        bytes.put_lenenc(held.len() as u64);
+        for ((schema, table), mode) in held {
+            bytes.put_u8(*mode as u8);
+            bytes.put_lenenc_bytes(schema.as_bytes());
+            bytes.put_lenenc_bytes(table.as_bytes());
+        }
+        bytes.put_lenenc(rows.len() as u64);
+        for (index, key, mode) in rows {
+            bytes.put_u8(mode as u8);
+            bytes.put_u32(index.0);
+            bytes.put_lenenc_bytes(key);
+        }
+        XaBodyBuilder { bytes, head }
+    }
+
+    /// Adds a write.
+    pub fn write(&mut self, write: XaWrite<'_>) {
+        self.bytes.put_u8(write.participant.0);
+        self.bytes.put_u32(write.index.0);
+        self.bytes.put_lenenc_bytes(write.key);
+        match write.value {
+            Some(value) => {
+                self.bytes.put_u8(1);
+                self.bytes.put_lenenc_bytes(value);
+            }
+            None => self.bytes.put_u8(0),
+        }
+    }
+
+    /// Bytes so far.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The redo of the PREPARE.
+    pub fn redo(self) -> (XaHead, Redo) {
+        (self.head, Redo::new(self.bytes))
+    }
+}
+
+/// The redo of a COMMIT or ROLLBACK.
+pub fn end_redo(of: &XaXid) -> Redo {
+    let mut bytes = vec![END];
+    put_xid(&mut bytes, of);
+    Redo::new(bytes)
+}
+
+impl XaChange {
+    /// Reads redo, all of it: who has an [`XaBody`] walks through it without errors.
+    pub fn decode(bytes: &[u8]) -> Result<XaChange, Truncated> {
+        let mut r = Reader::new(bytes);
+        match r.u8()? {
+            PREPARE => Ok(XaChange::Prepared(XaBody::decode(bytes, r)?)),
+            END => {
+                let of = xid(&mut r)?;
+                if r.is_empty() { Ok(XaChange::Ended(of)) } else { Err(Truncated) }
+            }
+            _ => Err(Truncated),
+        }
+    }
+}
+
+fn next_name(r: &mut Reader<'_>) -> Result<(NameKey, MetadataMode), Truncated> {
+    let mode = *NAME_MODES.get(usize::from(r.u8()?)).ok_or(Truncated)?;
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Truncated);
+    let (schema, table) = (text(r.lenenc_bytes()?)?, text(r.lenenc_bytes()?)?);
+    let name = match table.is_empty() {
+        true => NameKey::Schema(schema.into()),
+        false => NameKey::Table(schema.into(), table.into()),
+    };
+    Ok((name, mode))
+}
+
+fn next_row<'b>(r: &mut Reader<'b>) -> Result<(IndexId, &'b [u8], RowMode), Truncated> {
+    let mode = match r.u8()? {
+        0 => RowMode::Shared,
+        1 => RowMode::Exclusive,
+        _ => return Err(Truncated),
+    };
+    Ok((IndexId(r.u32()?), r.lenenc_bytes()?, mode))
+}
+
+fn next_write<'b>(r: &mut Reader<'b>) -> Result<XaWrite<'b>, Truncated> {
+    let (participant, index, key) = (ParticipantId(r.u8()?), IndexId(r.u32()?), r.lenenc_bytes()?);
+    let value = match r.u8()? {
+        0 => None,
+        1 => Some(r.lenenc_bytes()?),
+        _ => return Err(Truncated),
+    };
+    Ok(XaWrite { participant, index, key, value })
+}
+
+impl XaBody {
+    fn decode(bytes: &[u8], mut r: Reader<'_>) -> Result<XaBody, Truncated> {
+        let head = XaHead { xid: xid(&mut r)?, since_us: r.u64()?, is_logged: r.u8()? & LOGGED != 0 };
+        let names_at = bytes.len() - r.rest().len();
+        let mut r = Reader::new(&bytes[names_at..]);
+        for _ in 0..r.lenenc()? {
+            next_name(&mut r)?;
+        }
+        for _ in 0..r.lenenc()? {
+            next_row(&mut r)?;
+        }
+        let mut writes = 0;
+        while !r.is_empty() {
+            next_write(&mut r)?;
+            writes += 1;
+        }
+        Ok(XaBody { head, bytes: bytes.into(), names_at, writes })
+    }
+
+    /// What lists tell of it.
+    pub fn head(&self) -> &XaHead {
+        &self.head
+    }
+
+    /// Its redo, as it was logged.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Number of its writes.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Shows everything in it: names and rows that are locked, then the writes. The first error ends it.
+    pub fn walk<E>(
+        &self,
+        name: &mut dyn FnMut(NameKey, MetadataMode) -> Result<(), E>,
+        row: &mut dyn FnMut(IndexId, &[u8], RowMode) -> Result<(), E>,
+        write: &mut dyn FnMut(XaWrite<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        const WHOLE: &str = "looked through when it was read";
+        let mut r = Reader::new(&self.bytes[self.names_at..]);
+        for _ in 0..r.lenenc().expect(WHOLE) {
+            let (key, mode) = next_name(&mut r).expect(WHOLE);
+            name(key, mode)?;
+        }
+        for _ in 0..r.lenenc().expect(WHOLE) {
+            let (index, key, mode) = next_row(&mut r).expect(WHOLE);
+            row(index, key, mode)?;
+        }
+        while !r.is_empty() {
+            write(next_write(&mut r).expect(WHOLE))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn body() -> Vec<u8> {
+        let xid = XaXid { format_id: 7, gtrid: b"g".to_vec(), bqual: vec![0, 255] };
+        let head = XaHead { xid, since_us: 11, is_logged: true };
+        let names = [
+            (NameKey::Global, MetadataMode::SharedWrite),
+            (NameKey::Schema("s".into()), MetadataMode::SharedRead),
+            (NameKey::Table("s".into(), "t".into()), MetadataMode::SharedWrite),
+        ];
+        let rows = [(IndexId(9), &b"key"[..], RowMode::Shared)];
+        let mut builder = XaBodyBuilder::new(head, &names, rows.into_iter());
+        let write = |value| XaWrite { participant: ParticipantId(2), index: IndexId(9), key: b"key", value };
+        builder.write(write(Some(b"value")));
+        builder.write(write(None));
+        builder.redo().1.bytes
+    }
+
+    #[test]
+    fn a_branch_comes_back_as_it_was_prepared() {
+        let bytes = body();
+        let Ok(XaChange::Prepared(body)) = XaChange::decode(&bytes) else { panic!("it was prepared") };
+        assert_eq!((body.head().xid.format_id, body.head().since_us, body.writes()), (7, 11, 2));
+        let mut seen = Vec::new();
+        let seen = std::cell::RefCell::new(&mut seen);
+        let note = |what: String| -> Result<(), Infallible> {
+            seen.borrow_mut().push(what);
+            Ok(())
+        };
+        let Ok(()) = body.walk(
+            &mut |name, mode| note(format!("{name:?} {mode:?}")),
+            &mut |index, key, mode| note(format!("{} {key:?} {mode:?}", index.0)),
+            &mut |write| note(format!("{:?}", write.value)),
+        );
+        assert_eq!(
+            seen.into_inner().join("; "),
+            "Schema(\"s\") SharedRead; Table(\"s\", \"t\") SharedWrite; 9 [107, 101, 121] Shared; \
+             Some([118, 97, 108, 117, 101]); None"
+        );
+        let Ok(XaChange::Ended(xid)) = XaChange::decode(&end_redo(&body.head().xid).bytes) else {
+            panic!("it ended")
+        };
+        assert_eq!(xid, body.head().xid);
+    }
+
+    #[test]
+    fn cut_and_changed_bytes_are_errors_or_another_branch() {
+        let whole = body();
+        let first_write = whole.len() - 2 * 10 - 7;
+        for len in 0..first_write {
+            assert!(XaChange::decode(&whole[..len]).is_err(), "{len}");
+        }
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut changed = whole.clone();
+                changed[at] ^= 1 << bit;
+                // Only that it returns, and that whoever gets a branch can walk through it.
+                if let Ok(XaChange::Prepared(body)) = XaChange::decode(&changed) {
+                    let walked: Result<(), ()> =
+                        body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |_| Ok(()));
+                    assert!(walked.is_ok());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! The session's part in an XA transaction: its branch from XA START on, and the end of prepared branches.
+//!
+//! # States
+//! ```text
+//! Active --XA END--> Idle --XA PREPARE--> Prepared --XA COMMIT, XA ROLLBACK--> none
+//!   ^----RESUME-------|  \--XA COMMIT ONE PHASE, XA ROLLBACK----------------> none
+//!   \----a deadlock, or another error that rolls back all--> RollbackOnly --XA ROLLBACK, XA COMMIT--> none
+//! ```
+//! Up to `Idle` the branch is the session's active transaction; it commits in one phase as every other does.
+//! XA PREPARE takes the locks out of it, turns its writes into a record, and commits the rest, which is that
+//! record, events and auto-increment counters, with locks of its own. From there on the branch is the
+//! server's (`cohort_commit::XaBranches`): the session, while it lives, or else any other ends it by a commit
+//! of the writes under the locks that the branch has held all the time.
+//!
+//! # Who refuses what
+//! Every way to end or begin a transaction asks [`SessionTrx::check_no_branch`]. From `Idle` on the session
+//! may lock no table (`session_locks.rs`), so statements that need none go on.
+//!
+//! # On failure
+//! A PREPARE that is refused rolls the branch back. An end that is refused leaves the branch prepared.
+//!
+//! # Missing
+//! Changes of temporary tables stay at XA PREPARE, also if the branch is rolled back then.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cohort_base::{Budget, IndexId, ParticipantId, Reservation};
+use cohort_binlog::event::{QueryEvent, XaXid, flags};
+use cohort_commit::{
+    BinlogPart, CommitRequest, GroupKind, GtidHints, XA, XaBody, XaBodyBuilder, XaBranches, XaHead, XaHeld,
+    XaListed, XaTaken, XaTaker, XaWrite, end_redo,
+};
+use cohort_config::VarId;
+use cohort_engine::{EngineTrx, Redo};
+use cohort_locks::{MetadataMode, NameKey, RowMode, WaitLimit};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::handler_counts::Handler;
+use crate::trx::active::{Active, Ends};
+use crate::trx::binlog::StatementLog;
+use crate::trx::commit::commit_error;
+use crate::trx::locking::lock_error;
+use crate::trx::{SessionTrx, engine_error};
+
+/// How far a branch has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum XaState {
+    Active,
+    Idle,
+    Prepared,
+    /// It was rolled back, and this is what XA COMMIT answers.
+    RollbackOnly(ErrorCode),
+}
+
+impl XaState {
+    /// As error 1399 calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            XaState::Active => "ACTIVE",
+            XaState::Idle => "IDLE",
+            XaState::Prepared => "PREPARED",
+            XaState::RollbackOnly(_) => "ROLLBACK ONLY",
+        }
+    }
+}
+
+/// How a prepared branch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum XaEnding {
+    Commit,
+    Rollback,
+}
+
+/// The branch that a session works in.
+pub(crate) struct SessionXa {
+    xid: XaXid,
+    state: XaState,
+    /// The row locks of the branch, as the record of its PREPARE will name them.
+    rows: HashMap<(IndexId, Box<[u8]>), RowMode>,
+    branches: Arc<XaBranches>,
+    /// The name is somebody else's by now.
+    is_over: bool,
+}
+
+impl SessionXa {
+    fn new(xid: XaXid, branches: Arc<XaBranches>) -> SessionXa {
+        SessionXa { xid, state: XaState::Active, rows: HashMap::new(), branches, is_over: false }
+    }
+
+    /// A row was locked, or its lock strengthened.
+    pub(super) fn note_row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
+        let held = self.rows.entry((index, key.into())).or_insert(mode);
+        *held = mode.max(*held);
+    }
+
+    /// The lock was given back.
+    pub(super) fn forget_row(&mut self, index: IndexId, key: &[u8]) {
+        self.rows.remove(&(index, key.into()));
+    }
+
+    /// The lock is a shared one from now on.
+    pub(super) fn weaken_row(&mut self, index: IndexId, key: &[u8]) {
+        self.rows.insert((index, key.into()), RowMode::Shared);
+    }
+}
+
+/// The session leaves: a prepared branch is anybody's then, any other is over.
+impl Drop for SessionXa {
+    fn drop(&mut self) {
+        match self.state {
+            _ if self.is_over => {}
+            XaState::Prepared => self.branches.detach(&self.xid),
+            _ => self.branches.forget(&self.xid),
+        }
+    }
+}
+
+/// Error 1440.
+fn duplicate() -> SqlError {
+    SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists")
+}
+
+/// Error 1399.
+pub(crate) fn rmfail(state: &str) -> SqlError {
+    let text = format!(
+        "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state"
+    );
+    SqlError::new(ErrorCode::XaerRmfail, text)
+}
+
+fn rolled_back(code: ErrorCode) -> SqlError {
+    let text = match code {
+        ErrorCode::XaRbdeadlock => "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected",
+        ErrorCode::XaRbtimeout => "XA_RBTIMEOUT: Transaction branch was rolled back: took too long",
+        _ => "XA_RBROLLBACK: Transaction branch was rolled back",
+    };
+    SqlError::new(code, text)
+}
+
+/// What XA COMMIT answers when this error has rolled the branch back.
+pub(super) fn undone_by(error: ErrorCode) -> ErrorCode {
+    match error {
+        ErrorCode::LockDeadlock => ErrorCode::XaRbdeadlock,
+        ErrorCode::LockWaitTimeout => ErrorCode::XaRbtimeout,
+        _ => ErrorCode::XaRbrollback,
+    }
+}
+
+/// Roughly what a branch takes in memory: its record twice (as redo and as what is kept), and its locks.
+fn memory_bytes(builder: &XaBodyBuilder, active: &Active) -> u64 {
+    (2 * builder.size_bytes() + active.locks.row_lock_bytes() + active.locks.claim_bytes()) as u64
+}
+
+impl SessionTrx {
+    /// Seconds since 1970 of a statement that changes no rows.
+    pub(crate) fn set_statement_time(&mut self, timestamp: u32) {
+        self.statement_timestamp = timestamp;
+    }
+
+    /// The state of the session's branch, if it works in one.
+    pub(crate) fn branch_state(&self) -> Option<XaState> {
+        self.xa.as_ref().map(|xa| xa.state)
+    }
+
+    /// The branch that the session works in.
+    pub(crate) fn branch_name(&self) -> Option<&XaXid> {
+        self.xa.as_ref().map(|xa| &xa.xid)
+    }
+
+    /// Error 1399 where a transaction would end, or begin, that is a branch.
+    pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
+        match &self.xa {
+            // A statement of its own, beside the prepared branch.
+            Some(_) if self.active.as_ref().is_some_and(|active| active.ends == Ends::WithStatement) => {
+                Ok(())
+            }
+            Some(xa) => Err(rmfail(xa.state.name())),
+            None => Ok(()),
+        }
+    }
+
+    fn set_branch_state(&mut self, state: XaState) {
+        if let Some(xa) = &mut self.xa {
+            xa.state = state;
+        }
+        self.refuse_tables((state != XaState::Active).then(|| state.name()));
+    }
+
+    /// Error 1400: work of a branch must not mix with a transaction of the session's own.
+    pub(crate) fn check_outside(&self) -> SqlResult<()> {
+        let is_outside = self.has_locked_tables() || self.in_transaction();
+        if is_outside { Err(outside()) } else { Ok(()) }
+    }
+
+    /// XA START. Error 1440 when the name is in use.
+    pub(crate) fn start_branch(&mut self, xid: XaXid) -> SqlResult<()> {
+        self.commit()?;
+        let branches = Arc::clone(self.db.commit.xa());
+        if !branches.begin(&xid) {
+            return Err(duplicate());
+        }
+        self.start(Ends::Explicitly, None);
+        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
+        Ok(())
+    }
+
+    /// The running transaction, which has done nothing yet, is a branch. Error 1440 as at XA START.
+    pub(crate) fn name_branch(&mut self, xid: XaXid) -> SqlResult<()> {
+        let branches = Arc::clone(self.db.commit.xa());
+        if !branches.begin(&xid) {
+            return Err(duplicate());
+        }
+        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
+        Ok(())
+    }
+
+    /// XA END.
+    pub(crate) fn suspend_branch(&mut self) {
+        self.set_branch_state(XaState::Idle);
+    }
+
+    /// XA START .. RESUME.
+    pub(crate) fn resume_branch(&mut self) {
+        self.set_branch_state(XaState::Active);
+    }
+
+    /// The session's transaction was rolled back: if it was a branch, only XA ROLLBACK and XA COMMIT are left
+    /// for it.
+    pub(super) fn note_branch_undone(&mut self, answer: ErrorCode) {
+        if matches!(self.branch_state(), Some(XaState::Active | XaState::Idle)) {
+            self.set_branch_state(XaState::RollbackOnly(answer));
+        }
+    }
+
+    /// The session leaves its branch: rolls it back, unless it is prepared.
+    pub(crate) fn leave_branch(&mut self) {
+        if let Some(xa) = self.xa.take() {
+            self.rollback_active();
+            drop(xa);
+            self.refuse_tables(None);
+        }
+    }
+
+    /// XA COMMIT .. ONE PHASE of the session's own branch.
+    pub(crate) fn commit_branch_at_once(&mut self) -> SqlResult<()> {
+        self.refuse_tables(None);
+        let xa = self.xa.take();
+        let committed = self.commit();
+        drop(xa);
+        committed.map(drop).map_err(|_| rolled_back(ErrorCode::XaRbrollback))
+    }
+
+    /// XA COMMIT of a branch that was rolled back.
+    pub(crate) fn answer_rolled_back(&mut self, code: ErrorCode) -> SqlError {
+        self.leave_branch();
+        rolled_back(code)
+    }
+
+    /// XA PREPARE: the branch outlives session and server from here on; the reply must be held as that of a
+    /// commit. An error has rolled it back. `end` is the XA END of the binlog.
+    pub(crate) fn prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+        let prepared = self.try_prepare_branch(end);
+        match prepared {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.leave_branch();
+                // The server stops: that is not about the branch.
+                let is_about_server = error.code == ErrorCode::ServerShutdown;
+                Err(if is_about_server { error } else { rolled_back(ErrorCode::XaRbrollback) })
+            }
+        }
+    }
+
+    /// The same. After an error the caller leaves the branch, which rolls it back.
+    pub(crate) fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+        let xa = self.xa.as_mut().expect("asked in a branch");
+        let (xid, rows) = (xa.xid.clone(), std::mem::take(&mut xa.rows));
+        let active = self.active.as_mut().expect("a branch that is not prepared has a transaction");
+        let is_logged = !active.log.is_empty();
+        let head = XaHead { xid: xid.clone(), since_us: self.db.clock.wall_us(), is_logged };
+        let names: Vec<(NameKey, MetadataMode)> =
+            active.locks.held_names().map(|(name, mode)| (name.clone(), mode)).collect();
+        let rows = rows.iter().map(|((index, key), mode)| (*index, &**key, *mode));
+        let mut builder = XaBodyBuilder::new(head, &names, rows);
+        for (engine, trx) in self.db.engines.iter().zip(&active.engines) {
+            let Some(trx) = trx else { continue };
+            let participant = engine.id();
+            trx.each_write(&mut |index, key, value| {
+                builder.write(XaWrite { participant, index, key, value });
+            });
+        }
+        let mut memory = Reservation::new(Budget::of_session(self.db.processes.memory()));
+        memory.grow(memory_bytes(&builder, active))?;
+        if is_logged {
+            active.log.statement_end()?;
+            active.log.xa_prepare(&self.settings.binlog, &end(), &xid)?;
+        }
+        // What is written now is the record's; the branch's own locks stay with the branch.
+        let durable = self.db.engines.len();
+        for slot in active.engines.iter_mut().take(durable) {
+            slot.take_if(|trx| !trx.is_read_only());
+        }
+        active.savepoints.clear();
+        let mut own = self.db.locks.owner(self.db.trx_ids.next());
+        own.inherit_from(&active.locks);
+        let locks = std::mem::replace(&mut active.locks, own);
+        self.attach(XA, builder.redo().1);
+        let committed = self.commit_as(GroupKind::XaPrepare);
+        self.detach_from_commit();
+        let seq = committed?.expect("there is redo");
+        self.db.commit.await_ordered(seq);
+        self.db.commit.xa().keep(&xid, XaHeld { locks, memory });
+        self.set_branch_state(XaState::Prepared);
+        Ok(())
+    }
+
+    /// A commit that was refused has left what was attached to it.
+    fn detach_from_commit(&mut self) {
+        self.attached.retain(|(id, _)| *id != XA);
+    }
+
+    /// XA COMMIT or XA ROLLBACK of a prepared branch, the session's own or one that nobody has. False: there
+    /// is none for it. After an error the branch is prepared as before.
+    pub(crate) fn end_branch(
+        &mut self,
+        xid: &XaXid,
+        ending: XaEnding,
+        event: impl FnOnce() -> QueryEvent,
+    ) -> SqlResult<bool> {
+        let is_own = self.branch_state() == Some(XaState::Prepared) && self.branch_name() == Some(xid);
+        let taker = if is_own { XaTaker::Owner } else { XaTaker::Other };
+        let branches = Arc::clone(self.db.commit.xa());
+        let Some(taken) = branches.take(xid, taker) else { return Ok(false) };
+        match self.try_end_branch(taken, ending, event) {
+            Ok(()) => {
+                if is_own {
+                    self.forget_own_branch();
+                }
+                Ok(true)
+            }
+            Err((error, held)) => {
+                branches.give_back(xid, held, taker);
+                Err(error)
+            }
+        }
+    }
+
+    /// The session's branch has ended.
+    fn forget_own_branch(&mut self) {
+        if let Some(mut xa) = self.xa.take() {
+            xa.is_over = true;
+        }
+        self.refuse_tables(None);
+        self.rollback_active();
+    }
+
+    /// What fails gives the locks back: nothing of it is ordered.
+    #[allow(clippy::result_large_err)] // the locks go back to their branch
+    fn try_end_branch(
+        &mut self,
+        taken: XaTaken,
+        ending: XaEnding,
+        event: impl FnOnce() -> QueryEvent,
+    ) -> Result<(), (SqlError, XaHeld)> {
+        let XaTaken { body, held } = taken;
+        let XaHeld { mut locks, memory } = held;
+        let wait = WaitLimit::For(self.settings.metadata_lock_wait);
+        let gate = match self.commits_under_own_lock() {
+            true => Ok(()),
+            false => {
+                let mode = MetadataMode::SharedWrite;
+                self.db.locks.lock_name(&mut locks, &NameKey::Global, mode, wait, &self.kill)
+            }
+        };
+        if let Err(error) = gate {
+            return Err((lock_error(error), XaHeld { locks, memory }));
+        }
+        let parts = self.ending_parts(&body, ending, event);
+        let (redo, binlog) = match parts {
+            Ok(parts) => parts,
+            Err(error) => {
+                self.db.locks.unlock_name(&mut locks, &NameKey::Global);
+                return Err((error, XaHeld { locks, memory }));
+            }
+        };
+        let is_in_sequence = self.db.globals.flag(VarId::GtidStrictMode)
+            && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
+        let client = (!self.settings.is_flushed_elsewhere).then(|| self.client.clone());
+        let prepared = self.db.commit.prepare(CommitRequest { redo, binlog, locks, client });
+        let ordered = prepared.and_then(|prepared| match is_in_sequence {
+            true => self.db.commit.order_in_sequence_or_return(prepared),
+            false => Ok(self.db.commit.order(prepared)),
+        });
+        let seq = match ordered {
+            Ok(seq) => seq,
+            Err((error, request)) => {
+                // What engines have installed is undone before anybody else gets at the locks.
+                let CommitRequest { redo, mut locks, .. } = *request;
+                drop(redo);
+                self.db.locks.unlock_name(&mut locks, &NameKey::Global);
+                return Err((commit_error(error), XaHeld { locks, memory }));
+            }
+        };
+        self.handlers.count(match ending {
+            XaEnding::Commit => Handler::Commit,
+            XaEnding::Rollback => Handler::Rollback,
+        });
+        self.attached.clear();
+        self.last_ordered = self.last_ordered.max(seq);
+        self.hold_until = self.hold_until.max(seq);
+        self.db.commit.await_ordered(seq);
+        Ok(())
+    }
+
+    /// The redo and the events of a branch's end.
+    fn ending_parts(
+        &mut self,
+        body: &XaBody,
+        ending: XaEnding,
+        event: impl FnOnce() -> QueryEvent,
+    ) -> SqlResult<(Vec<(ParticipantId, Redo)>, Option<BinlogPart>)> {
+        let mut redo = match ending {
+            XaEnding::Commit => self.redo_of_branch(body)?,
+            XaEnding::Rollback => Vec::new(),
+        };
+        redo.push((XA, end_redo(&body.head().xid)));
+        redo.extend(self.attached.iter().cloned());
+        let settings = &mut self.settings.binlog;
+        if !body.head().is_logged || !settings.on {
+            return Ok((redo, None));
+        }
+        let mut log = StatementLog::new(self.db.new_binlog_cache());
+        log.statement_begin(self.statement_timestamp);
+        log.query(settings, flags::SUPPRESS_USE | settings.event_flags, &event())?;
+        log.statement_end()?;
+        let part = BinlogPart {
+            events: log.seal()?,
+            kind: GroupKind::XaEnd,
+            xa: Some(Box::new(body.head().xid.clone())),
+            domain: settings.domain,
+            server: settings.server,
+            seq_no: settings.seq_no.take(),
+            hints: GtidHints {
+                has_waited: settings.source_waited,
+                is_alone: !settings.allow_parallel,
+                event_flags: settings.event_flags,
+            },
+            timestamp: self.statement_timestamp,
+        };
+        Ok((redo, Some(part)))
+    }
+
+    /// Writes the branch's changes into the engines, up to their prepare.
+    fn redo_of_branch(&self, body: &XaBody) -> SqlResult<Vec<(ParticipantId, Redo)>> {
+        let engines = &self.db.engines;
+        let mut trxs: Vec<Option<Box<dyn EngineTrx>>> = engines.iter().map(|_| None).collect();
+        body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |write: XaWrite<'_>| {
+            let at = engines.iter().position(|engine| engine.id() == write.participant);
+            let at = at.ok_or_else(|| {
+                let text = format!("This server has no engine of number {}", write.participant);
+                SqlError::new(ErrorCode::UnknownError, text)
+            })?;
+            let trx = trxs[at].get_or_insert_with(|| engines[at].begin());
+            let written = match write.value {
+                Some(value) => trx.put(write.index, write.key, value),
+                None => trx.delete(write.index, write.key),
+            };
+            written.map_err(engine_error)
+        })?;
+        let mut redo = Vec::new();
+        for (engine, trx) in engines.iter().zip(&mut trxs) {
+            let Some(trx) = trx else { continue };
+            redo.push((engine.id(), trx.prepare_into(&*self.db.commit).map_err(engine_error)?));
+        }
+        Ok(redo)
+    }
+
+    /// XA RECOVER shows what is ordered, prepared or ended: the reply waits until that is hardened (I5).
+    pub(crate) fn show_branches(&mut self) -> Vec<XaListed> {
+        let listed = self.db.commit.xa().list();
+        self.hold_until = self.hold_until.max(self.db.commit.placed());
+        listed
+    }
+}
+
+/// Error 1400.
+pub(crate) fn outside() -> SqlError {
+    SqlError::new(ErrorCode::XaerOutside, "XAER_OUTSIDE: Some work is done outside global transaction")
+}

@@ -1,0 +1,164 @@
+//! The XA statements: which of them is allowed in which state, as MariaDB 10.11 has it.
+
+use cohort_binlog::event::XaXid;
+use cohort_config::Counter;
+use cohort_protocol::ResultSink;
+use cohort_sql::ast::{Xa, XaId};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::ddl;
+use crate::dispatch::Job;
+use crate::session::Session;
+use crate::show;
+use crate::trx::{XaEnding, XaState, outside, rmfail};
+
+/// As error 1399 calls the state of a session without a branch.
+const NONE: &str = "NON-EXISTING";
+
+fn unknown() -> SqlError {
+    SqlError::new(ErrorCode::XaerNota, "XAER_NOTA: Unknown XID")
+}
+
+fn invalid() -> SqlError {
+    SqlError::new(ErrorCode::XaerInval, "XAER_INVAL: Invalid arguments (or unsupported command)")
+}
+
+fn name_of(xid: &XaId) -> XaXid {
+    XaXid { format_id: xid.format_id, gtrid: xid.gtrid.clone(), bqual: xid.bqual.clone() }
+}
+
+impl Session {
+    /// Runs an XA statement.
+    pub(crate) fn xa(&mut self, xa: &Xa, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
+        self.state.db.status.count(match xa {
+            Xa::Start { .. } => Counter::ComXaStart,
+            Xa::End { .. } => Counter::ComXaEnd,
+            Xa::Prepare(_) => Counter::ComXaPrepare,
+            Xa::Commit { .. } => Counter::ComXaCommit,
+            Xa::Rollback(_) => Counter::ComXaRollback,
+            Xa::Recover { .. } => Counter::ComXaRecover,
+        });
+        self.trx.set_statement_time((self.state.env.now_micros / 1_000_000) as u32);
+        match xa {
+            Xa::Start { xid, join, resume } => self.xa_start(xid, *join, *resume)?,
+            Xa::End { xid, suspend } => self.xa_end(xid, *suspend)?,
+            Xa::Prepare(xid) => self.xa_prepare(xid)?,
+            Xa::Commit { xid, one_phase } => self.xa_commit(xid, *one_phase)?,
+            Xa::Rollback(xid) => self.xa_rollback(xid)?,
+            Xa::Recover { sql_format } => {
+                let listed = self.trx.show_branches();
+                let listing = show::xa_recover(&listed, *sql_format);
+                return self.send_listing(&listing, job, sink);
+            }
+        }
+        self.state.env.row_count = 0;
+        self.send_ok(job.more, 0, 0, "", sink);
+        Ok(())
+    }
+
+    fn xa_start(&mut self, xid: &XaId, join: bool, resume: bool) -> SqlResult<()> {
+        let state = self.trx.branch_state();
+        if resume && state == Some(XaState::Idle) {
+            return match self.trx.branch_name() == Some(&name_of(xid)) {
+                true => {
+                    self.trx.resume_branch();
+                    Ok(())
+                }
+                false => Err(unknown()),
+            };
+        }
+        if join || resume || xid.gtrid.is_empty() {
+            return Err(invalid());
+        }
+        if let Some(state) = state {
+            return Err(rmfail(state.name()));
+        }
+        self.trx.check_outside()?;
+        self.trx.start_branch(name_of(xid))
+    }
+
+    /// The state of the session's branch if it has this name. Errors 1399 when it has none, or in another
+    /// state than `wanted`, and 1397 when it is another.
+    fn check_own(&self, xid: &XaId, wanted: XaState) -> SqlResult<()> {
+        let state = self.trx.branch_state();
+        if state != Some(wanted) {
+            return Err(rmfail(state.map_or(NONE, XaState::name)));
+        }
+        if self.trx.branch_name() == Some(&name_of(xid)) { Ok(()) } else { Err(unknown()) }
+    }
+
+    fn xa_end(&mut self, xid: &XaId, suspend: bool) -> SqlResult<()> {
+        if suspend {
+            return Err(invalid());
+        }
+        self.check_own(xid, XaState::Active)?;
+        self.trx.suspend_branch();
+        Ok(())
+    }
+
+    fn xa_prepare(&mut self, xid: &XaId) -> SqlResult<()> {
+        self.check_own(xid, XaState::Idle)?;
+        let (name, state) = (name_of(xid), &self.state);
+        self.trx.prepare_branch(|| ddl::query_event(state, &format!("XA END {}", name.to_sql())))
+    }
+
+    /// Whether the session works in the branch of this name. Error 1400 when it works in another, or in a
+    /// transaction of its own.
+    fn is_own(&self, xid: &XaId) -> SqlResult<bool> {
+        if self.trx.branch_name() == Some(&name_of(xid)) {
+            return Ok(true);
+        }
+        let is_in_transaction = self.trx.in_transaction() || !self.trx.autocommit();
+        if is_in_transaction { Err(outside()) } else { Ok(false) }
+    }
+
+    fn xa_commit(&mut self, xid: &XaId, one_phase: bool) -> SqlResult<()> {
+        if !self.is_own(xid)? {
+            return match one_phase {
+                true => Err(invalid()),
+                false => self.xa_finish(xid, XaEnding::Commit),
+            };
+        }
+        match (self.trx.branch_state(), one_phase) {
+            (Some(XaState::RollbackOnly(code)), _) => Err(self.trx.answer_rolled_back(code)),
+            (Some(XaState::Idle), true) => self.trx.commit_branch_at_once(),
+            (Some(XaState::Prepared), false) => self.xa_finish(xid, XaEnding::Commit),
+            (Some(XaState::Prepared), true) => Err(invalid()),
+            (state, _) => Err(rmfail(state.map_or(NONE, XaState::name))),
+        }
+    }
+
+    fn xa_rollback(&mut self, xid: &XaId) -> SqlResult<()> {
+        if !self.is_own(xid)? {
+            return self.xa_finish(xid, XaEnding::Rollback);
+        }
+        match self.trx.branch_state() {
+            Some(state @ XaState::Active) => Err(rmfail(state.name())),
+            Some(XaState::Prepared) => self.xa_finish(xid, XaEnding::Rollback),
+            _ => {
+                self.trx.leave_branch();
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a prepared branch. Error 1397 when there is none of this name, or a session has it.
+    fn xa_finish(&mut self, xid: &XaId, ending: XaEnding) -> SqlResult<()> {
+        let (name, state) = (name_of(xid), &self.state);
+        let verb = match ending {
+            XaEnding::Commit => "XA COMMIT",
+            XaEnding::Rollback => "XA ROLLBACK",
+        };
+        let event = || ddl::query_event(state, &format!("{verb} {}", name.to_sql()));
+        if self.trx.end_branch(&name, ending, event)? { Ok(()) } else { Err(unknown()) }
+    }
+
+    /// Statements about transactions, and savepoints, that a branch does not let pass in its state.
+    pub(crate) fn check_branch(&self, is_savepoint: bool) -> SqlResult<()> {
+        match self.trx.branch_state() {
+            None => Ok(()),
+            Some(XaState::Active) if is_savepoint => Ok(()),
+            Some(state) => Err(rmfail(state.name())),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! XA transactions between sessions, over restarts, and crashed at every operation: a prepared branch is
+//! there with its locks until it is ended, and it is ended wholly or not at all (I2).
+
+mod world;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_binlog::event::Event;
+use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
+use world::{Client, Server};
+
+const NOTA: &str = "ERROR 1397 (XAE04): XAER_NOTA: Unknown XID\n";
+const BUSY: &str = "ERROR 1205 (HY000): Lock wait timeout exceeded; try restarting transaction\n";
+
+fn prepared(client: &mut Client, name: &str, statements: &[&str]) {
+    client.ok(&format!("XA START '{name}'"));
+    statements.iter().for_each(|statement| client.ok(statement));
+    client.ok(&format!("XA END '{name}'"));
+    client.ok(&format!("XA PREPARE '{name}'"));
+}
+
+fn server_with_table(disk: &SharedFs) -> Server {
+    let mut server = Server::open(disk).expect("opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, k INT, UNIQUE (k))");
+    client.ok("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    server
+}
+
+const ROWS: &str = "SELECT id, k FROM t ORDER BY id";
+
+#[test]
+fn a_prepared_branch_is_its_sessions_until_that_ends() {
+    let mut server = server_with_table(&world::disk());
+    let (mut a, mut b) = (server.connect(), server.connect());
+    prepared(&mut a, "x", &["UPDATE t SET k = 11 WHERE id = 1", "INSERT INTO t VALUES (4, 40)"]);
+    let before = "id | k\n1 | 10\n2 | 20\n3 | 30\n";
+    assert_eq!(b.run(ROWS), before, "nothing of it is visible");
+    assert_eq!(b.run("XA COMMIT 'x'"), NOTA);
+    assert_eq!(b.run("XA ROLLBACK 'x'"), NOTA);
+    assert_eq!(b.run("XA START 'x'"), "ERROR 1440 (XAE08): XAER_DUPID: The XID already exists\n");
+    assert!(b.run("XA RECOVER").contains("1 | 1 | 0 | x"), "others see it");
+    assert_eq!(b.run("SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT"), BUSY);
+    drop(a);
+    assert_eq!(b.run("SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT"), BUSY, "it keeps its locks");
+    assert_eq!(b.run("XA COMMIT 'x'"), "OK\n");
+    assert_eq!(b.run(ROWS), "id | k\n1 | 11\n2 | 20\n3 | 30\n4 | 40\n");
+    assert_eq!(b.run("SELECT k FROM t WHERE id = 1 FOR UPDATE NOWAIT"), "k\n11\n");
+    assert_eq!(b.run("XA COMMIT 'x'"), NOTA);
+}
+
+#[test]
+fn what_is_not_prepared_ends_with_its_session() {
+    let mut server = server_with_table(&world::disk());
+    for rest in [&[][..], &["XA END 'x'"][..]] {
+        let (mut a, mut b) = (server.connect(), server.connect());
+        a.ok("XA START 'x'");
+        a.ok("UPDATE t SET k = 11 WHERE id = 1");
+        rest.iter().for_each(|statement| a.ok(statement));
+        assert_eq!(b.run("XA START 'x'"), "ERROR 1440 (XAE08): XAER_DUPID: The XID already exists\n");
+        a.session.reset();
+        assert_eq!(b.run("XA RECOVER"), "formatID | gtrid_length | bqual_length | data\n");
+        assert_eq!(b.run("SELECT k FROM t WHERE id = 1 FOR UPDATE NOWAIT"), "k\n10\n");
+        b.ok("XA START 'x'");
+        b.ok("XA END 'x'");
+        b.ok("XA ROLLBACK 'x'");
+        // A reset session is as a new one.
+        a.ok("XA START 'y'");
+        a.ok("XA END 'y'");
+        a.ok("XA COMMIT 'y' ONE PHASE");
+    }
+    let (mut a, mut b) = (server.connect(), server.connect());
+    prepared(&mut a, "x", &["DELETE FROM t WHERE id = 2"]);
+    a.session.reset();
+    assert_eq!(a.run(ROWS), "id | k\n1 | 10\n2 | 20\n3 | 30\n");
+    assert_eq!(b.run("XA ROLLBACK 'x'"), "OK\n", "reset leaves it to others");
+}
+
+#[test]
+fn a_deadlock_leaves_a_branch_that_can_only_be_rolled_back() {
+    let mut server = server_with_table(&world::disk());
+    for end in ["XA COMMIT 'x'", "XA COMMIT 'x' ONE PHASE", "XA ROLLBACK 'x'"] {
+        let (mut a, mut b) = (server.connect(), server.connect());
+        a.ok("XA START 'x'");
+        a.ok("UPDATE t SET k = k + 1 WHERE id = 1");
+        b.ok("BEGIN");
+        b.ok("UPDATE t SET k = k + 1 WHERE id = 2");
+        b.ok("UPDATE t SET k = k + 1 WHERE id = 3");
+        let deadlock = std::thread::scope(|scope| {
+            let of_b = scope.spawn(|| b.run("UPDATE t SET k = k + 1 WHERE id = 1"));
+            while a.session.database().locks.stats().row_waits_current == 0 {
+                std::thread::yield_now();
+            }
+            let of_a = a.run("UPDATE t SET k = k + 1 WHERE id = 2");
+            assert!(of_b.join().expect("ran").starts_with("OK"));
+            of_a
+        });
+        assert!(deadlock.starts_with("ERROR 1213"), "{deadlock}");
+        b.ok("ROLLBACK");
+        let only = "ERROR 1399 (XAE07): XAER_RMFAIL: The command cannot be executed when global transaction is in the  ROLLBACK \
+                    ONLY state\n";
+        for refused in ["XA END 'x'", "XA PREPARE 'x'", "SELECT * FROM t", "COMMIT", "BEGIN", "SAVEPOINT s"] {
+            assert_eq!(a.run(refused), only, "{refused}");
+        }
+        assert_eq!(a.run("SELECT 1"), "1\n1\n");
+        let answer = a.run(end);
+        match end.contains("COMMIT") {
+            true => assert!(answer.starts_with("ERROR 1614 (XA102): XA_RBDEADLOCK"), "{answer}"),
+            false => assert_eq!(answer, "OK\n"),
+        }
+        assert_eq!(a.run(ROWS), "id | k\n1 | 10\n2 | 20\n3 | 30\n");
+        a.ok("XA START 'x'");
+        a.ok("XA END 'x'");
+        a.ok("XA ROLLBACK 'x'");
+    }
+}
+
+/// A restart, clean or after a crash, leaves what was prepared with rows, tables, keys and parents locked.
+#[test]
+fn a_restart_gives_prepared_branches_their_locks_back() {
+    let disk = world::disk();
+    let mut server = server_with_table(&disk);
+    let mut client = server.connect();
+    client.ok("CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES t (id))");
+    client.ok("CREATE TABLE other (id INT PRIMARY KEY)");
+    client.ok("CREATE TABLE keyless (n INT)");
+    client.ok("INSERT INTO other VALUES (1)");
+    let branch = [
+        "UPDATE t SET k = 11 WHERE id = 1",
+        "INSERT INTO t (k) VALUES (40)",
+        "DELETE FROM t WHERE id = 3",
+        "INSERT INTO keyless VALUES (1)",
+    ];
+    prepared(&mut client, "x", &branch);
+    let mut second = server.connect();
+    prepared(
+        &mut second,
+        "y",
+        &["INSERT INTO child VALUES (1, 2)", "SELECT * FROM other WHERE id = 1 FOR UPDATE"],
+    );
+    drop((client, second));
+    for round in 0..3 {
+        match round {
+            0 => {}
+            1 => server.db.commit.checkpoint().expect("in memory"),
+            _ => server.db.commit.close().expect("in memory"),
+        }
+        drop(server);
+        server = Server::open(&disk).expect("recovers");
+        let mut client = server.connect();
+        client.ok("SET innodb_lock_wait_timeout = 0, lock_wait_timeout = 0");
+        assert_eq!(client.run(ROWS), "id | k\n1 | 10\n2 | 20\n3 | 30\n");
+        client.ok("INSERT INTO t (k) VALUES (50)");
+        for refused in [
+            "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT",
+            "SELECT * FROM t WHERE id = 3 LOCK IN SHARE MODE NOWAIT",
+            "SELECT * FROM other WHERE id = 1 FOR UPDATE NOWAIT",
+            "INSERT INTO t VALUES (9, 40)",
+            "INSERT INTO t VALUES (9, 11)",
+            "INSERT INTO t VALUES (9, 10)",
+            "DELETE FROM t WHERE id = 2",
+            "SELECT * FROM t WHERE id > 3 FOR UPDATE",
+            "DROP TABLE t",
+            "ALTER TABLE child ADD c INT",
+        ] {
+            let answer = client.run(refused);
+            assert!(answer.starts_with("ERROR 1205"), "round {round}: {refused}: {answer}");
+        }
+        let own = client.run("SELECT id FROM t WHERE k = 50");
+        assert!(own.lines().last().is_some_and(|id| id.parse::<u32>().is_ok_and(|id| id > 4)), "{own}");
+        client.ok("DELETE FROM t WHERE k = 50");
+        client.ok("INSERT INTO keyless VALUES (2)");
+        assert_eq!(
+            client.run("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx").lines().count(),
+            3
+        );
+    }
+    let mut client = server.connect();
+    client.ok("XA COMMIT 'x'");
+    client.ok("XA ROLLBACK 'y'");
+    assert_eq!(client.run(ROWS), "id | k\n1 | 11\n2 | 20\n4 | 40\n");
+    client.ok("DELETE FROM t WHERE id = 2");
+    assert_eq!(client.run("SELECT COUNT(*), SUM(n) FROM keyless"), "COUNT(*) | SUM(n)\n4 | 7\n");
+    client.ok("DROP TABLE child, t, other, keyless");
+    drop(client);
+    drop(server);
+    let mut server = Server::open(&disk).expect("recovers");
+    assert_eq!(server.connect().run("XA RECOVER"), "formatID | gtrid_length | bqual_length | data\n");
+}
+
+/// Texts of what the binary log holds of XA.
+fn logged(server: &Server, disk: &SharedFs) -> Vec<String> {
+    let mut found = Vec::new();
+    for path in server.binlog() {
+        let mut reader = cohort_binlog::EventReader::open(disk, Path::new(&path)).expect("opens");
+        while let Some(raw) = reader.next_event().expect("sound") {
+            match reader.decode(&raw).expect("decodes") {
+                Event::Gtid(gtid) => {
+                    let xid = gtid.xid.map_or(String::new(), |xid| xid.to_sql());
+                    found.push(format!("GTID {} {xid}", gtid.flags2));
+                }
+                Event::Query(query) => found.push(String::from_utf8_lossy(&query.sql).into_owned()),
+                Event::Rows(_) => found.push("rows".to_owned()),
+                Event::Xid(_) => found.push("XID".to_owned()),
+                Event::XaPrepare(event) => found.push(format!("XA_PREPARE {}", event.xid.to_sql())),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_binary_log_holds_both_halves_as_mariadb_writes_them() {
+    let disk = world::disk();
+    let mut server = server_with_table(&disk);
+    let mut client = server.connect();
+    let from = logged(&server, &disk).len();
+    prepared(&mut client, "a", &["INSERT INTO t VALUES (4, 40)"]);
+    client.ok("XA COMMIT 'a'");
+    prepared(&mut client, "b", &["INSERT INTO t VALUES (5, 50)"]);
+    client.ok("XA ROLLBACK 'b'");
+    prepared(&mut client, "ro", &["SELECT * FROM t"]);
+    client.ok("XA COMMIT 'ro'");
+    client.ok("XA START 'c'");
+    client.ok("INSERT INTO t VALUES (6, 60)");
+    client.ok("XA END 'c'");
+    client.ok("XA COMMIT 'c' ONE PHASE");
+    client.ok("XA START 'd'");
+    client.ok("INSERT INTO t VALUES (7, 70)");
+    client.ok("XA END 'd'");
+    client.ok("XA ROLLBACK 'd'");
+    client.ok("SET sql_log_bin = 0");
+    prepared(&mut client, "e", &["INSERT INTO t VALUES (8, 80)"]);
+    drop(client);
+    server.connect().ok("XA COMMIT 'e'");
+    assert_eq!(
+        logged(&server, &disk)[from..],
+        [
+            "GTID 76 X'61',X'',1",
+            "rows",
+            "XA END X'61',X'',1",
+            "XA_PREPARE X'61',X'',1",
+            "GTID 141 X'61',X'',1",
+            "XA COMMIT X'61',X'',1",
+            "GTID 76 X'62',X'',1",
+            "rows",
+            "XA END X'62',X'',1",
+            "XA_PREPARE X'62',X'',1",
+            "GTID 141 X'62',X'',1",
+            "XA ROLLBACK X'62',X'',1",
+            "GTID 12 ",
+            "rows",
+            "XID",
+        ]
+    );
+}
+
+/// Each is what one connection does; it leaves one group in the binary log and, at its end, the connection.
+const STEPS: [&[&str]; 14] = [
+    &["CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, k INT, UNIQUE (k))"],
+    &["INSERT INTO t VALUES (1, 10), (2, 20), (3, 30), (4, 40)"],
+    &[
+        "XA START 'a'",
+        "UPDATE t SET k = 11 WHERE id = 1",
+        "INSERT INTO t (k) VALUES (50)",
+        "XA END 'a'",
+        "XA PREPARE 'a'",
+    ],
+    &["INSERT INTO t (k) VALUES (60)"],
+    &["XA START 'b','q',9", "DELETE FROM t WHERE id = 2", "XA END 'b','q',9", "XA PREPARE 'b','q',9"],
+    &["UPDATE t SET k = 41 WHERE id = 4"],
+    &["XA COMMIT 'a'"],
+    &[
+        "XA START 'c'",
+        "UPDATE t SET k = 12 WHERE id = 1",
+        "UPDATE t SET k = 42 WHERE id = 4",
+        "XA END 'c'",
+        "XA PREPARE 'c'",
+    ],
+    &["INSERT INTO t (k) VALUES (70)"],
+    &["XA ROLLBACK 'b','q',9"],
+    &["DELETE FROM t WHERE id = 2"],
+    &["XA START 'd'", "INSERT INTO t (k) VALUES (80)", "XA END 'd'", "XA COMMIT 'd' ONE PHASE"],
+    &["XA COMMIT 'c'"],
+    &["UPDATE t SET k = k + 1000"],
+];
+
+/// Rows, prepared branches, and which rows are locked.
+fn dump(server: &mut Server) -> String {
+    let mut client = server.connect();
+    let rows = client.run(ROWS);
+    let mut text = rows.clone() + &client.run("XA RECOVER FORMAT='SQL'");
+    for line in rows.lines().skip(1) {
+        let id = line.split(' ').next().unwrap_or_default();
+        let answer = client.run(&format!("SELECT id FROM t WHERE id = {id} FOR UPDATE NOWAIT"));
+        if answer == BUSY {
+            text += &format!("locked {id}\n");
+        }
+    }
+    text
+}
+
+/// Runs steps up to the first that fails; how many were acknowledged.
+fn run_from(server: &mut Server, from: usize) -> usize {
+    for (n, step) in STEPS.iter().enumerate().skip(from) {
+        let mut client = server.connect();
+        if step.iter().any(|statement| client.run(statement).contains("ERROR")) {
+            return n;
+        }
+        drop(client);
+        if n % 3 == 2 && server.db.commit.checkpoint().is_err() {
+            return n + 1;
+        }
+    }
+    STEPS.len()
+}
+
+fn groups(server: &Server, disk: &SharedFs) -> usize {
+    logged(server, disk).iter().filter(|text| text.starts_with("GTID")).count()
+}
+
+fn check_recovery(left: MemFs, acknowledged: usize, states: &[String], what: &str) {
+    let disk: SharedFs = Arc::new(left);
+    let mut server = Server::open(&disk).unwrap_or_else(|e| panic!("{what}: does not recover: {e}"));
+    let done = groups(&server, &disk);
+    assert!(done >= acknowledged, "{what}: {acknowledged} acknowledged, {done} in the binary log");
+    assert_eq!(dump(&mut server), states[done], "{what}: not as after step {done}");
+    assert_eq!(run_from(&mut server, done), STEPS.len(), "{what}: the rest of the steps fails");
+    assert_eq!(dump(&mut server), states[STEPS.len()], "{what}: the steps do not end as they should");
+}
+
+#[test]
+fn a_crash_at_every_operation_leaves_each_half_or_not() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("opens");
+    let mut states = vec![dump(&mut server)];
+    for step in STEPS {
+        let mut client = server.connect();
+        step.iter().for_each(|statement| client.ok(statement));
+        drop(client);
+        states.push(dump(&mut server));
+    }
+    assert_eq!(groups(&server, &disk), STEPS.len());
+    assert!(states[5].contains("'a'") && states[5].contains("'b','q',9") && states[5].contains("locked 2"));
+    let mut crashes = 0;
+    for at in 0.. {
+        let memory = MemFs::new();
+        let faults = FaultFs::new(Arc::new(memory.clone()));
+        faults.set(Fault::CrashAt(at));
+        let disk: SharedFs = Arc::new(faults.clone());
+        let acknowledged = Server::open(&disk).map_or(0, |mut server| run_from(&mut server, 0));
+        if !faults.crashed() {
+            break;
+        }
+        crashes += 1;
+        let what = |how| format!("operation {at}, {how}");
+        check_recovery(memory.crash_clone(at), acknowledged, &states, &what("power failure"));
+        check_recovery(memory.kill_clone(), acknowledged, &states, &what("kill"));
+    }
+    assert!(crashes > 50, "only {crashes} operations");
+}
