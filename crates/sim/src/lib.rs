@@ -4,6 +4,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `bank` | [`Bank`]: accounts in two engines, transfers between them, everything told by the binlog too |
+//! | `branches` | [`Branches`]: XA branches over both engines, half by half |
 //! | `world` | opens the commit path over a given disk |
 //! | `kill` | a real server killed under load, and the checker that knows what was acknowledged |
 //! | `bulk` | the same for statements of many rows and for indexes made on filled tables |
@@ -11,6 +12,7 @@
 //! | `explore` | crashes a run at its k-th write or sync for every k, recovers, checks |
 
 mod bank;
+mod branches;
 mod bulk;
 mod explore;
 pub mod kill;
@@ -18,6 +20,7 @@ mod replica;
 mod world;
 
 pub use bank::{Bank, Script, Violation, check};
+pub use branches::{Branches, check_branches};
 pub use bulk::BulkOutcome;
 pub use explore::{Explored, explore, explore_recovery};
 pub use replica::Replica;

@@ -116,7 +116,7 @@ Database | Create Database
 test | CREATE DATABASE `test` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci */
 > SHOW ENGINES
 Engine | Support | Comment | Transactions | XA | Savepoints
-REFERENCE | DEFAULT | Transactions and row locks; redo and binary log in one log | YES | NO | YES
+REFERENCE | DEFAULT | Transactions and row locks; redo and binary log in one log | YES | YES | YES
 > SHOW CHARACTER SET LIKE 'utf8mb4'
 Charset | Description | Default collation | Maxlen
 utf8mb4 | UTF-8 Unicode | utf8mb4_general_ci | 4
