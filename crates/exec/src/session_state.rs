@@ -343,6 +343,7 @@ impl SessionHooks for SessionState {
 
     fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()> {
         let (name, mut variables) = (name.to_lowercase(), self.user_variables.borrow_mut());
+        let value = value.of_no_column();
         let mut memory = self.user_variable_memory.borrow_mut();
         let taken = |name: &str, value: &Value| (name.len() + value.memory_bytes()) as u64;
         memory.grow(taken(&name, &value))?;

@@ -138,7 +138,7 @@ pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> Sql
     };
     Ok(match (answer, &subquery.test) {
         (Answer::Value(value), _) => value,
-        (Answer::Row(Some(mut row)), SubqueryTest::Column(n)) => row.swap_remove(*n),
+        (Answer::Row(Some(mut row)), SubqueryTest::Column(n)) => row.swap_remove(*n).of_no_column(),
         (Answer::Row(_), _) => Value::Null,
     })
 }

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning};
+use cohort_types::{
+    ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
+};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
@@ -222,8 +224,8 @@ fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
 enum Fill {
     /// This column of the old one, as it is.
     Same(usize),
-    /// This column of the old one, which has so many fraction digits, converted.
-    Converted(usize, u8),
+    /// This column of the old one, which is of this type, converted.
+    Converted(usize, Box<ColumnType>),
     /// One value for all rows.
     Value(Value),
     /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row when its other columns are there.
@@ -252,7 +254,7 @@ fn fills(
                 Fill::Computed(Box::new(expr.expect("every generated column has its expression")))
             }
             Some(origin) if before.columns[origin].ty == column.ty => Fill::Same(origin),
-            Some(origin) => Fill::Converted(origin, before.columns[origin].ty.decimals),
+            Some(origin) => Fill::Converted(origin, Box::new(before.columns[origin].ty.clone())),
             None if column.auto_increment => Fill::Counted,
             None if matches!(column.default, DefaultValue::Expression(_)) => {
                 Fill::Computed(Box::new(binder.default_of(&table, n)?))
@@ -310,12 +312,12 @@ impl Converter<'_, '_> {
                 (fill, value) => {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
                     let mut value = session_value(value.clone(), store.zone);
-                    if let (Fill::Converted(_, decimals), Value::Time(_) | Value::DateTime(_)) =
-                        (fill, &value)
-                        && column.ty.kind.is_text()
+                    if let Fill::Converted(_, before) = fill
+                        && shows_more(before)
+                        && (column.ty.kind.is_text() || column.ty.kind.is_binary_string())
                     {
                         let mut text = Vec::new();
-                        value.write_text(*decimals, &mut text);
+                        before.write_text(&value, &mut text);
                         value = Value::Str(Str { bytes: text, collation: column.ty.collation });
                     }
                     column.ty.store(value, &store, warnings)?
@@ -367,6 +369,11 @@ impl Converter<'_, '_> {
         warnings.push(Warning { level: Level::Warning, error });
         Ok(column.ty.implicit_default())
     }
+}
+
+/// Whether texts of a column have digits that its values do not tell: fractions and leading zeros.
+fn shows_more(ty: &ColumnType) -> bool {
+    ty.zerofill || matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
 /// A stored value as an assignment takes it.

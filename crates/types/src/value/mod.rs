@@ -78,6 +78,15 @@ impl Str {
 }
 
 impl Value {
+    /// The value outside of its column: ENUM and SET are texts there, and have no index.
+    #[must_use]
+    pub fn of_no_column(self) -> Value {
+        match self {
+            Value::Enum { label, .. } | Value::Set { label, .. } => Value::Str(label),
+            value => value,
+        }
+    }
+
     /// A text value of the server's default collation.
     pub fn text(text: impl Into<String>) -> Value {
         Value::Str(Str { bytes: text.into().into_bytes(), collation: Collation::UTF8MB4_GENERAL_CI })
