@@ -1,9 +1,9 @@
 //! Row events applied to tables.
 //!
 //! # How a row is found
-//! By the primary key, else by a unique key. By any other key, and without one, many rows may have to be
-//! looked at: one pass over the rows of those keys, or over the table, finds all rows of the event
-//! (`apply_scan`).
+//! By the primary key, else by a unique key. In a table that has neither many rows may have to be looked at:
+//! one pass over the rows that have their keys in another index, or over the table, finds all rows of the
+//! event (`apply_scan`).
 //!
 //! # Tables that differ
 //! Columns correspond by their places. The source's further columns are passed over, further columns here get
@@ -85,7 +85,7 @@ pub(crate) fn apply_rows(
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     let by = applier.index_of(|column| column < applier.columns.len() && bit(&event.present, column));
-    if event.kind != RowsKind::Write && !by.is_some_and(|index| applier.finds_one(index)) {
+    if event.kind != RowsKind::Write && applier.needs_scan(by) {
         return apply_by_scan(&mut applier, ctx, event, by, &mut from);
     }
     while !from.is_empty() {
@@ -120,7 +120,7 @@ pub(crate) fn apply_rows(
 }
 
 /// Why there is an index.
-const KEYED: &str = "without a key that finds one row the event is applied by a scan";
+const KEYED: &str = "without a key the event is applied by a scan";
 
 /// Images of no columns: any number of them would fit into the bytes that are left.
 pub(super) fn without_columns() -> SqlError {
@@ -283,14 +283,11 @@ impl RowApplier {
         Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
     }
 
-    /// Whether no two rows have the same key in an index.
-    fn finds_one(&self, index: usize) -> bool {
-        let index = &self.open().indexes[index];
-        match index.kind {
-            IndexKind::Primary => true,
-            IndexKind::Unique => index.parts.iter().all(|(_, part)| !part.nullable),
-            IndexKind::Secondary | IndexKind::HiddenRowId => false,
-        }
+    /// Whether many rows are looked at for each that is found by this index: better once for all rows of the
+    /// event. A unique key decides in which order rows can be changed, so that has to be the source's.
+    fn needs_scan(&self, by: Option<usize>) -> bool {
+        let mut kinds = self.open().indexes.iter().map(|index| index.kind);
+        by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))
     }
 
     /// The index that rows are looked up by: the primary key, else a unique one, else any other whose columns

@@ -1,6 +1,6 @@
-//! Row events of tables without a key that finds one row: one pass finds the rows of all before images. It
-//! goes over the rows that have their keys in an index, or over the table when no index has a key in the
-//! images. Row by row the work would grow with the square of the rows of a key.
+//! Row events of tables without a unique key: one pass finds the rows of all before images. It goes over the
+//! rows that have their keys in an index, or over the table when no index has a key in the images. Row by row
+//! the work would grow with the square of the rows of a key.
 //!
 //! # Why the order of rows does not matter
 //! Rows are matched by all the columns that the images hold. Without a unique key rows that match the same
