@@ -358,9 +358,10 @@ impl GroupApplier {
             return Err(corrupt("half of an XA transaction without its name", &mark.place));
         };
         let (at, attached) = (header.timestamp, mark.attachment());
-        let done = match event {
-            Event::XaPrepare(_) => self.session.prepare_branch(at, attached),
-            Event::Query(query) => {
+        const HALVES: u8 = gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA;
+        let done = match (event, self.flags2 & HALVES) {
+            (Event::XaPrepare(_), gtid_flags2::PREPARED_XA) => self.session.prepare_branch(at, attached),
+            (Event::Query(query), gtid_flags2::COMPLETED_XA) => {
                 let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
                 self.session.process().show_text(&sql);
                 let commits = sql.starts_with(b"XA COMMIT ");

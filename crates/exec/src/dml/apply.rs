@@ -319,22 +319,26 @@ impl RowApplier {
         index: usize,
         before: &Image,
     ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
-        let spans = KeySpans { index, reverse: false, spans: vec![self.span(index, before)?] };
-        let options = CursorOptions {
-            mode: ReadMode::LockExclusive(WaitPolicy::Wait),
-            columns: Columns::All,
-            changes: RowChanges::Any,
-            rows_expected: Some(1),
-        };
         let by_key = self.open().indexes[index].kind == IndexKind::Primary;
-        let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
         let mut same = |row: &[Value]| {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
             Ok(by_key || row.iter().zip(before).all(equal))
         };
-        let mut row = Vec::new();
-        if cursor.next(ctx.trx, &mut same, &mut row)? {
-            return Ok(Some((cursor.key().to_vec(), row)));
+        // As where rows have no unique key (`apply_scan.rs`): first without a wait for rows that do not match.
+        let waits = [WaitPolicy::IfItMatches, WaitPolicy::Wait];
+        for wait in &waits[usize::from(by_key)..] {
+            let spans = KeySpans { index, reverse: false, spans: vec![self.span(index, before)?] };
+            let options = CursorOptions {
+                mode: ReadMode::LockExclusive(*wait),
+                columns: Columns::All,
+                changes: RowChanges::Any,
+                rows_expected: Some(1),
+            };
+            let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+            let mut row = Vec::new();
+            if cursor.next(ctx.trx, &mut same, &mut row)? {
+                return Ok(Some((cursor.key().to_vec(), row)));
+            }
         }
         self.missing_row().map(|()| None)
     }

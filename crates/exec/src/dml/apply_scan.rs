@@ -7,6 +7,11 @@
 //! image are as good as each other, so it is enough that each image changes some row that matches it. An
 //! image that matches only what an earlier one of the event makes (a row updated twice) finds nothing in the
 //! first pass, and is looked for again as long as a pass has changed something.
+//!
+//! # Rows that others have locked
+//! A prepared XA transaction may keep a row until a later group ends it. So a pass waits for a locked row only
+//! if it matches. Only what is still missing then is looked for by a pass that waits for every row: an earlier
+//! group that is applied beside this one may be about to make it match.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -71,12 +76,14 @@ pub(super) fn apply_by_scan(
         Some(index) => KeySpans { index, reverse: false, spans: spans.into_values().collect() },
         None => KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() },
     };
+    let mut wait = WaitPolicy::IfItMatches;
     while left > 0 {
-        let found = pass(applier, ctx, event.kind, &spans, &present, &mut pending)?;
-        if found == 0 {
-            return applier.missing_row();
+        let found = pass(applier, ctx, event.kind, &spans, &present, wait, &mut pending)?;
+        match (found, wait) {
+            (0, WaitPolicy::Wait) => return applier.missing_row(),
+            (0, _) => wait = WaitPolicy::Wait,
+            _ => left -= found,
         }
-        left -= found;
     }
     Ok(())
 }
@@ -96,10 +103,11 @@ fn pass(
     kind: RowsKind,
     spans: &KeySpans,
     present: &[usize],
+    wait: WaitPolicy,
     pending: &mut Pending,
 ) -> SqlResult<usize> {
     let options = CursorOptions {
-        mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+        mode: ReadMode::LockExclusive(wait),
         columns: Columns::All,
         changes: RowChanges::Any,
         rows_expected: None,

@@ -245,7 +245,9 @@ impl Storage for TrxStorage<'_> {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        table.rows(&wanted, &mut ctx)
+        let rows = table.rows(&wanted, &mut ctx)?;
+        self.hold.set(self.trx.hold_until());
+        Ok(rows)
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {

@@ -138,7 +138,7 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
         ])
     };
     let mut rows: Vec<Vec<Value>> = running(ctx.db).into_iter().map(row).collect();
-    let prepared = ctx.db.commit.xa().list().into_iter();
+    let prepared = ctx.trx.show_branches().into_iter();
     rows.extend(prepared.filter_map(|branch| {
         let (trx, rows_locked) = branch.locks?;
         Some(out.row([

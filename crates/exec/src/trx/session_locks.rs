@@ -441,10 +441,12 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Whether the session commits under a lock that it has itself on the server or on definitions.
-    pub(super) fn commits_under_own_lock(&self) -> bool {
+    /// Whether the session itself has a lock on the server that keeps others' commits out, or, by the tables
+    /// that it writes, the one that every commit takes.
+    pub(super) fn holds_global_lock(&self) -> bool {
         let own = |locks: &SessionLocks| {
-            locks.is_global || locks.stage.is_some() || locks.backup_table.is_some() || locks.writes()
+            let blocks = locks.stage.is_some_and(|stage| stage >= BackupStage::BlockCommit);
+            locks.is_global || blocks || locks.writes()
         };
         self.session_locks.as_ref().is_some_and(|locks| own(locks))
     }

@@ -198,6 +198,7 @@ impl SessionTrx {
         self.commit()?;
         let branches = Arc::clone(self.db.commit.xa());
         if !branches.begin(&xid) {
+            self.hold_for_branches();
             return Err(duplicate());
         }
         self.start(Ends::Explicitly, None);
@@ -331,7 +332,11 @@ impl SessionTrx {
         let is_own = self.branch_state() == Some(XaState::Prepared) && self.branch_name() == Some(xid);
         let taker = if is_own { XaTaker::Owner } else { XaTaker::Other };
         let branches = Arc::clone(self.db.commit.xa());
-        let Some(taken) = branches.take(xid, taker) else { return Ok(false) };
+        let Some(taken) = branches.take(xid, taker) else {
+            // Its end may be ordered, and not hardened.
+            self.hold_for_branches();
+            return Ok(false);
+        };
         match self.try_end_branch(taken, ending, event) {
             Ok(()) => {
                 if is_own {
@@ -366,7 +371,7 @@ impl SessionTrx {
         let XaTaken { body, held } = taken;
         let XaHeld { mut locks, memory } = held;
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
-        let gate = match self.commits_under_own_lock() {
+        let gate = match self.holds_global_lock() {
             true => Ok(()),
             false => {
                 let mode = MetadataMode::SharedWrite;
@@ -479,8 +484,14 @@ impl SessionTrx {
     /// XA RECOVER shows what is ordered, prepared or ended: the reply waits until that is hardened (I5).
     pub(crate) fn show_branches(&mut self) -> Vec<XaListed> {
         let listed = self.db.commit.xa().list();
-        self.hold_until = self.hold_until.max(self.db.commit.placed());
+        self.hold_for_branches();
         listed
+    }
+
+    /// The client is told which branches there are, or that there is none of a name: that is hardened when
+    /// the reply is sent (I5).
+    fn hold_for_branches(&mut self) {
+        self.hold_until = self.hold_until.max(self.db.commit.placed());
     }
 }
 
