@@ -18,13 +18,17 @@
 //!                   (free) <--commit_ordered(END)-- prepared, of a session --take--^ |
 //!                                                              ^------give_back------+  the commit was refused
 //! ```
+//! A branch that has only read, a *reader*, leaves nothing to make durable: its PREPARE is no commit, and it
+//! is rolled back when its session goes; its name then stays until somebody is told so.
+//!
 //! A branch that recovery found is *of nobody*; its locks are taken again ([`XaBranches::adopt`]) before any
 //! session begins.
 //!
 //! # Invariants
 //! - A prepared branch has its locks from `keep` or `adopt` on until its end is ordered (or, while it is
 //!   *ending*, whoever ends it has them). They are not released early at PREPARE: nothing of it is visible.
-//! - A name is used by one branch at a time, begun or prepared.
+//! - A name is used by one branch at a time, begun or prepared. As in MariaDB two names that differ in their
+//!   format alone are the same.
 //! - I2: `commit_ordered` and `replay` alone decide what is prepared. The other states live in memory.
 //!
 //! # The file `xa-prepared`, written as `xa-prepared.new` and renamed at checkpoints
@@ -111,6 +115,16 @@ enum Place {
     Ending,
 }
 
+impl XaTaker {
+    /// Where the branch has to be.
+    fn place(self) -> Place {
+        match self {
+            XaTaker::Owner => Place::Session,
+            XaTaker::Other => Place::Nobody,
+        }
+    }
+}
+
 struct Prepared {
     body: XaBody,
     seq: CommitSeq,
@@ -118,6 +132,28 @@ struct Prepared {
     held: Option<XaHeld>,
     /// Age at which the next warning comes.
     warn_at_us: u64,
+    /// It has only read.
+    is_reader: bool,
+}
+
+/// How the end of a reader went.
+pub enum ReaderEnd {
+    /// It has ended; its locks go with this.
+    Done(XaHeld),
+    /// Its session had gone, and it with that.
+    WasRolledBack,
+}
+
+/// What tells branches apart: gtrid and bqual.
+type Name = (Vec<u8>, Vec<u8>);
+
+fn name(xid: &XaXid) -> Name {
+    (xid.gtrid.clone(), xid.bqual.clone())
+}
+
+/// Whether both are the same branch's.
+pub fn is_same_branch(a: &XaXid, b: &XaXid) -> bool {
+    (&a.gtrid, &a.bqual) == (&b.gtrid, &b.bqual)
 }
 
 enum Branch {
@@ -127,14 +163,14 @@ enum Branch {
 
 #[derive(Default)]
 struct State {
-    branches: HashMap<XaXid, Branch>,
+    branches: HashMap<Name, Branch>,
     /// Grows with every branch that is prepared or ends.
     version: u64,
 }
 
 impl State {
     fn prepared(&mut self, xid: &XaXid) -> Option<&mut Prepared> {
-        match self.branches.get_mut(xid) {
+        match self.branches.get_mut(&name(xid)) {
             Some(Branch::Prepared(prepared)) => Some(prepared),
             _ => None,
         }
@@ -144,11 +180,12 @@ impl State {
         self.version += 1;
         match change {
             XaChange::Prepared(body) => {
-                let xid = body.head().xid.clone();
-                let prepared = Prepared { body, seq, place, held: None, warn_at_us: FORGOTTEN_US };
-                self.branches.insert(xid, Branch::Prepared(Box::new(prepared)));
+                let name = name(&body.head().xid);
+                let prepared =
+                    Prepared { body, seq, place, held: None, warn_at_us: FORGOTTEN_US, is_reader: false };
+                self.branches.insert(name, Branch::Prepared(Box::new(prepared)));
             }
-            XaChange::Ended(xid) => drop(self.branches.remove(&xid)),
+            XaChange::Ended(xid) => drop(self.branches.remove(&name(&xid))),
         }
     }
 }
@@ -192,18 +229,20 @@ impl XaBranches {
     /// A session begins a branch; false if the name is in use.
     pub fn begin(&self, xid: &XaXid) -> bool {
         let mut state = self.state.lock();
-        if state.branches.contains_key(xid) {
+        let name = name(xid);
+        if state.branches.contains_key(&name) {
             return false;
         }
-        state.branches.insert(xid.clone(), Branch::Begun);
+        state.branches.insert(name, Branch::Begun);
         true
     }
 
     /// A branch that was not prepared is over.
     pub fn forget(&self, xid: &XaXid) {
         let mut state = self.state.lock();
-        if matches!(state.branches.get(xid), Some(Branch::Begun)) {
-            state.branches.remove(xid);
+        let name = name(xid);
+        if matches!(state.branches.get(&name), Some(Branch::Begun)) {
+            state.branches.remove(&name);
         }
     }
 
@@ -214,22 +253,45 @@ impl XaBranches {
         prepared.held = Some(held);
     }
 
+    /// The branch has only read: it is prepared without a commit.
+    pub fn keep_reader(&self, body: XaBody, held: XaHeld) {
+        let name = name(&body.head().xid);
+        let prepared = Prepared {
+            body,
+            seq: CommitSeq(0),
+            place: Place::Session,
+            held: Some(held),
+            warn_at_us: FORGOTTEN_US,
+            is_reader: true,
+        };
+        self.state.lock().branches.insert(name, Branch::Prepared(Box::new(prepared)));
+    }
+
+    /// Ends a reader. None: there is none of this name, or it is not the taker's.
+    pub fn end_reader(&self, xid: &XaXid, taker: XaTaker) -> Option<ReaderEnd> {
+        let mut state = self.state.lock();
+        let reader = state.prepared(xid).filter(|it| it.is_reader && it.place == taker.place())?;
+        let held = reader.held.take();
+        state.branches.remove(&name(xid));
+        Some(held.map_or(ReaderEnd::WasRolledBack, ReaderEnd::Done))
+    }
+
     /// The session that prepared the branch is gone: others may end it.
     pub fn detach(&self, xid: &XaXid) {
-        if let Some(prepared) = self.state.lock().prepared(xid).filter(|it| it.place == Place::Session) {
-            prepared.place = Place::Nobody;
-        }
+        let mut state = self.state.lock();
+        let Some(prepared) = state.prepared(xid).filter(|it| it.place == Place::Session) else { return };
+        prepared.place = Place::Nobody;
+        let held = if prepared.is_reader { prepared.held.take() } else { None };
+        drop(state);
+        // Locks go, and wake others, with nothing held here.
+        drop(held);
     }
 
     /// Gives a prepared branch to who is going to end it. None: there is none, or it is not the taker's.
     pub fn take(&self, xid: &XaXid, taker: XaTaker) -> Option<XaTaken> {
         let mut state = self.state.lock();
         let prepared = state.prepared(xid)?;
-        let wanted = match taker {
-            XaTaker::Owner => Place::Session,
-            XaTaker::Other => Place::Nobody,
-        };
-        if prepared.place != wanted {
+        if prepared.place != taker.place() {
             return None;
         }
         let held = prepared.held.take()?;
@@ -242,10 +304,7 @@ impl XaBranches {
         let mut state = self.state.lock();
         let prepared = state.prepared(xid).expect("its end is not ordered");
         prepared.held = Some(held);
-        prepared.place = match taker {
-            XaTaker::Owner => Place::Session,
-            XaTaker::Other => Place::Nobody,
-        };
+        prepared.place = taker.place();
     }
 
     /// Gives branches that recovery found their locks, before any session begins.
@@ -388,8 +447,8 @@ impl Participant for XaBranches {
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
         let state = self.state.lock();
         let bodies = state.branches.values().filter_map(|branch| match branch {
-            Branch::Begun => None,
-            Branch::Prepared(prepared) => Some(prepared.body.clone()),
+            Branch::Prepared(prepared) if !prepared.is_reader => Some(prepared.body.clone()),
+            _ => None,
         });
         Ok(Box::new(WriteFile {
             fs: self.fs.clone(),

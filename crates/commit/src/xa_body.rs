@@ -134,6 +134,14 @@ impl XaBodyBuilder {
         self.bytes.len()
     }
 
+    /// The branch, for one that has only read.
+    pub fn body(self) -> XaBody {
+        match XaChange::decode(&self.bytes) {
+            Ok(XaChange::Prepared(body)) => body,
+            _ => unreachable!("written by this builder"),
+        }
+    }
+
     /// The redo of the PREPARE.
     pub fn redo(self) -> (XaHead, Redo) {
         (self.head, Redo::new(self.bytes))

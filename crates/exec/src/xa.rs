@@ -59,7 +59,7 @@ impl Session {
     fn xa_start(&mut self, xid: &XaId, join: bool, resume: bool) -> SqlResult<()> {
         let state = self.trx.branch_state();
         if resume && state == Some(XaState::Idle) {
-            return match self.trx.branch_name() == Some(&name_of(xid)) {
+            return match self.trx.is_in_branch(&name_of(xid)) {
                 true => {
                     self.trx.resume_branch();
                     Ok(())
@@ -84,7 +84,7 @@ impl Session {
         if state != Some(wanted) {
             return Err(rmfail(state.map_or(NONE, XaState::name)));
         }
-        if self.trx.branch_name() == Some(&name_of(xid)) { Ok(()) } else { Err(unknown()) }
+        if self.trx.is_in_branch(&name_of(xid)) { Ok(()) } else { Err(unknown()) }
     }
 
     fn xa_end(&mut self, xid: &XaId, suspend: bool) -> SqlResult<()> {
@@ -98,14 +98,15 @@ impl Session {
 
     fn xa_prepare(&mut self, xid: &XaId) -> SqlResult<()> {
         self.check_own(xid, XaState::Idle)?;
-        let (name, state) = (name_of(xid), &self.state);
-        self.trx.prepare_branch(|| ddl::query_event(state, &format!("XA END {}", name.to_sql())))
+        let name = self.trx.branch_name().map(XaXid::to_sql).unwrap_or_default();
+        let state = &self.state;
+        self.trx.prepare_branch(|| ddl::query_event(state, &format!("XA END {name}")))
     }
 
     /// Whether the session works in the branch of this name. Error 1400 when it works in another, or in a
     /// transaction of its own.
     fn is_own(&self, xid: &XaId) -> SqlResult<bool> {
-        if self.trx.branch_name() == Some(&name_of(xid)) {
+        if self.trx.is_in_branch(&name_of(xid)) {
             return Ok(true);
         }
         let is_in_transaction = self.trx.in_transaction() || !self.trx.autocommit();
@@ -149,7 +150,7 @@ impl Session {
             XaEnding::Commit => "XA COMMIT",
             XaEnding::Rollback => "XA ROLLBACK",
         };
-        let event = || ddl::query_event(state, &format!("{verb} {}", name.to_sql()));
+        let event = |of: &XaXid| ddl::query_event(state, &format!("{verb} {}", of.to_sql()));
         if self.trx.end_branch(&name, ending, event)? { Ok(()) } else { Err(unknown()) }
     }
 

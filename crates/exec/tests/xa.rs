@@ -77,6 +77,30 @@ fn what_is_not_prepared_ends_with_its_session() {
     assert_eq!(b.run("XA ROLLBACK 'x'"), "OK\n", "reset leaves it to others");
 }
 
+/// As in MariaDB it leaves its name, and nothing else.
+#[test]
+fn a_branch_that_has_only_read_goes_with_its_session() {
+    let disk = world::disk();
+    let mut server = server_with_table(&disk);
+    let mut b = server.connect();
+    for end in ["XA COMMIT 'x'", "XA ROLLBACK 'x'"] {
+        let (mut a, mut c) = (server.connect(), server.connect());
+        prepared(&mut a, "x", &["SELECT * FROM t WHERE id = 1 FOR UPDATE"]);
+        prepared(&mut c, "y", &["SELECT * FROM t WHERE id = 2 FOR UPDATE"]);
+        assert_eq!(b.run("SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT"), BUSY);
+        assert_eq!(b.run(end), NOTA);
+        drop(a);
+        assert_eq!(b.run("SELECT id FROM t WHERE id = 1 FOR UPDATE NOWAIT"), "id\n1\n");
+        assert!(b.run("XA RECOVER").contains("| x"));
+        assert!(b.run(end).starts_with("ERROR 1402 (XA100): XA_RBROLLBACK"));
+        assert_eq!(b.run(end), NOTA);
+        assert_eq!(b.run("SELECT id FROM t WHERE id = 2 FOR UPDATE NOWAIT"), BUSY);
+        c.ok(&end.replace('x', "y"));
+        assert_eq!(b.run("SELECT id FROM t WHERE id = 2 FOR UPDATE NOWAIT"), "id\n2\n");
+        assert_eq!(b.run("XA RECOVER").lines().count(), 1);
+    }
+}
+
 #[test]
 fn a_deadlock_leaves_a_branch_that_can_only_be_rolled_back() {
     let mut server = server_with_table(&world::disk());

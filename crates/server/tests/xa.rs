@@ -216,6 +216,35 @@ fn sigkill_under_load_loses_no_prepared_transaction() {
     assert!(prepared_seen > 0, "no transaction was caught between its halves");
 }
 
+/// Larger than a log record may be: its record, and the redo of its end, are in files.
+#[test]
+fn a_branch_of_many_mebibytes_outlives_the_server() {
+    const ROWS: usize = 24;
+    let mut server = Cohort::new(&["--log-bin"]);
+    server.sql("CREATE TABLE test.t (id INT PRIMARY KEY, v LONGBLOB)");
+    let inserts: Vec<String> =
+        (0..ROWS).map(|id| format!("INSERT INTO test.t VALUES ({id}, REPEAT('x', 1048576))")).collect();
+    let inserts: Vec<&str> = inserts.iter().map(String::as_str).collect();
+    assert!(prepare(&mut server.client(), "large", &inserts));
+    assert!(prepare(&mut server.client(), "other", &[&inserts[0].replace("(0,", "(1000,")]));
+    for _ in 0..2 {
+        server.kill_and_restart();
+        assert_eq!(prepared(&server).len(), 2);
+        assert_eq!(server.sql("SELECT COUNT(*) FROM test.t"), "0");
+    }
+    // A clean stop makes a checkpoint, so the branches come from their file then.
+    server.stop();
+    server.restart();
+    assert!(end_elsewhere(&server, "XA COMMIT 'large'"));
+    assert!(end_elsewhere(&server, "XA ROLLBACK 'other'"));
+    for _ in 0..2 {
+        let found = server.sql("SELECT COUNT(*), SUM(LENGTH(v)), MAX(id) FROM test.t");
+        assert_eq!(found, format!("{ROWS}\t{}\t{}", ROWS << 20, ROWS - 1));
+        assert!(prepared(&server).is_empty());
+        server.kill_and_restart();
+    }
+}
+
 const HALVES: [(&str, &str); 3] = [
     ("one", "INSERT INTO test.t VALUES (10, 10)"),
     ("two", "UPDATE test.t SET b = b + 1 WHERE a = 1"),

@@ -225,7 +225,7 @@ fn show_name(show: &Show) -> &'static str {
 /// of `autocommit` is not decided here, and whether the table of an ALTER or DROP is a temporary one neither.
 pub fn commits_implicitly(statement: &Statement) -> bool {
     match statement {
-        Statement::CreateTable(table) => !table.temporary,
+        Statement::CreateTable(table) => !table.temporary || table.sequence.is_some(),
         Statement::DropTable(table) => !table.temporary,
         Statement::Begin(_)
         | Statement::LockTables(_)

@@ -57,7 +57,8 @@ impl Applier {
             false => (XaEnding::Rollback, "XA ROLLBACK"),
         };
         let state = &self.session.state;
-        let ended = trx.end_branch(xid, ending, || query_event(state, &format!("{verb} {}", xid.to_sql())));
+        let event = |of: &XaXid| query_event(state, &format!("{verb} {}", of.to_sql()));
+        let ended = trx.end_branch(xid, ending, event);
         match ended {
             Ok(true) => {
                 self.count_on();

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use cohort_base::{Budget, IndexId, ParticipantId, Reservation};
 use cohort_binlog::event::{QueryEvent, XaXid, flags};
 use cohort_commit::{
-    BinlogPart, CommitRequest, GroupKind, GtidHints, XA, XaBody, XaBodyBuilder, XaBranches, XaHead, XaHeld,
-    XaListed, XaTaken, XaTaker, XaWrite, end_redo,
+    BinlogPart, CommitRequest, GroupKind, GtidHints, ReaderEnd, XA, XaBody, XaBodyBuilder, XaBranches,
+    XaHead, XaHeld, XaListed, XaTaken, XaTaker, XaWrite, end_redo, is_same_branch,
 };
 use cohort_config::VarId;
 use cohort_engine::{EngineTrx, Redo};
@@ -37,7 +37,7 @@ use cohort_locks::{MetadataMode, NameKey, RowMode, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::handler_counts::Handler;
-use crate::trx::active::{Active, Ends};
+use crate::trx::active::{Active, Ends, TemporaryChanges};
 use crate::trx::binlog::StatementLog;
 use crate::trx::commit::commit_error;
 use crate::trx::locking::lock_error;
@@ -163,6 +163,11 @@ impl SessionTrx {
         self.xa.as_ref().map(|xa| xa.state)
     }
 
+    /// Whether the session works in the branch of this name.
+    pub(crate) fn is_in_branch(&self, xid: &XaXid) -> bool {
+        self.branch_name().is_some_and(|own| is_same_branch(own, xid))
+    }
+
     /// The branch that the session works in.
     pub(crate) fn branch_name(&self) -> Option<&XaXid> {
         self.xa.as_ref().map(|xa| &xa.xid)
@@ -266,9 +271,14 @@ impl SessionTrx {
             Ok(()) => Ok(()),
             Err(error) => {
                 self.leave_branch();
-                // The server stops: that is not about the branch.
-                let is_about_server = error.code == ErrorCode::ServerShutdown;
-                Err(if is_about_server { error } else { rolled_back(ErrorCode::XaRbrollback) })
+                // Waits that ended, and a server that stops, are not about the branch.
+                Err(match error.code {
+                    ErrorCode::LockWaitTimeout
+                    | ErrorCode::QueryInterrupted
+                    | ErrorCode::ConnectionKilled
+                    | ErrorCode::ServerShutdown => error,
+                    _ => rolled_back(ErrorCode::XaRbrollback),
+                })
             }
         }
     }
@@ -297,6 +307,11 @@ impl SessionTrx {
             active.log.statement_end()?;
             active.log.xa_prepare(&self.settings.binlog, &end(), &xid)?;
         }
+        let has_work = is_logged || active.has_writes() || !active.counters.is_empty();
+        if !has_work && self.attached.is_empty() {
+            self.prepare_reader(builder, memory);
+            return Ok(());
+        }
         // What is written now is the record's; the branch's own locks stay with the branch.
         let durable = self.db.engines.len();
         for slot in active.engines.iter_mut().take(durable) {
@@ -316,6 +331,19 @@ impl SessionTrx {
         Ok(())
     }
 
+    /// A branch that has only read is prepared without a commit. What it has read may not be hardened yet
+    /// (I5).
+    fn prepare_reader(&mut self, builder: XaBodyBuilder, memory: Reservation) {
+        let Some(mut active) = self.active.take() else { return };
+        active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
+        self.hold_until = self.hold_until.max(active.has_seen());
+        let own = self.db.locks.owner(self.db.trx_ids.next());
+        let locks = std::mem::replace(&mut active.locks, own);
+        self.recycle(active);
+        self.db.commit.xa().keep_reader(builder.body(), XaHeld { locks, memory });
+        self.set_branch_state(XaState::Prepared);
+    }
+
     /// A commit that was refused has left what was attached to it.
     fn detach_from_commit(&mut self) {
         self.attached.retain(|(id, _)| *id != XA);
@@ -327,11 +355,20 @@ impl SessionTrx {
         &mut self,
         xid: &XaXid,
         ending: XaEnding,
-        event: impl FnOnce() -> QueryEvent,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
     ) -> SqlResult<bool> {
-        let is_own = self.branch_state() == Some(XaState::Prepared) && self.branch_name() == Some(xid);
+        let is_own = self.branch_state() == Some(XaState::Prepared) && self.is_in_branch(xid);
         let taker = if is_own { XaTaker::Owner } else { XaTaker::Other };
         let branches = Arc::clone(self.db.commit.xa());
+        match branches.end_reader(xid, taker) {
+            Some(ReaderEnd::Done(held)) => {
+                drop(held);
+                self.forget_own_branch();
+                return Ok(true);
+            }
+            Some(ReaderEnd::WasRolledBack) => return Err(rolled_back(ErrorCode::XaRbrollback)),
+            None => {}
+        }
         let Some(taken) = branches.take(xid, taker) else {
             // Its end may be ordered, and not hardened.
             self.hold_for_branches();
@@ -366,7 +403,7 @@ impl SessionTrx {
         &mut self,
         taken: XaTaken,
         ending: XaEnding,
-        event: impl FnOnce() -> QueryEvent,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
     ) -> Result<(), (SqlError, XaHeld)> {
         let XaTaken { body, held } = taken;
         let XaHeld { mut locks, memory } = held;
@@ -423,7 +460,7 @@ impl SessionTrx {
         &mut self,
         body: &XaBody,
         ending: XaEnding,
-        event: impl FnOnce() -> QueryEvent,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
     ) -> SqlResult<(Vec<(ParticipantId, Redo)>, Option<BinlogPart>)> {
         let mut redo = match ending {
             XaEnding::Commit => self.redo_of_branch(body)?,
@@ -437,7 +474,7 @@ impl SessionTrx {
         }
         let mut log = StatementLog::new(self.db.new_binlog_cache());
         log.statement_begin(self.statement_timestamp);
-        log.query(settings, flags::SUPPRESS_USE | settings.event_flags, &event())?;
+        log.query(settings, flags::SUPPRESS_USE | settings.event_flags, &event(&body.head().xid))?;
         log.statement_end()?;
         let part = BinlogPart {
             events: log.seal()?,

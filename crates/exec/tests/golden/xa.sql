@@ -87,6 +87,13 @@ xa end 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'bbbb
 xa prepare 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', 2147483647;
 xa recover format='sql';
 xa rollback 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', 2147483647;
+xa start 'fmt','b',5;
+xa end 'fmt','b',6;
+xa prepare 'fmt','b';
+xa start 'fmt','b',5;
+xa recover format='sql';
+xa rollback 'fmt','b',8;
+xa recover;
 xa start 'a','b',-1;
 xa start 'a','b',2147483648;
 xa start 'a','b',4294967296;
