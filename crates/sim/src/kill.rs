@@ -105,7 +105,14 @@ impl Target {
         let mut server = Server { child };
         let start = Instant::now();
         loop {
-            if self.connect().is_ok() {
+            if let Ok(mut c) = self.connect() {
+                // Somebody else's server may have the port.
+                let answer: mysql::Result<Option<String>> = c.query_first("SELECT @@datadir");
+                if let Ok(Some(datadir)) = answer
+                    && Path::new(&datadir).canonicalize().ok() != self.datadir.canonicalize().ok()
+                {
+                    return Err(violation(format!("port {} is that of {datadir}", self.port)));
+                }
                 return Ok(server);
             }
             if let Ok(Some(status)) = server.child.try_wait() {
