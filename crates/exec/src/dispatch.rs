@@ -185,6 +185,8 @@ impl Session {
     ) -> SqlResult<()> {
         self.begin_command();
         let digest = Digest::of(text, &self.state.parse, literals);
+        // A statement of an account that is bound to something is looked at first.
+        let digest = digest.filter(|_| self.state.restraint.is_none());
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
@@ -241,6 +243,7 @@ impl Session {
     ) -> SqlResult<()> {
         check_stack()?;
         self.begin_diagnostics(statement);
+        self.state.check_restraint(statement)?;
         self.count(statement);
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;

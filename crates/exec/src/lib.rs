@@ -31,6 +31,7 @@
 //! | `show/` | SHOW, information_schema |
 
 mod access;
+mod account_usage;
 mod annotation;
 mod applier;
 mod binlog_filter;
@@ -69,6 +70,7 @@ mod user_locks;
 mod variables;
 mod virtual_table;
 
+pub use account_usage::AccountUsages;
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};

@@ -17,7 +17,10 @@ use cohort_sql::ParseOptions;
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 use hashbrown::HashMap;
 
+use cohort_sql::ast::Statement;
+
 use crate::access::Access;
+use crate::account_usage::Restraint;
 use crate::database::Database;
 use crate::profiles::Profiles;
 use crate::sequence;
@@ -43,6 +46,8 @@ pub struct SessionState {
     pub db: Arc<Database>,
     pub info: ConnectionInfo,
     pub vars: SessionVars,
+    /// What the account is bound to; most are bound to nothing.
+    pub(crate) restraint: Option<Restraint>,
     /// Settings and facts that expressions depend on; fixed while a statement runs.
     pub env: SessionEnv,
     /// How statements are read.
@@ -107,6 +112,31 @@ pub(crate) enum Changed {
 }
 
 impl SessionState {
+    /// Somebody has logged in, or become another user: what binds the account.
+    pub(crate) fn adopt_account(&mut self) -> SqlResult<()> {
+        if self.is_applier {
+            return Ok(());
+        }
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account else { return Ok(()) };
+        self.restraint = Restraint::of_login(self, &account)?;
+        let limits = &account.rules.limits;
+        if limits.statement_time_us > 0 {
+            let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
+            self.vars.put(VarId::MaxStatementTime, &seconds);
+        }
+        if limits.user_connections > 0 {
+            let count = VarValue::UInt(limits.user_connections as u64);
+            self.vars.put(VarId::MaxUserConnections, &count);
+        }
+        Ok(())
+    }
+
+    /// Whether what binds the account lets a statement run.
+    pub(crate) fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
+        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+    }
+
     /// Notes what the client may want to be told.
     pub(crate) fn note_change(&self, change: Changed) {
         let mut changes = self.changes.borrow_mut();
@@ -173,6 +203,7 @@ impl SessionState {
             db,
             info,
             vars,
+            restraint: None,
             env,
             parse: ParseOptions::default(),
             current_schema,

@@ -9,8 +9,9 @@ use cohort_sql::ast::{Grant, GrantLevel, Privilege as Word, Revoke, UserSpec};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
 use super::DdlOutcome;
-use super::account::{authenticate, check_options, resolve, resolve_new};
+use super::account::{authenticate, new_account, resolve, resolve_new};
 use super::account_book::{AccountBook, no_such_account};
+use super::account_rules;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
 use crate::access::check_schema;
@@ -111,7 +112,7 @@ fn check_giver_of_all(session: &SessionState, privileges: Privileges) -> SqlResu
         return Ok(());
     }
     let (user, host) = &session.info.account;
-    let has_password = access.account().is_some_and(|account| !account.auth.is_empty());
+    let has_password = access.account().is_some_and(|account| account.has_password());
     Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
 }
 
@@ -160,7 +161,6 @@ fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlRes
 }
 
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
-    check_options(&grant.options)?;
     let place = Place::of(ctx.session, &grant.level)?;
     let mut named = Named::of(ctx.session, &grant.privileges, &place)?;
     if grant.grant_option {
@@ -171,6 +171,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     check_table_exists(&book.catalog, &place, &named)?;
     for user in &grant.users {
         let mut account = grantee(ctx.session, &book, user)?;
+        account_rules::apply(&mut account.rules, &grant.options);
         give(&mut account.grants, &place, &named);
         book.put(account);
     }
@@ -200,11 +201,11 @@ fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlRe
             if !is_allowed {
                 return Err(SqlError::may_not_create_user());
             }
-            Account::new(resolve_new(session, &user.account)?)
+            new_account(session, resolve_new(session, &user.account)?)
         }
     };
     if let Some(how) = &user.authentication {
-        authenticate(&mut account, how)?;
+        authenticate(session, &mut account, how)?;
     }
     Ok(account)
 }

@@ -7,6 +7,7 @@ use cohort_types::{Privilege, Privileges, SqlResult};
 
 use super::account::{identified_by, resolve};
 use super::account_book::shown;
+use super::account_rules::{GrantOption, require_and_limits};
 use super::grant::nonexisting;
 use crate::session_state::SessionState;
 
@@ -19,20 +20,26 @@ pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlRes
     let account = catalog.accounts.get(&name).ok_or_else(|| nonexisting(&name))?;
     let (user, host) = &name;
     let to = format!("{}@{}", quoted_name(user), quoted_name(host));
-    let line = |what: String, on: &str, extra: &str, held: Privileges| {
+    let line = |what: String, on: &str, held: Privileges| {
         let option = if held.has(Privilege::GrantOption) { " WITH GRANT OPTION" } else { "" };
-        format!("GRANT {what} ON {on} TO {to}{extra}{option}")
+        format!("GRANT {what} ON {on} TO {to}{option}")
     };
     let grants = &account.grants;
     let everything = names(grants.everything, Privileges::EVERY);
-    let mut lines = vec![line(everything, "*.*", &identified_by(account), grants.everything)];
+    let option = match grants.everything.has(Privilege::GrantOption) {
+        true => GrantOption::Written,
+        false => GrantOption::None,
+    };
+    let identified = identified_by(account);
+    let rules = require_and_limits(&account.rules, option);
+    let mut lines = vec![format!("GRANT {everything} ON *.* TO {to}{identified}{rules}")];
     for (schema, held) in &grants.schemas {
         let on = format!("{}.*", quoted_name(schema));
-        lines.push(line(names(*held, Privileges::OF_SCHEMA), &on, "", *held));
+        lines.push(line(names(*held, Privileges::OF_SCHEMA), &on, *held));
     }
     for (TableName { schema, table }, grant) in &grants.tables {
         let on = format!("{}.{}", quoted_name(schema), quoted_name(table));
-        lines.push(line(table_names(grant), &on, "", grant.table));
+        lines.push(line(table_names(grant), &on, grant.table));
     }
     Ok((format!("Grants for {user}@{host}"), lines))
 }

@@ -48,6 +48,7 @@
 
 mod account;
 mod account_book;
+mod account_rules;
 mod alter_table;
 mod charset;
 mod column;
@@ -76,7 +77,7 @@ use cohort_types::SqlResult;
 
 use crate::statement::StatementContext;
 
-pub(crate) use account::{create_user_line, set_password};
+pub(crate) use account::{create_user_lines, set_password};
 pub(crate) use alter_table::recreate;
 pub(crate) use charset::check_names;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};

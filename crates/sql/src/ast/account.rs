@@ -64,11 +64,22 @@ pub struct AccountOptions {
     /// REQUIRE words in upper case with their text: NONE, SSL, X509, CIPHER, ISSUER, SUBJECT.
     pub require: Vec<(String, Option<String>)>,
     /// MAX_QUERIES_PER_HOUR and the like, upper case.
-    pub limits: Vec<(String, u64)>,
+    pub limits: Vec<(String, i64)>,
+    /// MAX_STATEMENT_TIME, in microseconds.
+    pub statement_time_us: Option<u64>,
     /// ACCOUNT LOCK | UNLOCK.
     pub locked: Option<bool>,
-    /// PASSWORD EXPIRE ... was written.
-    pub password_expire: bool,
+    /// PASSWORD EXPIRE.
+    pub expiry: Option<PasswordExpiry>,
+}
+
+/// PASSWORD EXPIRE [DEFAULT | NEVER | INTERVAL n DAY].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordExpiry {
+    Now,
+    Default,
+    Never,
+    Days(u32),
 }
 
 /// One privilege of a GRANT.

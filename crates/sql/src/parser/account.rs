@@ -5,7 +5,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use super::Parser;
 use crate::ast::{
     Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateUser, Grant, GrantLevel,
-    ObjectName, Privilege, Revoke, Statement, UserSpec,
+    ObjectName, PasswordExpiry, Privilege, Revoke, Statement, UserSpec,
 };
 use crate::lexer::Kind;
 
@@ -63,6 +63,8 @@ const PRIVILEGES: &[&[&str]] = &[
 
 /// As in MariaDB; events and packets count their bytes in one or two bytes.
 const USER_CHARS_MAX: usize = 128;
+/// A year, as the variable's bound.
+const STATEMENT_SECONDS_MAX: f64 = 31_536_000.0;
 const HOST_CHARS_MAX: usize = 255;
 
 /// Error 1470.
@@ -173,24 +175,38 @@ impl Parser<'_> {
 
     fn account_options(&mut self) -> SqlResult<AccountOptions> {
         let mut options = AccountOptions::default();
+        if self.eat_word("REQUIRE") {
+            self.require(&mut options)?;
+        }
+        if self.eat_word("WITH") {
+            self.limits(&mut options)?;
+        }
         loop {
             match () {
-                () if self.eat_word("REQUIRE") => self.require(&mut options)?,
-                () if self.eat_word("WITH") => self.limits(&mut options)?,
                 () if self.eat_words(&["ACCOUNT", "LOCK"]) => options.locked = Some(true),
                 () if self.eat_words(&["ACCOUNT", "UNLOCK"]) => options.locked = Some(false),
-                () if self.eat_words(&["PASSWORD", "EXPIRE"]) => {
-                    options.password_expire = true;
-                    if self.eat_word("INTERVAL") {
-                        self.number()?;
-                        self.expect_word("DAY")?;
-                    } else {
-                        self.eat_any(&["NEVER", "DEFAULT"]);
-                    }
-                }
+                () if self.eat_words(&["PASSWORD", "EXPIRE"]) => options.expiry = Some(self.expiry()?),
                 () => return Ok(options),
             }
         }
+    }
+
+    /// Behind PASSWORD EXPIRE. Error 1525 for no days.
+    fn expiry(&mut self) -> SqlResult<PasswordExpiry> {
+        Ok(match () {
+            () if self.eat_word("NEVER") => PasswordExpiry::Never,
+            () if self.eat_word("DEFAULT") => PasswordExpiry::Default,
+            () if self.eat_word("INTERVAL") => {
+                let days = self.number()?;
+                self.expect_word("DAY")?;
+                if days == 0 {
+                    let text = format!("Incorrect DAY value: '{days}'");
+                    return Err(SqlError::new(ErrorCode::WrongValue, text));
+                }
+                PasswordExpiry::Days(u32::try_from(days).unwrap_or(u32::MAX))
+            }
+            () => PasswordExpiry::Now,
+        })
     }
 
     fn require(&mut self, options: &mut AccountOptions) -> SqlResult<()> {
@@ -224,9 +240,27 @@ impl Parser<'_> {
         }
         while self.is_any(LIMITS) {
             let word = self.upper_word()?;
-            options.limits.push((word, self.number()?));
+            if word == "MAX_STATEMENT_TIME" {
+                options.statement_time_us = Some(self.statement_time_us()?);
+                continue;
+            }
+            let is_negative = word == "MAX_USER_CONNECTIONS" && self.eat(Kind::Minus);
+            let number = i64::try_from(self.number()?).unwrap_or(i64::MAX);
+            options.limits.push((word, if is_negative { -number } else { number }));
         }
         Ok(())
+    }
+
+    /// Seconds, perhaps with a fraction.
+    fn statement_time_us(&mut self) -> SqlResult<u64> {
+        let token = self.token();
+        if !matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float) {
+            return Err(self.error());
+        }
+        let seconds = std::str::from_utf8(self.bytes(token)).ok().and_then(|text| text.parse::<f64>().ok());
+        let seconds = seconds.ok_or_else(|| self.error())?;
+        self.advance();
+        Ok((seconds.clamp(0.0, STATEMENT_SECONDS_MAX) * 1e6).round() as u64)
     }
 
     // ---- GRANT, REVOKE
