@@ -410,7 +410,11 @@ impl Session {
             Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
             Planned::Joined(_) => Counter::ComDeleteMulti,
         });
-        let executed = self.in_statement(job, sink, |ctx, sink| execute(ctx, plan, sink))?;
+        let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
+            Ok(()) => run_plan(ctx, plan, sink),
+            // Only the statement's text tells which error it is: it is planned again.
+            Err(_) => Ok(Executed::Stale),
+        })?;
         Ok(self.report(executed, plan, job, sink))
     }
 
@@ -685,13 +689,27 @@ fn tables_used(plan: &Planned) -> TransactionState {
     }
 }
 
-/// Locks the tables and runs the plan.
+/// Runs a plan that has just been made.
 fn execute(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
-    cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    check_needs(ctx, cached)?;
+    run_plan(ctx, cached, sink)
+}
+
+/// Whether the session may do what the plan does.
+fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
+    cached.needs.iter().try_for_each(|need| need.check(ctx.session))
+}
+
+/// Locks the tables and runs the plan.
+fn run_plan(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }

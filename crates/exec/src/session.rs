@@ -309,8 +309,12 @@ impl Session {
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
         let (kill, pace, memory) =
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
+        // What binds the account goes on to bind it, and its role stays.
+        let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
         self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&self.trx.temporary));
+        (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
+        self.state.apply_limits();
         self.state.refresh();
         self.prepared = PreparedStatements::default();
         self.handlers.clear();

@@ -14,12 +14,14 @@ use cohort_expr::{Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZo
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_sql::ParseOptions;
-use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+use cohort_types::{
+    Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, Value, Warning,
+};
 use hashbrown::HashMap;
 
 use cohort_sql::ast::Statement;
 
-use crate::access::Access;
+use crate::access::{Access, roles_of};
 use crate::account_usage::Restraint;
 use crate::database::Database;
 use crate::profiles::Profiles;
@@ -48,6 +50,8 @@ pub struct SessionState {
     pub vars: SessionVars,
     /// What the account is bound to; most are bound to nothing.
     pub(crate) restraint: Option<Restraint>,
+    /// SET ROLE.
+    pub(crate) role: Option<String>,
     /// Settings and facts that expressions depend on; fixed while a statement runs.
     pub env: SessionEnv,
     /// How statements are read.
@@ -120,6 +124,54 @@ impl SessionState {
         let account = self.db.catalog().accounts.get(&self.info.account).cloned();
         let Some(account) = account else { return Ok(()) };
         self.restraint = Restraint::of_login(self, &account)?;
+        let role = &account.default_role;
+        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
+        *self.access.borrow_mut() = None;
+        self.env.current_role.clone_from(&self.role);
+        self.apply_limits();
+        Ok(())
+    }
+
+    /// Whether a role is there and was granted to the account.
+    pub(crate) fn may_use_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        let is_there = catalog.accounts.contains_key(&(role.to_owned(), String::new()));
+        let account = catalog.accounts.get(&self.info.account);
+        is_there && account.is_some_and(|account| account.roles.contains_key(role))
+    }
+
+    /// Whether errors may tell that a role is there: to who may read the table of accounts, and to who has it
+    /// by another role.
+    pub(crate) fn knows_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        if !catalog.accounts.contains_key(&(role.to_owned(), String::new())) {
+            return false;
+        }
+        let account = catalog.accounts.get(&self.info.account);
+        let mut own = account.iter().flat_map(|account| account.roles.keys());
+        self.access().on_schema("mysql").has(Privilege::Select)
+            || own.any(|own| roles_of(&catalog, Some(own)).iter().any(|known| known.name.0 == role))
+    }
+
+    /// SET ROLE; error 1959.
+    pub(crate) fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
+        if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
+            let (user, host) = self.who_is_denied();
+            return Err(match self.knows_role(role) {
+                true => SqlError::role_not_granted(user, host, role),
+                false => SqlError::invalid_role(role),
+            });
+        }
+        self.role = role.map(str::to_owned);
+        self.env.current_role.clone_from(&self.role);
+        *self.access.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// What the limits of the account make of the session's variables.
+    pub(crate) fn apply_limits(&mut self) {
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account.filter(|_| !self.is_applier) else { return };
         let limits = &account.rules.limits;
         if limits.statement_time_us > 0 {
             let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
@@ -129,7 +181,6 @@ impl SessionState {
             let count = VarValue::UInt(limits.user_connections as u64);
             self.vars.put(VarId::MaxUserConnections, &count);
         }
-        Ok(())
     }
 
     /// Whether what binds the account lets a statement run.
@@ -204,6 +255,7 @@ impl SessionState {
             info,
             vars,
             restraint: None,
+            role: None,
             env,
             parse: ParseOptions::default(),
             current_schema,
@@ -306,6 +358,7 @@ impl SessionState {
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
+        env.current_role.clone_from(&self.role);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
         self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };

@@ -6,6 +6,8 @@ mod certificates;
 mod support;
 
 use certificates::Certificates;
+use mysql::Conn;
+use mysql::prelude::Queryable;
 use support::{Cohort, Maria, run, text};
 
 /// The two servers, reached in the same way.
@@ -24,6 +26,7 @@ impl Both {
         let both = Both { certificates, cohort, maria };
         // MariaDB's first start makes them.
         both.as_root("DROP USER IF EXISTS ''@localhost");
+        both.maria.sql("DELETE FROM mysql.db; FLUSH PRIVILEGES");
         both
     }
 
@@ -179,4 +182,90 @@ fn too_many_wrong_passwords_block_an_account() {
     assert!(!is_in && said.contains("4150"), "{said}");
     both.as_root("FLUSH PRIVILEGES");
     assert!(both.answer("careless", &["-px"], "SELECT 1").0);
+}
+
+#[test]
+fn what_a_role_gives_and_when() {
+    let both = Both::new();
+    both.as_root(
+        "CREATE DATABASE d; CREATE TABLE d.t (a INT, b INT); CREATE TABLE d.u (a INT); INSERT INTO d.t VALUES (1, 2); \
+         CREATE ROLE reader; CREATE ROLE writer; CREATE ROLE columns; GRANT reader TO writer; \
+         GRANT SELECT ON d.* TO reader; GRANT INSERT ON d.t TO writer; GRANT SELECT (a), UPDATE (b) ON d.t TO columns; \
+         CREATE USER one; GRANT writer TO one; GRANT columns TO one; CREATE USER two; GRANT reader TO two; \
+         SET DEFAULT ROLE reader FOR two; CREATE USER three; CREATE USER four; GRANT writer TO four WITH ADMIN OPTION; \
+         CREATE USER five",
+    );
+    let mut allowed = Vec::new();
+    for user in ["one", "two", "three"] {
+        for role in ["NONE", "reader", "writer", "columns"] {
+            for statement in [
+                "SELECT a FROM d.t",
+                "SELECT * FROM d.t",
+                "SELECT a FROM d.u",
+                "INSERT INTO d.t VALUES (5, 6)",
+                "UPDATE d.t SET b = 1 WHERE a = 77",
+                "UPDATE d.t SET a = 1 WHERE b = 77",
+                "DELETE FROM d.t",
+                "SHOW TABLES FROM d",
+                "SHOW GRANTS",
+                "SELECT CURRENT_ROLE()",
+                "USE d",
+            ] {
+                let sql = format!("SET ROLE {role}; {statement}");
+                allowed.push(both.answer(user, &["--skip-ssl"], &sql).0);
+            }
+        }
+        // As the login leaves it.
+        both.answer(user, &["--skip-ssl"], "SELECT CURRENT_ROLE(); SELECT a FROM d.u");
+    }
+    assert!(allowed.iter().filter(|is| **is).count() > 20, "{allowed:?}");
+    for (user, statement) in [
+        ("three", "GRANT reader TO five"),
+        ("four", "GRANT writer TO five"),
+        ("four", "GRANT reader TO five"),
+        ("five", "SET ROLE writer; SELECT a FROM d.t LIMIT 1"),
+        ("four", "REVOKE writer FROM five"),
+        ("five", "SET ROLE writer"),
+        ("one", "CREATE ROLE other"),
+        ("one", "DROP ROLE reader"),
+        ("one", "SHOW GRANTS FOR writer"),
+        ("one", "SHOW GRANTS FOR reader"),
+        ("three", "SHOW GRANTS FOR reader"),
+        ("three", "SET DEFAULT ROLE reader"),
+        ("one", "SET DEFAULT ROLE writer"),
+        ("one", "SELECT CURRENT_ROLE(); SELECT a FROM d.u"),
+        ("two", "SET DEFAULT ROLE writer FOR one"),
+    ] {
+        both.answer(user, &["--skip-ssl"], statement);
+    }
+    // What is taken from a role is taken from those who have it.
+    both.as_root("REVOKE SELECT ON d.* FROM reader");
+    both.answer("two", &["--skip-ssl"], "SELECT a FROM d.t");
+    both.as_root("DROP ROLE writer");
+    both.answer("one", &["--skip-ssl"], "SELECT CURRENT_ROLE()");
+}
+
+#[test]
+fn a_reset_of_the_connection_frees_nobody() {
+    let server = Cohort::new(&[]);
+    server.sql(
+        "CREATE USER expired IDENTIFIED BY 'x' PASSWORD EXPIRE; CREATE USER asks WITH MAX_QUERIES_PER_HOUR 2; \
+         CREATE ROLE r; CREATE USER one; GRANT r TO one; SET DEFAULT ROLE r FOR one",
+    );
+    let code = |result: mysql::Result<()>| match result {
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        other => panic!("{other:?}"),
+    };
+    let mut client = Conn::new(server.options().user(Some("asks"))).expect("logged in");
+    let used = (0..10).find(|_| client.query_drop("DO 1").is_err()).expect("an end");
+    assert!(used <= 2);
+    client.reset().expect("reset");
+    assert_eq!(code(client.query_drop("DO 1")), 1226);
+    assert_eq!(code(client.exec_drop("DO 1", ())), 1226);
+    // The driver asks for settings itself when it connects, which an expired password forbids.
+    let (is_in, said) = ask(&[format!("--port={}", server.port)], "expired", &["-px"], "SELECT 1");
+    assert!(!is_in && said.contains("1820"), "{said}");
+    let mut client = Conn::new(server.options().user(Some("one"))).expect("logged in");
+    client.reset().expect("reset");
+    assert_eq!(client.query_first("SELECT CURRENT_ROLE()").expect("a row"), Some("r".to_owned()));
 }

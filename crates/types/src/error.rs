@@ -106,6 +106,10 @@ errors! {
     SetPasswordAuthPlugin = 1699, "HY000";
     MustChangePassword = 1820, "HY000";
     MustChangePasswordLogin = 1862, "HY000";
+    CannotGrantRole = 1961, "HY000";
+    CannotRevokeRole = 1962, "HY000";
+    RoleCreateExists = 1975, "HY000";
+    RoleDropExists = 1976, "HY000";
     UserCreateExists = 1973, "HY000";
     UserDropExists = 1974, "HY000";
     UserIsBlocked = 4150, "HY000";
@@ -219,7 +223,7 @@ errors! {
     StackOverrunNeedMore = 1436, "HY000";
     TooHighLevelOfNestingForSelect = 1473, "HY000";
     TableDefChanged = 1412, "HY000";
-    InvalidRole = 1959, "0P000";
+    InvalidRole = 1959, "OP000";
     UnknownTimeZone = 1298, "HY000";
     CantAggregate2Collations = 1267, "HY000";
     CantAggregate3Collations = 1270, "HY000";

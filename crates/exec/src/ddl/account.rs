@@ -27,13 +27,34 @@ const NAME_BYTES_MAX: usize = 255;
 pub(super) fn resolve(session: &SessionState, name: &Name) -> AccountName {
     match name {
         Name::CurrentUser => session.info.account.clone(),
+        Name::NameAlone(user) => (user.clone(), "%".to_owned()),
         Name::Named { user, host } => (user.clone(), host.clone()),
+        // No user has this name: the parser takes it where roles may stand.
+        Name::CurrentRole => (String::new(), String::new()),
+    }
+}
+
+/// The same where a role may stand: a name alone is a role's, if there is one. Error 1959 for CURRENT_ROLE
+/// without one.
+pub(super) fn resolve_grantee(
+    session: &SessionState,
+    book: &AccountBook,
+    name: &Name,
+) -> SqlResult<AccountName> {
+    let role = |role: &str| (role.to_owned(), String::new());
+    match name {
+        Name::CurrentRole => session.role.as_deref().map(role).ok_or_else(|| SqlError::invalid_role("NONE")),
+        Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
+        name => Ok(resolve(session, name)),
     }
 }
 
 /// The name of an account that is about to be made; how many characters it has the parser has seen. Error
 /// 1470 for more bytes than events have room for.
 pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
+    if *name == Name::CurrentRole {
+        return Err(SqlError::invalid_role("CURRENT_ROLE"));
+    }
     let name = resolve(session, name);
     for (text, what) in [(&name.0, "user name"), (&name.1, "host name")] {
         if text.len() > NAME_BYTES_MAX {
@@ -269,6 +290,8 @@ pub(super) fn identified_by(account: &Account) -> String {
         [AuthMethod { plugin, text }] if plugin == PLUGIN && text != INVALID => {
             format!(" IDENTIFIED BY PASSWORD '{text}'")
         }
+        // A role.
+        [] => String::new(),
         methods => {
             let written = methods.iter().map(|AuthMethod { plugin, text }| match text.is_empty() {
                 true => plugin.clone(),

@@ -210,6 +210,11 @@ fn accounts_are_shown_as_by_mariadb() {
 }
 
 #[test]
+fn roles_are_those_of_mariadb() {
+    compare(include_str!("scripts/roles.sql"));
+}
+
+#[test]
 fn views_are_those_of_mariadb() {
     compare(include_str!("scripts/views.sql"));
 }

@@ -4,8 +4,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
-    Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateUser, Grant, GrantLevel,
-    ObjectName, PasswordExpiry, Privilege, Revoke, Statement, UserSpec,
+    Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateRole, CreateUser, DropRole, Grant,
+    GrantLevel, ObjectName, PasswordExpiry, Privilege, Revoke, Statement, UserSpec,
 };
 use crate::lexer::Kind;
 
@@ -90,7 +90,14 @@ impl Parser<'_> {
             }
             return Ok(Account::CurrentUser);
         }
+        if self.eat_word("CURRENT_ROLE") {
+            if self.eat(Kind::LeftParen) {
+                self.expect(Kind::RightParen)?;
+            }
+            return Ok(Account::CurrentRole);
+        }
         let user = self.name_or_text()?;
+        check_length(&user, USER_CHARS_MAX, "user name")?;
         let token = self.token();
         let host = match token.kind {
             Kind::AtName => {
@@ -105,9 +112,8 @@ impl Parser<'_> {
                 self.advance();
                 self.name_or_text()?
             }
-            _ => "%".to_string(),
+            _ => return Ok(Account::NameAlone(user)),
         };
-        check_length(&user, USER_CHARS_MAX, "user name")?;
         check_length(&host, HOST_CHARS_MAX, "host name")?;
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
@@ -154,6 +160,38 @@ impl Parser<'_> {
         let users = self.list(Self::user_spec)?;
         let options = self.account_options()?;
         Ok(Statement::CreateUser(CreateUser { mode, users, options }))
+    }
+
+    /// Behind CREATE [OR REPLACE] ROLE.
+    pub(super) fn create_role(&mut self, or_replace: bool) -> SqlResult<Statement> {
+        let mode = self.create_mode(or_replace)?;
+        let roles = self.list(Self::role)?;
+        let admin = match self.eat_words(&["WITH", "ADMIN"]) {
+            true => Some(self.account()?),
+            false => None,
+        };
+        Ok(Statement::CreateRole(CreateRole { mode, roles, admin }))
+    }
+
+    /// Behind DROP ROLE.
+    pub(super) fn drop_role(&mut self) -> SqlResult<Statement> {
+        let if_exists = self.eat_words(&["IF", "EXISTS"]);
+        Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::role)? }))
+    }
+
+    /// A role's name; error 1959 for words that mean something else.
+    pub(super) fn role(&mut self) -> SqlResult<String> {
+        if self.is_any(&["CURRENT_USER", "CURRENT_ROLE"]) {
+            return Err(self.error());
+        }
+        let name = self.name_or_text()?;
+        check_length(&name, USER_CHARS_MAX, "user name")?;
+        let is_word = ["NONE", "PUBLIC"].iter().find(|word| name.eq_ignore_ascii_case(word));
+        match (is_word, name.is_empty()) {
+            (Some(word), _) => Err(SqlError::invalid_role(word)),
+            (None, true) => Err(SqlError::invalid_role("")),
+            (None, false) => Ok(name),
+        }
     }
 
     /// Behind ALTER USER.
@@ -292,7 +330,10 @@ impl Parser<'_> {
 
     pub(super) fn revoke(&mut self) -> SqlResult<Statement> {
         self.advance();
-        let (privileges, level) = self.privileges_and_level()?;
+        let (privileges, level) = match self.eat_words(&["ADMIN", "OPTION", "FOR"]) {
+            true => (vec![Privilege { name: self.role()?, columns: Vec::new() }], GrantLevel::RoleAdmin),
+            false => self.privileges_and_level()?,
+        };
         self.expect_word("FROM")?;
         let accounts = self.list(Self::account)?;
         Ok(Statement::Revoke(Revoke { privileges, level, accounts }))
@@ -309,7 +350,12 @@ impl Parser<'_> {
             return Ok((privileges, self.grant_level()?));
         }
         if !known {
-            return Ok((privileges, GrantLevel::Role));
+            // One role at a time.
+            return if privileges.len() == 1 {
+                Ok((privileges, GrantLevel::Role))
+            } else {
+                Err(self.error())
+            };
         }
         match privileges.as_slice() {
             [all, option] if all.name.starts_with("ALL") && option.name == "GRANT OPTION" => {
