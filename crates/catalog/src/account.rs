@@ -79,7 +79,8 @@ pub enum TlsRequirement {
     Encrypted,
     /// X509: a certificate that comes from our authority.
     Certificate,
-    /// Such a certificate with these names, in OpenSSL's form, and this cipher suite; those that are not empty.
+    /// Such a certificate with these names, in OpenSSL's form, and this cipher suite; those that are not
+    /// empty.
     Specified { cipher: String, issuer: String, subject: String },
 }
 

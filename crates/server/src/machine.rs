@@ -107,7 +107,7 @@ pub fn become_user(name: &str) -> io::Result<()> {
 pub(crate) fn user_of_peer(socket: BorrowedFd<'_>) -> Option<String> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, the pointers are to live variables, and the length is that of the first.
+    // SAFETY: the descriptor is open, the pointers are to live variables, the length is that of the first.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -207,8 +207,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// SET DEFAULT ROLE; another's, for who may write the table of accounts. Error 1959 for a role that the account
-/// has not got.
+/// SET DEFAULT ROLE; another's, for who may write the table of accounts. Error 1959 for a role that the
+/// account has not got.
 pub(crate) fn set_default_role(
     ctx: &mut StatementContext<'_>,
     role: Option<&str>,
