@@ -1,13 +1,13 @@
 //! One DDL statement's effect on the catalog, as the commit record carries it.
 //!
 //! ```text
-//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 account without grants on tables
-//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 account
+//! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 old account without tables
+//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 old account | 9 account
 //!    | 20 view | 21 string schema, string view
 //!                                                  one after the other up to the end
 //! ```
 //!
-//! 5 is read and no longer written.
+//! 5 and 8 are read and no longer written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,10 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
 
-use crate::codec::{
-    put_account, put_schema, put_string, put_table, read_account, read_account_without_tables, read_schema,
-    read_string, read_table,
-};
+use crate::account::{Account, AccountName, put_account, read_account, read_old_account};
+use crate::codec::{put_schema, put_string, put_table, read_schema, read_string, read_table};
 use crate::foreign::{link, note_links};
-use crate::model::{Account, AccountName, Catalog, Schema, Table, TableName};
+use crate::model::{Catalog, Schema, Table, TableName};
 use crate::view::{View, put_view, read_view};
 
 /// A list of these is a catalog redo; applying it twice is harmless.
@@ -93,7 +91,7 @@ impl CatalogChange {
                 put_string(out, &name.table);
             }
             CatalogChange::PutAccount(account) => {
-                out.put_u8(8);
+                out.put_u8(9);
                 put_account(out, account);
             }
             CatalogChange::DropAccount((user, host)) => {
@@ -115,10 +113,11 @@ impl CatalogChange {
             2 => CatalogChange::DropSchema(read_string(r)?),
             3 => CatalogChange::PutTable(read_table(r)?),
             4 => CatalogChange::DropTable(TableId(r.u64()?)),
-            5 => CatalogChange::PutAccount(read_account_without_tables(r)?),
+            5 => CatalogChange::PutAccount(read_old_account(r, false)?),
             6 => CatalogChange::DropAccount((read_string(r)?, read_string(r)?)),
             7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
-            8 => CatalogChange::PutAccount(read_account(r)?),
+            8 => CatalogChange::PutAccount(read_old_account(r, true)?),
+            9 => CatalogChange::PutAccount(read_account(r)?),
             20 => CatalogChange::PutView(read_view(r)?),
             21 => CatalogChange::DropView(TableName { schema: read_string(r)?, table: read_string(r)? }),
             _ => return Err(Truncated),

@@ -17,9 +17,7 @@
 //! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
 //! index     u32 id | string name | u8 kind | string comment | list of (u32 column, u32 prefix + 1 or 0)
-//! account   string user | string host | string plugin | bytes auth | privileges | list of (string schema, privileges)
-//!           | list of (string schema, string table, privileges, list of (string column, privileges))
-//! privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
+//! account   see `account`
 //! value     u8 tag, then the fields in the order of `Value`
 //! ```
 //!
@@ -29,14 +27,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
-use cohort_types::{
-    Collation, ColumnType, Date, DateTime, Decimal, Privilege, Privileges, Str, Time, TypeKind, Value,
-};
+use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, Str, Time, TypeKind, Value};
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
-    Account, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema,
-    Table, TableGrant, TableName,
+    Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
 };
 
 /// Type kinds by their number on disk.
@@ -316,81 +311,6 @@ fn read_index(r: &mut Reader<'_>) -> Result<Index, Truncated> {
         })?,
         since: CommitSeq(0),
     })
-}
-
-/// What ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. It is written by that name, so that
-/// an account that has all keeps having all when a later version knows more.
-fn all_on(object: Privileges) -> Privileges {
-    object.without(Privilege::GrantOption.into())
-}
-
-const ALL: &str = "ALL PRIVILEGES";
-
-fn put_privileges(out: &mut Vec<u8>, held: Privileges, object: Privileges) {
-    let mut names: Vec<&str> = match held.covers(all_on(object)) {
-        true => vec![ALL],
-        false => held.without(Privilege::GrantOption.into()).iter().map(Privilege::name).collect(),
-    };
-    if held.has(Privilege::GrantOption) {
-        names.push(Privilege::GrantOption.name());
-    }
-    put_list(out, names.iter(), |out, name| put_string(out, name));
-}
-
-fn read_privileges(r: &mut Reader<'_>, object: Privileges) -> Result<Privileges, Truncated> {
-    let mut held = Privileges::NONE;
-    for name in read_list(r, read_string)? {
-        held = match Privilege::named(&name) {
-            _ if name == ALL => held.and(all_on(object)),
-            Some(privilege) => held.with(privilege),
-            // Words of an earlier version that mean nothing: USAGE, PROXY.
-            None => held,
-        };
-    }
-    Ok(held)
-}
-
-pub fn put_account(out: &mut Vec<u8>, account: &Account) {
-    let Account { name: (user, host), plugin, auth, grants } = account;
-    put_string(out, user);
-    put_string(out, host);
-    put_string(out, plugin);
-    out.put_lenenc_bytes(auth);
-    put_privileges(out, grants.everything, Privileges::EVERY);
-    put_list(out, grants.schemas.iter(), |out, (schema, held)| {
-        put_string(out, schema);
-        put_privileges(out, *held, Privileges::OF_SCHEMA);
-    });
-    put_list(out, grants.tables.iter(), |out, (name, grant)| {
-        put_string(out, &name.schema);
-        put_string(out, &name.table);
-        put_privileges(out, grant.table, Privileges::OF_TABLE);
-        put_list(out, grant.columns.iter(), |out, (column, held)| {
-            put_string(out, column);
-            put_privileges(out, *held, Privileges::OF_COLUMN);
-        });
-    });
-}
-
-pub fn read_account_without_tables(r: &mut Reader<'_>) -> Result<Account, Truncated> {
-    let name = (read_string(r)?, read_string(r)?);
-    let (plugin, auth) = (read_string(r)?, r.lenenc_bytes()?.to_vec());
-    let everything = read_privileges(r, Privileges::EVERY)?;
-    let schemas = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_SCHEMA)?)))?;
-    let grants = Grants { everything, schemas: schemas.into_iter().collect(), ..Grants::default() };
-    Ok(Account { name, plugin, auth, grants })
-}
-
-pub fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
-    let mut account = read_account_without_tables(r)?;
-    let tables = read_list(r, |r| {
-        let name = TableName { schema: read_string(r)?, table: read_string(r)? };
-        let table = read_privileges(r, Privileges::OF_TABLE)?;
-        let columns = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_COLUMN)?)))?;
-        Ok((name, TableGrant { table, columns: columns.into_iter().collect() }))
-    })?;
-    account.grants.tables = tables.into_iter().collect();
-    Ok(account)
 }
 
 fn put_str(out: &mut Vec<u8>, text: &Str) {

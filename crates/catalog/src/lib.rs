@@ -2,6 +2,7 @@
 //! checksummed file plus the changes that commit records carry (DDL is atomic because its change *is* its
 //! commit record, I2).
 
+mod account;
 mod change;
 mod codec;
 mod foreign;
@@ -10,11 +11,15 @@ mod store;
 mod versions;
 mod view;
 
+pub use account::{
+    Account, AccountName, AccountRules, AdminOption, AuthMethod, Grants, Lifetime, Limits, TableGrant,
+    TlsRequirement,
+};
 pub use change::CatalogChange;
 pub use foreign::{ForeignAction, ForeignKey};
 pub use model::{
-    Account, AccountName, Catalog, Check, Column, DefaultValue, Generated, Grants, Index, IndexColumn,
-    IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableGrant, TableName,
+    Catalog, Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate,
+    SEQUENCE_OPTION, Schema, Table, TableName,
 };
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, TableId};
-use cohort_types::{Collation, ColumnType, Privilege, Privileges, Value};
+use cohort_types::{Collation, ColumnType, Value};
 
+use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
 use crate::view::View;
 
@@ -169,69 +170,6 @@ pub struct IndexColumn {
     pub prefix: Option<u32>,
     /// KEY(col DESC). The key space is in ascending order all the same: scans run both ways.
     pub descending: bool,
-}
-
-/// User and host: `'user'@'host'`. The host is a name, an address or a pattern with `%` and `_`.
-pub type AccountName = (String, String);
-
-/// A user and what he may do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    pub name: AccountName,
-    /// `mysql_native_password`.
-    pub plugin: String,
-    /// SHA1(SHA1(password)), empty for no password.
-    pub auth: Vec<u8>,
-    pub grants: Grants,
-}
-
-/// What an account was granted, by the object that GRANT named. A privilege on an object holds for all that
-/// is in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants {
-    /// On `*.*`.
-    pub everything: Privileges,
-    /// On `schema.*`, whose name may be a pattern with `%` and `_`.
-    pub schemas: BTreeMap<String, Privileges>,
-    pub tables: BTreeMap<TableName, TableGrant>,
-}
-
-/// What was granted on a table and on columns of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TableGrant {
-    pub table: Privileges,
-    pub columns: BTreeMap<String, Privileges>,
-}
-
-impl TableGrant {
-    /// What some column was granted.
-    pub fn on_any_column(&self) -> Privileges {
-        self.columns.values().fold(Privileges::NONE, |all, column| all.and(*column))
-    }
-
-    /// Whether nothing is left of it.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty() && self.columns.is_empty()
-    }
-}
-
-impl Account {
-    /// An account with nothing but its name.
-    pub fn new(name: AccountName) -> Account {
-        let plugin = "mysql_native_password".to_owned();
-        Account { name, plugin, auth: Vec::new(), grants: Grants::default() }
-    }
-
-    /// The account of a new data directory: all privileges, no password, local connections only.
-    pub fn local_root() -> Account {
-        let grants = Grants { everything: Privileges::EVERY, ..Grants::default() };
-        Account { grants, ..Account::new(("root".to_owned(), "localhost".to_owned())) }
-    }
-
-    /// Whether the account has a privilege on everything.
-    pub fn may(&self, privilege: Privilege) -> bool {
-        self.grants.everything.has(privilege)
-    }
 }
 
 impl Catalog {

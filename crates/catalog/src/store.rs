@@ -26,8 +26,9 @@ use cohort_types::Collation;
 use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::Mutex;
 
+use crate::account::Account;
 use crate::change::CatalogChange;
-use crate::model::{Account, Catalog, Schema};
+use crate::model::{Catalog, Schema};
 use crate::versions::CatalogVersions;
 
 /// The catalog as commit records name it; final, it is on disk.

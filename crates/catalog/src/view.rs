@@ -3,8 +3,9 @@
 use cohort_base::{Reader, Truncated, Write};
 use cohort_types::Collation;
 
+use crate::account::AccountName;
 use crate::codec::{put_string, read_string};
-use crate::model::{AccountName, TableName};
+use crate::model::TableName;
 
 /// A view. Its columns are those of its text: a `*` was written out when the view was made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
 use cohort_catalog::{
-    Account, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, ForeignAction, ForeignKey,
-    Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
+    Account, AuthMethod, Catalog, CatalogChange, CatalogStore, Check, Column, DefaultValue, ForeignAction,
+    ForeignKey, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
 };
 use cohort_engine::{EngineError, Participant, Redo};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, TypeKind, Value};
@@ -118,7 +118,11 @@ fn account() -> Account {
         schemas: [("s%".to_owned(), Privileges::OF_SCHEMA)].into(),
         tables: [(name, TableGrant { table: Privilege::Select.into(), columns })].into(),
     };
-    Account { auth: vec![7; 20], grants, ..Account::new(("v".to_owned(), "10.%".to_owned())) }
+    Account {
+        methods: vec![AuthMethod::password(format!("*{}", "07".repeat(20)))],
+        grants,
+        ..Account::new(("v".to_owned(), "10.%".to_owned()))
+    }
 }
 
 fn changes() -> Vec<CatalogChange> {

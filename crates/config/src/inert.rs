@@ -44,12 +44,12 @@ macro_rules! with_inert_settings {
             DeadlockTimeoutShort = Setting::both("deadlock_timeout_short", num(10000, 0, 4294967295)).no_effect(DEADLOCKS).doc("How Aria looks for deadlocks.");
             DebugNoThreadAlarm = Setting::global("debug_no_thread_alarm", flag(false)).read_only().no_effect("there is no alarm thread").doc("There is no alarm thread.");
             DefaultMasterConnection = Setting::session("default_master_connection", text("")).doc("Connection that statements about replicas mean when they name none.");
-            DefaultPasswordLifetime = Setting::global("default_password_lifetime", num(0, 0, 4294967295)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            DefaultPasswordLifetime = Setting::global("default_password_lifetime", num(0, 0, 4294967295)).unit("days").doc("A password older than this must be changed, unless its account says otherwise; 0: passwords do not grow old.");
             DefaultRegexFlags = Setting::both("default_regex_flags", set(0, &["DOTALL", "DUPNAMES", "EXTENDED", "EXTENDED_MORE", "EXTRA", "MULTILINE", "UNGREEDY"])).no_effect("patterns have their own flags only").doc("Flags of regular expressions.");
             DelayedInsertLimit = Setting::global("delayed_insert_limit", num(100, 1, 4294967295)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             DelayedInsertTimeout = Setting::global("delayed_insert_timeout", num(300, 1, 31536000)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             DelayedQueueSize = Setting::global("delayed_queue_size", num(1000, 1, 4294967295)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
-            DisconnectOnExpiredPassword = Setting::global("disconnect_on_expired_password", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            DisconnectOnExpiredPassword = Setting::global("disconnect_on_expired_password", flag(false)).admin(Privilege::ConnectionAdmin).doc("Refuse clients that do not know of expired passwords when theirs has expired; else they may log in, and do nothing but SET PASSWORD.");
             EncryptTmpDiskTables = Setting::global("encrypt_tmp_disk_tables", flag(false)).no_effect(NO_ENCRYPTION).doc("Of encrypted files.");
             EncryptTmpFiles = Setting::global("encrypt_tmp_files", flag(false)).read_only().no_effect(NO_ENCRYPTION).doc("Of encrypted files.");
             ExpensiveSubqueryLimit = Setting::both("expensive_subquery_limit", num(100, 0, 18446744073709551615)).no_effect(OPTIMIZER).doc("Of the optimizer.");
@@ -195,7 +195,7 @@ macro_rules! with_inert_settings {
             MaxBinlogStmtCacheSize = Setting::global("max_binlog_stmt_cache_size", blocks(18446744073709547520, 4096, 18446744073709551615, 4096)).admin(Privilege::BinlogAdmin).no_effect("all engines here are transactional").doc("Bound of binlog_stmt_cache_size.");
             MaxInsertDelayedThreads = Setting::both("max_insert_delayed_threads", num(20, 0, 16384)).no_effect(NO_DELAYED).doc("Of INSERT DELAYED.");
             MaxLengthForSortData = Setting::both("max_length_for_sort_data", num(1024, 4, 8388608)).no_effect(OPTIMIZER).doc("Of the optimizer.");
-            MaxPasswordErrors = Setting::global("max_password_errors", num(4294967295, 1, 4294967295)).admin(Privilege::ConnectionAdmin).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            MaxPasswordErrors = Setting::global("max_password_errors", num(4294967295, 1, 4294967295)).admin(Privilege::ConnectionAdmin).doc("After so many wrong passwords in a row an account is blocked until FLUSH PRIVILEGES; administrators are not.");
             MaxRelayLogSize = Setting::both("max_relay_log_size", blocks(1073741824, 4096, 1073741824, 4096)).doc("A relay log file larger than this is closed and the next one begun; 0: max_binlog_size.");
             MaxRowidFilterSize = Setting::both("max_rowid_filter_size", num(131072, 1024, 18446744073709551615)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             MaxSeeksForKey = Setting::both("max_seeks_for_key", num(4294967295, 1, 4294967295)).no_effect(OPTIMIZER).doc("Of the optimizer.");

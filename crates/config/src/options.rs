@@ -119,7 +119,6 @@ const IGNORED: &[&str] = &[
     "join_cache_level",
     "join_buffer_space_limit",
     "low_priority_updates",
-    "max_password_errors",
     "net_buffer_length",
     "range_alloc_block_size",
     "stack_trace",

@@ -14,6 +14,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFs, SharedRng};
 use parking_lot::{Mutex, RwLock};
 
+use crate::account_usage::AccountUsages;
 use crate::binlog_filter::BinlogFilter;
 use crate::ddl::Ids;
 use crate::dispatch::CachedPlan;
@@ -118,6 +119,8 @@ pub struct Database {
     pub globals: Arc<Globals>,
     /// Counters of SHOW STATUS.
     pub status: Arc<Status>,
+    /// What accounts are bound to.
+    pub account_usages: Arc<AccountUsages>,
     /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
     /// Tables that statements have used: codecs and counters.
@@ -191,6 +194,7 @@ impl Database {
             prepared_texts,
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),
+            account_usages: Arc::default(),
             last_deadlock: Mutex::default(),
             sequences: Sequences::default(),
             backup: BackupGate::default(),

@@ -185,6 +185,8 @@ impl Session {
     ) -> SqlResult<()> {
         self.begin_command();
         let digest = Digest::of(text, &self.state.parse, literals);
+        // A statement of an account that is bound to something is looked at first.
+        let digest = digest.filter(|_| self.state.restraint.is_none());
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
@@ -241,6 +243,7 @@ impl Session {
     ) -> SqlResult<()> {
         check_stack()?;
         self.begin_diagnostics(statement);
+        self.state.check_restraint(statement)?;
         self.count(statement);
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
@@ -407,7 +410,11 @@ impl Session {
             Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
             Planned::Joined(_) => Counter::ComDeleteMulti,
         });
-        let executed = self.in_statement(job, sink, |ctx, sink| execute(ctx, plan, sink))?;
+        let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
+            Ok(()) => run_plan(ctx, plan, sink),
+            // Only the statement's text tells which error it is: it is planned again.
+            Err(_) => Ok(Executed::Stale),
+        })?;
         Ok(self.report(executed, plan, job, sink))
     }
 
@@ -682,13 +689,27 @@ fn tables_used(plan: &Planned) -> TransactionState {
     }
 }
 
-/// Locks the tables and runs the plan.
+/// Runs a plan that has just been made.
 fn execute(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
-    cached.needs.iter().try_for_each(|need| need.check(ctx.session))?;
+    check_needs(ctx, cached)?;
+    run_plan(ctx, cached, sink)
+}
+
+/// Whether the session may do what the plan does.
+fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
+    cached.needs.iter().try_for_each(|need| need.check(ctx.session))
+}
+
+/// Locks the tables and runs the plan.
+fn run_plan(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }

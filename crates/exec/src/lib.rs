@@ -31,6 +31,7 @@
 //! | `show/` | SHOW, information_schema |
 
 mod access;
+mod account_usage;
 mod annotation;
 mod applier;
 mod binlog_filter;
@@ -70,6 +71,7 @@ mod variables;
 mod virtual_table;
 mod xa;
 
+pub use account_usage::AccountUsages;
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, drop_orphans};

@@ -338,6 +338,7 @@ impl Session {
         ) {
             return self.run_statement(statement, &job, None, sink);
         }
+        self.state.check_restraint(statement)?;
         let (version, session) = (self.state.db.catalog_version(), self.state.plan_key);
         // Others know nothing of what is planned around this session's own tables, nor of its variants.
         let is_shared = self.state.temporary.is_empty() && variant.is_none();

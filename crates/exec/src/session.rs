@@ -12,6 +12,7 @@ use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
+use crate::account_usage::Restraint;
 use crate::database::Database;
 use crate::diagnostics::Diagnostics;
 use crate::handler::OpenHandler;
@@ -82,6 +83,8 @@ impl Session {
         trx.charge_to(Arc::clone(process.memory()));
         let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
         let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&trx.temporary));
+        let mut state = state;
+        state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
             check_enterable(&state, schema)?;
         }
@@ -237,7 +240,8 @@ impl Session {
 
     /// COM_INIT_DB.
     pub fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
-        match self.use_schema(schema) {
+        let is_allowed = self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password);
+        match is_allowed.and_then(|()| self.use_schema(schema)) {
             Ok(()) => {
                 self.state.tell_changes(sink);
                 sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
@@ -295,7 +299,7 @@ impl Session {
         }
         self.process.set_schema(schema.as_deref());
         self.begin_anew(schema);
-        Ok(())
+        self.state.adopt_account()
     }
 
     /// Makes everything that belongs to the session anew. The transaction is rolled back.
@@ -305,8 +309,12 @@ impl Session {
         let (db, info) = (Arc::clone(&old.db), old.info.clone());
         let (kill, pace, memory) =
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
+        // What binds the account goes on to bind it, and its role stays.
+        let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
         self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&self.trx.temporary));
+        (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
+        self.state.apply_limits();
         self.state.refresh();
         self.prepared = PreparedStatements::default();
         self.handlers.clear();

@@ -14,10 +14,15 @@ use cohort_expr::{Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZo
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_sql::ParseOptions;
-use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+use cohort_types::{
+    Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, Value, Warning,
+};
 use hashbrown::HashMap;
 
-use crate::access::Access;
+use cohort_sql::ast::Statement;
+
+use crate::access::{Access, roles_of};
+use crate::account_usage::Restraint;
 use crate::database::Database;
 use crate::profiles::Profiles;
 use crate::sequence;
@@ -43,6 +48,10 @@ pub struct SessionState {
     pub db: Arc<Database>,
     pub info: ConnectionInfo,
     pub vars: SessionVars,
+    /// What the account is bound to; most are bound to nothing.
+    pub(crate) restraint: Option<Restraint>,
+    /// SET ROLE.
+    pub(crate) role: Option<String>,
     /// Settings and facts that expressions depend on; fixed while a statement runs.
     pub env: SessionEnv,
     /// How statements are read.
@@ -107,6 +116,78 @@ pub(crate) enum Changed {
 }
 
 impl SessionState {
+    /// Somebody has logged in, or become another user: what binds the account.
+    pub(crate) fn adopt_account(&mut self) -> SqlResult<()> {
+        if self.is_applier {
+            return Ok(());
+        }
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account else { return Ok(()) };
+        self.restraint = Restraint::of_login(self, &account)?;
+        let role = &account.default_role;
+        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
+        *self.access.borrow_mut() = None;
+        self.env.current_role.clone_from(&self.role);
+        self.apply_limits();
+        Ok(())
+    }
+
+    /// Whether a role is there and was granted to the account.
+    pub(crate) fn may_use_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        let is_there = catalog.accounts.contains_key(&(role.to_owned(), String::new()));
+        let account = catalog.accounts.get(&self.info.account);
+        is_there && account.is_some_and(|account| account.roles.contains_key(role))
+    }
+
+    /// Whether errors may tell that a role is there: to who may read the table of accounts, and to who has it
+    /// by another role.
+    pub(crate) fn knows_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        if !catalog.accounts.contains_key(&(role.to_owned(), String::new())) {
+            return false;
+        }
+        let account = catalog.accounts.get(&self.info.account);
+        let mut own = account.iter().flat_map(|account| account.roles.keys());
+        self.access().on_schema("mysql").has(Privilege::Select)
+            || own.any(|own| roles_of(&catalog, Some(own)).iter().any(|known| known.name.0 == role))
+    }
+
+    /// SET ROLE; error 1959.
+    pub(crate) fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
+        if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
+            let (user, host) = self.who_is_denied();
+            return Err(match self.knows_role(role) {
+                true => SqlError::role_not_granted(user, host, role),
+                false => SqlError::invalid_role(role),
+            });
+        }
+        self.role = role.map(str::to_owned);
+        self.env.current_role.clone_from(&self.role);
+        *self.access.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// What the limits of the account make of the session's variables.
+    pub(crate) fn apply_limits(&mut self) {
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account.filter(|_| !self.is_applier) else { return };
+        let limits = &account.rules.limits;
+        if limits.statement_time_us > 0 {
+            let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
+            self.vars.put(VarId::MaxStatementTime, &seconds);
+        }
+        if limits.user_connections > 0 {
+            let count = VarValue::UInt(limits.user_connections as u64);
+            self.vars.put(VarId::MaxUserConnections, &count);
+        }
+    }
+
+    /// Whether what binds the account lets a statement run.
+    pub(crate) fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
+        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+    }
+
     /// Notes what the client may want to be told.
     pub(crate) fn note_change(&self, change: Changed) {
         let mut changes = self.changes.borrow_mut();
@@ -173,6 +254,8 @@ impl SessionState {
             db,
             info,
             vars,
+            restraint: None,
+            role: None,
             env,
             parse: ParseOptions::default(),
             current_schema,
@@ -275,6 +358,7 @@ impl SessionState {
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
         env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
+        env.current_role.clone_from(&self.role);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();
         self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };

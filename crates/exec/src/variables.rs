@@ -169,10 +169,10 @@ impl Session {
             SetItem::Transaction { scope, isolation, access } => {
                 self.set_transaction(*scope, *isolation, *access)
             }
-            SetItem::Role(None) => Ok(()),
-            SetItem::Role(Some(name)) => {
-                Err(SqlError::new(ErrorCode::InvalidRole, format!("Invalid role specification `{name}`")))
-            }
+            SetItem::Role(role) => self.state.set_role(role.as_deref()),
+            SetItem::DefaultRole { role, account } => self.with_context(job, |ctx| {
+                crate::ddl::set_default_role(ctx, role.as_deref(), account.as_ref())
+            }),
             SetItem::Password { account, password } => {
                 self.with_context(job, |ctx| crate::ddl::set_password(ctx, account.as_ref(), password))
             }

@@ -118,6 +118,8 @@ pub struct SessionEnv {
     pub user: String,
     /// `name@host` of the account.
     pub current_user: String,
+    /// SET ROLE.
+    pub current_role: Option<String>,
     pub database: Option<String>,
     pub version: String,
     /// LAST_INSERT_ID() of the statement before.
@@ -142,6 +144,7 @@ impl SessionEnv {
             connection_id: 0,
             user: String::new(),
             current_user: String::new(),
+            current_role: None,
             database: None,
             version: String::new(),
             last_insert_id: 0,

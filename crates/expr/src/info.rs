@@ -24,6 +24,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::of_statement("session_user", 0, 0, type_user, user),
     Function::of_statement("system_user", 0, 0, type_user, user),
     Function::of_statement("current_user", 0, 0, type_user, current_user),
+    Function::of_statement("current_role", 0, 0, type_role, current_role),
     Function::of_statement("connection_id", 0, 0, type_connection_id, connection_id),
     Function::volatile("last_insert_id", 0, 1, type_last_insert_id, last_insert_id),
     Function::of_statement("row_count", 0, 0, type_count, row_count),
@@ -71,6 +72,10 @@ fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_user(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(system_string(env, 384))
+}
+
+fn type_role(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(system_string(env, 128))
 }
 
 fn type_all_locks(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -182,6 +187,13 @@ fn user(a: Args<'_>) -> SqlResult<Value> {
 
 fn current_user(a: Args<'_>) -> SqlResult<Value> {
     a.string(a.ctx.env.current_user.as_bytes())
+}
+
+fn current_role(a: Args<'_>) -> SqlResult<Value> {
+    match &a.ctx.env.current_role {
+        None => Ok(Value::Null),
+        Some(role) => a.string(role.as_bytes()),
+    }
 }
 
 fn connection_id(a: Args<'_>) -> SqlResult<Value> {

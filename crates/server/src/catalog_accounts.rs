@@ -1,19 +1,35 @@
 //! Accounts of the catalog.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use cohort_catalog::CatalogVersions;
+use cohort_catalog::{AuthMethod, CatalogVersions};
 use cohort_commit::Coordinator;
+use cohort_config::{Globals, VarId};
+use cohort_exec::AccountUsages;
 use cohort_protocol::{NATIVE_PASSWORD, NativePassword};
 use cohort_types::Privilege;
 
-use crate::accounts::{Account, Accounts};
+use crate::accounts::{Account, Accounts, Method};
 
 /// Looks accounts up in the published catalog: a change that a crash can undo neither admits a user nor keeps
 /// one out.
 pub struct CatalogAccounts {
     pub catalog: Arc<CatalogVersions>,
     pub commit: Arc<Coordinator>,
+    pub usages: Arc<AccountUsages>,
+    pub globals: Arc<Globals>,
+}
+
+const SOCKET: &str = "unix_socket";
+
+/// None: a method that nobody can pass.
+fn method(method: &AuthMethod) -> Option<Method> {
+    match method.plugin.as_str() {
+        NATIVE_PASSWORD => NativePassword::parse(&method.text).map(Method::Password),
+        SOCKET => Some(Method::SystemUser),
+        _ => None,
+    }
 }
 
 impl Accounts for CatalogAccounts {
@@ -22,28 +38,44 @@ impl Accounts for CatalogAccounts {
         let fitting = catalog.accounts.values().filter(|account| {
             let named = account.name.0 == user || account.name.0.is_empty();
             let is_from = |host: &str| host_matches(&account.name.1, host);
-            named && account.plugin == NATIVE_PASSWORD && (is_from(host) || address.is_some_and(is_from))
+            named && !account.is_role && (is_from(host) || address.is_some_and(is_from))
         });
         // The most specific host first, then a named user before the anonymous one.
         let best =
             fitting.max_by_key(|account| (specificity(&account.name.1), !account.name.0.is_empty()))?;
-        let password = match best.auth.as_slice() {
-            [] => NativePassword::Empty,
-            hash => NativePassword::Hash(hash.try_into().ok()?),
-        };
         let is_super = best.may(Privilege::Super) || best.may(Privilege::ConnectionAdmin);
+        let errors_max = self.globals.uint(VarId::MaxPasswordErrors);
+        let is_blocked = !is_super && self.usages.is_blocked(&best.name, errors_max);
         let (user, host) = best.name.clone();
-        Some(Account { user, host, password, is_super })
+        let methods = best.methods.iter().filter_map(method).collect();
+        Some(Account { user, host, methods, rules: best.rules.clone(), is_super, is_blocked })
+    }
+
+    fn note_password(&self, account: &Account, is_right: bool) {
+        self.usages.note_password(&(account.user.clone(), account.host.clone()), is_right);
     }
 }
 
-/// Characters before the first wildcard; a literal host beats every pattern.
+/// Characters before the first wildcard; a literal host beats every pattern, and a network every wildcard.
 fn specificity(pattern: &str) -> usize {
-    pattern.find(['%', '_']).unwrap_or(usize::MAX)
+    match network(pattern) {
+        Some((_, mask)) => usize::MAX / 2 + mask.count_ones() as usize,
+        None => pattern.find(['%', '_']).unwrap_or(usize::MAX),
+    }
 }
 
-/// LIKE without escapes, any case.
+/// `address/mask`, both as four numbers.
+fn network(pattern: &str) -> Option<(u32, u32)> {
+    let (address, mask) = pattern.split_once('/')?;
+    let bits = |text: &str| text.parse::<Ipv4Addr>().ok().map(u32::from);
+    Some((bits(address)?, bits(mask)?))
+}
+
+/// LIKE without escapes, any case; or an address of a network.
 fn host_matches(pattern: &str, host: &str) -> bool {
+    if let Some((network, mask)) = network(pattern) {
+        return host.parse::<Ipv4Addr>().is_ok_and(|address| u32::from(address) & mask == network);
+    }
     fn matches(pattern: &[u8], host: &[u8]) -> bool {
         match pattern {
             [] => host.is_empty(),
@@ -67,6 +99,12 @@ mod tests {
         assert!(host_matches("%", "10.1.2.3") && host_matches("10.1.%", "10.1.2.3"));
         assert!(host_matches("LOCALHOST", "localhost") && host_matches("10.1.2._", "10.1.2.3"));
         assert!(!host_matches("10.2.%", "10.1.2.3") && !host_matches("localhost", "10.1.2.3"));
+        assert!(host_matches("10.1.0.0/255.255.0.0", "10.1.2.3"));
+        assert!(!host_matches("10.1.0.0/255.255.0.0", "10.2.2.3"));
+        assert!(
+            !host_matches("10.1.0.0/255.255.0.0", "localhost") && !host_matches("10.1.0.0/16", "10.1.0.0")
+        );
+        assert!(specificity("10.0.0.0/255.0.0.0") > specificity("10.%"));
         assert!(specificity("10.1.2.3") > specificity("10.1.%") && specificity("10.%") > specificity("%"));
     }
 }

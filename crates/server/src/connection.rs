@@ -31,7 +31,6 @@ use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, Reservation};
 use cohort_config::Counter;
-use cohort_exec::EncryptedSession;
 use cohort_protocol::{
     Capabilities, Compressor, Decompressor, InputBuffer, Packet, PacketError, StatementParams, write_error,
 };
@@ -46,8 +45,9 @@ use crate::epoll::{Interest, wait_readable, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
 use crate::server::{Place, Shared};
+use crate::tls::Encryption;
 use crate::wire::Wire;
-use crate::{commands, dump};
+use crate::{commands, dump, machine};
 
 /// Memory that an idle connection keeps.
 const OUT_BYTES_KEPT: usize = 16 << 10;
@@ -115,7 +115,7 @@ pub(crate) struct Inner {
     pub capabilities: Capabilities,
     pub stage: Stage,
     /// What the peers of TLS have agreed on; set with the login.
-    pub encryption: Option<EncryptedSession>,
+    pub encryption: Option<Encryption>,
     /// None until somebody has logged in.
     pub session: Option<Box<dyn Session>>,
     /// The client's place among max_connections; as long as the session.
@@ -297,6 +297,11 @@ impl Connection {
         self.wire.encrypt(stream);
         // The handshake may have begun with the bytes that the stream was given.
         inner.drained = false;
+    }
+
+    /// Whom the system knows the client's process as; of the Unix socket only.
+    pub fn system_user(&self) -> Option<String> {
+        self.peer.address.is_none().then(|| machine::user_of_peer(self.fd())).flatten()
     }
 
     pub fn is_encrypted(&self) -> bool {

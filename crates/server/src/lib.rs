@@ -65,7 +65,7 @@ mod tls;
 pub mod warm;
 mod wire;
 
-pub use accounts::{Account, Accounts, BootstrapAccounts};
+pub use accounts::{Account, Accounts, BootstrapAccounts, Method};
 pub use backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
+use cohort_catalog::{AccountRules, TlsRequirement};
 use cohort_config::{Counter, VarId};
 use cohort_protocol::{
     Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
@@ -11,7 +12,7 @@ use cohort_protocol::{
 use cohort_tls::TlsStream;
 use cohort_types::{ErrorCode, SqlError};
 
-use crate::accounts::Account;
+use crate::accounts::{Account, Method};
 use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
@@ -175,7 +176,7 @@ fn judge(
     answer: &[u8],
     mut sequence: u8,
 ) {
-    let account = match verify(connection, &candidate, scramble, answer) {
+    let account = match verify(connection, inner, &candidate, scramble, answer) {
         Ok(account) => account,
         Err(error) => return reject(connection, inner, sequence, &error),
     };
@@ -241,6 +242,7 @@ fn run_init_connect(
 
 fn verify(
     connection: &Connection,
+    inner: &Inner,
     candidate: &Candidate,
     scramble: &Scramble,
     answer: &[u8],
@@ -251,15 +253,77 @@ fn verify(
     let is_secure = connection.peer.address.is_none()
         || connection.is_encrypted()
         || !shared.globals.flag(VarId::RequireSecureTransport);
-    let is_let_in = |account: &Account| is_secure && account.password.accepts(scramble, answer);
-    let Some(account) = account.filter(is_let_in) else {
+    let denied = || {
         shared.status.count(Counter::AccessDeniedErrors);
         let password = if answer.is_empty() { "NO" } else { "YES" };
         let user = &candidate.user;
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
-        return Err(SqlError::new(ErrorCode::AccessDenied, text));
+        SqlError::new(ErrorCode::AccessDenied, text)
     };
+    let account = account.filter(|_| is_secure).ok_or_else(denied)?;
+    if account.is_blocked {
+        let text = "User is blocked because of too many credential errors; unblock with 'ALTER USER / FLUSH \
+                    PRIVILEGES'";
+        return Err(SqlError::new(ErrorCode::UserIsBlocked, text));
+    }
+    let is_proven = account.methods.iter().any(|method| match method {
+        Method::Password(password) => password.accepts(scramble, answer),
+        Method::SystemUser => connection.system_user().is_some_and(|user| user == candidate.user),
+    });
+    shared.accounts.note_password(&account, is_proven);
+    let asks_system = |method: &Method| matches!(method, Method::SystemUser);
+    let no_password_counts = match answer {
+        [] => account.methods.iter().any(asks_system),
+        _ => account.methods.iter().all(asks_system) && !account.methods.is_empty(),
+    };
+    if !is_proven && no_password_counts {
+        shared.status.count(Counter::AccessDeniedErrors);
+        let text = format!("Access denied for user '{}'@'{host}'", candidate.user);
+        return Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text));
+    }
+    if !is_proven || !fits(inner, &account.rules.tls) {
+        return Err(denied());
+    }
+    check_rules(connection, inner, &account.rules)?;
     Ok(account)
+}
+
+/// What else keeps the right user out: errors 4151, 1862.
+fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> Result<(), SqlError> {
+    let globals = &connection.shared().globals;
+    if rules.is_locked {
+        let text = "Access denied, this account is locked";
+        return Err(SqlError::new(ErrorCode::AccountHasBeenLocked, text));
+    }
+    let default_days = globals.uint(VarId::DefaultPasswordLifetime);
+    let knows = inner.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
+    if !knows
+        && globals.flag(VarId::DisconnectOnExpiredPassword)
+        && rules.has_expired(connection.shared().wall_s(), default_days)
+    {
+        let text = "Your password has expired. To log in you must change it using a client that supports expired \
+                    passwords";
+        return Err(SqlError::new(ErrorCode::MustChangePasswordLogin, text));
+    }
+    Ok(())
+}
+
+/// Whether the connection is as REQUIRE wants it.
+fn fits(inner: &Inner, required: &TlsRequirement) -> bool {
+    let encryption = inner.encryption.as_ref();
+    let peer = encryption.and_then(|encryption| encryption.peer.as_ref());
+    let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+    match required {
+        TlsRequirement::None => true,
+        TlsRequirement::Encrypted => encryption.is_some(),
+        TlsRequirement::Certificate => peer.is_some(),
+        TlsRequirement::Specified { cipher, issuer, subject } => {
+            encryption.is_some_and(|encryption| is(cipher, encryption.session.cipher))
+                && peer.map_or(issuer.is_empty() && subject.is_empty(), |peer| {
+                    is(issuer, &peer.issuer) && is(subject, &peer.subject)
+                })
+        }
+    }
 }
 
 fn connection_info(
@@ -281,7 +345,7 @@ fn connection_info(
         interactive: inner.capabilities.has(Capabilities::INTERACTIVE),
         found_rows: inner.capabilities.has(Capabilities::FOUND_ROWS),
         attributes: candidate.attributes.clone(),
-        encryption: inner.encryption.clone(),
+        encryption: inner.encryption.as_ref().map(|encryption| encryption.session.clone()),
     }
 }
 

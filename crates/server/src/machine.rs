@@ -2,6 +2,10 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The texts of one entry of the system's list of users.
+const PASSWD_BYTES: usize = 16 << 10;
 
 /// Files that the process makes from now on are for its user and group alone, as MariaDB's are.
 pub fn keep_files_private() {
@@ -97,4 +101,36 @@ pub fn become_user(name: &str) -> io::Result<()> {
         libc::initgroups(c_name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
     };
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Name of the user that the process at the other end of a Unix socket runs as.
+pub(crate) fn user_of_peer(socket: BorrowedFd<'_>) -> Option<String> {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, the pointers are to live variables, the length is that of the first.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 || length as usize != size_of::<libc::ucred>() {
+        return None;
+    }
+    // SAFETY: a struct of integers and pointers that may be null.
+    let mut record: libc::passwd = unsafe { std::mem::zeroed() };
+    let (mut texts, mut found) = (vec![0u8; PASSWD_BYTES], std::ptr::null_mut());
+    // SAFETY: all pointers are to live variables, and the length is that of the buffer.
+    let result = unsafe {
+        libc::getpwuid_r(peer.uid, &raw mut record, texts.as_mut_ptr().cast(), texts.len(), &raw mut found)
+    };
+    if result != 0 || found.is_null() {
+        return None;
+    }
+    // SAFETY: the record was found; its name points into `texts`, which lives, and ends with a zero byte.
+    let name = unsafe { CStr::from_ptr(record.pw_name) };
+    name.to_str().ok().map(str::to_owned)
 }

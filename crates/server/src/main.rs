@@ -204,11 +204,14 @@ fn serve(
     }));
     flush_watch::apply_threshold(&commit, globals);
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
-    let accounts = Arc::new(CatalogAccounts {
-        catalog: Arc::clone(&storage.catalog),
-        commit: Arc::clone(&storage.commit),
-    });
+    let catalog = Arc::clone(&storage.catalog);
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
+    let accounts = Arc::new(CatalogAccounts {
+        catalog,
+        commit: Arc::clone(&commit),
+        usages: backend.account_usages(),
+        globals: Arc::clone(globals),
+    });
     match backend.drop_orphans() {
         Ok(0) => {}
         Ok(orphans) => log.note(format_args!("{orphans} key spaces that a crash had left behind were freed")),

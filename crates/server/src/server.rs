@@ -147,6 +147,11 @@ impl Shared {
         self.clock.monotonic_ns() / 1_000_000
     }
 
+    /// Seconds since 1970.
+    pub fn wall_s(&self) -> u64 {
+        self.clock.wall_us() / 1_000_000
+    }
+
     /// What clients are offered.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::SERVER.set(Capabilities::SSL, self.tls.is_some())
@@ -193,6 +198,7 @@ impl Shared {
         let administrators = usize::from(account.is_super);
         let limit = self.globals.uint(VarId::MaxConnections) as usize + administrators;
         let of_account_max = self.globals.uint(VarId::MaxUserConnections) as usize;
+        let own_max = account.rules.limits.user_connections;
         let account_name = (account.user.clone(), account.host.clone());
         let mut slots = self.connections.write();
         if own.is_none() && slots.entered_count >= limit {
@@ -201,7 +207,14 @@ impl Shared {
         }
         let before = slots.entered.get(&account_name).copied().unwrap_or(0);
         let others = before - usize::from(own.is_some_and(|own| own.account == account_name));
-        if of_account_max > 0 && !account.is_super && others >= of_account_max {
+        if own_max != 0 && others >= usize::try_from(own_max).unwrap_or(0) {
+            let user = &account.user;
+            let text = format!(
+                "User '{user}' has exceeded the 'max_user_connections' resource (current value: {own_max})"
+            );
+            return Err(SqlError::new(ErrorCode::UserLimitReached, text));
+        }
+        if own_max == 0 && of_account_max > 0 && !account.is_super && others >= of_account_max {
             let text = format!(
                 "User {} already has more than 'max_user_connections' active connections",
                 account.user

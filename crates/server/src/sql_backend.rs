@@ -9,8 +9,8 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
-    BinlogCache, Database, DatabaseParts, LogFiles, MemoryLimits, Process, ProcessIdentity, ReplicaControl,
-    ReplicaRow, ServerFacts, StatementLog,
+    AccountUsages, BinlogCache, Database, DatabaseParts, LogFiles, MemoryLimits, Process, ProcessIdentity,
+    ReplicaControl, ReplicaRow, ServerFacts, StatementLog,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
@@ -113,6 +113,11 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server over one backend would be told by the first one's.
         let _ = self.facts.stop.set(stop);
+    }
+
+    /// What accounts are bound to.
+    pub fn account_usages(&self) -> Arc<AccountUsages> {
+        Arc::clone(&self.db.account_usages)
     }
 
     /// What FLUSH SSL reads anew; set once, when the server runs.

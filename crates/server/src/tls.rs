@@ -8,8 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_config::{Globals, StatusSource, VarId};
 use cohort_exec::EncryptedSession;
-use cohort_tls::{Acceptor, TlsError, TlsSettings, TlsStream};
+use cohort_tls::{Acceptor, PeerCertificate, TlsError, TlsSettings, TlsStream};
 use parking_lot::RwLock;
+
+/// What login and session need to know of an encrypted connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Encryption {
+    pub session: EncryptedSession,
+    /// What the client has shown and one of our authorities has signed.
+    pub peer: Option<PeerCertificate>,
+}
 
 /// What connections are encrypted with.
 pub struct Tls {
@@ -51,18 +59,19 @@ impl Tls {
     }
 
     /// The peers have agreed.
-    pub(crate) fn agreed(&self, stream: &TlsStream) -> EncryptedSession {
+    pub(crate) fn agreed(&self, stream: &TlsStream) -> Encryption {
         self.finished.fetch_add(1, Ordering::Relaxed);
         self.resumed.fetch_add(u64::from(stream.is_resumed()), Ordering::Relaxed);
         let acceptor = Arc::clone(&self.acceptor.read());
         let certificate = acceptor.certificate();
-        EncryptedSession {
+        let session = EncryptedSession {
             version: stream.version(),
             cipher: stream.cipher(),
             ciphers: acceptor.ciphers().into(),
             not_before: certificate.not_before.as_str().into(),
             not_after: certificate.not_after.as_str().into(),
-        }
+        };
+        Encryption { session, peer: stream.peer_certificate() }
     }
 }
 

@@ -130,6 +130,38 @@ fn the_second_half_of_an_xa_transaction_that_is_not_here_stops_the_applier() {
 }
 
 #[test]
+fn rows_that_a_prepared_transaction_keeps_hold_up_no_later_one() {
+    for threads in [0, 2] {
+        let source = Maria::source(&["--binlog-format=ROW", "--transaction-isolation=READ-COMMITTED"]);
+        let threads = format!("--slave-parallel-threads={threads}");
+        let replica = Cohort::new(&["--server-id=7", "--innodb-lock-wait-timeout=1", &threads]);
+        replica.follow(source.port);
+        source.sql(
+            "CREATE TABLE test.bare (a INT, b INT); INSERT INTO test.bare VALUES (1, 0), (2, 0), (3, 0); \
+             CREATE TABLE test.keyed (a INT, b INT, KEY (b)); INSERT INTO test.keyed SELECT * FROM test.bare",
+        );
+        let mut client = source.client();
+        for sql in [
+            "XA START 'x'",
+            "UPDATE test.bare SET b = 1 WHERE a = 1",
+            "UPDATE test.keyed SET a = 4 WHERE a = 1",
+            "XA END 'x'",
+            "XA PREPARE 'x'",
+        ] {
+            client.query_drop(sql).expect("runs");
+        }
+        source.sql("UPDATE test.bare SET b = 2 WHERE a = 2; DELETE FROM test.bare WHERE a = 3");
+        source.sql("UPDATE test.keyed SET a = 5 WHERE a = 2");
+        replica.wait_for(&source.gtid_end());
+        client.query_drop("XA COMMIT 'x'").expect("committed");
+        replica.wait_for(&source.gtid_end());
+        for rows in ["SELECT * FROM test.bare ORDER BY a", "SELECT * FROM test.keyed ORDER BY a"] {
+            assert_eq!(replica.sql(rows), source.sql(rows));
+        }
+    }
+}
+
+#[test]
 fn a_source_that_does_not_encrypt_is_not_followed_where_that_was_asked_for() {
     let source = Maria::source(&[]);
     let replica = Cohort::new(&["--server-id=7"]);

@@ -72,6 +72,8 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
             StatementKind::Replication
         }
         S::CreateUser(_)
+        | S::CreateRole(_)
+        | S::DropRole(_)
         | S::AlterUser(_)
         | S::DropUser { .. }
         | S::RenameUser(_)
@@ -161,6 +163,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::StartSlave(_) => "start_slave",
         S::StopSlave(_) => "stop_slave",
         S::CreateUser(_) => "create_user",
+        S::CreateRole(_) => "create_role",
+        S::DropRole(_) => "drop_role",
         S::AlterUser(_) => "alter_user",
         S::DropUser { .. } => "drop_user",
         S::RenameUser(_) => "rename_user",

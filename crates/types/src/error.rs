@@ -102,6 +102,18 @@ errors! {
     NetPacketsOutOfOrder = 1156, "08S01";
     NetUncompress = 1157, "08S01";
     StmtHasNoOpenCursor = 1421, "24000";
+    UserLimitReached = 1226, "42000";
+    SetPasswordAuthPlugin = 1699, "HY000";
+    MustChangePassword = 1820, "HY000";
+    MustChangePasswordLogin = 1862, "HY000";
+    CannotGrantRole = 1961, "HY000";
+    CannotRevokeRole = 1962, "HY000";
+    RoleCreateExists = 1975, "HY000";
+    RoleDropExists = 1976, "HY000";
+    UserCreateExists = 1973, "HY000";
+    UserDropExists = 1974, "HY000";
+    UserIsBlocked = 4150, "HY000";
+    AccountHasBeenLocked = 4151, "HY000";
     MalformedPacket = 1835, "HY000";
     WrongColumnName = 1166, "42000";
     WrongKeyColumn = 1167, "HY000";
@@ -211,7 +223,7 @@ errors! {
     StackOverrunNeedMore = 1436, "HY000";
     TooHighLevelOfNestingForSelect = 1473, "HY000";
     TableDefChanged = 1412, "HY000";
-    InvalidRole = 1959, "0P000";
+    InvalidRole = 1959, "OP000";
     UnknownTimeZone = 1298, "HY000";
     CantAggregate2Collations = 1267, "HY000";
     CantAggregate3Collations = 1270, "HY000";
@@ -360,7 +372,7 @@ errors! {
     ConstraintFailed = 4025, "23000";
     PrimaryKeyIgnored = 4174, "HY000";
     WrongSubKey = 1089, "HY000";
-    PasswordLength = 1372, "42000";
+    PasswordLength = 1372, "HY000";
     KeyPart0 = 1391, "HY000";
     TooLongTableComment = 1628, "HY000";
     TooLongFieldComment = 1629, "HY000";

@@ -274,6 +274,9 @@ texts! {
     illegal_grant() = IllegalGrantForTable,
         "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     cannot_revoke_all() = RevokeGrants, "Can't revoke all privileges for one or more of the requested users";
+    invalid_role(role: &str) = InvalidRole, "Invalid role specification `{role}`";
+    role_not_granted(user: &str, host: &str, role: &str) = InvalidRole,
+        "User `{user}`@`{host}` has not been granted role `{role}`";
     may_not_create_user() = CantCreateUserWithGrant, "You are not allowed to create a user with GRANT";
     /// `what`: `user name`, `host name`.
     string_too_long(text: &str, what: &str, chars_max: usize) = WrongStringLength,

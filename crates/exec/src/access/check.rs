@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::AccountName;
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
@@ -19,7 +18,7 @@ impl SessionState {
                 let catalog = self.db.catalog();
                 let access = match self.is_applier {
                     true => Access::of_server(&catalog),
-                    false => Access::of(&catalog, &self.info.account),
+                    false => Access::of(&catalog, &self.info.account, self.role.as_deref()),
                 };
                 Arc::clone(kept.insert(Arc::new(access)))
             }
@@ -31,8 +30,13 @@ impl SessionState {
         SqlError::database_access_denied(user, host, schema)
     }
 
+    /// Whom errors about tables and columns name: the account's user, and where the client is.
+    pub(crate) fn who_is_denied(&self) -> (&str, &str) {
+        (&self.info.account.0, &self.info.host)
+    }
+
     pub(crate) fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
-        let (user, host) = &self.info.account;
+        let (user, host) = self.who_is_denied();
         SqlError::table_access_denied(command, user, host, schema, table)
     }
 }
@@ -77,13 +81,13 @@ pub(crate) fn check_table(
     if is_information_schema(schema) {
         return check_schema(session, all, schema);
     }
-    check_table_as(&session.access(), &session.info.account, all, schema, table)
+    check_table_as(&session.access(), session.who_is_denied(), all, schema, table)
 }
 
 /// The same for what an account holds.
 pub(crate) fn check_table_as(
     access: &Access,
-    (user, host): &AccountName,
+    (user, host): (&str, &str),
     all: Privileges,
     schema: &str,
     table: &str,

@@ -98,6 +98,11 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
             check_global(session, or(P::Super, P::ReplicationSlaveAdmin))
         }
 
+        Statement::CreateRole(create) => match create.mode {
+            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
+            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+        },
+        Statement::DropRole(_) => gate.accounts(P::Delete.into()),
         Statement::CreateUser(create) => match create.mode {
             CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
             CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
@@ -312,13 +317,15 @@ impl Gate<'_> {
         }
     }
 
-    /// One's own account, or whoever may read the table of accounts.
+    /// One's own account and the role in force, or whoever may read the table of accounts.
     fn show_account(&self, account: Option<&Account>) -> SqlResult<()> {
         let own = &self.session.info.account;
         match account {
-            None | Some(Account::CurrentUser) => Ok(()),
+            None | Some(Account::CurrentUser | Account::CurrentRole) => Ok(()),
             Some(Account::Named { user, host }) if (user, host) == (&own.0, &own.1) => Ok(()),
-            Some(Account::Named { .. }) => self.schema(P::Select, ACCOUNTS),
+            Some(Account::NameAlone(name)) if name == &own.0 && own.1 == "%" => Ok(()),
+            Some(Account::NameAlone(role)) if self.session.role.as_ref() == Some(role) => Ok(()),
+            Some(Account::Named { .. } | Account::NameAlone(_)) => self.schema(P::Select, ACCOUNTS),
         }
     }
 }
@@ -410,6 +417,8 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::CreateIndex(_)
         | Statement::DropIndex(_)
         | Statement::CreateUser(_)
+        | Statement::CreateRole(_)
+        | Statement::DropRole(_)
         | Statement::AlterUser(_)
         | Statement::DropUser { .. }
         | Statement::RenameUser(_)

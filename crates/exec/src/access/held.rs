@@ -1,35 +1,47 @@
 //! What an account holds.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AccountName, Catalog, TableGrant, TableName};
 use cohort_types::{Collation, Privileges};
 
-/// What the account of a session holds, as of one version of the catalog.
+/// What the account of a session holds, as of one version of the catalog: by itself, and by the role that is
+/// in force with all that was granted to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) version: u64,
-    /// None: the account was dropped while somebody was logged in. It may do nothing any more.
-    account: Option<Arc<Account>>,
+    /// The account, and the roles. None: the account was dropped while somebody was logged in. It may do
+    /// nothing any more.
+    holders: Vec<Arc<Account>>,
 }
 
 impl Access {
-    pub(crate) fn of(catalog: &Catalog, name: &AccountName) -> Access {
-        Access { version: catalog.version, account: catalog.accounts.get(name).cloned() }
+    pub(crate) fn of(catalog: &Catalog, name: &AccountName, role: Option<&str>) -> Access {
+        let mut holders: Vec<Arc<Account>> = catalog.accounts.get(name).cloned().into_iter().collect();
+        if !holders.is_empty() {
+            holders.extend(roles_of(catalog, role));
+        }
+        Access { version: catalog.version, holders }
     }
 
     /// What the server itself may do when it applies a source's changes: everything.
     pub(crate) fn of_server(catalog: &Catalog) -> Access {
-        Access { version: catalog.version, account: Some(Arc::new(Account::local_root())) }
+        Access { version: catalog.version, holders: vec![Arc::new(Account::local_root())] }
     }
 
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
-        self.account.as_ref()
+        self.holders.first()
+    }
+
+    /// What all together hold.
+    fn together(&self, held: impl Fn(&Account) -> Privileges) -> Privileges {
+        self.holders.iter().fold(Privileges::NONE, |all, holder| all.and(held(holder)))
     }
 
     /// On everything.
     pub(crate) fn everywhere(&self) -> Privileges {
-        self.account.as_ref().map_or(Privileges::NONE, |account| account.grants.everything)
+        self.together(|holder| holder.grants.everything)
     }
 
     /// On a schema.
@@ -37,13 +49,14 @@ impl Access {
         self.everywhere().and(self.granted_on_schema(schema))
     }
 
-    /// What was granted on the schema itself. Of several patterns that match the most specific one counts
-    /// alone.
+    /// What was granted on the schema itself. Of several patterns of one holder that match the most specific
+    /// one counts alone.
     pub(crate) fn granted_on_schema(&self, schema: &str) -> Privileges {
-        let Some(account) = &self.account else { return Privileges::NONE };
-        let fitting = account.grants.schemas.iter().filter(|(pattern, _)| matches(pattern, schema));
-        let best = fitting.max_by_key(|(pattern, _)| specificity(pattern));
-        best.map_or(Privileges::NONE, |(_, held)| *held)
+        self.together(|holder| {
+            let fitting = holder.grants.schemas.iter().filter(|(pattern, _)| matches(pattern, schema));
+            let best = fitting.max_by_key(|(pattern, _)| specificity(pattern));
+            best.map_or(Privileges::NONE, |(_, held)| *held)
+        })
     }
 
     /// On a table.
@@ -59,24 +72,52 @@ impl Access {
             let found = grant.columns.iter().find(|(known, _)| known.eq_ignore_ascii_case(column));
             found.map(|(_, held)| *held)
         };
-        let on_column = grant.and_then(named).unwrap_or_default();
+        let on_column = grant.as_deref().and_then(named).unwrap_or_default();
         self.on_table(&table.schema, &table.table).and(on_column)
     }
 
     /// What was granted on the table and its columns.
-    pub(crate) fn granted_on_table(&self, schema: &str, table: &str) -> Option<&TableGrant> {
-        let tables = &self.account.as_ref()?.grants.tables;
-        if tables.is_empty() {
+    pub(crate) fn granted_on_table(&self, schema: &str, table: &str) -> Option<Cow<'_, TableGrant>> {
+        if self.holders.iter().all(|holder| holder.grants.tables.is_empty()) {
             return None;
         }
-        tables.get(&TableName { schema: schema.to_owned(), table: table.to_owned() })
+        let name = TableName { schema: schema.to_owned(), table: table.to_owned() };
+        let mut all: Option<Cow<'_, TableGrant>> = None;
+        for grant in self.holders.iter().filter_map(|holder| holder.grants.tables.get(&name)) {
+            let Some(all) = &mut all else {
+                all = Some(Cow::Borrowed(grant));
+                continue;
+            };
+            let all = all.to_mut();
+            all.table = all.table.and(grant.table);
+            for (column, held) in &grant.columns {
+                let of_column = all.columns.entry(column.clone()).or_default();
+                *of_column = of_column.and(*held);
+            }
+        }
+        all
     }
 
     /// Whether something was granted on a table of the schema.
     pub(crate) fn has_table_in(&self, schema: &str) -> bool {
-        let tables = self.account.as_ref().map(|account| &account.grants.tables);
-        tables.is_some_and(|tables| tables.keys().any(|name| name.schema == schema))
+        let has = |holder: &Arc<Account>| holder.grants.tables.keys().any(|name| name.schema == schema);
+        self.holders.iter().any(has)
     }
+}
+
+/// A role and all that were granted to it, each once.
+pub(crate) fn roles_of(catalog: &Catalog, role: Option<&str>) -> Vec<Arc<Account>> {
+    let mut found: Vec<Arc<Account>> = Vec::new();
+    let mut open: Vec<&str> = role.into_iter().collect();
+    while let Some(name) = open.pop() {
+        if found.iter().any(|known| known.name.0 == name) {
+            continue;
+        }
+        let Some(role) = catalog.accounts.get(&(name.to_owned(), String::new())) else { continue };
+        found.push(Arc::clone(role));
+        open.extend(role.roles.keys().rev().map(String::as_str));
+    }
+    found
 }
 
 /// Whether a pattern of GRANT means the schema.
@@ -107,7 +148,7 @@ mod tests {
         for (pattern, privilege) in schemas {
             account.grants.schemas.insert((*pattern).to_owned(), (*privilege).into());
         }
-        Access { version: 1, account: Some(Arc::new(account)) }
+        Access { version: 1, holders: vec![Arc::new(account)] }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! # Concepts
 //! A *privilege* is granted to an account on everything, on a schema, on a table or on a column, and holds
 //! for all that lies within. [`Access`] is what the session's account holds in one version of the catalog; a
-//! GRANT or a REVOKE makes a new version, so it is obeyed from the next statement on.
+//! GRANT or a REVOKE makes a new version, so it is obeyed from the next statement on. A *role* is an account
+//! that nobody logs in as; what the role in force holds, and the roles granted to it, adds to that.
 //!
 //! # Where a statement is checked
 //! | what | where |
@@ -19,7 +20,7 @@
 //! A name is checked before anybody looks whether there is such a thing: an error must not tell.
 //!
 //! # Missing
-//! Roles, PUBLIC, proxy users, routines. Grants to an account of the same user name on another host that
+//! PUBLIC, proxy users, routines. Grants to an account of the same user name on another host that
 //! matches the client's do not add to those of the account that let the client in.
 
 mod check;
@@ -31,5 +32,5 @@ pub(crate) use check::{check_global, check_schema, may_enter, sees_schema, sees_
 pub(crate) use gate::{
     check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
-pub(crate) use held::Access;
+pub(crate) use held::{Access, roles_of};
 pub(crate) use needs::{Needs, TableNeed, Viewer};

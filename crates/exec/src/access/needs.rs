@@ -37,14 +37,7 @@ impl Viewer {
             Viewer::Session => session.access(),
             Viewer::Server => Arc::new(Access::of_server(&session.db.catalog())),
             Viewer::Definer(_) if session.is_applier => session.access(),
-            Viewer::Definer(name) => Arc::new(Access::of(&session.db.catalog(), name)),
-        }
-    }
-
-    fn account(&self, session: &SessionState) -> AccountName {
-        match self {
-            Viewer::Session | Viewer::Server => session.info.account.clone(),
-            Viewer::Definer(name) => name.clone(),
+            Viewer::Definer(name) => Arc::new(Access::of(&session.db.catalog(), name, None)),
         }
     }
 
@@ -66,7 +59,7 @@ impl Viewer {
             let text = format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);
             return Err(SqlError::new(ErrorCode::NoSuchUser, text));
         }
-        check_table_as(&access, name, all, schema, table)
+        check_table_as(&access, (&name.0, &name.1), all, schema, table)
     }
 }
 
@@ -114,8 +107,11 @@ fn check_column(
     if viewer.access(session).on_column(table, column).has(how) {
         return Ok(());
     }
-    let (user, host) = viewer.account(session);
-    Err(SqlError::column_access_denied(how.name(), &user, &host, column, &table.table))
+    let (user, host) = match viewer {
+        Viewer::Definer((user, host)) => (user.as_str(), host.as_str()),
+        Viewer::Session | Viewer::Server => session.who_is_denied(),
+    };
+    Err(SqlError::column_access_denied(how.name(), user, host, column, &table.table))
 }
 
 /// What the plan that is being made needs.

@@ -1,22 +1,25 @@
 //! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, SHOW CREATE USER.
 
-use cohort_catalog::{Account, AccountName};
+use cohort_catalog::{Account, AccountName, AuthMethod};
 use cohort_protocol::NativePassword;
 use cohort_sql::ast::{
-    Account as Name, AccountOptions, AlterUser, Authentication, CreateMode, CreateUser, PasswordValue,
-    UserSpec,
+    Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
 };
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
 use super::account_book::{AccountBook, no_such_account, shown};
-use super::work::{Changes, LogText, commit, not_supported};
+use super::account_rules::{self, GrantOption};
+use super::work::{Changes, LogText, commit};
 use crate::access::check_schema;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
 const PLUGIN: &str = "mysql_native_password";
+const SOCKET_PLUGIN: &str = "unix_socket";
+/// In place of a hash: no password fits.
+const INVALID: &str = "invalid";
 /// Query events name a user and a host in as many bytes.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -24,13 +27,34 @@ const NAME_BYTES_MAX: usize = 255;
 pub(super) fn resolve(session: &SessionState, name: &Name) -> AccountName {
     match name {
         Name::CurrentUser => session.info.account.clone(),
+        Name::NameAlone(user) => (user.clone(), "%".to_owned()),
         Name::Named { user, host } => (user.clone(), host.clone()),
+        // No user has this name: the parser takes it where roles may stand.
+        Name::CurrentRole => (String::new(), String::new()),
+    }
+}
+
+/// The same where a role may stand: a name alone is a role's, if there is one. Error 1959 for CURRENT_ROLE
+/// without one.
+pub(super) fn resolve_grantee(
+    session: &SessionState,
+    book: &AccountBook,
+    name: &Name,
+) -> SqlResult<AccountName> {
+    let role = |role: &str| (role.to_owned(), String::new());
+    match name {
+        Name::CurrentRole => session.role.as_deref().map(role).ok_or_else(|| SqlError::invalid_role("NONE")),
+        Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
+        name => Ok(resolve(session, name)),
     }
 }
 
 /// The name of an account that is about to be made; how many characters it has the parser has seen. Error
 /// 1470 for more bytes than events have room for.
 pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
+    if *name == Name::CurrentRole {
+        return Err(SqlError::invalid_role("CURRENT_ROLE"));
+    }
     let name = resolve(session, name);
     for (text, what) in [(&name.0, "user name"), (&name.1, "host name")] {
         if text.len() > NAME_BYTES_MAX {
@@ -40,59 +64,60 @@ pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<Acco
     Ok(name)
 }
 
-fn hash_of(password: &str) -> Vec<u8> {
-    stored(NativePassword::of(password.as_bytes()))
+/// What a password is stored as.
+fn hash_of(password: &str) -> String {
+    NativePassword::of(password.as_bytes()).to_string()
 }
 
-fn stored(password: NativePassword) -> Vec<u8> {
-    match password {
-        NativePassword::Empty => Vec::new(),
-        NativePassword::Hash(hash) => hash.to_vec(),
+/// The stored form of a password, as it was written. A word that no password fits is one, too.
+fn parse_hash(text: &str) -> SqlResult<String> {
+    let bad =
+        || SqlError::new(ErrorCode::PasswordLength, "Password hash should be a 41-digit hexadecimal number");
+    match text {
+        INVALID => Ok(text.to_owned()),
+        text => NativePassword::parse(text).map(|password| password.to_string()).ok_or_else(bad),
     }
 }
 
-fn parse_hash(text: &str) -> SqlResult<Vec<u8>> {
-    let bad =
-        || SqlError::new(ErrorCode::PasswordLength, "Password hash should be a 41-digit hexadecimal number");
-    NativePassword::parse(text).map(stored).ok_or_else(bad)
+/// One method of IDENTIFIED VIA: error 1524 for what there is not.
+fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
+    let name = how.plugin.to_ascii_lowercase();
+    let text = match (name.as_str(), &how.using, &how.password) {
+        (PLUGIN, _, Some(password)) => hash_of(password),
+        (PLUGIN, Some(hash), None) => parse_hash(hash)?,
+        (PLUGIN | SOCKET_PLUGIN, ..) => String::new(),
+        _ => {
+            let text = format!("Plugin '{}' is not loaded", how.plugin);
+            return Err(SqlError::new(ErrorCode::PluginIsNotLoaded, text));
+        }
+    };
+    Ok(AuthMethod { plugin: name, text })
 }
 
 /// What the account is to be recognised by.
-pub(super) fn authenticate(account: &mut Account, how: &Authentication) -> SqlResult<()> {
-    account.auth = match how {
-        Authentication::Password(text) => hash_of(text),
-        Authentication::PasswordHash(hash) => parse_hash(hash)?,
-        Authentication::Plugins(plugins) => {
-            let known = plugins.iter().find(|p| p.plugin.eq_ignore_ascii_case(PLUGIN));
-            let Some(plugin) = known else {
-                let name = plugins.first().map_or("", |p| p.plugin.as_str());
-                return Err(SqlError::new(
-                    ErrorCode::PluginIsNotLoaded,
-                    format!("Plugin '{name}' is not loaded"),
-                ));
-            };
-            match (&plugin.using, &plugin.password) {
-                (_, Some(password)) => hash_of(password),
-                (Some(hash), None) => parse_hash(hash)?,
-                (None, None) => Vec::new(),
-            }
-        }
+pub(super) fn authenticate(
+    session: &SessionState,
+    account: &mut Account,
+    how: &Authentication,
+) -> SqlResult<()> {
+    account.methods = match how {
+        Authentication::Password(text) => vec![AuthMethod::password(hash_of(text))],
+        Authentication::PasswordHash(hash) => vec![AuthMethod::password(parse_hash(hash)?)],
+        Authentication::Plugins(plugins) => plugins.iter().map(method).collect::<SqlResult<_>>()?,
     };
+    account.rules.password_changed_at = now_s(session);
     Ok(())
 }
 
-/// Refuses what would be promised and not kept.
-pub(super) fn check_options(options: &AccountOptions) -> SqlResult<()> {
-    if options.require.iter().any(|(what, _)| what != "NONE") {
-        return Err(not_supported("REQUIRE SSL"));
-    }
-    if options.limits.iter().any(|(_, n)| *n > 0) {
-        return Err(not_supported("account resource limits"));
-    }
-    if options.locked == Some(true) || options.password_expire {
-        return Err(not_supported("ACCOUNT LOCK / PASSWORD EXPIRE"));
-    }
-    Ok(())
+fn now_s(session: &SessionState) -> u64 {
+    session.db.clock.wall_us() / 1_000_000
+}
+
+/// An account that begins now.
+pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account {
+    let mut account = Account::new(name);
+    account.rules.password_changed_at = now_s(session);
+    account
 }
 
 /// Commits what worked; the error names what did not.
@@ -112,14 +137,25 @@ fn finish(
     }
 }
 
-/// What IF EXISTS and IF NOT EXISTS say instead of an error.
+/// What ALTER USER IF EXISTS says instead of an error.
 fn note(ctx: &StatementContext<'_>, operation: &str, name: &AccountName) {
     let error = SqlError::user_operation_failed(operation, &shown(name));
     ctx.eval.note(error.code, error.message);
 }
 
+/// What CREATE USER IF NOT EXISTS says instead of an error.
+fn note_exists(ctx: &StatementContext<'_>, name: &AccountName) {
+    let text = format!("Can't create user {}; it already exists", shown(name));
+    ctx.eval.note(ErrorCode::UserCreateExists, text);
+}
+
+/// What DROP USER IF EXISTS says instead of an error.
+fn note_missing(ctx: &StatementContext<'_>, name: &AccountName) {
+    let text = format!("Can't drop user {}; it doesn't exist", shown(name));
+    ctx.eval.note(ErrorCode::UserDropExists, text);
+}
+
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> SqlResult<DdlOutcome> {
-    check_options(&create.options)?;
     let mut book = AccountBook::open(ctx)?;
     let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &create.users {
@@ -127,24 +163,24 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
         if book.find(&name).is_some() {
             match create.mode {
                 CreateMode::Create => failed.push(shown(&name)),
-                CreateMode::IfNotExists => note(ctx, "CREATE USER", &name),
+                CreateMode::IfNotExists => note_exists(ctx, &name),
                 CreateMode::OrReplace => {}
             }
             if create.mode != CreateMode::OrReplace {
                 continue;
             }
         }
-        let mut account = Account::new(name);
+        let mut account = new_account(ctx.session, name);
         if let Some(how) = authentication {
-            authenticate(&mut account, how)?;
+            authenticate(ctx.session, &mut account, how)?;
         }
+        account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
     }
     finish(ctx, book, &failed, "CREATE USER")
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
-    check_options(&alter.options)?;
     let mut book = AccountBook::open(ctx)?;
     let mut failed = Vec::new();
     for UserSpec { account: name, authentication } in &alter.users {
@@ -157,8 +193,9 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
             continue;
         };
         if let Some(how) = authentication {
-            authenticate(&mut account, how)?;
+            authenticate(ctx.session, &mut account, how)?;
         }
+        account_rules::apply(&mut account.rules, &alter.options);
         book.put(account);
     }
     finish(ctx, book, &failed, "ALTER USER")
@@ -176,7 +213,7 @@ pub(super) fn drop(
         if book.find(&name).is_some() {
             book.remove(name);
         } else if if_exists {
-            note(ctx, "DROP USER", &name);
+            note_missing(ctx, &name);
         } else {
             failed.push(shown(&name));
         }
@@ -215,6 +252,9 @@ pub(crate) fn set_password(
     }
     let outcome = change_password(ctx, &name, password);
     ctx.trx.rollback();
+    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.restraint) {
+        restraint.password_changed();
+    }
     outcome
 }
 
@@ -225,40 +265,63 @@ fn change_password(
 ) -> SqlResult<()> {
     let mut book = AccountBook::open(ctx)?;
     let mut account = book.find(name).ok_or_else(no_such_account)?;
-    account.auth = match password {
+    let hash = match password {
         PasswordValue::Plain(text) => hash_of(text),
         PasswordValue::Hash(hash) => parse_hash(hash)?,
     };
-    let hash = quoted_text(&hash_text(&account));
+    let Some(method) = account.methods.iter_mut().find(|method| method.plugin == PLUGIN) else {
+        let plugin = account.methods.first().map_or("", |method| method.plugin.as_str());
+        let text = format!("SET PASSWORD is not applicable for users authenticating via {plugin} plugin");
+        return Err(SqlError::new(ErrorCode::SetPasswordAuthPlugin, text));
+    };
+    method.text = hash.clone();
+    account.rules.password_changed_at = now_s(ctx.session);
+    let hash = quoted_text(&hash);
     let text = format!("SET PASSWORD FOR {}@{}={hash}", quoted_text(&name.0), quoted_text(&name.1));
     book.put(account);
     let changes: Changes = book.close();
     commit(ctx, changes, LogText::Instead(text))
 }
 
-/// `*` and 40 digits, or nothing.
-pub(super) fn hash_text(account: &Account) -> String {
-    if account.auth.is_empty() {
-        return String::new();
-    }
-    let digits: String = account.auth.iter().map(|b| format!("{b:02X}")).collect();
-    format!("*{digits}")
-}
-
 /// How the account proves itself, as SHOW CREATE USER and SHOW GRANTS write it, with a space before it.
 pub(super) fn identified_by(account: &Account) -> String {
-    match hash_text(account) {
-        hash if hash.is_empty() => String::new(),
-        hash => format!(" IDENTIFIED BY PASSWORD '{hash}'"),
+    match account.methods.as_slice() {
+        [AuthMethod { plugin, text }] if plugin == PLUGIN && text.is_empty() => String::new(),
+        [AuthMethod { plugin, text }] if plugin == PLUGIN && text != INVALID => {
+            format!(" IDENTIFIED BY PASSWORD '{text}'")
+        }
+        // A role.
+        [] => String::new(),
+        methods => {
+            let written = methods.iter().map(|AuthMethod { plugin, text }| match text.is_empty() {
+                true => plugin.clone(),
+                false => format!("{plugin} USING '{text}'"),
+            });
+            format!(" IDENTIFIED VIA {}", written.collect::<Vec<_>>().join(" OR "))
+        }
     }
 }
 
-/// Title and line of SHOW CREATE USER; error 1133.
-pub(crate) fn create_user_line(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, String)> {
+/// Title and lines of SHOW CREATE USER; error 1133. A password that was expired by hand and has a lifetime
+/// besides takes two statements.
+pub(crate) fn create_user_lines(
+    session: &SessionState,
+    name: Option<&Name>,
+) -> SqlResult<(String, Vec<String>)> {
     let name = name.map_or_else(|| session.info.account.clone(), |name| resolve(session, name));
     let catalog = session.db.catalog();
     let account = catalog.accounts.get(&name).ok_or_else(no_such_account)?;
     let (user, host) = &name;
-    let line = format!("CREATE USER {}@{}{}", quoted_name(user), quoted_name(host), identified_by(account));
-    Ok((format!("CREATE USER for {user}@{host}"), line))
+    let who = format!("{}@{}", quoted_name(user), quoted_name(host));
+    let rules = &account.rules;
+    let (expired, lifetime) = (account_rules::expired(rules), account_rules::lifetime(rules));
+    let mut line = format!("CREATE USER {who}{}", identified_by(account));
+    line += &account_rules::require_and_limits(rules, GrantOption::None);
+    line += account_rules::lock(rules);
+    line += if expired.is_empty() { &lifetime } else { expired };
+    let mut lines = vec![line];
+    if !expired.is_empty() && !lifetime.is_empty() {
+        lines.push(format!("ALTER USER {who}{lifetime}"));
+    }
+    Ok((format!("CREATE USER for {user}@{host}"), lines))
 }

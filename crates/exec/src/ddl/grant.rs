@@ -9,8 +9,9 @@ use cohort_sql::ast::{Grant, GrantLevel, Privilege as Word, Revoke, UserSpec};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
 use super::DdlOutcome;
-use super::account::{authenticate, check_options, resolve, resolve_new};
+use super::account::{authenticate, new_account, resolve_grantee, resolve_new};
 use super::account_book::{AccountBook, no_such_account};
+use super::account_rules;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
 use crate::access::check_schema;
@@ -43,7 +44,7 @@ impl Place {
             }
             GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
             GrantLevel::Routine { .. } => Err(not_supported("privileges on routines")),
-            GrantLevel::Role => Err(not_supported("roles")),
+            GrantLevel::Role | GrantLevel::RoleAdmin => unreachable!("roles are granted by themselves"),
             GrantLevel::Proxy(_) => Err(not_supported("GRANT PROXY")),
         }
     }
@@ -111,7 +112,7 @@ fn check_giver_of_all(session: &SessionState, privileges: Privileges) -> SqlResu
         return Ok(());
     }
     let (user, host) = &session.info.account;
-    let has_password = access.account().is_some_and(|account| !account.auth.is_empty());
+    let has_password = access.account().is_some_and(|account| account.has_password());
     Err(SqlError::access_denied(user, host, if has_password { "YES" } else { "NO" }))
 }
 
@@ -127,7 +128,8 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
             let grant = access.granted_on_table(schema, table);
             // One may give a privilege on a column that one has on that column only.
             let on_column = |(column, privileges): (&String, &Privileges)| {
-                let own = grant.and_then(|grant| grant.columns.get(column)).copied().unwrap_or_default();
+                let own = grant.as_ref().and_then(|grant| grant.columns.get(column));
+                let own = own.copied().unwrap_or_default();
                 held.and(own).covers(*privileges)
             };
             let missing = named.whole.with(Privilege::GrantOption).without(held);
@@ -160,7 +162,9 @@ fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlRes
 }
 
 pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
-    check_options(&grant.options)?;
+    if grant.level == GrantLevel::Role {
+        return super::role::grant(ctx, grant);
+    }
     let place = Place::of(ctx.session, &grant.level)?;
     let mut named = Named::of(ctx.session, &grant.privileges, &place)?;
     if grant.grant_option {
@@ -171,6 +175,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     check_table_exists(&book.catalog, &place, &named)?;
     for user in &grant.users {
         let mut account = grantee(ctx.session, &book, user)?;
+        account_rules::apply(&mut account.rules, &grant.options);
         give(&mut account.grants, &place, &named);
         book.put(account);
     }
@@ -181,7 +186,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 /// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
 /// allows it, makes an account; IDENTIFIED changes another's password: GRANT OPTION alone allows neither.
 fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
-    let name = resolve(session, &user.account);
+    let name = resolve_grantee(session, book, &user.account)?;
     let mut account = match (book.find(&name), &user.authentication) {
         (Some(account), None) => return Ok(account),
         (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
@@ -200,11 +205,11 @@ fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlRe
             if !is_allowed {
                 return Err(SqlError::may_not_create_user());
             }
-            Account::new(resolve_new(session, &user.account)?)
+            new_account(session, resolve_new(session, &user.account)?)
         }
     };
     if let Some(how) = &user.authentication {
-        authenticate(&mut account, how)?;
+        authenticate(session, &mut account, how)?;
     }
     Ok(account)
 }
@@ -236,12 +241,15 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     if revoke.level.is_everywhere() {
         return revoke_everything(ctx, revoke);
     }
+    if matches!(revoke.level, GrantLevel::Role | GrantLevel::RoleAdmin) {
+        return super::role::revoke(ctx, revoke);
+    }
     let place = Place::of(ctx.session, &revoke.level)?;
     let named = Named::of(ctx.session, &revoke.privileges, &place)?;
     let mut book = AccountBook::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     for name in &revoke.accounts {
-        let name = resolve(ctx.session, name);
+        let name = resolve_grantee(ctx.session, &book, name)?;
         let mut account = book.find(&name).ok_or_else(|| nonexisting(&name))?;
         take(&mut account.grants, &place, &named).ok_or_else(|| match &place {
             Place::Everything | Place::Schema(_) => nonexisting(&name),
@@ -258,8 +266,11 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     let mut book = AccountBook::open(ctx)?;
     let mut is_missing = false;
     for name in &revoke.accounts {
-        match book.find(&resolve(ctx.session, name)) {
-            Some(account) => book.put(Account { grants: Grants::default(), ..account }),
+        let name = resolve_grantee(ctx.session, &book, name)?;
+        match book.find(&name) {
+            Some(account) => {
+                book.put(Account { grants: Grants::default(), roles: BTreeMap::new(), ..account });
+            }
             None => is_missing = true,
         }
     }

@@ -1,40 +1,89 @@
 //! What accounts hold, as SHOW GRANTS and information_schema list it.
 
-use cohort_catalog::{Account, TableGrant, TableName};
+use cohort_catalog::{Account, AccountName, AdminOption, TableGrant, TableName};
 use cohort_sql::ast::Account as Name;
 use cohort_sql::print::quoted_name;
 use cohort_types::{Privilege, Privileges, SqlResult};
 
 use super::account::{identified_by, resolve};
 use super::account_book::shown;
+use super::account_rules::{GrantOption, require_and_limits};
 use super::grant::nonexisting;
+use crate::access::roles_of;
 use crate::session_state::SessionState;
 
 const ALL: &str = "ALL PRIVILEGES";
 
 /// The lines of SHOW GRANTS; error 1141. Whether the session may see them has been checked.
 pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, Vec<String>)> {
-    let name = name.map_or_else(|| session.info.account.clone(), |name| resolve(session, name));
     let catalog = session.db.catalog();
+    let own = || session.info.account.clone();
+    let role_name = |role: &str| (role.to_owned(), String::new());
+    let is_role = |role: &str| catalog.accounts.contains_key(&role_name(role));
+    let name = match name {
+        None => own(),
+        Some(Name::CurrentRole) => match &session.role {
+            Some(role) => role_name(role),
+            None => return Err(nonexisting(&own())),
+        },
+        Some(Name::NameAlone(alone)) if is_role(alone) => role_name(alone),
+        Some(name) => resolve(session, name),
+    };
     let account = catalog.accounts.get(&name).ok_or_else(|| nonexisting(&name))?;
+    let mut lines = account_lines(account);
+    // What a role holds is what those granted to it hold, too; of the own account, the role in force.
+    let roles = match () {
+        () if account.is_role => roles_of(&catalog, Some(&name.0)).split_off(1),
+        () if name == session.info.account => roles_of(&catalog, session.role.as_deref()),
+        () => Vec::new(),
+    };
+    roles.iter().for_each(|role| lines.extend(account_lines(role)));
+    if !account.default_role.is_empty() {
+        lines.push(format!("SET DEFAULT ROLE {} FOR {}", quoted_name(&account.default_role), written(&name)));
+    }
     let (user, host) = &name;
-    let to = format!("{}@{}", quoted_name(user), quoted_name(host));
-    let line = |what: String, on: &str, extra: &str, held: Privileges| {
+    let title = if account.is_role { user.clone() } else { format!("{user}@{host}") };
+    Ok((format!("Grants for {title}"), lines))
+}
+
+/// "`user`@`host`", or "`role`".
+fn written((user, host): &AccountName) -> String {
+    match host.is_empty() {
+        true => quoted_name(user),
+        false => format!("{}@{}", quoted_name(user), quoted_name(host)),
+    }
+}
+
+/// What was granted to one account, without what its roles hold.
+fn account_lines(account: &Account) -> Vec<String> {
+    let to = written(&account.name);
+    let line = |what: String, on: &str, held: Privileges| {
         let option = if held.has(Privilege::GrantOption) { " WITH GRANT OPTION" } else { "" };
-        format!("GRANT {what} ON {on} TO {to}{extra}{option}")
+        format!("GRANT {what} ON {on} TO {to}{option}")
     };
     let grants = &account.grants;
     let everything = names(grants.everything, Privileges::EVERY);
-    let mut lines = vec![line(everything, "*.*", &identified_by(account), grants.everything)];
+    let option = match grants.everything.has(Privilege::GrantOption) {
+        true => GrantOption::Written,
+        false => GrantOption::None,
+    };
+    let identified = identified_by(account);
+    let rules = require_and_limits(&account.rules, option);
+    let role = |(role, admin): (&String, &AdminOption)| {
+        let option = if *admin == AdminOption::With { " WITH ADMIN OPTION" } else { "" };
+        format!("GRANT {} TO {to}{option}", quoted_name(role))
+    };
+    let mut lines: Vec<String> = account.roles.iter().map(role).collect();
+    lines.push(format!("GRANT {everything} ON *.* TO {to}{identified}{rules}"));
     for (schema, held) in &grants.schemas {
         let on = format!("{}.*", quoted_name(schema));
-        lines.push(line(names(*held, Privileges::OF_SCHEMA), &on, "", *held));
+        lines.push(line(names(*held, Privileges::OF_SCHEMA), &on, *held));
     }
     for (TableName { schema, table }, grant) in &grants.tables {
         let on = format!("{}.{}", quoted_name(schema), quoted_name(table));
-        lines.push(line(table_names(grant), &on, "", grant.table));
+        lines.push(line(table_names(grant), &on, grant.table));
     }
-    Ok((format!("Grants for {user}@{host}"), lines))
+    lines
 }
 
 fn names(held: Privileges, object: Privileges) -> String {
@@ -110,7 +159,10 @@ fn list_account(account: &Account, all: &mut Vec<Granted>) {
         }
     };
     let grants = &account.grants;
-    add(&GrantedOn::Everything, grants.everything, grants.everything);
+    // MariaDB lists users only here.
+    if !account.is_role {
+        add(&GrantedOn::Everything, grants.everything, grants.everything);
+    }
     for (schema, held) in &grants.schemas {
         add(&GrantedOn::Schema(schema.clone()), *held, *held);
     }

@@ -48,6 +48,7 @@
 
 mod account;
 mod account_book;
+mod account_rules;
 mod alter_table;
 mod charset;
 mod column;
@@ -65,6 +66,7 @@ mod key;
 mod options;
 mod orphans;
 mod rebuild;
+mod role;
 mod rules;
 mod sequence;
 mod temporary;
@@ -76,12 +78,13 @@ use cohort_types::SqlResult;
 
 use crate::statement::StatementContext;
 
-pub(crate) use account::{create_user_line, set_password};
+pub(crate) use account::{create_user_lines, set_password};
 pub(crate) use alter_table::recreate;
 pub(crate) use charset::check_names;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
+pub(crate) use role::set_default_role;
 pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
 pub(crate) use work::{log_statement, query_event};
 
@@ -119,6 +122,8 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Opti
         Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
         Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
         Statement::CreateUser(create) => account::create(ctx, create),
+        Statement::CreateRole(create) => role::create(ctx, create),
+        Statement::DropRole(drop) => role::remove(ctx, drop),
         Statement::AlterUser(alter) => account::alter(ctx, alter),
         Statement::DropUser { if_exists, accounts } => account::drop(ctx, *if_exists, accounts),
         Statement::RenameUser(pairs) => account::rename(ctx, pairs),

@@ -152,8 +152,7 @@ fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
     access::check_global(ctx.session, Privilege::File).map_err(|_| {
         let (user, host) = &ctx.session.info.account;
         let name = (user.clone(), host.clone());
-        let has_password =
-            ctx.db.catalog().accounts.get(&name).is_some_and(|account| !account.auth.is_empty());
+        let has_password = ctx.db.catalog().accounts.get(&name).is_some_and(|account| account.has_password());
         let using = if has_password { "YES" } else { "NO" };
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
         SqlError::new(ErrorCode::AccessDenied, text)

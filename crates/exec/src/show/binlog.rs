@@ -187,6 +187,8 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(not_supported("FLUSH TABLES FOR EXPORT"));
             }
+            FlushTarget::UserResources => ctx.db.account_usages.flush(),
+            FlushTarget::Privileges => ctx.db.account_usages.unblock(),
             FlushTarget::Status => {
                 ctx.db.processes.flush_handlers(ctx.process);
                 ctx.db.status.flush();

@@ -51,7 +51,7 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlRe
 use std::sync::Arc;
 
 use crate::access::check_global;
-use crate::ddl::{create_user_line, grant_lines};
+use crate::ddl::{create_user_lines, grant_lines};
 use crate::profiles::{MEASURES, measure_type};
 use crate::show::status::Of;
 use crate::statement::StatementContext;
@@ -327,10 +327,12 @@ fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listi
 }
 
 fn create_user(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {
-    let (title, line) = create_user_line(ctx.session, account)?;
+    let (title, lines) = create_user_lines(ctx.session, account)?;
     let mut listing = Listing::default();
     listing.text(title, 1024);
-    listing.add([Value::text(line)]);
+    for line in lines {
+        listing.add([Value::text(line)]);
+    }
     Ok(listing)
 }
 

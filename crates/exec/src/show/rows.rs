@@ -27,6 +27,8 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "SESSION_STATUS" => rows_server::session_status,
         "GLOBAL_VARIABLES" => rows_server::global_variables,
         "SESSION_VARIABLES" => rows_server::session_variables,
+        "APPLICABLE_ROLES" => rows_server::applicable_roles,
+        "ENABLED_ROLES" => rows_server::enabled_roles,
         "USER_PRIVILEGES" => rows_server::user_privileges,
         "SCHEMA_PRIVILEGES" => rows_server::schema_privileges,
         "TABLE_PRIVILEGES" => rows_server::table_privileges,

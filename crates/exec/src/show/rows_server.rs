@@ -2,7 +2,9 @@
 //! accounts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use cohort_catalog::AdminOption;
 use cohort_config::{Scope, VarId};
 use cohort_expr::{SessionHooks, VariableScope};
 use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
@@ -11,6 +13,7 @@ use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, server_status};
 use super::transactions::blocked_states;
+use crate::access::roles_of;
 use crate::ddl::{Granted, GrantedOn, grant_list};
 use crate::process_list::{Command, ProcessSnapshot};
 use crate::statement::StatementContext;
@@ -203,6 +206,46 @@ fn grants(
     row: impl Fn(&SchemaTable, &Granted) -> Option<Vec<Value>>,
 ) -> Rows {
     Ok(grant_list(ctx.session).iter().filter_map(|grant| row(out, grant)).collect())
+}
+
+/// Roles that were granted to the account, and to those.
+pub(super) fn applicable_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let catalog = ctx.db.catalog();
+    let Some(own) = catalog.accounts.get(&ctx.session.info.account) else { return Ok(Vec::new()) };
+    let mut holders = vec![Arc::clone(own)];
+    for role in own.roles.keys() {
+        for found in roles_of(&catalog, Some(role)) {
+            if holders.iter().all(|known| known.name != found.name) {
+                holders.push(found);
+            }
+        }
+    }
+    let rows = holders.iter().flat_map(|holder| {
+        holder.roles.iter().map(move |(role, admin)| {
+            let (user, host) = &holder.name;
+            let yes_or_no = |is: bool| text(if is { "YES" } else { "NO" });
+            let (grantee, is_default) = match holder.is_role {
+                true => (user.clone(), Value::Null),
+                false => (format!("{user}@{host}"), yes_or_no(holder.default_role == *role)),
+            };
+            out.row([
+                ("GRANTEE", text(&grantee)),
+                ("ROLE_NAME", text(role)),
+                ("IS_GRANTABLE", yes_or_no(*admin == AdminOption::With)),
+                ("IS_DEFAULT", is_default),
+            ])
+        })
+    });
+    Ok(rows.collect())
+}
+
+/// The role in force with all that were granted to it; NULL without one.
+pub(super) fn enabled_roles(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let enabled = roles_of(&ctx.db.catalog(), ctx.session.role.as_deref());
+    if enabled.is_empty() {
+        return Ok(vec![out.row([("ROLE_NAME", Value::Null)])]);
+    }
+    Ok(enabled.iter().map(|role| out.row([("ROLE_NAME", text(&role.name.0))])).collect())
 }
 
 pub(super) fn user_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {

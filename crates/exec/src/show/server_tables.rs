@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use cohort_catalog::AdminOption;
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
 use super::recorded_type::column_type;
@@ -56,6 +57,28 @@ fn grant_word(privilege: Privilege) -> &'static str {
 }
 
 impl ServerTable {
+    /// Rows of `roles_mapping`.
+    fn roles(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
+        let catalog = ctx.db.catalog();
+        let mut rows = Vec::new();
+        for account in catalog.accounts.values() {
+            let (user, host) = &account.name;
+            for (role, admin) in &account.roles {
+                let cell = |column: &VirtualColumn| match column.name {
+                    "Host" => Value::text(host.as_str()),
+                    "User" => Value::text(user.as_str()),
+                    "Role" => Value::text(role.as_str()),
+                    _ => {
+                        let place = if *admin == AdminOption::With { 2 } else { 1 };
+                        column.ty.enum_value(place).unwrap_or(Value::Null)
+                    }
+                };
+                rows.push(self.columns.iter().map(cell).collect());
+            }
+        }
+        rows
+    }
+
     /// Rows of `tables_priv` and `columns_priv`. Who granted and when is not kept.
     fn table_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
         let set = |ty: &ColumnType, held: Privileges| {
@@ -117,6 +140,9 @@ impl VirtualTable for ServerTable {
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         if self.schema == "mysql" && matches!(self.name, "tables_priv" | "columns_priv") {
             return Ok(self.table_grants(ctx));
+        }
+        if (self.schema, self.name) == ("mysql", "roles_mapping") {
+            return Ok(self.roles(ctx));
         }
         if (self.schema, self.name) != ("mysql", "db") {
             return Ok(Vec::new());

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Account;
+use cohort_catalog::{Account, TlsRequirement};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
 
 use crate::statement::StatementContext;
@@ -74,22 +74,34 @@ pub(super) fn user_table() -> Arc<dyn VirtualTable> {
 
 fn row(account: &Account) -> Vec<Value> {
     let yes_or_no = |is: bool| Value::text(if is { "Y" } else { "N" });
-    let mut password = String::new();
-    if !account.auth.is_empty() {
-        password.push('*');
-        account.auth.iter().for_each(|byte| password += &format!("{byte:02X}"));
-    }
+    let (plugin, text) =
+        account.methods.first().map_or(("", ""), |method| (method.plugin.as_str(), method.text.as_str()));
+    let password = if plugin == "mysql_native_password" { text } else { "" };
     let mut row = vec![
         Value::text(account.name.1.as_str()),
         Value::text(account.name.0.as_str()),
-        Value::text(password.as_str()),
+        Value::text(password),
     ];
     row.extend(PRIVILEGES.iter().map(|(_, privilege)| yes_or_no(account.may(*privilege))));
-    row.extend(["", "", "", ""].map(Value::text));
-    row.extend([Value::UInt(0), Value::UInt(0), Value::UInt(0), Value::Int(0)]);
-    row.extend([Value::text(account.plugin.as_str()), Value::text(password.as_str())]);
-    row.extend([yes_or_no(false), yes_or_no(false), Value::text("")]);
-    row.push(Value::Decimal(Decimal::ZERO));
+    let rules = &account.rules;
+    row.extend(match &rules.tls {
+        TlsRequirement::None => ["", "", "", ""].map(Value::text),
+        TlsRequirement::Encrypted => ["ANY", "", "", ""].map(Value::text),
+        TlsRequirement::Certificate => ["X509", "", "", ""].map(Value::text),
+        TlsRequirement::Specified { cipher, issuer, subject } => {
+            ["SPECIFIED", cipher, issuer, subject].map(Value::text)
+        }
+    });
+    let limits = &rules.limits;
+    row.extend(
+        [limits.queries_per_hour, limits.updates_per_hour, limits.connections_per_hour]
+            .map(|limit| Value::UInt(u64::from(limit))),
+    );
+    row.push(Value::Int(i64::from(limits.user_connections)));
+    row.extend([plugin, text].map(Value::text));
+    row.extend([yes_or_no(rules.password_changed_at == 0), yes_or_no(account.is_role)]);
+    row.push(Value::text(account.default_role.as_str()));
+    row.push(Value::Decimal(Decimal::from_i128(i128::from(limits.statement_time_us), 6)));
     row
 }
 

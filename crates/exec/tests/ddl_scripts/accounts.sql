@@ -6,7 +6,7 @@ OK
 ERROR 1396 (HY000): Operation CREATE USER failed for 'u1'@'localhost'
 > CREATE USER IF NOT EXISTS u1@localhost
 OK
-- Note | 1396 | Operation CREATE USER failed for 'u1'@'localhost'
+- Note | 1973 | Can't create user 'u1'@'localhost'; it already exists
 > CREATE DATABASE app
 OK 1
 > CREATE TABLE app.t (a INT)
@@ -61,4 +61,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, REFERENCES, INDEX, ALTER, CREATE T
 ERROR 1396 (HY000): Operation DROP USER failed for 'u2'@'%'
 > DROP USER IF EXISTS u2, u3@localhost
 OK
-- Note | 1396 | Operation DROP USER failed for 'u2'@'%'
+- Note | 1974 | Can't drop user 'u2'@'%'; it doesn't exist

@@ -56,6 +56,8 @@ const VARIABLE_DIFFERENCES: &[(&str, &str)] = &[
 /// Where nothing was changed yet.
 const WORLD: &[&str] = &[
     "UNLOCK TABLES",
+    "DROP ROLE IF EXISTS made",
+    "CREATE OR REPLACE ROLE known",
     "DROP DATABASE IF EXISTS d",
     "DROP DATABASE IF EXISTS e",
     "DROP DATABASE IF EXISTS n",

@@ -12,7 +12,7 @@ use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_protocol::{ColumnMeta, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
 use cohort_server::{
-    Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed,
+    Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed, Method,
     MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake, WorkerLimits,
     Workers,
 };
@@ -46,12 +46,8 @@ struct StubAccounts;
 
 impl Accounts for StubAccounts {
     fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
-        let guest = (user == "guest").then(|| Account {
-            user: user.to_owned(),
-            host: host.to_owned(),
-            password: NativePassword::Empty,
-            is_super: false,
-        });
+        let method = Method::Password(NativePassword::Empty);
+        let guest = (user == "guest").then(|| Account::new(user, host, method));
         guest.or_else(|| BootstrapAccounts.find(user, host, address))
     }
 }

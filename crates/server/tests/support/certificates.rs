@@ -1,5 +1,7 @@
 //! Authorities, servers' and clients' certificates, made for a test.
 
+#![allow(dead_code)] // each test file uses its part
+
 use std::path::PathBuf;
 
 use rcgen::{

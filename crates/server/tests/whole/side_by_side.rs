@@ -205,6 +205,16 @@ fn generated_columns_and_checks() {
 }
 
 #[test]
+fn accounts_are_shown_as_by_mariadb() {
+    compare(include_str!("scripts/accounts.sql"));
+}
+
+#[test]
+fn roles_are_those_of_mariadb() {
+    compare(include_str!("scripts/roles.sql"));
+}
+
+#[test]
 fn views_are_those_of_mariadb() {
     compare(include_str!("scripts/views.sql"));
 }

@@ -6,11 +6,30 @@ use super::ObjectName;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
     CurrentUser,
-    /// Host `%` when not written.
+    /// CURRENT_ROLE; only where roles may stand.
+    CurrentRole,
+    /// Without a host: a role, where roles may stand and there is one; else the user on host `%`.
+    NameAlone(String),
     Named {
         user: String,
         host: String,
     },
+}
+
+/// CREATE ROLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateRole {
+    pub mode: super::CreateMode,
+    pub roles: Vec<String>,
+    /// WITH ADMIN: who may grant them; None: who makes them.
+    pub admin: Option<Account>,
+}
+
+/// DROP ROLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropRole {
+    pub if_exists: bool,
+    pub roles: Vec<String>,
 }
 
 /// How an account proves itself.
@@ -64,11 +83,22 @@ pub struct AccountOptions {
     /// REQUIRE words in upper case with their text: NONE, SSL, X509, CIPHER, ISSUER, SUBJECT.
     pub require: Vec<(String, Option<String>)>,
     /// MAX_QUERIES_PER_HOUR and the like, upper case.
-    pub limits: Vec<(String, u64)>,
+    pub limits: Vec<(String, i64)>,
+    /// MAX_STATEMENT_TIME, in microseconds.
+    pub statement_time_us: Option<u64>,
     /// ACCOUNT LOCK | UNLOCK.
     pub locked: Option<bool>,
-    /// PASSWORD EXPIRE ... was written.
-    pub password_expire: bool,
+    /// PASSWORD EXPIRE.
+    pub expiry: Option<PasswordExpiry>,
+}
+
+/// PASSWORD EXPIRE [DEFAULT | NEVER | INTERVAL n DAY].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordExpiry {
+    Now,
+    Default,
+    Never,
+    Days(u32),
 }
 
 /// One privilege of a GRANT.
@@ -95,8 +125,10 @@ pub enum GrantLevel {
     },
     /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM ...: no ON.
     Everywhere,
-    /// GRANT role TO ...: no ON; the privileges' names are the roles.
+    /// GRANT role TO ...: no ON; the privilege's name is the role.
     Role,
+    /// REVOKE ADMIN OPTION FOR role FROM ...
+    RoleAdmin,
     /// GRANT PROXY ON account.
     Proxy(Account),
 }

@@ -155,6 +155,8 @@ pub enum Statement {
     },
 
     CreateUser(CreateUser),
+    CreateRole(CreateRole),
+    DropRole(DropRole),
     AlterUser(AlterUser),
     DropUser {
         if_exists: bool,

@@ -81,8 +81,13 @@ pub enum SetItem {
         isolation: Option<IsolationLevel>,
         access: Option<AccessMode>,
     },
-    /// SET [DEFAULT] ROLE name; None is NONE.
+    /// SET ROLE name; None is NONE.
     Role(Option<String>),
+    /// SET DEFAULT ROLE name [FOR account]; None is NONE.
+    DefaultRole {
+        role: Option<String>,
+        account: Option<super::Account>,
+    },
 }
 
 /// A value for a system variable.

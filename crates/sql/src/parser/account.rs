@@ -4,8 +4,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
-    Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateUser, Grant, GrantLevel,
-    ObjectName, Privilege, Revoke, Statement, UserSpec,
+    Account, AccountOptions, AlterUser, AuthPlugin, Authentication, CreateRole, CreateUser, DropRole, Grant,
+    GrantLevel, ObjectName, PasswordExpiry, Privilege, Revoke, Statement, UserSpec,
 };
 use crate::lexer::Kind;
 
@@ -63,6 +63,8 @@ const PRIVILEGES: &[&[&str]] = &[
 
 /// As in MariaDB; events and packets count their bytes in one or two bytes.
 const USER_CHARS_MAX: usize = 128;
+/// A year, as the variable's bound.
+const STATEMENT_SECONDS_MAX: f64 = 31_536_000.0;
 const HOST_CHARS_MAX: usize = 255;
 
 /// Error 1470.
@@ -88,7 +90,14 @@ impl Parser<'_> {
             }
             return Ok(Account::CurrentUser);
         }
+        if self.eat_word("CURRENT_ROLE") {
+            if self.eat(Kind::LeftParen) {
+                self.expect(Kind::RightParen)?;
+            }
+            return Ok(Account::CurrentRole);
+        }
         let user = self.name_or_text()?;
+        check_length(&user, USER_CHARS_MAX, "user name")?;
         let token = self.token();
         let host = match token.kind {
             Kind::AtName => {
@@ -103,9 +112,8 @@ impl Parser<'_> {
                 self.advance();
                 self.name_or_text()?
             }
-            _ => "%".to_string(),
+            _ => return Ok(Account::NameAlone(user)),
         };
-        check_length(&user, USER_CHARS_MAX, "user name")?;
         check_length(&host, HOST_CHARS_MAX, "host name")?;
         Ok(Account::Named { user, host: host.to_ascii_lowercase() })
     }
@@ -154,6 +162,38 @@ impl Parser<'_> {
         Ok(Statement::CreateUser(CreateUser { mode, users, options }))
     }
 
+    /// Behind CREATE [OR REPLACE] ROLE.
+    pub(super) fn create_role(&mut self, or_replace: bool) -> SqlResult<Statement> {
+        let mode = self.create_mode(or_replace)?;
+        let roles = self.list(Self::role)?;
+        let admin = match self.eat_words(&["WITH", "ADMIN"]) {
+            true => Some(self.account()?),
+            false => None,
+        };
+        Ok(Statement::CreateRole(CreateRole { mode, roles, admin }))
+    }
+
+    /// Behind DROP ROLE.
+    pub(super) fn drop_role(&mut self) -> SqlResult<Statement> {
+        let if_exists = self.eat_words(&["IF", "EXISTS"]);
+        Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::role)? }))
+    }
+
+    /// A role's name; error 1959 for words that mean something else.
+    pub(super) fn role(&mut self) -> SqlResult<String> {
+        if self.is_any(&["CURRENT_USER", "CURRENT_ROLE"]) {
+            return Err(self.error());
+        }
+        let name = self.name_or_text()?;
+        check_length(&name, USER_CHARS_MAX, "user name")?;
+        let is_word = ["NONE", "PUBLIC"].iter().find(|word| name.eq_ignore_ascii_case(word));
+        match (is_word, name.is_empty()) {
+            (Some(word), _) => Err(SqlError::invalid_role(word)),
+            (None, true) => Err(SqlError::invalid_role("")),
+            (None, false) => Ok(name),
+        }
+    }
+
     /// Behind ALTER USER.
     pub(super) fn alter_user(&mut self) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
@@ -173,24 +213,38 @@ impl Parser<'_> {
 
     fn account_options(&mut self) -> SqlResult<AccountOptions> {
         let mut options = AccountOptions::default();
+        if self.eat_word("REQUIRE") {
+            self.require(&mut options)?;
+        }
+        if self.eat_word("WITH") {
+            self.limits(&mut options)?;
+        }
         loop {
             match () {
-                () if self.eat_word("REQUIRE") => self.require(&mut options)?,
-                () if self.eat_word("WITH") => self.limits(&mut options)?,
                 () if self.eat_words(&["ACCOUNT", "LOCK"]) => options.locked = Some(true),
                 () if self.eat_words(&["ACCOUNT", "UNLOCK"]) => options.locked = Some(false),
-                () if self.eat_words(&["PASSWORD", "EXPIRE"]) => {
-                    options.password_expire = true;
-                    if self.eat_word("INTERVAL") {
-                        self.number()?;
-                        self.expect_word("DAY")?;
-                    } else {
-                        self.eat_any(&["NEVER", "DEFAULT"]);
-                    }
-                }
+                () if self.eat_words(&["PASSWORD", "EXPIRE"]) => options.expiry = Some(self.expiry()?),
                 () => return Ok(options),
             }
         }
+    }
+
+    /// Behind PASSWORD EXPIRE. Error 1525 for no days.
+    fn expiry(&mut self) -> SqlResult<PasswordExpiry> {
+        Ok(match () {
+            () if self.eat_word("NEVER") => PasswordExpiry::Never,
+            () if self.eat_word("DEFAULT") => PasswordExpiry::Default,
+            () if self.eat_word("INTERVAL") => {
+                let days = self.number()?;
+                self.expect_word("DAY")?;
+                if days == 0 {
+                    let text = format!("Incorrect DAY value: '{days}'");
+                    return Err(SqlError::new(ErrorCode::WrongValue, text));
+                }
+                PasswordExpiry::Days(u32::try_from(days).unwrap_or(u32::MAX))
+            }
+            () => PasswordExpiry::Now,
+        })
     }
 
     fn require(&mut self, options: &mut AccountOptions) -> SqlResult<()> {
@@ -224,9 +278,27 @@ impl Parser<'_> {
         }
         while self.is_any(LIMITS) {
             let word = self.upper_word()?;
-            options.limits.push((word, self.number()?));
+            if word == "MAX_STATEMENT_TIME" {
+                options.statement_time_us = Some(self.statement_time_us()?);
+                continue;
+            }
+            let is_negative = word == "MAX_USER_CONNECTIONS" && self.eat(Kind::Minus);
+            let number = i64::try_from(self.number()?).unwrap_or(i64::MAX);
+            options.limits.push((word, if is_negative { -number } else { number }));
         }
         Ok(())
+    }
+
+    /// Seconds, perhaps with a fraction.
+    fn statement_time_us(&mut self) -> SqlResult<u64> {
+        let token = self.token();
+        if !matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float) {
+            return Err(self.error());
+        }
+        let seconds = std::str::from_utf8(self.bytes(token)).ok().and_then(|text| text.parse::<f64>().ok());
+        let seconds = seconds.ok_or_else(|| self.error())?;
+        self.advance();
+        Ok((seconds.clamp(0.0, STATEMENT_SECONDS_MAX) * 1e6).round() as u64)
     }
 
     // ---- GRANT, REVOKE
@@ -258,7 +330,10 @@ impl Parser<'_> {
 
     pub(super) fn revoke(&mut self) -> SqlResult<Statement> {
         self.advance();
-        let (privileges, level) = self.privileges_and_level()?;
+        let (privileges, level) = match self.eat_words(&["ADMIN", "OPTION", "FOR"]) {
+            true => (vec![Privilege { name: self.role()?, columns: Vec::new() }], GrantLevel::RoleAdmin),
+            false => self.privileges_and_level()?,
+        };
         self.expect_word("FROM")?;
         let accounts = self.list(Self::account)?;
         Ok(Statement::Revoke(Revoke { privileges, level, accounts }))
@@ -275,7 +350,12 @@ impl Parser<'_> {
             return Ok((privileges, self.grant_level()?));
         }
         if !known {
-            return Ok((privileges, GrantLevel::Role));
+            // One role at a time.
+            return if privileges.len() == 1 {
+                Ok((privileges, GrantLevel::Role))
+            } else {
+                Err(self.error())
+            };
         }
         match privileges.as_slice() {
             [all, option] if all.name.starts_with("ALL") && option.name == "GRANT OPTION" => {

@@ -31,6 +31,7 @@ impl Parser<'_> {
                 self.create_index(or_replace)
             }
             () if self.eat_word("USER") => self.create_user(or_replace),
+            () if self.eat_word("ROLE") => self.create_role(or_replace),
             () if self.view_follows() => self.view(or_replace, false),
             () if self.is_any(&[
                 "PROCEDURE",
@@ -38,7 +39,6 @@ impl Parser<'_> {
                 "TRIGGER",
                 "EVENT",
                 "SERVER",
-                "ROLE",
                 "PACKAGE",
                 "AGGREGATE",
                 "TEMPORARY",
@@ -163,17 +163,9 @@ impl Parser<'_> {
                 let if_exists = self.eat_words(&["IF", "EXISTS"]);
                 Ok(Statement::DropUser { if_exists, accounts: self.list(Self::account)? })
             }
+            () if self.eat_word("ROLE") => self.drop_role(),
             () if self.eat_word("PREPARE") => Ok(Statement::Deallocate(self.name()?)),
-            () if self.is_any(&[
-                "PROCEDURE",
-                "FUNCTION",
-                "TRIGGER",
-                "EVENT",
-                "SERVER",
-                "ROLE",
-                "PACKAGE",
-            ]) =>
-            {
+            () if self.is_any(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "SERVER", "PACKAGE"]) => {
                 let what = format!("DROP {}", self.upper_word()?);
                 Err(self.unsupported(&what))
             }

@@ -50,7 +50,7 @@ impl Parser<'_> {
             }
             () if self.eat_word("PASSWORD") => self.set_password(),
             () if self.eat_word("ROLE") => self.set_role(),
-            () if self.is_all(&["DEFAULT", "ROLE"]) => Err(self.unsupported("SET DEFAULT ROLE")),
+            () if self.eat_words(&["DEFAULT", "ROLE"]) => self.set_default_role(),
             () if self.is_any(&["GLOBAL", "SESSION", "LOCAL"]) => {
                 let global = self.is("GLOBAL");
                 self.advance();
@@ -142,6 +142,12 @@ impl Parser<'_> {
             return Ok(SetItem::Role(None));
         }
         Ok(SetItem::Role(Some(self.name_or_text()?)))
+    }
+
+    fn set_default_role(&mut self) -> SqlResult<SetItem> {
+        let role = if self.eat_word("NONE") { None } else { Some(self.name_or_text()?) };
+        let account = if self.eat_word("FOR") { Some(self.account()?) } else { None };
+        Ok(SetItem::DefaultRole { role, account })
     }
 
     fn set_transaction(&mut self) -> SqlResult<SetItem> {

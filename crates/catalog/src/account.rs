@@ -1,0 +1,354 @@
+//! Who may log in, how and when, and what the account was granted.
+//!
+//! ```text
+//! account    string user | string host | list of (string plugin, string text) | privileges
+//!            | list of (string schema, privileges)
+//!            | list of (string schema, string table, privileges, list of (string column, privileges))
+//!            | u8 flags (1 locked, 2 a role) | u8 lifetime (0 default, 1 never, 2 days) | u32 days
+//!            | u64 password changed at, in seconds; 0: it has expired | limits
+//!            | u8 tls (0 none, 1 encrypted, 2 certificate, 3 specified: string cipher, string issuer, string subject)
+//!            | string default role | list of (string role, u8 with admin option)
+//! limits     u32 queries, u32 updates, u32 connections an hour | i32 connections | u64 microseconds of a statement
+//! old        string user | string host | string plugin | bytes auth | privileges | schemas | tables
+//! privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
+//! ```
+//!
+//! An old account is read and no longer written; the oldest ones end before the tables.
+
+use std::collections::BTreeMap;
+
+use cohort_base::{Reader, Truncated, Write};
+use cohort_types::{Privilege, Privileges};
+
+use crate::codec::{put_list, put_string, read_list, read_string};
+use crate::model::TableName;
+
+/// User and host: `'user'@'host'`. The host is a name, an address or a pattern with `%` and `_`, or a network
+/// `address/mask`. A role has the empty host.
+pub type AccountName = (String, String);
+
+const NATIVE_PASSWORD: &str = "mysql_native_password";
+
+/// A user or a role, and what he may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub name: AccountName,
+    /// How the account proves itself: any of these will do.
+    pub methods: Vec<AuthMethod>,
+    pub grants: Grants,
+    pub rules: AccountRules,
+    pub is_role: bool,
+    /// Of a user: the role that a session begins with; empty for none.
+    pub default_role: String,
+    /// Roles that were granted to it, and whether it may grant them.
+    pub roles: BTreeMap<String, AdminOption>,
+}
+
+/// Whether somebody who has a role may give it to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminOption {
+    With,
+    Without,
+}
+
+/// A plugin, and what it compares with: `*` and 40 digits for a password, empty for none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthMethod {
+    pub plugin: String,
+    pub text: String,
+}
+
+/// What is asked of whoever logs in, beside the proof.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountRules {
+    pub tls: TlsRequirement,
+    pub limits: Limits,
+    pub is_locked: bool,
+    pub lifetime: Lifetime,
+    /// When the password was set, in seconds; 0: PASSWORD EXPIRE. The largest number: nobody noted when, and
+    /// it does not grow old.
+    pub password_changed_at: u64,
+}
+
+/// REQUIRE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TlsRequirement {
+    #[default]
+    None,
+    /// SSL
+    Encrypted,
+    /// X509: a certificate that comes from our authority.
+    Certificate,
+    /// Such a certificate with these names, in OpenSSL's form, and this cipher suite; those that are not
+    /// empty.
+    Specified { cipher: String, issuer: String, subject: String },
+}
+
+/// WITH limits; 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    pub queries_per_hour: u32,
+    pub updates_per_hour: u32,
+    pub connections_per_hour: u32,
+    /// At a time; 0: max_user_connections, below: none at all.
+    pub user_connections: i32,
+    pub statement_time_us: u64,
+}
+
+/// How long a password counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// default_password_lifetime.
+    #[default]
+    Default,
+    Never,
+    Days(u32),
+}
+
+/// What an account was granted, by the object that GRANT named. A privilege on an object holds for all that
+/// is in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// On `*.*`.
+    pub everything: Privileges,
+    /// On `schema.*`, whose name may be a pattern with `%` and `_`.
+    pub schemas: BTreeMap<String, Privileges>,
+    pub tables: BTreeMap<TableName, TableGrant>,
+}
+
+/// What was granted on a table and on columns of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableGrant {
+    pub table: Privileges,
+    pub columns: BTreeMap<String, Privileges>,
+}
+
+impl TableGrant {
+    /// What some column was granted.
+    pub fn on_any_column(&self) -> Privileges {
+        self.columns.values().fold(Privileges::NONE, |all, column| all.and(*column))
+    }
+
+    /// Whether nothing is left of it.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty() && self.columns.is_empty()
+    }
+}
+
+impl AuthMethod {
+    /// mysql_native_password with the stored form of a password.
+    pub fn password(text: String) -> AuthMethod {
+        AuthMethod { plugin: NATIVE_PASSWORD.to_owned(), text }
+    }
+}
+
+impl Account {
+    /// A user with nothing but the name, who has no password.
+    pub fn new(name: AccountName) -> Account {
+        Account {
+            name,
+            methods: vec![AuthMethod::password(String::new())],
+            grants: Grants::default(),
+            rules: AccountRules { password_changed_at: UNKNOWN, ..AccountRules::default() },
+            is_role: false,
+            default_role: String::new(),
+            roles: BTreeMap::new(),
+        }
+    }
+
+    /// The account of a new data directory: all privileges, no password, local connections only.
+    pub fn local_root() -> Account {
+        let grants = Grants { everything: Privileges::EVERY, ..Grants::default() };
+        Account { grants, ..Account::new(("root".to_owned(), "localhost".to_owned())) }
+    }
+
+    /// Whether the account has a privilege on everything.
+    pub fn may(&self, privilege: Privilege) -> bool {
+        self.grants.everything.has(privilege)
+    }
+
+    /// Whether a password is asked for.
+    pub fn has_password(&self) -> bool {
+        self.methods.iter().any(|method| !method.text.is_empty())
+    }
+}
+
+impl AccountRules {
+    /// Whether the password counts no more at this time, in seconds; `default_days` are those of accounts
+    /// that say nothing, 0 for ever.
+    pub fn has_expired(&self, now_s: u64, default_days: u64) -> bool {
+        let days = match self.lifetime {
+            _ if self.password_changed_at == 0 => return true,
+            Lifetime::Never => 0,
+            Lifetime::Default => default_days,
+            Lifetime::Days(days) => u64::from(days),
+        };
+        days > 0 && now_s > self.password_changed_at.saturating_add(days.saturating_mul(86_400))
+    }
+}
+
+/// Of [`AccountRules::password_changed_at`].
+const UNKNOWN: u64 = u64::MAX;
+const LOCKED: u8 = 1;
+const ROLE: u8 = 2;
+
+pub(crate) fn put_account(out: &mut Vec<u8>, account: &Account) {
+    let Account { name: (user, host), methods, grants, rules, is_role, default_role, roles } = account;
+    put_string(out, user);
+    put_string(out, host);
+    put_list(out, methods.iter(), |out, method| {
+        put_string(out, &method.plugin);
+        put_string(out, &method.text);
+    });
+    put_grants(out, grants);
+    out.put_u8(if rules.is_locked { LOCKED } else { 0 } | if *is_role { ROLE } else { 0 });
+    let (lifetime, days) = match rules.lifetime {
+        Lifetime::Default => (0, 0),
+        Lifetime::Never => (1, 0),
+        Lifetime::Days(days) => (2, days),
+    };
+    out.put_u8(lifetime);
+    out.put_u32(days);
+    out.put_u64(rules.password_changed_at);
+    let limits = &rules.limits;
+    out.put_u32(limits.queries_per_hour);
+    out.put_u32(limits.updates_per_hour);
+    out.put_u32(limits.connections_per_hour);
+    out.put_u32(limits.user_connections.cast_unsigned());
+    out.put_u64(limits.statement_time_us);
+    match &rules.tls {
+        TlsRequirement::None => out.put_u8(0),
+        TlsRequirement::Encrypted => out.put_u8(1),
+        TlsRequirement::Certificate => out.put_u8(2),
+        TlsRequirement::Specified { cipher, issuer, subject } => {
+            out.put_u8(3);
+            [cipher, issuer, subject].into_iter().for_each(|text| put_string(out, text));
+        }
+    }
+    put_string(out, default_role);
+    put_list(out, roles.iter(), |out, (role, admin)| {
+        put_string(out, role);
+        out.put_u8(u8::from(*admin == AdminOption::With));
+    });
+}
+
+pub(crate) fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
+    let name = (read_string(r)?, read_string(r)?);
+    let methods = read_list(r, |r| Ok(AuthMethod { plugin: read_string(r)?, text: read_string(r)? }))?;
+    let grants = read_grants(r)?;
+    let flags = r.u8()?;
+    let lifetime = match (r.u8()?, r.u32()?) {
+        (0, _) => Lifetime::Default,
+        (1, _) => Lifetime::Never,
+        (2, days) => Lifetime::Days(days),
+        _ => return Err(Truncated),
+    };
+    let password_changed_at = r.u64()?;
+    let limits = Limits {
+        queries_per_hour: r.u32()?,
+        updates_per_hour: r.u32()?,
+        connections_per_hour: r.u32()?,
+        user_connections: r.u32()?.cast_signed(),
+        statement_time_us: r.u64()?,
+    };
+    let tls = match r.u8()? {
+        0 => TlsRequirement::None,
+        1 => TlsRequirement::Encrypted,
+        2 => TlsRequirement::Certificate,
+        3 => TlsRequirement::Specified {
+            cipher: read_string(r)?,
+            issuer: read_string(r)?,
+            subject: read_string(r)?,
+        },
+        _ => return Err(Truncated),
+    };
+    let rules = AccountRules { tls, limits, is_locked: flags & LOCKED != 0, lifetime, password_changed_at };
+    let default_role = read_string(r)?;
+    let roles = read_list(r, |r| {
+        let role = read_string(r)?;
+        Ok((role, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
+    })?;
+    let (is_role, roles) = (flags & ROLE != 0, roles.into_iter().collect());
+    Ok(Account { name, methods, grants, rules, is_role, default_role, roles })
+}
+
+fn put_grants(out: &mut Vec<u8>, grants: &Grants) {
+    put_privileges(out, grants.everything, Privileges::EVERY);
+    put_list(out, grants.schemas.iter(), |out, (schema, held)| {
+        put_string(out, schema);
+        put_privileges(out, *held, Privileges::OF_SCHEMA);
+    });
+    put_list(out, grants.tables.iter(), |out, (name, grant)| {
+        put_string(out, &name.schema);
+        put_string(out, &name.table);
+        put_privileges(out, grant.table, Privileges::OF_TABLE);
+        put_list(out, grant.columns.iter(), |out, (column, held)| {
+            put_string(out, column);
+            put_privileges(out, *held, Privileges::OF_COLUMN);
+        });
+    });
+}
+
+fn read_grants(r: &mut Reader<'_>) -> Result<Grants, Truncated> {
+    let everything = read_privileges(r, Privileges::EVERY)?;
+    let schemas = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_SCHEMA)?)))?;
+    let tables = read_tables(r)?;
+    Ok(Grants { everything, schemas: schemas.into_iter().collect(), tables })
+}
+
+fn read_tables(r: &mut Reader<'_>) -> Result<BTreeMap<TableName, TableGrant>, Truncated> {
+    let tables = read_list(r, |r| {
+        let name = TableName { schema: read_string(r)?, table: read_string(r)? };
+        let table = read_privileges(r, Privileges::OF_TABLE)?;
+        let columns = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_COLUMN)?)))?;
+        Ok((name, TableGrant { table, columns: columns.into_iter().collect() }))
+    })?;
+    Ok(tables.into_iter().collect())
+}
+
+/// One of a version that knew one method and no rules; the oldest have no tables.
+pub(crate) fn read_old_account(r: &mut Reader<'_>, has_tables: bool) -> Result<Account, Truncated> {
+    let name = (read_string(r)?, read_string(r)?);
+    let (plugin, hash) = (read_string(r)?, r.lenenc_bytes()?);
+    let digits: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();
+    let text = if digits.is_empty() { digits } else { format!("*{digits}") };
+    let everything = read_privileges(r, Privileges::EVERY)?;
+    let schemas = read_list(r, |r| Ok((read_string(r)?, read_privileges(r, Privileges::OF_SCHEMA)?)))?;
+    let tables = if has_tables { read_tables(r)? } else { BTreeMap::new() };
+    let mut account = Account::new(name);
+    account.methods = vec![AuthMethod { plugin, text }];
+    account.grants = Grants { everything, schemas: schemas.into_iter().collect(), tables };
+    Ok(account)
+}
+
+/// What ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. It is written by that name, so that
+/// an account that has all keeps having all when a later version knows more.
+fn all_on(object: Privileges) -> Privileges {
+    object.without(Privilege::GrantOption.into())
+}
+
+const ALL: &str = "ALL PRIVILEGES";
+
+fn put_privileges(out: &mut Vec<u8>, held: Privileges, object: Privileges) {
+    let mut names: Vec<&str> = match held.covers(all_on(object)) {
+        true => vec![ALL],
+        false => held.without(Privilege::GrantOption.into()).iter().map(Privilege::name).collect(),
+    };
+    if held.has(Privilege::GrantOption) {
+        names.push(Privilege::GrantOption.name());
+    }
+    put_list(out, names.iter(), |out, name| put_string(out, name));
+}
+
+fn read_privileges(r: &mut Reader<'_>, object: Privileges) -> Result<Privileges, Truncated> {
+    let mut held = Privileges::NONE;
+    for name in read_list(r, read_string)? {
+        held = match Privilege::named(&name) {
+            _ if name == ALL => held.and(all_on(object)),
+            Some(privilege) => held.with(privilege),
+            // Words of an earlier version that mean nothing: USAGE, PROXY.
+            None => held,
+        };
+    }
+    Ok(held)
+}

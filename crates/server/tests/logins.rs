@@ -1,0 +1,271 @@
+//! Who gets in and what binds them: Cohort and a real MariaDB are asked the same, with MariaDB's client.
+
+#[path = "support/certificates.rs"]
+mod certificates;
+#[path = "support/mod.rs"]
+mod support;
+
+use certificates::Certificates;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria, run, text};
+
+/// The two servers, reached in the same way.
+struct Both {
+    certificates: Certificates,
+    cohort: Cohort,
+    maria: Maria,
+}
+
+impl Both {
+    fn new() -> Both {
+        let certificates = Certificates::new();
+        let own = certificates.server_options();
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let (cohort, maria) = (Cohort::new(&own), Maria::source(&own));
+        let both = Both { certificates, cohort, maria };
+        // MariaDB's first start makes them.
+        both.as_root("DROP USER IF EXISTS ''@localhost");
+        both.maria.sql("DELETE FROM mysql.db; FLUSH PRIVILEGES");
+        both
+    }
+
+    fn ports(&self) -> [u16; 2] {
+        [self.cohort.port, self.maria.port]
+    }
+
+    fn as_root(&self, statements: &str) {
+        for port in self.ports() {
+            let (is_fine, said) = ask(&[format!("--port={port}")], "root", &[], statements);
+            assert!(is_fine, "{statements}: {said}");
+        }
+    }
+
+    /// What both say to the same; they must say the same.
+    fn answer(&self, user: &str, options: &[&str], statements: &str) -> (bool, String) {
+        let [ours, theirs] =
+            self.ports().map(|port| ask(&[format!("--port={port}")], user, options, statements));
+        assert_eq!(ours, theirs, "{user} {options:?}: {statements}");
+        ours
+    }
+
+    /// Over the Unix sockets.
+    fn local_answer(&self, user: &str, options: &[&str], statements: &str) -> (bool, String) {
+        let sockets = [&self.cohort.socket, &self.maria.socket];
+        let [ours, theirs] =
+            sockets.map(|socket| ask(&[format!("--socket={}", socket.display())], user, options, statements));
+        assert_eq!(ours, theirs, "{user} {options:?} over the socket: {statements}");
+        ours
+    }
+}
+
+fn ask(place: &[String], user: &str, options: &[&str], statements: &str) -> (bool, String) {
+    let (place, user) = (&place[0], format!("--user={user}"));
+    let host = if place.starts_with("--port") { vec!["--host=127.0.0.1"] } else { vec![] };
+    let always = ["--no-defaults", "-N", place, &user];
+    let output = run("mariadb", &[&always, &host[..], options, &["-e", statements]].concat());
+    (output.status.success(), text(&output).trim().to_owned())
+}
+
+#[test]
+fn accounts_ask_for_encryption_and_certificates() {
+    let both = Both::new();
+    both.as_root(
+        "CREATE USER plain; CREATE USER s REQUIRE SSL; CREATE USER x REQUIRE X509; \
+         CREATE USER su REQUIRE SUBJECT '/C=DE/O=Cohort/CN=client' AND ISSUER '/O=Cohort/CN=ca'; \
+         CREATE USER wrong REQUIRE SUBJECT '/C=DE/O=Cohort/CN=another'; \
+         CREATE USER ci REQUIRE CIPHER 'TLS_AES_256_GCM_SHA384'; CREATE USER co REQUIRE CIPHER 'RC4-MD5'",
+    );
+    let cert = both.certificates.option("ssl-cert", "client.pem");
+    let key = both.certificates.option("ssl-key", "client.key");
+    let mut entered = Vec::new();
+    for user in ["plain", "s", "x", "su", "wrong", "ci", "co"] {
+        for options in [&["--skip-ssl"][..], &["--ssl"], &["--ssl", &cert, &key]] {
+            entered.push(both.answer(user, options, "SELECT 'in'").0);
+        }
+    }
+    let [yes, no] = [true, false];
+    let expected = [
+        [yes, yes, yes],
+        [no, yes, yes],
+        [no, no, yes],
+        [no, no, yes],
+        [no, no, no],
+        [no, yes, yes],
+        [no, no, no],
+    ];
+    assert_eq!(entered, expected.concat());
+}
+
+#[test]
+fn locked_accounts_and_expired_passwords() {
+    let both = Both::new();
+    both.as_root(
+        "CREATE USER locked IDENTIFIED BY 'x' ACCOUNT LOCK; CREATE USER expired IDENTIFIED BY 'x' PASSWORD EXPIRE; \
+         CREATE USER fresh IDENTIFIED BY 'x' PASSWORD EXPIRE INTERVAL 1 DAY",
+    );
+    assert!(!both.answer("locked", &["-px"], "SELECT 1").0);
+    assert!(!both.answer("locked", &["-pwrong"], "SELECT 1").0);
+    both.as_root("ALTER USER locked ACCOUNT UNLOCK");
+    assert!(both.answer("locked", &["-px"], "SELECT 1").0);
+    assert!(both.answer("fresh", &["-px"], "SELECT 1").0);
+    for statement in ["SELECT 1", "SHOW GRANTS", "USE mysql", "ALTER USER expired IDENTIFIED BY 'y'", "DO 1"]
+    {
+        let (is_fine, said) = both.answer("expired", &["-px"], statement);
+        assert!(!is_fine && said.contains("1820"), "{statement}: {said}");
+    }
+    assert!(both.answer("expired", &["-px"], "SET autocommit=1").0);
+    let (is_fine, said) = both.answer("expired", &["-px"], "SET PASSWORD = PASSWORD('y'); SELECT 'changed'");
+    assert!(is_fine && said == "changed", "{said}");
+    assert!(both.answer("expired", &["-py"], "SELECT 1").0);
+}
+
+#[test]
+fn limits_of_accounts() {
+    let both = Both::new();
+    both.as_root(
+        "CREATE TABLE test.t (a INT); \
+         CREATE USER asks WITH MAX_QUERIES_PER_HOUR 3; CREATE USER writes WITH MAX_UPDATES_PER_HOUR 2; \
+         CREATE USER comes WITH MAX_CONNECTIONS_PER_HOUR 2; CREATE USER slow WITH MAX_STATEMENT_TIME 0.5; \
+         CREATE USER never WITH MAX_USER_CONNECTIONS -1; GRANT INSERT ON test.t TO writes",
+    );
+    assert!(both.answer("asks", &[], "DO 1; DO 2").0);
+    let (is_fine, said) = both.answer("asks", &[], "DO 1; DO 2");
+    assert!(!is_fine && said.contains("'max_queries_per_hour' resource (current value: 3)"), "{said}");
+    both.as_root("FLUSH USER_RESOURCES");
+    assert!(both.answer("asks", &[], "DO 1; DO 2").0);
+    let insert = "INSERT INTO test.t VALUES (1)";
+    assert!(both.answer("writes", &[], &format!("{insert}; {insert}; DO 1; DO 2")).0);
+    let (is_fine, said) = both.answer("writes", &[], &format!("DO 1; {insert}"));
+    assert!(!is_fine && said.contains("'max_updates_per_hour'"), "{said}");
+    assert!(both.answer("comes", &[], "DO 1").0 && both.answer("comes", &[], "DO 1").0);
+    assert!(!both.answer("comes", &[], "DO 1").0);
+    let (is_fine, said) = both.answer("slow", &[], "SELECT @@max_statement_time; SELECT SLEEP(0)");
+    assert!(is_fine && said.starts_with("0.5"), "{said}");
+}
+
+#[test]
+fn methods_and_networks() {
+    let both = Both::new();
+    let me = text(&run("id", &["-un"]));
+    let me = me.trim();
+    both.as_root(
+        "CREATE USER either IDENTIFIED VIA unix_socket OR mysql_native_password USING PASSWORD('x'); \
+         CREATE USER near@'127.0.0.0/255.0.0.0' IDENTIFIED BY 'x'; CREATE USER far@'10.0.0.0/255.0.0.0'; \
+         CREATE USER nobody_here IDENTIFIED VIA unix_socket",
+    );
+    assert!(both.answer("either", &["-px"], "SELECT CURRENT_USER()").0);
+    assert!(!both.answer("either", &["-py"], "SELECT 1").0);
+    assert!(!both.local_answer("either", &[], "SELECT 1").0, "the system knows {me} by another name");
+    assert!(both.answer("near", &["-px"], "SELECT CURRENT_USER()").0);
+    // Nobody fits: MariaDB chooses the words by the name, so as not to tell.
+    for port in both.ports() {
+        assert!(!ask(&[format!("--port={port}")], "far", &[], "SELECT 1").0);
+    }
+    assert!(!both.local_answer("nobody_here", &[], "SELECT 1").0);
+    both.as_root(&format!("CREATE OR REPLACE USER '{me}'@'%' IDENTIFIED VIA unix_socket"));
+    if me != "root" {
+        assert!(both.local_answer(me, &[], "SELECT CURRENT_USER()").0);
+    }
+    both.as_root("ALTER USER root@localhost IDENTIFIED VIA mysql_native_password OR unix_socket");
+    assert!(both.local_answer("root", &[], "SELECT CURRENT_USER()").0);
+}
+
+#[test]
+fn too_many_wrong_passwords_block_an_account() {
+    let both = Both::new();
+    both.as_root("CREATE USER careless IDENTIFIED BY 'x'; SET GLOBAL max_password_errors = 2");
+    for _ in 0..2 {
+        assert!(!both.answer("careless", &["-pwrong"], "SELECT 1").0);
+    }
+    let (is_in, said) = both.answer("careless", &["-px"], "SELECT 1");
+    assert!(!is_in && said.contains("4150"), "{said}");
+    both.as_root("FLUSH PRIVILEGES");
+    assert!(both.answer("careless", &["-px"], "SELECT 1").0);
+}
+
+#[test]
+fn what_a_role_gives_and_when() {
+    let both = Both::new();
+    both.as_root(
+        "CREATE DATABASE d; CREATE TABLE d.t (a INT, b INT); CREATE TABLE d.u (a INT); INSERT INTO d.t VALUES (1, 2); \
+         CREATE ROLE reader; CREATE ROLE writer; CREATE ROLE columns; GRANT reader TO writer; \
+         GRANT SELECT ON d.* TO reader; GRANT INSERT ON d.t TO writer; GRANT SELECT (a), UPDATE (b) ON d.t TO columns; \
+         CREATE USER one; GRANT writer TO one; GRANT columns TO one; CREATE USER two; GRANT reader TO two; \
+         SET DEFAULT ROLE reader FOR two; CREATE USER three; CREATE USER four; GRANT writer TO four WITH ADMIN OPTION; \
+         CREATE USER five",
+    );
+    let mut allowed = Vec::new();
+    for user in ["one", "two", "three"] {
+        for role in ["NONE", "reader", "writer", "columns"] {
+            for statement in [
+                "SELECT a FROM d.t",
+                "SELECT * FROM d.t",
+                "SELECT a FROM d.u",
+                "INSERT INTO d.t VALUES (5, 6)",
+                "UPDATE d.t SET b = 1 WHERE a = 77",
+                "UPDATE d.t SET a = 1 WHERE b = 77",
+                "DELETE FROM d.t",
+                "SHOW TABLES FROM d",
+                "SHOW GRANTS",
+                "SELECT CURRENT_ROLE()",
+                "USE d",
+            ] {
+                let sql = format!("SET ROLE {role}; {statement}");
+                allowed.push(both.answer(user, &["--skip-ssl"], &sql).0);
+            }
+        }
+        // As the login leaves it.
+        both.answer(user, &["--skip-ssl"], "SELECT CURRENT_ROLE(); SELECT a FROM d.u");
+    }
+    assert!(allowed.iter().filter(|is| **is).count() > 20, "{allowed:?}");
+    for (user, statement) in [
+        ("three", "GRANT reader TO five"),
+        ("four", "GRANT writer TO five"),
+        ("four", "GRANT reader TO five"),
+        ("five", "SET ROLE writer; SELECT a FROM d.t LIMIT 1"),
+        ("four", "REVOKE writer FROM five"),
+        ("five", "SET ROLE writer"),
+        ("one", "CREATE ROLE other"),
+        ("one", "DROP ROLE reader"),
+        ("one", "SHOW GRANTS FOR writer"),
+        ("one", "SHOW GRANTS FOR reader"),
+        ("three", "SHOW GRANTS FOR reader"),
+        ("three", "SET DEFAULT ROLE reader"),
+        ("one", "SET DEFAULT ROLE writer"),
+        ("one", "SELECT CURRENT_ROLE(); SELECT a FROM d.u"),
+        ("two", "SET DEFAULT ROLE writer FOR one"),
+    ] {
+        both.answer(user, &["--skip-ssl"], statement);
+    }
+    // What is taken from a role is taken from those who have it.
+    both.as_root("REVOKE SELECT ON d.* FROM reader");
+    both.answer("two", &["--skip-ssl"], "SELECT a FROM d.t");
+    both.as_root("DROP ROLE writer");
+    both.answer("one", &["--skip-ssl"], "SELECT CURRENT_ROLE()");
+}
+
+#[test]
+fn a_reset_of_the_connection_frees_nobody() {
+    let server = Cohort::new(&[]);
+    server.sql(
+        "CREATE USER expired IDENTIFIED BY 'x' PASSWORD EXPIRE; CREATE USER asks WITH MAX_QUERIES_PER_HOUR 2; \
+         CREATE ROLE r; CREATE USER one; GRANT r TO one; SET DEFAULT ROLE r FOR one",
+    );
+    let code = |result: mysql::Result<()>| match result {
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        other => panic!("{other:?}"),
+    };
+    let mut client = Conn::new(server.options().user(Some("asks"))).expect("logged in");
+    let used = (0..10).find(|_| client.query_drop("DO 1").is_err()).expect("an end");
+    assert!(used <= 2);
+    client.reset().expect("reset");
+    assert_eq!(code(client.query_drop("DO 1")), 1226);
+    assert_eq!(code(client.exec_drop("DO 1", ())), 1226);
+    // The driver asks for settings itself when it connects, which an expired password forbids.
+    let (is_in, said) = ask(&[format!("--port={}", server.port)], "expired", &["-px"], "SELECT 1");
+    assert!(!is_in && said.contains("1820"), "{said}");
+    let mut client = Conn::new(server.options().user(Some("one"))).expect("logged in");
+    client.reset().expect("reset");
+    assert_eq!(client.query_first("SELECT CURRENT_ROLE()").expect("a row"), Some("r".to_owned()));
+}
