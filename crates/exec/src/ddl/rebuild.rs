@@ -14,7 +14,7 @@ use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{
-    ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
+    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
 };
 
 use super::column::{ColumnHome, value_now};
@@ -312,13 +312,8 @@ impl Converter<'_, '_> {
                 (fill, value) => {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
                     let mut value = session_value(value.clone(), store.zone);
-                    if let Fill::Converted(_, before) = fill
-                        && shows_more(before)
-                        && (column.ty.kind.is_text() || column.ty.kind.is_binary_string())
-                    {
-                        let mut text = Vec::new();
-                        before.write_text(&value, &mut text);
-                        value = Value::Str(Str { bytes: text, collation: column.ty.collation });
+                    if let Fill::Converted(_, before) = fill {
+                        value = copied(value, before, &column.ty, warnings);
                     }
                     column.ty.store(value, &store, warnings)?
                 }
@@ -368,6 +363,25 @@ impl Converter<'_, '_> {
         }
         warnings.push(Warning { level: Level::Warning, error });
         Ok(column.ty.implicit_default())
+    }
+}
+
+/// What a column gives to one of another type, where that is not what an assignment of its value gives.
+fn copied(value: Value, before: &ColumnType, after: &ColumnType, warnings: &mut Vec<Warning>) -> Value {
+    let is_string = after.kind.is_text() || after.kind.is_binary_string();
+    match value {
+        value if is_string && shows_more(before) => {
+            let mut text = Vec::new();
+            before.write_text(&value, &mut text);
+            Value::Str(Str { bytes: text, collation: after.collation })
+        }
+        // Its number, not its bytes.
+        Value::Str(_) if after.kind == TypeKind::Bit => match value.to_int(warnings) {
+            Some(IntValue::Signed(number)) => Value::Int(number),
+            Some(IntValue::Unsigned(number)) => Value::UInt(number),
+            None => Value::Null,
+        },
+        value => value,
     }
 }
 
