@@ -30,7 +30,6 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("SELECT missing FROM d.t", "who may use other columns is told that there is no such one"),
     ("UPDATE d.t SET missing = 1", "who may use other columns is told that there is no such one"),
     ("UPDATE d.v SET b = b + 1", "columns of a view that a change reads count as read"),
-    ("XA RECOVER", "no XA yet"),
 ];
 
 /// `GLOBAL name` or `SESSION name` and why it is answered otherwise.
