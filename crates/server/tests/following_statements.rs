@@ -150,7 +150,7 @@ fn rows_that_a_prepared_transaction_keeps_hold_up_no_later_one() {
         ] {
             client.query_drop(sql).expect("runs");
         }
-        source.sql("UPDATE test.bare SET b = 2 WHERE a = 2; DELETE FROM test.bare WHERE a = 3");
+        source.sql("UPDATE test.bare SET b = 2 WHERE a = 2; UPDATE test.bare SET b = 3 WHERE a = 3");
         source.sql("UPDATE test.keyed SET a = 5 WHERE a = 2");
         replica.wait_for(&source.gtid_end());
         client.query_drop("XA COMMIT 'x'").expect("committed");

@@ -324,7 +324,8 @@ impl RowApplier {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
             Ok(by_key || row.iter().zip(before).all(equal))
         };
-        // As where rows have no unique key (`apply_scan.rs`): first without a wait for rows that do not match.
+        // As where rows have no unique key (`apply_scan.rs`): first without a wait for rows that do not
+        // match.
         let waits = [WaitPolicy::IfItMatches, WaitPolicy::Wait];
         for wait in &waits[usize::from(by_key)..] {
             let spans = KeySpans { index, reverse: false, spans: vec![self.span(index, before)?] };

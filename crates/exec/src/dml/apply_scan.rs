@@ -9,9 +9,9 @@
 //! first pass, and is looked for again as long as a pass has changed something.
 //!
 //! # Rows that others have locked
-//! A prepared XA transaction may keep a row until a later group ends it. So a pass waits for a locked row only
-//! if it matches. Only what is still missing then is looked for by a pass that waits for every row: an earlier
-//! group that is applied beside this one may be about to make it match.
+//! A prepared XA transaction may keep a row until a later group ends it. So a pass waits for a locked row
+//! only if it matches. Only what is still missing then is looked for by a pass that waits for every row: an
+//! earlier group that is applied beside this one may be about to make it match.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
