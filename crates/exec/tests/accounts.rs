@@ -3,12 +3,9 @@
 mod world;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq};
-use cohort_commit::{Gate, ReplicaGate};
 use cohort_exec::ConnectionInfo;
+use world::shut::Shut;
 use world::{Client, Server};
 
 fn server() -> Server {
@@ -174,29 +171,6 @@ fn account_statements_do_not_lose_each_others_changes() {
     assert_eq!(granted, 4 * ROUNDS, "{shown}");
 }
 
-/// Holds back what is hardened, as a semi-synchronous source without its replica does.
-#[derive(Default)]
-struct Shut {
-    is_shut: AtomicBool,
-    hardened: AtomicBool,
-}
-
-impl ReplicaGate for Shut {
-    fn hardened(&self, _: BinlogPos, _: CommitSeq, _: u64) {
-        self.hardened.store(true, Ordering::Release);
-    }
-
-    fn is_on(&self) -> bool {
-        true
-    }
-
-    fn holds(&self, gate: Gate, _: BinlogPos) -> bool {
-        gate == Gate::Publish && self.is_shut.load(Ordering::Acquire)
-    }
-
-    fn restarted(&self) {}
-}
-
 /// I5: until a DDL statement is published a crash can undo it, and nobody learns of it.
 #[test]
 fn nobody_reads_a_definition_before_it_is_published() {
@@ -225,17 +199,11 @@ fn nobody_reads_a_definition_before_it_is_published() {
         ];
         let ask = |reader: &mut Client| questions.map(|question| reader.run(question));
         let before = ask(&mut reader);
-        gate.hardened.store(false, Ordering::Release);
-        gate.is_shut.store(true, Ordering::Release);
+        gate.shut();
         let running = std::thread::spawn(move || writer.ok(statement));
-        let end = Instant::now() + Duration::from_secs(60);
-        while !gate.hardened.load(Ordering::Acquire) {
-            assert!(Instant::now() < end, "{statement} is never hardened");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        gate.wait_hardened(statement);
         assert_eq!(ask(&mut reader), before, "{statement} is seen too early");
-        gate.is_shut.store(false, Ordering::Release);
-        server.db.commit.gate_opened();
+        gate.open(&server.db.commit);
         running.join().expect("it succeeds");
         assert_ne!(ask(&mut reader), before, "{statement} is never seen");
     }

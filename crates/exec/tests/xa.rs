@@ -5,9 +5,11 @@ mod world;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_binlog::event::Event;
 use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
+use world::shut::Shut;
 use world::{Client, Server};
 
 const NOTA: &str = "ERROR 1397 (XAE04): XAER_NOTA: Unknown XID\n";
@@ -75,6 +77,33 @@ fn what_is_not_prepared_ends_with_its_session() {
     a.session.reset();
     assert_eq!(a.run(ROWS), "id | k\n1 | 10\n2 | 20\n3 | 30\n");
     assert_eq!(b.run("XA ROLLBACK 'x'"), "OK\n", "reset leaves it to others");
+}
+
+/// I5: an end that a crash can undo is told to nobody, not by an error either.
+#[test]
+fn nobody_learns_of_an_end_before_it_is_published() {
+    for (end, question, answer) in [
+        ("XA COMMIT 'x'", "XA COMMIT 'x'", NOTA),
+        ("XA ROLLBACK 'x'", "XA ROLLBACK 'x'", NOTA),
+        ("XA COMMIT 'x'", "SELECT COUNT(*) FROM information_schema.innodb_trx", "COUNT(*)\n0\n"),
+    ] {
+        let mut server = server_with_table(&world::disk());
+        let gate = Arc::new(Shut::default());
+        server.db.commit.set_replica_gate(gate.clone());
+        let mut a = server.connect();
+        prepared(&mut a, "x", &["UPDATE t SET k = 11 WHERE id = 1"]);
+        drop(a);
+        let (mut b, mut c) = (server.connect(), server.connect());
+        gate.shut();
+        let ending = std::thread::spawn(move || b.run(end));
+        gate.wait_hardened(end);
+        let asking = std::thread::spawn(move || c.run(question));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!asking.is_finished(), "{question} is answered too early");
+        gate.open(&server.db.commit);
+        assert_eq!(ending.join().expect("it ends"), "OK\n");
+        assert_eq!(asking.join().expect("it is answered"), answer);
+    }
 }
 
 /// As in MariaDB it leaves its name, and nothing else.

@@ -15,6 +15,8 @@
 //! rewritten.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod shut;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

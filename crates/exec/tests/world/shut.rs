@@ -1,0 +1,54 @@
+//! A gate that holds back what is hardened, as a semi-synchronous source without its replica does.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cohort_base::{BinlogPos, CommitSeq};
+use cohort_commit::{Coordinator, Gate, ReplicaGate};
+
+/// Open until it is shut.
+#[derive(Default)]
+pub struct Shut {
+    is_shut: AtomicBool,
+    hardened: AtomicBool,
+}
+
+#[allow(dead_code)] // not every test has such
+impl Shut {
+    /// Publishes nothing from here on.
+    pub fn shut(&self) {
+        self.hardened.store(false, Ordering::Release);
+        self.is_shut.store(true, Ordering::Release);
+    }
+
+    /// Waits until something is hardened behind the gate.
+    pub fn wait_hardened(&self, what: &str) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.hardened.load(Ordering::Acquire) {
+            assert!(Instant::now() < end, "{what} is never hardened");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Publishes what waits.
+    pub fn open(&self, commit: &Coordinator) {
+        self.is_shut.store(false, Ordering::Release);
+        commit.gate_opened();
+    }
+}
+
+impl ReplicaGate for Shut {
+    fn hardened(&self, _: BinlogPos, _: CommitSeq, _: u64) {
+        self.hardened.store(true, Ordering::Release);
+    }
+
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    fn holds(&self, gate: Gate, _: BinlogPos) -> bool {
+        gate == Gate::Publish && self.is_shut.load(Ordering::Acquire)
+    }
+
+    fn restarted(&self) {}
+}
