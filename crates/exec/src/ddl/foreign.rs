@@ -307,16 +307,12 @@ fn check_in_place(catalog: &Catalog, table: &Table, key: &ForeignKey, sets_null:
         }
         Some((_, Err(Misfit::Types(..)))) => options(),
         _ if sets_null && key.columns.iter().any(|c| !table.columns[*c].nullable) => options(),
-        Some((parent, Ok((theirs, _)))) => match loses_null(table, key, parent, &theirs) {
-            true => options(),
-            false => Ok(()),
-        },
-        None => Ok(()),
+        Some((_, Ok(_))) | None => Ok(()),
     }
 }
 
-/// Whether a cascade could give the child a NULL that it cannot have. As MariaDB, which looks at keys without
-/// an ON DELETE clause alone; for others the change of the parent is refused.
+/// Whether a cascade could give the child a NULL that it cannot have. As MariaDB, which looks at keys with ON
+/// DELETE RESTRICT alone, and not when it alters in place; for others the change of the parent is refused.
 fn loses_null(table: &Table, key: &ForeignKey, parent: &Table, theirs: &[usize]) -> bool {
     let loses =
         |(here, there): (&usize, &usize)| !table.columns[*here].nullable && parent.columns[*there].nullable;
