@@ -28,7 +28,7 @@ pub enum BudgetOf {
     Server,
 }
 
-/// A charge was refused: whoever asked gives up what it holds and fails.
+/// A charge was refused: the caller gives up what it holds and fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverBudget {
     pub of: BudgetOf,

@@ -13,7 +13,7 @@ const SUB_BITS: u32 = 6;
 const MAGNITUDE_END: u32 = 42;
 const BUCKETS: usize = bucket_count::<SUB_BITS>(MAGNITUDE_END);
 
-/// Values of any unit since the server's start. Written by whoever measures, read by whoever is curious.
+/// Values of any unit since the server's start. Written by the measuring thread, read by any.
 #[derive(Debug)]
 pub struct Histogram {
     buckets: Box<[AtomicU64; BUCKETS]>,
@@ -42,8 +42,8 @@ impl Histogram {
         }
     }
 
-    /// Adds a value so many times while nobody else can: the caller holds a lock that everybody who records
-    /// here holds.
+    /// Adds a value so many times while nobody else can: the caller holds a lock that every thread that
+    /// records here holds.
     pub fn record_alone(&self, value: u64, times: u64) {
         add_alone(&self.buckets[bucket(value)], times);
         add_alone(&self.sum, value * times);

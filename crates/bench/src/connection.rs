@@ -135,7 +135,7 @@ impl Connection {
         Ok(u32::from_le_bytes([head[1], head[2], head[3], head[4]]))
     }
 
-    /// Sends a command whose answer is left to whoever takes the socket.
+    /// Sends a command whose answer is left to the thread that takes the socket.
     pub fn command(&mut self, code: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ConnectionError> {
         let mut out = Vec::new();
         wire::command(code, &mut out, write);

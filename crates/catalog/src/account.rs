@@ -6,11 +6,12 @@
 //!            | list of (string schema, string table, privileges, list of (string column, privileges))
 //!            | u8 flags (1 locked, 2 a role) | u8 lifetime (0 default, 1 never, 2 days) | u32 days
 //!            | u64 password changed at, in seconds; 0: it has expired | limits
-//!            | u8 tls (0 none, 1 encrypted, 2 certificate, 3 specified: string cipher, string issuer, string subject)
+//!            | u8 tls (0 none, 1 encrypted, 2 certificate, 3 specified: string cipher, string issuer, string
+//! subject)
 //!            | string default role | list of (string role, u8 with admin option)
-//! limits     u32 queries, u32 updates, u32 connections an hour | i32 connections | u64 microseconds of a statement
-//! old        string user | string host | string plugin | bytes auth | privileges | schemas | tables
-//! privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
+//! limits     u32 queries, u32 updates, u32 connections an hour | i32 connections | u64 microseconds of a
+//! statement old        string user | string host | string plugin | bytes auth | privileges | schemas |
+//! tables privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
 //! ```
 //!
 //! An old account is read and no longer written; the oldest ones end before the tables.
@@ -44,7 +45,7 @@ pub struct Account {
     pub roles: BTreeMap<String, AdminOption>,
 }
 
-/// Whether somebody who has a role may give it to others.
+/// Whether an account that has a role may give it to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminOption {
     With,
@@ -58,7 +59,7 @@ pub struct AuthMethod {
     pub text: String,
 }
 
-/// What is asked of whoever logs in, beside the proof.
+/// What is asked of a login, beside the proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountRules {
     pub tls: TlsRequirement,

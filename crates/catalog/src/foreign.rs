@@ -110,7 +110,7 @@ pub(crate) fn note_links(table: &Table, touched: &mut BTreeSet<TableName>) {
     touched.extend(table.foreign_keys.iter().map(|key| key.parent.clone()));
 }
 
-/// Derives anew who refers to the tables of these names.
+/// Derives anew which tables refer to those of these names.
 pub(crate) fn link(catalog: &mut Catalog, touched: BTreeSet<TableName>) {
     if touched.is_empty() {
         return;

@@ -143,7 +143,6 @@ macro_rules! with_inert_settings {
             InnodbNumaInterleave = Setting::global("innodb_numa_interleave", flag(false)).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbOldBlocksPct = Setting::global("innodb_old_blocks_pct", num(37, 5, 95)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbOldBlocksTime = Setting::global("innodb_old_blocks_time", num(1000, 0, 4294967295)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbOnlineAlterLogMaxSize = Setting::global("innodb_online_alter_log_max_size", num(134217728, 65536, 18446744073709551615)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbOptimizeFulltextOnly = Setting::global("innodb_optimize_fulltext_only", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbPrefixIndexClusterOptimization = Setting::global("innodb_prefix_index_cluster_optimization", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbPurgeBatchSize = Setting::global("innodb_purge_batch_size", num(127, 1, 5000)).no_effect(INNODB).doc("Of InnoDB.");

@@ -409,6 +409,7 @@ with_inert_settings! { settings! {
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
     TimeFormat = Setting::fact("time_format", text("%H:%i:%s")).doc("Unused, as in MariaDB.");
     EventScheduler = Setting::inert("event_scheduler", word(2, &["OFF", "ON", "DISABLED"]), "there are no events").doc("Run events.");
+    InnodbOnlineAlterLogMaxSize = Setting::global("innodb_online_alter_log_max_size", num(134217728, 65536, 18446744073709551615)).doc("What an index build keeps of the rows that others change meanwhile; with more of them it fails.");
     AlterAlgorithm = Setting::both("alter_algorithm", word(0, ALTER)).no_effect("the cheapest way is taken").doc("How ALTER TABLE works.");
     OldAlterTable = Setting::both("old_alter_table", word(0, ALTER)).no_effect("the cheapest way is taken").alias(VarId::AlterAlgorithm).doc("Old name of alter_algorithm.");
     Profiling = Setting::both("profiling", flag(false)).no_option().doc("SHOW PROFILES tells how long statements took.");
@@ -507,7 +508,7 @@ with_inert_settings! { settings! {
     SslCipher = Setting::global("ssl_cipher", text("")).read_only().doc("Cipher suites by OpenSSL's names, with colons between them; empty: all there are.");
     TlsVersion = Setting::global("tls_version", set(TLS_VERSIONS_DEFAULT, TLS_VERSIONS)).read_only().doc("TLS versions to offer; 1.0 and 1.1 are not there.");
     SessionTrackSchema = Setting::both("session_track_schema", flag(true)).doc("Tell clients the current database.");
-    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).no_effect("clients are told what has changed, not only that something has").doc("Tell clients that the session changed.");
+    SessionTrackStateChange = Setting::both("session_track_state_change", flag(false)).doc("Tell clients that the session changed.");
     SessionTrackSystemVariables = Setting::both("session_track_system_variables", text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone")).doc("Tell clients these variables when they are set. `*`: all.");
     SessionTrackTransactionInfo = Setting::both("session_track_transaction_info", word(0, &["OFF", "STATE", "CHARACTERISTICS"])).doc("Tell clients the transaction's state.");
     ExternalUser = Setting::session("external_user", NULL_TEXT).read_only().doc("User of an external authentication.");

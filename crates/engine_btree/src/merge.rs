@@ -7,7 +7,7 @@
 //!
 //! # Latches
 //! All pages of the path are latched alone, and one neighbour at a time. Nobody waits for a neighbour with
-//! this page latched, because whoever holds one leaf lets it go before it comes to another.
+//! this page latched, because a holder of one leaf lets it go before it comes to another.
 //!
 //! # On failure
 //! A page that cannot be read ends it, with all that was merged before in place.

@@ -74,7 +74,7 @@ pub struct Entry<'p> {
     pub value: &'p [u8],
 }
 
-/// A page in memory. Whoever reads or writes it holds its frame's latch.
+/// A page in memory. Its reader or writer holds its frame's latch.
 #[derive(Clone, Debug)]
 pub struct Page {
     bytes: Vec<u8>,

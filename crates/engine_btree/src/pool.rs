@@ -2,7 +2,7 @@
 //!
 //! # Concepts
 //! - **Frame**: a page in memory with what the pool knows of it, behind a readers-writer latch.
-//! - **Resident**: a frame that the pool's table names. Whoever holds a frame's `Arc` keeps it resident,
+//! - **Resident**: a frame that the pool's table names. A holder of a frame's `Arc` keeps it resident,
 //!   because only frames that nobody holds are evicted.
 //!
 //! # Invariants
@@ -481,7 +481,7 @@ impl Pool {
         found.into_iter().map(|(_, index, id)| (index, id)).collect()
     }
 
-    /// Reads a page on this thread, unless it is in memory, for whoever may need it. False: there is no room
+    /// Reads a page on this thread, unless it is in memory, for a later reader. False: there is no room
     /// but by eviction.
     pub fn read_early(&self, index: IndexId, id: PageId) -> bool {
         if (self.pages() + 1) * PAGE_BYTES > self.bytes_max() {

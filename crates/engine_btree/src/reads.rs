@@ -3,8 +3,8 @@
 //!
 //! # Purpose
 //! A worker serves many sessions. If it waited for the disk itself, there would be as many reads under way as
-//! there are workers. What the operating system has in its cache is read at once, by whoever needs it; the
-//! rest is asked of a reader thread.
+//! there are workers. What the operating system has in its cache is read at once, by the worker that needs
+//! it; the rest is asked of a reader thread.
 //!
 //! # One read
 //! ```text
@@ -81,7 +81,7 @@ impl Loading {
     }
 }
 
-/// A page that is being read, for whoever needs it.
+/// A page that is being read, for all that wait for it.
 pub struct Wait {
     pub loading: Arc<Loading>,
     /// Keeps the page in memory until it is latched.

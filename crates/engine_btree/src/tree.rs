@@ -5,7 +5,7 @@
 //! |---|---|
 //! | readers | shared, a child before its parent goes |
 //! | writers of one entry | shared down to the leaf's parent, the leaf alone |
-//! | who splits | alone, from the lowest ancestor that may change |
+//! | a split | alone, from the lowest ancestor that may change |
 //!
 //! Readers and writers of one entry that must wait for a page to be read let their latches go, sleep and go
 //! down again ([`Patience`]).

@@ -11,7 +11,7 @@
 //! undo of one row takes little and that of a million is never moved. A record is never changed.
 //!
 //! A chunk that takes no more records may be *spilled* into the undo file (`spill.rs`). Its records are read
-//! from there by whoever needs one.
+//! from there by the reader that needs one.
 
 use std::borrow::Cow;
 use std::sync::Arc;

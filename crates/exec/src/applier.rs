@@ -24,7 +24,8 @@
 //! where it would have to read them, and the caller begins it again as a whole ([`Applier::must_be_whole`]).
 //!
 //! # Who waits for the flush
-//! Nobody: a group is ordered, and the next one begins. Whoever runs the applier has somebody flush.
+//! Nobody: a group is ordered, and the next one begins. The thread that runs the applier has another one
+//! flush.
 
 mod xa;
 
@@ -373,7 +374,7 @@ impl Applier {
         let outcome = self.run(sql, replaces);
         let binlog = &mut self.session.trx.settings.binlog;
         (binlog.on, binlog.seq_no) = (logs, number);
-        // Whoever applies it next does so alone.
+        // The next applier of it does so alone.
         binlog.allow_parallel = false;
         outcome?;
         // The rows that follow find the definition.

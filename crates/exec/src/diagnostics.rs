@@ -62,17 +62,20 @@ impl Diagnostics {
         self.list.splice(0..0, warnings.iter().cloned());
     }
 
-    /// The statement failed. What is said of a table that could not be made comes behind the error.
+    /// The statement failed. What is said of a table that could not be made, and of further columns without
+    /// a value, comes behind the error.
     pub(crate) fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();
-        let behind = |last: &Warning| matches!(last.error.code, E::CannotAddForeignKey | E::DupKey);
-        let last = match error.code {
-            E::CantCreateTable => self.list.pop_if(|last| behind(last)),
-            _ => None,
+        let is_behind = |said: &Warning| match error.code {
+            E::CantCreateTable => matches!(said.error.code, E::CannotAddForeignKey | E::DupKey),
+            E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
+            _ => false,
         };
+        let before = self.list.iter().rposition(|said| !is_behind(said)).map_or(0, |last| last + 1);
+        let behind = self.list.split_off(before);
         self.push(Warning { level: Level::Error, error: error.clone() });
-        self.list.extend(last);
+        self.list.extend(behind);
     }
 
     /// What SHOW WARNINGS lists.

@@ -20,6 +20,7 @@ use crate::dispatch::Job;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::process_list::Command;
 use crate::session::Session;
+use crate::session_state::Changed;
 use crate::unfilled::{self, Unfilled};
 use cohort_plan::ParamSource;
 
@@ -241,6 +242,7 @@ impl Session {
         };
         let (prepared, _) = self.prepare_text(&text)?;
         self.prepared.insert(handle, prepared);
+        self.state.note_change(Changed::Other);
         Ok(())
     }
 
@@ -314,7 +316,9 @@ impl Session {
     /// DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
         let removed = self.prepared.remove(&Handle::Name(name.to_lowercase()));
-        removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))
+        removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))?;
+        self.state.note_change(Changed::Other);
+        Ok(())
     }
 
     fn run_prepared(

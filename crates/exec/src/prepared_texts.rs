@@ -3,7 +3,7 @@
 //! # Concepts
 //! - [`PreparedText`]: a text in its parsed form. The sessions that prepared it own it together.
 //! - [`KeptPlan`]: a plan of a text with what it was made under. A few of the newest stay with the text for
-//!   other sessions; whoever executes the statement keeps one for itself.
+//!   other sessions; a session that executes the statement keeps one for itself.
 //!
 //! # Invariants
 //! - What a text or a plan takes is charged to the memory of all sessions once, from its making until its

@@ -71,7 +71,7 @@ impl Command {
     }
 }
 
-/// Who a connection belongs to; changes with COM_CHANGE_USER.
+/// The account of a connection; changes with COM_CHANGE_USER.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIdentity {
     pub user: String,
@@ -245,12 +245,12 @@ impl Process {
         self.info.lock().progress = progress;
     }
 
-    /// Changes who it belongs to.
+    /// Changes the account.
     pub fn set_identity(&self, identity: ProcessIdentity) {
         *self.identity.lock() = identity;
     }
 
-    /// Who it belongs to.
+    /// The account.
     pub fn user(&self) -> String {
         self.identity.lock().user.clone()
     }

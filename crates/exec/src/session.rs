@@ -263,7 +263,7 @@ impl Session {
     /// The current database was dropped.
     pub(crate) fn leave_schema(&mut self) {
         self.state.current_schema = None;
-        self.state.note_change(Changed::Schema);
+        self.state.note_change(Changed::SchemaDropped);
         self.process.set_schema(None);
         self.state.refresh();
     }

@@ -112,7 +112,11 @@ pub struct SessionState {
 pub(crate) enum Changed {
     /// The current database.
     Schema,
+    /// The current database is gone: no change of state for `session_track_state_change`, as in MariaDB.
+    SchemaDropped,
     Variable(VarId),
+    /// What no client is told in detail: user variables, statements with names, temporary tables, the role.
+    Other,
 }
 
 impl SessionState {
@@ -140,8 +144,8 @@ impl SessionState {
         is_there && account.is_some_and(|account| account.roles.contains_key(role))
     }
 
-    /// Whether errors may tell that a role is there: to who may read the table of accounts, and to who has it
-    /// by another role.
+    /// Whether errors may tell that a role is there: to an account that may read the table of accounts, and
+    /// to one that has it by another role.
     pub(crate) fn knows_role(&self, role: &str) -> bool {
         let catalog = self.db.catalog();
         if !catalog.accounts.contains_key(&(role.to_owned(), String::new())) {
@@ -203,9 +207,11 @@ impl SessionState {
 
     /// Tells what has changed since the last OK packet, as far as `session_track_*` want it.
     pub(crate) fn tell_changes(&self, sink: &mut dyn ResultSink) {
-        for change in self.changes.take() {
+        let changes = self.changes.take();
+        let is_state = changes.iter().any(|change| *change != Changed::SchemaDropped);
+        for change in changes {
             match change {
-                Changed::Schema if self.vars.flag(VarId::SessionTrackSchema) => {
+                Changed::Schema | Changed::SchemaDropped if self.vars.flag(VarId::SessionTrackSchema) => {
                     sink.changed(SessionChange::Schema(self.current_schema.as_deref().unwrap_or_default()));
                 }
                 Changed::Variable(id) if self.is_tracked(id) => {
@@ -215,8 +221,11 @@ impl SessionState {
                     };
                     sink.changed(SessionChange::Variable(id.setting().name, &value));
                 }
-                Changed::Schema | Changed::Variable(_) => {}
+                Changed::Schema | Changed::SchemaDropped | Changed::Variable(_) | Changed::Other => {}
             }
+        }
+        if is_state && self.vars.flag(VarId::SessionTrackStateChange) {
+            sink.changed(SessionChange::State);
         }
         if self.transactions.is_on() {
             let TransactionNews { state, characteristics } = self.transactions.take_news();

@@ -2,7 +2,7 @@
 //!
 //! A session's user locks belong to one lock owner beside that of its transactions, so they outlive
 //! transactions and end with the session. They are in the wait-for graph: a cycle of sessions that wait for
-//! each other's user locks is found, and the one who closes it gets error 1213.
+//! each other's user locks is found, and the session that closes it gets error 1213.
 //!
 //! # Missing
 //! A cycle that goes through user locks of a session and rows of its transaction is two owners to the graph:

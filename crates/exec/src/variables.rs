@@ -155,6 +155,7 @@ impl Session {
     fn set_item(&mut self, step: Step<'_>, job: &Job<'_>) -> SqlResult<()> {
         let item = match step {
             Step::UserVariable { name, value } => {
+                self.state.note_change(Changed::Other);
                 return self.state.set_user_variable(name, value);
             }
             Step::Variable { scope, name, value } => return self.set_variable(scope, name, value),
@@ -169,7 +170,11 @@ impl Session {
             SetItem::Transaction { scope, isolation, access } => {
                 self.set_transaction(*scope, *isolation, *access)
             }
-            SetItem::Role(role) => self.state.set_role(role.as_deref()),
+            SetItem::Role(role) => {
+                self.state.set_role(role.as_deref())?;
+                self.state.note_change(Changed::Other);
+                Ok(())
+            }
             SetItem::DefaultRole { role, account } => self.with_context(job, |ctx| {
                 crate::ddl::set_default_role(ctx, role.as_deref(), account.as_ref())
             }),

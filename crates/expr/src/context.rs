@@ -374,7 +374,7 @@ impl<'s> EvalContext<'s> {
         self.shared.unwrap_or(&self.own)
     }
 
-    /// Whoever runs subqueries: error 1235 where nobody does.
+    /// What runs subqueries: error 1235 where nothing does.
     pub(crate) fn subqueries(&self) -> SqlResult<&dyn Subqueries> {
         self.subqueries.ok_or_else(|| SqlError::not_supported("subqueries here"))
     }

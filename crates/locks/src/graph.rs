@@ -1,6 +1,6 @@
 //! The wait-for graph, and deadlocks.
 //!
-//! The graph is not stored: its edges are read from the queues, starting at the owner who is about to wait.
+//! The graph is not stored: its edges are read from the queues, starting at the owner that is about to wait.
 //! New waits begin one at a time, under the graph's mutex; so the wait that closes a cycle finds it, and
 //! while somebody searches no edge is added.
 //!
@@ -44,7 +44,7 @@ pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Op
 }
 
 struct Seen {
-    /// Who waits for it, on the way from the start.
+    /// The owner that waits for it, on the way from the start.
     waiter: Arc<Owner>,
     /// What it waits for has been seen from the one behind it in the same queue.
     covered: bool,
@@ -88,7 +88,8 @@ impl Search<'_> {
     }
 }
 
-/// Who of a cycle is rolled back: who has the least to undo; of equals the one who has just come.
+/// The owner of a cycle that is rolled back: the one with the least to undo; of equals the one that came
+/// last.
 pub(crate) fn victim(cycle: &[Arc<Owner>]) -> &Arc<Owner> {
     let weight = |o: &&Arc<Owner>| o.weight.load(Ordering::Relaxed);
     cycle.iter().min_by_key(weight).expect("a cycle has members")

@@ -1,8 +1,8 @@
 //! Row, range and metadata locks with one wait-for graph. `README.md` has the theory.
 //!
 //! A transaction is a [`LockOwner`]. It takes row locks ([`LockTable::lock_row`]) and metadata locks
-//! ([`LockTable::lock_name`]); whoever must wait does so here, and a cycle of waiters, over all kinds of
-//! locks, is found the moment it closes.
+//! ([`LockTable::lock_name`]); a caller that must wait does so here, and a cycle of waiters, over all kinds
+//! of locks, is found the moment it closes.
 //!
 //! | file | concept |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `points.rs`, `intervals.rs` | the keys of one transaction; the ranges of one |
 //! | `owner.rs` | transactions, their waits, KILL |
 //! | `graph.rs` | cycles and victims |
-//! | `sleep.rs` | how whoever waits sleeps |
+//! | `sleep.rs` | how a waiter sleeps |
 //! | `sync.rs` | locks and atomics, replaced in model checks |
 //! | `table.rs` | taking, waiting, releasing |
 //! | `scan.rs` | the same for ranges |

@@ -58,7 +58,7 @@ pub enum MetadataMode {
     /// A DDL statement that goes on to [`MetadataMode::Exclusive`]: others read and write, but no second one.
     SharedUpgradable,
     /// Nobody writes; others read, and lock in the same way (`LOCK TABLES ... READ`, `FLUSH TABLES WITH READ
-    /// LOCK`). Who has it writes neither: it is no step on the way from [`MetadataMode::SharedWrite`].
+    /// LOCK`). Its holder writes neither: it is no step on the way from [`MetadataMode::SharedWrite`].
     SharedNoWrite,
     /// Alone.
     Exclusive,

@@ -116,7 +116,7 @@ impl Name {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
     }
 
-    /// Gives back what [`Name::take_anonymously`] took. Answers who is to be woken.
+    /// Gives back what [`Name::take_anonymously`] took. Returns the sleepers to wake.
     pub fn leave_anonymously(&self, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let unit = unit(mode).expect("only these modes are anonymous");
         let before = self.word.fetch_sub(unit, Ordering::AcqRel);
@@ -135,8 +135,8 @@ impl Name {
     /// queued.
     pub fn request(&self, owner: &Arc<Owner>, mode: MetadataMode, wait: Option<impl FnOnce()>) -> Request {
         let mut queue = self.queue.lock();
-        // Set first: whoever takes the lock anonymously from now on has been counted below, or comes to the
-        // queue.
+        // Set first: a caller that takes the lock anonymously from now on has been counted below, or comes to
+        // the queue.
         self.word.fetch_or(GUARDED, Ordering::AcqRel);
         let request = queue.request(owner, mode, self.unnamed());
         if request == Request::Blocked
@@ -150,7 +150,7 @@ impl Name {
         request
     }
 
-    /// Gives up waiting. False if the lock was granted meanwhile. Also answers who is to be woken.
+    /// Gives up waiting. False if the lock was granted meanwhile. Also returns the sleepers to wake.
     pub fn abandon(&self, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
         let mut queue = self.queue.lock();
         let gone = queue.dequeue(owner);
@@ -161,6 +161,13 @@ impl Name {
     pub fn release(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
         queue.release(owner);
+        self.grant(&mut queue)
+    }
+
+    /// Gives a holder that is known to the queue a weaker mode. Returns the owners to be woken.
+    pub fn weaken(&self, owner: &Arc<Owner>, mode: MetadataMode) -> Vec<Arc<Owner>> {
+        let mut queue = self.queue.lock();
+        queue.weaken(owner, mode);
         self.grant(&mut queue)
     }
 

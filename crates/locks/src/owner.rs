@@ -95,7 +95,7 @@ impl Owner {
         wait.verdict = Verdict::Granted(predecessor);
     }
 
-    /// Wakes the owner, who looks at the verdict then. The caller holds no lock.
+    /// Wakes the owner, which looks at the verdict then. The caller holds no lock.
     pub fn wake(&self) {
         let sleeper = self.wait.lock().sleeper.clone();
         if let Some(sleeper) = sleeper {

@@ -125,7 +125,7 @@ impl<M: Mode> Queue<M> {
             let (owner, mode) = (waiter.owner.clone(), waiter.mode);
             if mode.conflicts() & (self.held_by_others(&owner) | unnamed | blocked) != 0 {
                 blocked |= mode.bit();
-                // Nobody behind one who conflicts with everything can go on.
+                // No waiter behind one that conflicts with everything can go on.
                 if mode.conflicts() == M::ALL {
                     break;
                 }
@@ -142,7 +142,8 @@ impl<M: Mode> Queue<M> {
         granted
     }
 
-    /// Tells those whom a new waiter waits for. One who conflicts with everything has told all before him.
+    /// Tells those whom a new waiter waits for. A waiter that conflicts with everything has told all before
+    /// it.
     pub fn mark_waited_for(&self, owner: &Arc<Owner>) {
         let Some(at) = self.waiters.iter().rposition(|w| Arc::ptr_eq(&w.owner, owner)) else { return };
         let mode = self.waiters[at].mode;
@@ -185,6 +186,7 @@ impl<M: Mode> Queue<M> {
 pub(crate) struct Blockers {
     pub holders: Vec<Arc<Owner>>,
     pub waiters: Vec<Arc<Owner>>,
-    /// The waiter conflicts with everything: whoever one of `waiters` waits for here is among these blockers.
+    /// The waiter conflicts with everything: every owner that one of `waiters` waits for here is among these
+    /// blockers.
     pub all_ahead: bool,
 }

@@ -30,7 +30,8 @@
 //! # Releases
 //! Releasing is one store in the owner ([`Owner::released`]). Only when somebody has waited for the owner are
 //! the key spaces visited where it was waited for. A released range stays until its owner goes, which is when
-//! its transaction is published: so who puts a key into it meanwhile learns on whom it depends (I8).
+//! its transaction is published: so an owner that puts a key into it meanwhile learns on whom it depends
+//! (I8).
 //!
 //! # Lock order
 //! A shard of key spaces, then a shard of inserters, then an owner's claims, then an owner's `wait`.
@@ -248,7 +249,8 @@ impl Space {
         free.into_iter().map(|waiter: Waiter| self.let_go_on(index, waiter, hardened)).collect()
     }
 
-    /// Adds to an owner's ranges. Who waits to put a key there waits for this owner, too, from now on.
+    /// Adds to an owner's ranges. A waiter that wants to put a key there waits for this owner, too, from now
+    /// on.
     fn lock(&mut self, index: IndexId, owner: &Arc<Owner>, span: LockSpan, towards: Towards) {
         let waits_in = |waiter: &Waiter| match &waiter.wish {
             Wish::Put(key) => span.contains(key) && !Arc::ptr_eq(&waiter.owner, owner),
@@ -338,7 +340,7 @@ impl Ranges {
     }
 
     /// Puts a key; the answer is the transaction that it depends on, 0 if none. If others' ranges are in the
-    /// way and `wait` is given, that runs and the request waits. Who is to be woken goes to `misled`; nobody
+    /// way and `wait` is given, that runs and the request waits. Sleepers to wake go to `misled`; nobody
     /// does when `wait` is given.
     pub fn put(
         &self,
@@ -371,12 +373,12 @@ impl Ranges {
             claims.points.pop(index, key);
         }
         if pushed == Some(false) || claims.points.contains(index, key) {
-            // It was put before, and whoever scans there waits for that.
+            // It was put before, and a scan there waits for that.
             return Claimed::Done(0);
         }
         drop(claims);
         if pushed.is_some() {
-            // A point that waits is in nobody's way: two who scan the same range must not meet by it. Scans
+            // A point that waits is in nobody's way: two scans of the same range must not meet by it. Scans
             // that have seen it look again.
             let is_misled =
                 |waiter: &mut Waiter| matches!(&waiter.wish, Wish::Pass(on) if Arc::ptr_eq(on, owner));
@@ -479,7 +481,7 @@ impl Ranges {
             Uncommitted::Block => self.nearest_point(scan, owner, &passed),
             Uncommitted::Skip => None,
         };
-        // Whoever put it has committed, or given up.
+        // The owner that put it has committed, or given up.
         let Some((key, other)) = in_the_way else { return Claimed::Done(Step::Again) };
         let passed = passed.cut(StepTo::Entry(&key), scan.towards);
         space.lock(scan.index, owner, passed, scan.towards);
@@ -501,7 +503,7 @@ impl Ranges {
     }
 
     /// All claims of an owner are free from now on; with a `seq`, those who come into them depend on it.
-    /// Answers who is to be woken.
+    /// Returns the sleepers to wake.
     pub fn release(&self, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         owner.released.store(seq.map_or(ENDED, |seq| seq.0), Ordering::SeqCst);
         if !owner.waited_for.load(Ordering::SeqCst) {

@@ -48,7 +48,7 @@ impl RowKey {
     }
 }
 
-/// Who has the lock.
+/// The holders of the lock.
 enum State {
     Free,
     One(Arc<Owner>, RowMode),
@@ -229,8 +229,8 @@ impl Shard {
         }
     }
 
-    /// Releases a row that has a slot; with a `seq` that is not hardened, it remembers it. Answers who is to
-    /// be woken.
+    /// Releases a row that has a slot; with a `seq` that is not hardened, it remembers it. Returns the
+    /// sleepers to wake.
     fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, hardened: u64) -> Vec<Arc<Owner>> {
         let Some(slot) = self.slot(key) else { return Vec::new() };
         let Some(mode) = slot.release(owner) else { return Vec::new() };
@@ -351,7 +351,7 @@ impl Rows {
         (gone, slot.grant(hardened))
     }
 
-    /// Makes an exclusive lock a shared one. Answers who is to be woken.
+    /// Makes an exclusive lock a shared one. Returns the sleepers to wake.
     pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let hardened = self.hardened();
         let mut shard = self.shard(key);
@@ -365,14 +365,14 @@ impl Rows {
         slot.grant(hardened)
     }
 
-    /// Releases a row; with a `seq`, it remembers it. Answers who is to be woken.
+    /// Releases a row; with a `seq`, it remembers it. Returns the sleepers to wake.
     pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
         self.shard(key).release(key, owner, seq, hardened)
     }
 
     /// Releases a row that the owner has in a group, or moved out of one. None: it has not. Returns whether
-    /// the group is gone, and who is to be woken.
+    /// the group is gone, and the sleepers to wake.
     pub fn release_grouped(&self, key: RowKey, owner: &Arc<Owner>) -> Option<(bool, Vec<Arc<Owner>>)> {
         let mut shard = self.shard(key);
         let released = shard.groups.release_one(key, owner)?;
@@ -383,7 +383,7 @@ impl Rows {
         Some((released.is_last, woken))
     }
 
-    /// Releases the rows of a group; with a `seq`, they remember it. Answers who is to be woken.
+    /// Releases the rows of a group; with a `seq`, they remember it. Returns the sleepers to wake.
     pub fn release_group(&self, of: GroupKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
         let mut shard = self.shard(of.row(0));

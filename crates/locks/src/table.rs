@@ -121,7 +121,8 @@ fn wake(owners: &[Arc<Owner>]) {
 }
 
 /// Sleepers that were given their lock. They are woken when this is dropped: waking may cost a system call
-/// each, and who is woken may take the processor at once, so it is not done under a lock that it needs next.
+/// each, and a woken thread may take the processor at once, so it is not done under a lock that it needs
+/// next.
 #[derive(Default)]
 pub struct Wakeups(Vec<Arc<Owner>>);
 
@@ -142,8 +143,8 @@ impl Drop for Wakeups {
     }
 }
 
-/// Sleeps until there is an answer, the deadline has passed or KILL comes. Whoever makes one of these happen
-/// wakes the sleeper afterwards; a wake before the sleep counts.
+/// Sleeps until there is an answer, the deadline has passed or KILL comes. The thread that makes one of these
+/// happen wakes the sleeper afterwards; a wake before the sleep counts.
 fn sleep_until<T>(
     sleeper: Arc<dyn Sleeper>,
     deadline: Option<Instant>,
@@ -168,7 +169,7 @@ fn sleep_until<T>(
 }
 
 impl LockTable {
-    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller who must wait
+    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller that must wait
     /// sleeps.
     pub fn new(seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         LockTable::grouping_from(GROUPED_FROM, seed, sleeper_of)
@@ -316,7 +317,7 @@ impl LockTable {
         }
     }
 
-    /// Condemns owners until the one that begins to wait is in no cycle. Answers who is to be woken.
+    /// Condemns owners until the one that begins to wait is in no cycle. Returns the sleepers to wake.
     fn break_cycles(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut victims = Vec::new();
         while let Some(cycle) = graph::find_cycle(&self.rows, &self.ranges, owner) {
@@ -349,8 +350,8 @@ impl LockTable {
         }
     }
 
-    /// Sleeps at the caller's own place until `is_over` says so; whoever makes it so wakes the sleeper
-    /// afterwards. Looks again after a while.
+    /// Sleeps at the caller's own place until `is_over` says so; the thread that makes it so wakes the
+    /// sleeper afterwards. Looks again after a while.
     pub fn sleep_until(
         &self,
         own: Arc<dyn Sleeper>,
@@ -414,7 +415,7 @@ impl LockTable {
     }
 
     /// At order: all row and range locks go now; each remembers `seq` until [`LockTable::set_hardened`] has
-    /// passed it. Metadata locks stay. Who got a lock by this is woken when the answer is dropped.
+    /// passed it. Metadata locks stay. An owner that got a lock by this is woken when the answer is dropped.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {
         self.release_rows(owner, Some(seq))
     }
@@ -459,8 +460,8 @@ impl LockTable {
         owner.shared.waited_for.load(Ordering::SeqCst)
     }
 
-    /// Whether who asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for those who
-    /// only want to know.
+    /// Whether a caller that asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for
+    /// those that only want to know.
     pub fn is_global_guarded(&self) -> bool {
         self.names.is_global_guarded()
     }
@@ -522,6 +523,15 @@ impl LockTable {
             return Ok(());
         }
         self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
+    }
+
+    /// Makes an exclusive metadata lock one of a weaker mode. False if there is no exclusive one.
+    pub fn weaken_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
+        let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
+        let Some(ticket) = owner.names.iter_mut().find(is_it) else { return false };
+        ticket.mode = mode;
+        wake(&ticket.name.weaken(&owner.shared, mode));
+        true
     }
 
     /// Gives one metadata lock back.

@@ -25,7 +25,7 @@ pub enum WaitedFor {
     },
 }
 
-/// What somebody wants who waits for a range.
+/// What an owner that waits for a range wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeWish {
     /// To put a key into a range that others have locked.

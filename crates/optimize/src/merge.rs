@@ -1,8 +1,8 @@
 //! Derived tables and views that become a part of the query around.
 //!
 //! A derived table whose query is a plain SELECT leaves its FROM where it stood, its conditions to the WHERE
-//! around, and its items to whoever named its columns: a column has a number of its own in the statement, so
-//! one map from numbers to items serves every block, subqueries included.
+//! around, and its items to the expressions that named its columns: a column has a number of its own in the
+//! statement, so one map from numbers to items serves every block, subqueries included.
 //!
 //! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
 //! rows, which only items that are columns themselves become; with other items nothing is merged.

@@ -23,7 +23,7 @@ pub struct Query {
     /// ORDER BY. Behind a set operation or VALUES only items.
     pub order: Vec<Order>,
     pub limit: Limit,
-    /// Result column n has the number `first_column + n` for whoever reads the query as a table.
+    /// Result column n has the number `first_column + n` for a query that reads it as a table.
     pub first_column: usize,
     pub columns: Vec<ColumnMeta>,
     pub types: Vec<ExprType>,

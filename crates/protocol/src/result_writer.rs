@@ -322,6 +322,7 @@ enum Changes {
 impl Changes {
     const VARIABLE: u8 = 0;
     const SCHEMA: u8 = 1;
+    const STATE: u8 = 2;
     const TRANSACTION_CHARACTERISTICS: u8 = 4;
     const TRANSACTION_STATE: u8 = 5;
 
@@ -344,6 +345,10 @@ impl Changes {
                 data.put_lenenc_bytes(name.as_bytes());
                 data.put_lenenc_bytes(value.as_bytes());
                 Changes::VARIABLE
+            }
+            SessionChange::State => {
+                data.put_u8(b'1');
+                Changes::STATE
             }
             SessionChange::TransactionState(state) => {
                 data.put_lenenc_bytes(state.as_bytes());

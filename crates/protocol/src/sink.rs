@@ -64,6 +64,8 @@ pub enum SessionChange<'a> {
     Schema(&'a str),
     /// A system variable and its value.
     Variable(&'a str, &'a str),
+    /// Something, told or not.
+    State,
     /// The transaction's state, in MariaDB's eight letters.
     TransactionState(&'a str),
     /// Statements that begin a transaction like the one that runs; empty when none does.

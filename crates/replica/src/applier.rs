@@ -6,8 +6,8 @@
 //!     ^                                                |
 //!     +---- temporary error: begun again --------------+---- any other: the thread ends, nothing of it stays
 //! ```
-//! The next group begins when this one is ordered, not when it is flushed: whoever is told of an ordered
-//! commit flushes ([`Flusher`]). After DDL it begins when the new definitions are published.
+//! The next group begins when this one is ordered, not when it is flushed: a session that is told of an
+//! ordered commit flushes ([`Flusher`]). After DDL it begins when the new definitions are published.
 //!
 //! # In parallel
 //! With `slave_parallel_threads` the thread gathers groups and gives them to a [`Crew`], with what they must

@@ -426,7 +426,7 @@ impl GroupApplier {
         Ok(Done { seq, is_ddl: false })
     }
 
-    /// Waits until whoever comes next finds what this group did.
+    /// Waits until the next group finds what this one did.
     pub fn await_done(&self, done: Done, db: &Database, flusher: &Flusher) {
         if done.is_ddl {
             // The next group finds the definitions that are published. A server that stops is told elsewhere.

@@ -2,9 +2,9 @@
 //!
 //! # Concepts
 //! The SQL thread puts groups into the lane of their domain ([`Lanes`]) with what they follow; workers take
-//! them, apply them and park them there. Whoever finds the head of a lane parked orders it, and all that are
-//! parked behind it: no worker waits for the commit of another one. Lanes come on independently of each
-//! other, so a group that takes long keeps nobody of another domain.
+//! them, apply them and park them there. An applier that finds the head of a lane parked orders it, and all
+//! that are parked behind it: no worker waits for the commit of another one. Lanes come on independently of
+//! each other, so a group that takes long keeps nobody of another domain.
 //!
 //! A group that is applied alone runs as the head of its lane, and its worker orders it. If it is large the
 //! worker reads it from the relay log, while the SQL thread reads on behind it.

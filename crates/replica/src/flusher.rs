@@ -72,7 +72,7 @@ impl Flusher {
         self.state.settle(self.commit.read_view().seq());
     }
 
-    /// An applier ends: what it ordered is published, so that who sees it ended finds its rows.
+    /// An applier ends: what it ordered is published, so that a caller that sees it ended finds its rows.
     pub fn finish(&self) {
         // A server that stops says so elsewhere.
         let _ = self.commit.flush_ordered();

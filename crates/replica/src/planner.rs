@@ -4,9 +4,9 @@
 //! |---|---|
 //! | none | all before it |
 //! | minimal | all before it; commits overlap |
-//! | conservative | all before the run of its commit id, and whoever changed a key of its own |
-//! | optimistic | whoever changed a key of its own; all before it if it waited on the source, or forbids it |
-//! | aggressive | whoever changed a key of its own |
+//! | conservative | all before the run of its commit id, and each that changed a key of its own |
+//! | optimistic | each that changed a key of its own; all before it if it waited on the source, or forbids it |
+//! | aggressive | each that changed a key of its own |
 //!
 //! Two groups of one commit id did not conflict on the source. They may here, where a key can be another one,
 //! so keys are looked at in every mode.

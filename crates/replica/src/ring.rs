@@ -19,7 +19,8 @@
 //! # Why it does not hang
 //! Slots start in the order of their numbers, and only when what they follow is ordered. So the head is never
 //! waiting for another slot to start. What the dependencies do not show (locks of sessions beside the
-//! appliers) is broken by whoever watches the head: [`Ring::undo_others`] has all others give up their locks.
+//! appliers) is broken by the applier that watches the head: [`Ring::undo_others`] has all others give up
+//! their locks.
 //!
 //! # On failure
 //! A failure counts when its slot ran as the head. Then all before it are ordered, and nothing behind it.

@@ -3,7 +3,8 @@
 //! A command runs to completion on a worker; its answer goes into the sink. Afterwards the connection asks
 //! [`Session::hold_until`]: if that position is not acknowledged, the answer stays in the buffer and no
 //! thread waits. The connection registers a [`Wake`] with the commit path, then lets it flush
-//! ([`Backend::lead`]); whoever publishes wakes the connection, which sends its answer on that thread.
+//! ([`Backend::lead`]); the thread that publishes wakes the connection, which sends its answer on that
+//! thread.
 
 use std::sync::Arc;
 
@@ -178,7 +179,7 @@ pub trait Session: Send {
 
 /// Runs statements: the executor over the commit path, or a stub in tests.
 pub trait Backend: Send + Sync {
-    /// A session for a user who was let in. `closer` ends the connection from any thread: KILL calls it.
+    /// A session for a user that was let in. `closer` ends the connection from any thread: KILL calls it.
     fn connect(
         &self,
         info: ConnectionInfo,

@@ -17,7 +17,7 @@ use crate::connection::{After, Connection, Inner};
 use crate::drain::{Incoming, SocketDrain};
 use crate::login;
 
-/// Runs one command of a client who has logged in.
+/// Runs one command of a client that has logged in.
 pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let shared = connection.shared();
     shared.status.count(Counter::Queries);

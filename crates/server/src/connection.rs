@@ -10,13 +10,14 @@
 //!   acknowledged already:  release, send (idle before send: the client's next request finds nobody at work)
 //!   to be held:         park, register with the commit path, lead a flush; the publisher sends
 //! ```
-//! The answer is sent with the lock of `inner` held, so whoever gets the next event waits until it has left.
+//! The answer is sent with the lock of `inner` held, so a worker that gets the next event waits until it has
+//! left.
 //!
 //! # Invariants
 //! - Bytes in `out` leave only when everything they depend on is hardened and published (I4, I5): after a
 //!   command that has to be held nothing is sent and no further command starts until [`Wake::acknowledged`].
-//! - Edge-triggered events come once: an owner reads until a short read, and whoever is told of an event
-//!   while the connection is owned leaves a mark that `release` answers.
+//! - Edge-triggered events come once: an owner reads until a short read, and a worker that is told of an
+//!   event while the connection is owned leaves a mark that `release` answers.
 //!
 //! # On failure
 //! A broken socket or protocol error closes the connection: the session is dropped, which rolls back.
@@ -402,7 +403,7 @@ impl Connection {
         }
         let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
         let is_left = last && self.send_idle(&mut inner);
-        // The command may have ordered transactions of others, who found nothing to lead.
+        // The command may have ordered transactions of others, which found nothing to lead.
         self.shared.backend.lead();
         if is_left { None } else { Some(inner) }
     }
@@ -460,8 +461,8 @@ impl Connection {
         }
     }
 
-    /// Leaves the answer to whoever publishes `seq`. False: that has happened, the caller still owns the
-    /// connection.
+    /// Leaves the answer to the thread that publishes `seq`. False: that has happened, the caller still owns
+    /// the connection.
     fn park(self: &Arc<Self>, seq: CommitSeq) -> bool {
         let backend = &self.shared.backend;
         self.owner.park();

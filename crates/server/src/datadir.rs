@@ -184,7 +184,7 @@ fn lock(path: &Path) -> Result<File, DatadirError> {
     // SAFETY: a descriptor that is open; the call has no other effect on memory.
     if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         let mut pid = String::new();
-        // The number is for people; who holds the lock may be about to write it.
+        // The number is for people; the holder of the lock may be about to write it.
         let _ = lock.read_to_string(&mut pid);
         return Err(DatadirError::InUse(path.to_owned(), pid.trim().to_owned()));
     }

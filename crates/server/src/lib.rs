@@ -16,7 +16,7 @@
 //! | `dump` | connections that became replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | workers over epoll; replacement of those that block |
-//! | `fiber` | stacks that requests run on, so that who waits for a lock leaves its worker |
+//! | `fiber` | stacks that requests run on, so that a request that waits for a lock leaves its worker |
 //! | `ready` | work for workers beside the events of epoll |
 //! | `housekeeping` | timeouts, uptime |
 //! | `storage` | opens catalog, engine, locks and commit path |

@@ -88,7 +88,7 @@ fn greeted(
     reject(connection, inner, sequence, &SqlError::new(ErrorCode::Handshake, "Bad handshake"));
 }
 
-/// What came behind the request is TLS. None of it is ever taken for a packet: whoever sits between client
+/// What came behind the request is TLS. None of it is ever taken for a packet: an attacker between client
 /// and server could have put it there.
 fn begin_tls(connection: &Arc<Connection>, inner: &mut Inner, tls: &Tls, scramble: Scramble, sequence: u8) {
     let early = inner.input.take_rest();

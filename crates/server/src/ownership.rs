@@ -12,9 +12,9 @@
 //! ```
 //! | move | by |
 //! |---|---|
-//! | `take` | whoever was told of an event: a worker that epoll gave it to |
+//! | `take` | a worker that was told of an event, by epoll |
 //! | `release`, `park`, `close` | the owner |
-//! | `unpark` | whoever publishes what the reply waits for, or the owner if that had happened before |
+//! | `unpark` | the thread that publishes what the reply waits for, or the owner if that had happened before |
 //!
 //! # Who owns what
 //! The thread that moved the state to Running owns the connection, until it moves it on or hands the

@@ -95,7 +95,7 @@ impl Post {
         self.0.swap(0, Ordering::Relaxed) & OUT != 0
     }
 
-    /// Counts out whoever has served one request for longer than `limit_ms`; true if this call did.
+    /// Counts out a worker that has served one request for longer than `limit_ms`; true if this call did.
     fn mark_stalled(&self, now_ms: u64, limit_ms: u64) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         let since_ms = seen >> 1;
@@ -215,8 +215,8 @@ impl Workers {
         self.hints(state);
     }
 
-    /// Housekeeping: counts out whoever has served one request for longer than `limit_ms`, so that others
-    /// take the place.
+    /// Housekeeping: counts out workers that have served one request for longer than `limit_ms`, so that
+    /// others take the place.
     pub(crate) fn replace_stalled(&self, now_ms: u64, limit_ms: u64) {
         let mut state = self.state.lock();
         let stalled = state.handles.iter().filter(|(_, post)| post.mark_stalled(now_ms, limit_ms)).count();

@@ -1,4 +1,4 @@
-//! The ready queue: work for workers beside the events of epoll, and who is woken for it.
+//! The ready queue: work for workers beside the events of epoll, and which worker is woken for it.
 //!
 //! # Concepts
 //! *Work* is a connection that wants a worker, or a statement that waited and goes on. A worker that finds no

@@ -192,7 +192,7 @@ impl Shared {
         Some(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })
     }
 
-    /// A place for a client who was let in; one more than max_connections for administrators. `own`: the
+    /// A place for a client that was let in; one more than max_connections for administrators. `own`: the
     /// place that its connection has already and gives up, for COM_CHANGE_USER.
     pub fn enter(self: &Arc<Self>, account: &Account, own: Option<&Place>) -> Result<Place, SqlError> {
         let administrators = usize::from(account.is_super);
@@ -395,7 +395,7 @@ fn lead_before_sleep(backend: &Arc<dyn Backend>) -> Box<dyn Fn() + Send + Sync> 
     Box::new(move || backend.lead())
 }
 
-/// Housekeeping wakes who has slept for long enough.
+/// Housekeeping wakes sleepers whose time is up.
 fn hurry(workers: Arc<Workers>) -> Box<dyn Fn(Instant) + Send + Sync> {
     Box::new(move |due| {
         if due < Instant::now() + housekeeping::SWEEP {

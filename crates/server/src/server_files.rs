@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use cohort_exec::ServerFiles;
 
-/// Files are readable and writable for everybody that the umask lets: whoever asked for one is another user.
+/// Files are readable and writable for everybody that the umask lets: the client that asked for one is
+/// another user.
 const MODE: u32 = 0o666;
 
 pub(crate) struct MachineFiles {

@@ -1,6 +1,6 @@
 //! A connection's bytes: a socket that does not block, and TLS over it once the client has asked for it.
 //!
-//! Whoever sends and receives need not know of TLS: the rules are those of the socket (see
+//! A sender or receiver need not know of TLS: the rules are those of the socket (see
 //! [`cohort_tls::TlsStream`] for how records keep them). A dump sends from one thread and receives in
 //! another, so the stream has a lock; it is held for system calls that do not wait. Without TLS it costs one
 //! look at an empty cell.

@@ -364,6 +364,54 @@ begin
 rollback
 drop table tt";
 
+const TRACKED_STATE: &str = "set session_track_state_change=ON
+select 1
+set session_track_schema=OFF
+use tracked
+set session_track_schema=ON
+use tracked
+set sql_mode=''
+set autocommit=1
+set @a=1
+select @a:=2
+select 1 into @a
+set @a=1, @b=2
+do @a:=5
+prepare p from 'select 1'
+execute p
+deallocate prepare p
+execute immediate 'select 1'
+create temporary table tmp (a int)
+insert into tmp values (1)
+alter table tmp add b int
+drop temporary table tmp
+create table tt (a int)
+create temporary table tmp2 select 1 a
+drop table tmp2
+drop table tt
+set global max_connections=151
+set insert_id=4
+set timestamp=1
+set timestamp=default
+set transaction read only
+begin
+commit
+set session transaction isolation level read committed
+set role none
+set last_insert_id=4
+set session_track_state_change=0
+set @a=1
+set session_track_state_change=1
+set nosuch=1
+set @c=1, nosuch=1
+select 1
+create database tt2
+use tt2
+drop database tt2
+select 1
+use tracked
+set session_track_state_change=0";
+
 /// Found by comparison: `session_track_transaction_info` had no effect, AND CHAIN began nothing outside of a
 /// transaction and forgot what kind it was.
 #[test]
@@ -387,7 +435,7 @@ fn clients_are_told_of_their_transactions() {
         assert!(!told(client, "create database if not exists tracked").starts_with("ERROR"));
         assert!(!told(client, "use tracked").starts_with("ERROR"));
     });
-    for sql in TRACKED.lines() {
+    for sql in TRACKED.lines().chain(TRACKED_STATE.lines()) {
         let [ours, theirs] = &mut clients;
         assert_eq!(told(ours, sql), told(theirs, sql), "{sql}");
     }

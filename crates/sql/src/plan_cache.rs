@@ -39,7 +39,7 @@ struct Slot<P> {
     key: PlanKey,
     schema_version: u64,
     plan: Arc<P>,
-    /// What the plan takes in memory, as whoever put it said.
+    /// What the plan takes in memory, as the session that put it said.
     bytes: u64,
     /// Set by hits (shared lock), cleared by the clock hand (exclusive lock).
     used: AtomicBool,

@@ -364,7 +364,9 @@ errors! {
     Internal = 1815, "HY000";
     ReadOnlyMode = 1836, "HY000";
     WarnDuplicateIndex = 1831, "HY000";
+    InnodbOnlineLogTooBig = 1799, "HY000";
     AlterOperationNotSupported = 1845, "0A000";
+    AlterOperationNotSupportedReason = 1846, "0A000";
     BadOptionValue = 1912, "HY000";
     Base64 = 1958, "HY000";
     SetStatementNotSupported = 1971, "42000";

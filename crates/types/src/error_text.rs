@@ -119,6 +119,18 @@ texts! {
         "Invalid {charset} character string: '{}'", clip(&printable(bytes), 64);
 }
 
+// ALTER TABLE.
+texts! {
+    /// `what`: `ALGORITHM=INSTANT`, `LOCK=NONE`.
+    alter_not_supported(what: &str, instead: &str) = AlterOperationNotSupported,
+        "{what} is not supported for this operation. Try {instead}";
+    alter_not_supported_because(what: &str, reason: &str, instead: &str) = AlterOperationNotSupportedReason,
+        "{what} is not supported. Reason: {reason}. Try {instead}";
+    online_log_too_big(index: &str) = InnodbOnlineLogTooBig,
+        "Creating index '{index}' required more than 'innodb_online_alter_log_max_size' bytes of modification \
+         log. Please try again";
+}
+
 // Names.
 texts! {
     unknown_database(db: &str) = BadDb, "Unknown database '{db}'";

@@ -317,7 +317,7 @@ impl Gate<'_> {
         }
     }
 
-    /// One's own account and the role in force, or whoever may read the table of accounts.
+    /// One's own account and the role in force, or the right to read the table of accounts.
     fn show_account(&self, account: Option<&Account>) -> SqlResult<()> {
         let own = &self.session.info.account;
         match account {
@@ -342,7 +342,7 @@ pub(crate) fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectNa
     pairs.iter().map(|(from, _)| is_own(from)).collect()
 }
 
-/// Whether the name is that of one of the session's temporary tables: whoever made it may do anything with
+/// Whether the name is that of one of the session's temporary tables: its maker may do anything with
 /// it.
 fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
     if session.temporary.is_empty() {

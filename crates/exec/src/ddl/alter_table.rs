@@ -11,7 +11,7 @@ use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResul
 use super::column::ColumnHome;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
-use super::rebuild::rebuild;
+use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
 use super::{DdlOutcome, charset, column, foreign, foreign_rows, key, options, rules, temporary};
 use crate::statement::StatementContext;
@@ -84,6 +84,13 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         }
         other => other?,
     };
+    let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
+    if only_renames
+        && !alter.actions.is_empty()
+        && matches!(alter.alter.lock.as_deref(), Some("NONE" | "SHARED"))
+    {
+        return Err(SqlError::alter_not_supported("LOCK=NONE/SHARED", "LOCK=EXCLUSIVE"));
+    }
     let (mut after, extras) = described(ctx, alter, &before)?;
     let keeps_columns = |a: &AlterAction| matches!(a, AlterAction::RenameTable(_) | AlterAction::Option(_));
     if before.is_sequence() && !alter.actions.iter().all(keeps_columns) {
@@ -103,7 +110,8 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     let mut changes = Changes::default();
     changes.catalog = foreign::follow(ctx, &before, &mut after)?;
     foreign_rows::check(ctx, &before, &after)?;
-    let (table, rows) = rebuild(ctx, &before, after, extras.rebuild, &mut changes)?;
+    let asked = Asked { forced: extras.rebuild, options: &alter.alter };
+    let (table, rows) = rebuild(ctx, &before, after, asked, &mut changes)?;
     let same_rows = table.clustered().id == before.clustered().id;
     if same_rows && table.auto_increment_start != before.auto_increment_start {
         let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
@@ -119,7 +127,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     }
     let warnings = ctx.eval.warning_count();
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
-    if alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_))) {
+    if only_renames {
         return Ok(DdlOutcome::default());
     }
     let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
@@ -143,7 +151,6 @@ pub(super) fn described(
     drop_emptied_keys(&mut draft)?;
     foreign::check_kept(ctx, before, &draft)?;
     let after = draft.finish(ctx, before.id, Some(before))?;
-    check_algorithm(&alter.alter)?;
     Ok((after, extras))
 }
 
@@ -156,22 +163,10 @@ pub(crate) fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     let before = lock_table(ctx, name)?;
     let after = TableDraft::of(&before).finish(ctx, before.id, Some(&before))?;
     let mut changes = Changes::default();
-    let (table, _) = rebuild(ctx, &before, after, true, &mut changes)?;
+    let asked = Asked { forced: true, options: &AlterOptions::default() };
+    let (table, _) = rebuild(ctx, &before, after, asked, &mut changes)?;
     changes.catalog.push(CatalogChange::PutTable(table));
     commit(ctx, changes, LogText::ByCaller)
-}
-
-fn check_algorithm(options: &AlterOptions) -> SqlResult<()> {
-    let instant = options.algorithm.as_deref() == Some("INSTANT");
-    let online = options.lock.as_deref().is_some_and(|lock| lock == "NONE" || lock == "SHARED");
-    if online || instant {
-        let what = if instant { "ALGORITHM=INSTANT" } else { "LOCK=NONE/SHARED" };
-        return Err(SqlError::new(
-            ErrorCode::AlterOperationNotSupported,
-            format!("{what} is not supported for this operation. Try LOCK=EXCLUSIVE"),
-        ));
-    }
-    Ok(())
 }
 
 /// MariaDB drops before it adds, whatever the order they are written in.

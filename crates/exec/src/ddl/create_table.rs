@@ -34,7 +34,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             }
         };
     }
-    // A look without the lock first: who only finds out that the table is there need not wait for its users.
+    // A look without the lock first: a statement that only finds out that the table is there need not wait
+    // for its users.
     let is_there = schema.tables.contains_key(&name.table);
     if is_there && create.mode == CreateMode::Create {
         return Err(SqlError::table_exists(&name.table));

@@ -13,9 +13,9 @@
 //! | drops, truncates, changes it | `Exclusive` | | |
 //!
 //! A parent is not written while a key is added: each change of its rows that begins later knows of the
-//! child, and each that began before has ended. A key that goes needs no lock of the parent: whoever still
-//! counts on it looks at the child under its lock and finds it gone. The name of a new constraint is locked
-//! like a table's, so that no two get the same.
+//! child, and each that began before has ended. A key that goes needs no lock of the parent: a statement that
+//! still counts on it looks at the child under its lock and finds it gone. The name of a new constraint is
+//! locked like a table's, so that no two get the same.
 //!
 //! # What a crash leaves
 //! All descriptions of a statement are in its commit record: the statement happened, or not (I2).

@@ -261,7 +261,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// REVOKE ALL PRIVILEGES, GRANT OPTION FROM: those who are there lose all; error 1269 for others.
+/// REVOKE ALL PRIVILEGES, GRANT OPTION FROM: accounts that are there lose all; error 1269 for others.
 fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let mut is_missing = false;

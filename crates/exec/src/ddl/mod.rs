@@ -6,7 +6,8 @@
 //!    change are locked exclusively: their former users have published, nobody uses them now.
 //! 3. The new description is made and checked against the catalog, which cannot change under the locks.
 //! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that
-//!    nothing refers to yet.
+//!    nothing refers to yet. Meanwhile others may use the table as far as `rebuild` says; at the end its name
+//!    is locked exclusively again.
 //! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all
 //!    of it happens, or none.
 //! 6. After publish the key spaces that nothing refers to any more are freed.
@@ -16,8 +17,7 @@
 //! spaces that no table names; [`drop_orphans`] frees them at the next start.
 //!
 //! # Missing
-//! Partitions, online ALTER (others neither read
-//! nor write the table meanwhile).
+//! Partitions; copies of a table beside writers (readers go on, see `rebuild`).
 //!
 //! | module | concept |
 //! |---|---|

@@ -7,12 +7,25 @@
 //! | secondary and unique keys | those keys are built from the rows |
 //! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
 //! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
+//!
+//! # Others meanwhile
+//! | what is made | others |
+//! |---|---|
+//! | nothing but the description | wait; it takes no time |
+//! | keys | read and write; they wait at the beginning and at the end, and with `LOCK=SHARED` to write |
+//! | rows | read |
+//!
+//! With `LOCK=EXCLUSIVE`, and under the session's own LOCK TABLES, they wait for all of it. At the end the
+//! statement has the name exclusively once more, or fails when `lock_wait_timeout` has passed.
 
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
+use cohort_engine::ReadAt;
 use cohort_expr::{EvalContext, Expr};
+use cohort_locks::MetadataMode;
+use cohort_sql::ast::AlterOptions;
 use cohort_types::{
     ColumnType, ErrorCode, IntValue, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
 };
@@ -24,7 +37,7 @@ use super::work::{Changes, free};
 use crate::dml::RowRules;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
-use crate::table::{build_index, copy_rows};
+use crate::table::{CatchUp, OpenTable, TouchedRows, build_index, copy_rows};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 
 /// How much has to be made anew.
@@ -35,17 +48,26 @@ enum Extent {
     Rows,
 }
 
+/// How an ALTER TABLE is to be done.
+pub(super) struct Asked<'a> {
+    /// The rows are copied whatever changes.
+    pub(super) forced: bool,
+    pub(super) options: &'a AlterOptions,
+}
+
 /// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it
-/// loaded is dropped again on error.
+/// loaded is dropped again on error. The table's name, which is locked exclusively, is so again afterwards.
 pub(super) fn rebuild(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
     after: Described,
-    forced: bool,
+    asked: Asked<'_>,
     changes: &mut Changes,
 ) -> SqlResult<(Table, u64)> {
     let mut after = after;
-    let extent = if forced { Extent::Rows } else { extent(before, &after) };
+    let extent = if asked.forced { Extent::Rows } else { extent(before, &after) };
+    check_options(before, &after, extent, asked.options)?;
+    let others = others(before, &after, extent, asked.options);
     if extent != Extent::Rows {
         fill_old_rows(ctx, before, &mut after)?;
     }
@@ -54,8 +76,9 @@ pub(super) fn rebuild(
         fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
     let made = match extent {
         Extent::Description => Ok(0),
-        Extent::Keys => build_keys(ctx, before, &after.table, &fresh),
-        Extent::Rows => copy(ctx, before, &after),
+        Extent::Keys if fresh.is_empty() => Ok(0),
+        Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others),
+        Extent::Rows => copy_beside(ctx, before, &after, others),
     };
     match made {
         Ok(rows) => {
@@ -143,22 +166,157 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
     fresh
 }
 
+/// What others may do with the table while its data is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Wait,
+    Read,
+    Write,
+}
+
+fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOptions) -> Others {
+    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
+    match extent {
+        _ if before.is_temporary() || lock == "EXCLUSIVE" => Others::Wait,
+        Extent::Description => Others::Wait,
+        // Rows that come meanwhile would have to obey keys that nobody checks yet.
+        Extent::Keys if after.new_foreign_keys.is_empty() && lock != "SHARED" => Others::Write,
+        Extent::Keys | Extent::Rows => Others::Read,
+    }
+}
+
+/// Errors 1845 and 1846 for an ALGORITHM or a LOCK that there is not.
+fn check_options(before: &Table, after: &Described, extent: Extent, options: &AlterOptions) -> SqlResult<()> {
+    let refused_because = SqlError::alter_not_supported_because;
+    let algorithm = options.algorithm.as_deref().unwrap_or("DEFAULT");
+    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
+    let what = format!("ALGORITHM={algorithm}");
+    let type_changes = after
+        .table
+        .columns
+        .iter()
+        .zip(&after.column_origins)
+        .any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty));
+    if extent == Extent::Rows && type_changes {
+        let reason = "Cannot change column type";
+        return match (algorithm, lock) {
+            ("INSTANT" | "NOCOPY" | "INPLACE", _) => Err(refused_because(&what, reason, "ALGORITHM=COPY")),
+            (_, "NONE") => Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED")),
+            _ => Ok(()),
+        };
+    }
+    match (extent, algorithm, lock) {
+        (Extent::Rows, "INSTANT" | "NOCOPY", _) => {
+            Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
+        }
+        (Extent::Rows, _, "NONE") => {
+            Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
+        }
+        (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
+        _ => Ok(()),
+    }
+}
+
+/// Builds indexes, beside others if these need not wait.
 fn build_keys(
     ctx: &mut StatementContext<'_>,
-    before: &Table,
+    before: &Arc<Table>,
     table: &Table,
     fresh: &[usize],
+    others: Others,
 ) -> SqlResult<u64> {
+    let table = Arc::new(table.clone());
+    let open = ctx.trx.open_table(before)?;
+    if others == Others::Write {
+        let outcome = build_beside_writers(ctx, &open, &table, fresh);
+        open.set_touched(None);
+        return outcome.map(|()| 0);
+    }
+    let_in(ctx, &open, others);
+    load_keys(ctx, before, &table, fresh, ReadAt::Latest)?;
+    alone_again(ctx, &open, others)?;
+    Ok(0)
+}
+
+/// Nobody has written the table since the last writer was published, and its name is locked exclusively: so
+/// the view and what writers touch from now on are all there is.
+fn build_beside_writers(
+    ctx: &mut StatementContext<'_>,
+    before: &OpenTable,
+    table: &Arc<Table>,
+    fresh: &[usize],
+) -> SqlResult<()> {
+    let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
+    let touched = Arc::new(TouchedRows::new(bytes_max));
+    let view = ctx.db.commit.read_view();
+    before.set_touched(Some(touched.clone()));
+    let_in(ctx, before, Others::Write);
+    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&view))?;
+    ctx.process.set_state("altering table");
+    let mut catch_up = CatchUp::new(ctx.trx, table, fresh, &view, &touched, bytes_max)?;
+    for _ in 0..ROUNDS_MAX {
+        if catch_up.round(ctx.trx, false)? < ROWS_FEW {
+            break;
+        }
+    }
+    alone_again(ctx, before, Others::Write)?;
+    catch_up.round(ctx.trx, true)?;
+    Ok(())
+}
+
+/// Rounds beside writers that make more work than a round gets done.
+const ROUNDS_MAX: usize = 16;
+/// So many rows may be left for the time when everybody waits.
+const ROWS_FEW: usize = 1000;
+
+/// Lets others use the table, whose name is locked exclusively. What LOCK TABLES has locked stays so.
+fn let_in(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) {
+    let mode = match others {
+        Others::Wait => return,
+        Others::Read => MetadataMode::SharedNoWrite,
+        Others::Write => MetadataMode::SharedUpgradable,
+    };
+    ctx.trx.weaken_name(&table.table_key, mode);
+}
+
+/// Waits until nobody uses the table any more.
+fn alone_again(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) -> SqlResult<()> {
+    match others {
+        Others::Wait => Ok(()),
+        Others::Read | Others::Write => ctx.trx.lock_name(&table.table_key, MetadataMode::Exclusive),
+    }
+}
+
+fn load_keys(
+    ctx: &mut StatementContext<'_>,
+    before: &Table,
+    table: &Arc<Table>,
+    fresh: &[usize],
+    at: ReadAt<'_>,
+) -> SqlResult<()> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * fresh.len() as u64;
-    let table = Arc::new(table.clone());
     let process = ctx.process;
     for (nth, &index) in fresh.iter().enumerate() {
         let done_before = nth as u64 * (total / fresh.len() as u64);
         let mut progress = |rows: u64| process.set_progress(percent(done_before + rows, total));
-        build_index(ctx.trx, &table, index, &mut progress)?;
+        build_index(ctx.trx, table, index, at, &mut progress)?;
     }
-    Ok(0)
+    Ok(())
+}
+
+/// Copies the rows beside readers, if these need not wait.
+fn copy_beside(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: &Described,
+    others: Others,
+) -> SqlResult<u64> {
+    let open = ctx.trx.open_table(before)?;
+    let_in(ctx, &open, others);
+    let rows = copy(ctx, before, after)?;
+    alone_again(ctx, &open, others)?;
+    Ok(rows)
 }
 
 fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {

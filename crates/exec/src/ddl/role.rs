@@ -71,7 +71,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> Sql
             }
         }
         book.put(new_role(role));
-        // Whoever is to have it need not be there.
+        // The account that is to have it need not be there.
         if let Some(mut admin) = book.find(&admin) {
             admin.roles.insert(role.clone(), AdminOption::With);
             book.put(admin);
@@ -135,7 +135,7 @@ fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
     }
 }
 
-/// Error 1698 for who may not give the role.
+/// Error 1698 for an account that may not give the role.
 fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlResult<()> {
     let own = session.info.account.clone();
     let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
@@ -207,7 +207,7 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     Ok(DdlOutcome::default())
 }
 
-/// SET DEFAULT ROLE; another's, for who may write the table of accounts. Error 1959 for a role that the
+/// SET DEFAULT ROLE; another's takes the right to write the table of accounts. Error 1959 for a role that the
 /// account has not got.
 pub(crate) fn set_default_role(
     ctx: &mut StatementContext<'_>,

@@ -1,5 +1,5 @@
 //! Expressions of a table's description: GENERATED ALWAYS AS, CHECK, DEFAULT. They are kept as text in the
-//! form MariaDB prints it, and parsed again by whoever plans a statement that writes the table.
+//! form MariaDB prints it, and parsed again for each plan of a statement that writes the table.
 //!
 //! # Missing
 //! VIRTUAL columns are held in the rows like STORED ones, so those whose value depends on the session or the
@@ -100,7 +100,7 @@ pub(super) fn text_of(
         Expr::Sequence(call) if call.name.db.is_none() => {
             call.name.db = ctx.session.current_schema.as_deref().map(str::to_owned);
         }
-        // The connection of whoever reads it may have another character set.
+        // A reader's connection may have another character set.
         Expr::Cast { to, .. }
             if matches!(to.kind, DeclaredKind::Column(TypeKind::Char | TypeKind::VarChar))
                 && to.charset.is_none() =>

@@ -15,9 +15,10 @@ use cohort_types::{SqlError, SqlResult};
 
 use super::alter_table::{described, index_addition, index_removal};
 use super::create_table::{describe, exists_already, like};
-use super::rebuild::rebuild;
+use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
+use crate::session_state::Changed;
 use crate::statement::StatementContext;
 use crate::temporary::store::Limits;
 use cohort_plan::not_supported;
@@ -30,6 +31,20 @@ pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc
 
 /// Runs a statement that concerns temporary tables, with what it says of others; None if it does not.
 pub(super) fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
+    let outcome = run_own(ctx, statement)?;
+    let is_told = match statement {
+        Statement::CreateTable(create) => create.query.is_none(),
+        Statement::DropTable(drop) => drop.temporary,
+        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => true,
+        _ => false,
+    };
+    if is_told && outcome.is_ok() {
+        ctx.session.note_change(Changed::Other);
+    }
+    Some(outcome)
+}
+
+fn run_own(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
     match statement {
         Statement::CreateTable(create) if create.temporary => return Some(self::create(ctx, create)),
         Statement::DropTable(drop) if drop.temporary => return Some(drop_named(ctx, drop)),
@@ -257,7 +272,8 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     }
     let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
     let mut changes = Changes::default();
-    let (mut table, rows) = rebuild(ctx, before, after, !only_renames, &mut changes)?;
+    let asked = Asked { forced: !only_renames, options: &alter.alter };
+    let (mut table, rows) = rebuild(ctx, before, after, asked, &mut changes)?;
     table.name = extras.rename.unwrap_or(table.name);
     ctx.session.temporary.take(&before.name);
     ctx.session.temporary.put(Arc::new(table));

@@ -8,7 +8,7 @@
 use cohort_expr::EvalContext;
 use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 
-use crate::dml::assign::{Assigner, NullRule, Strictness};
+use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::{leaves_row, refuse_generated};
@@ -113,6 +113,7 @@ impl<'p> Insert<'p> {
 impl Insert<'_> {
     fn run(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
+        self.check_unnamed(ctx)?;
         match &plan.rows {
             Rows::Values(rows) => {
                 for (n, cells) in rows.iter().enumerate() {
@@ -133,6 +134,29 @@ impl Insert<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Columns that get no value and have no default: error or warning 1364, once whatever rows come. Those
+    /// that ON DUPLICATE KEY UPDATE assigns count as given, as in MariaDB.
+    fn check_unnamed(&self, ctx: &StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
+        let is_assigned = |column: usize| match &plan.on_duplicate {
+            OnDuplicate::Update(assignments) => assignments.iter().any(|(assigned, _)| *assigned == column),
+            OnDuplicate::Refuse | OnDuplicate::Replace => false,
+        };
+        let is_missing =
+            |column: &usize| matches!(plan.defaults[*column], Default::Missing) && !is_assigned(*column);
+        let mut refused = None;
+        for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
+            match self.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
+                Err(error) if refused.is_some() => {
+                    ctx.eval.push_warning(Warning { level: Level::Error, error });
+                }
+                Err(error) => refused = Some(error),
+                Ok(_) => {}
+            }
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     /// Builds the row from a list of VALUES.
@@ -199,14 +223,15 @@ impl Insert<'_> {
         // What an expression sees of a column that has no value yet: its default, or that of its type.
         self.row.extend(self.plan.defaults.iter().zip(&self.plan.table.columns).map(|(default, column)| {
             match default {
-                crate::dml::assign::Default::Value(value) => value.clone(),
+                Default::Value(value) => value.clone(),
                 _ if column.nullable => Value::Null,
                 _ => column.ty.implicit_default(),
             }
         }));
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
-            if !default.reads_row() {
+            // One that is missing was told before the first row.
+            if !default.reads_row() && !matches!(default, Default::Missing) {
                 let number = self.counts.records;
                 self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
             }

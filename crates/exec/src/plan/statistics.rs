@@ -318,7 +318,7 @@ impl Statistics for PlanStatistics<'_> {
 }
 
 /// Whether a table has a row where an access that reads no other table looks; None: that cannot be told. The
-/// newest row counts, whoever wrote it.
+/// newest row counts, of whichever transaction.
 pub(crate) fn has_row(
     session: &SessionState,
     params: &[Value],

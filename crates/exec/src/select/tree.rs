@@ -24,7 +24,7 @@ use crate::table::{CursorOptions, LaneScan, ResolveAccess, RowChanges, TableCurs
 use crate::trx::{SessionTrx, WaitPolicy};
 use crate::virtual_table::WantedNames;
 
-/// Rows that somebody wants at once who reads by batches.
+/// Rows that a reader of batches wants at once.
 const ROWS_OF_A_BATCH: usize = 256;
 
 /// Runs a tree.

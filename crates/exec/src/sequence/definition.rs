@@ -2,8 +2,8 @@
 //!
 //! # Numbers
 //! The row's first column is the first number that is *not reserved*. A number below it may have been given
-//! out, one from it on has not. So whoever gives numbers out first has the row say more, `cache` numbers at a
-//! time; after a crash those that were reserved and not given out are lost.
+//! out, one from it on has not. So a session that gives numbers out first has the row say more, `cache`
+//! numbers at a time; after a crash those that were reserved and not given out are lost.
 
 use cohort_sql::ast::SequenceOptions;
 use cohort_types::Value;

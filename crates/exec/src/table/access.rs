@@ -2,7 +2,7 @@
 //! ([`KeySpans`]), which cursors follow.
 //!
 //! A span may hold more rows than the condition it was made from (a key that does not convert to the column's
-//! type widens it), never fewer: whoever reads must check the whole condition on every row.
+//! type widens it), never fewer: a reader must check the whole condition on every row.
 
 use cohort_engine::KeyRange;
 

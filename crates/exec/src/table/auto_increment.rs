@@ -7,9 +7,9 @@
 //! - the value stored in the key space [`AUTO_INCREMENT_SPACE`].
 //!
 //! The stored value is needed only where the index does not tell: when rows at its end were removed. So
-//! inserts do not write it (that would be one more entry in every commit); whoever removes a row at or above
-//! the stored value writes the counter in the same transaction ([`AutoIncrement::must_persist`]). A queue
-//! that is filled at one end and emptied at the other thus writes it once per filling. Values that only
+//! inserts do not write it (that would be one more entry in every commit); a statement that removes a row at
+//! or above the stored value writes the counter in the same transaction ([`AutoIncrement::must_persist`]). A
+//! queue that is filled at one end and emptied at the other thus writes it once per filling. Values that only
 //! rolled-back transactions have used, and that lie behind the last row, may be given again after a restart.
 
 use std::sync::Arc;
@@ -185,7 +185,7 @@ impl SessionTrx {
         if table.auto_column.is_none() {
             return Ok(());
         }
-        // Nobody sleeps for a page with the counter locked. Whoever came first has set it.
+        // Nobody sleeps for a page with the counter locked. The first caller has set it.
         if table.auto_increment.state.lock().next.is_some() {
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// A new hidden row id. Whoever uses it makes sure that its key is free.
+    /// A new hidden row id. Its user makes sure that the key is free.
     pub(crate) fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
         debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
         let is_known = table.auto_increment.row_id.lock().is_some();

@@ -1,9 +1,10 @@
 //! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
 //!
-//! Both read the newest committed rows; the caller keeps writers out by a metadata lock, and has waited until
-//! the last of them is published. Entries are sorted in memory in runs of bounded size, each given to the
-//! engine's bulk load; rows that come in the order of the new key need no sorting and are one run whatever
-//! their number.
+//! A copy reads the newest committed rows; the caller keeps writers out by a metadata lock, and has waited
+//! until the last of them is published. An index is made from what a view shows, so that writers may go on:
+//! see [`catch_up`](super::catch_up) for what they change. Entries are sorted in memory in runs of bounded
+//! size, each given to the engine's bulk load; rows that come in the order of the new key need no sorting and
+//! are one run whatever their number.
 //!
 //! KILL and `max_statement_time` end both between two batches and within the load of a run; one run is sorted
 //! in a second or so.
@@ -36,11 +37,12 @@ pub fn build_index(
     trx: &mut SessionTrx,
     table: &Arc<Table>,
     index: usize,
+    at: ReadAt<'_>,
     progress: &mut Progress<'_>,
 ) -> SqlResult<()> {
     let open = trx.open_table(table)?;
-    let mut runs = Runs::new(&open, index);
-    let mut scan = RowScan::new(&open);
+    let mut runs = Runs::new(&open, index, at);
+    let mut scan = RowScan::new(&open, at);
     let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
@@ -67,8 +69,8 @@ pub fn copy_rows(
     progress: &mut Progress<'_>,
 ) -> SqlResult<()> {
     let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
-    let mut runs = Runs::new(&target, 0);
-    let mut scan = RowScan::new(&source);
+    let mut runs = Runs::new(&target, 0, ReadAt::Latest);
+    let mut scan = RowScan::new(&source, ReadAt::Latest);
     let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
@@ -90,12 +92,13 @@ pub fn copy_rows(
         }
     }
     runs.finish(trx)?;
-    (1..target.indexes.len()).try_for_each(|index| build_index(trx, to, index, progress))
+    (1..target.indexes.len()).try_for_each(|index| build_index(trx, to, index, ReadAt::Latest, progress))
 }
 
 /// All rows of a table, batch by batch.
 struct RowScan<'t> {
     table: &'t OpenTable,
+    at: ReadAt<'t>,
     /// What is left.
     range: Option<KeyRange>,
     batch: Batch,
@@ -103,8 +106,8 @@ struct RowScan<'t> {
 }
 
 impl<'t> RowScan<'t> {
-    fn new(table: &'t OpenTable) -> RowScan<'t> {
-        RowScan { table, range: Some(KeyRange::default()), batch: Batch::default(), row: Vec::new() }
+    fn new(table: &'t OpenTable, at: ReadAt<'t>) -> RowScan<'t> {
+        RowScan { table, at, range: Some(KeyRange::default()), batch: Batch::default(), row: Vec::new() }
     }
 
     /// Reads the next batch; false at the end.
@@ -116,7 +119,7 @@ impl<'t> RowScan<'t> {
             let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
             let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
             let more = engine
-                .scan(ReadAt::Latest, clustered, &range, Direction::Forward, limit, &mut self.batch)
+                .scan(self.at, clustered, &range, Direction::Forward, limit, &mut self.batch)
                 .map_err(engine_error)?;
             if more {
                 self.batch.cut(&mut range, Direction::Forward);
@@ -132,6 +135,8 @@ impl<'t> RowScan<'t> {
 struct Runs<'t> {
     table: &'t OpenTable,
     index: usize,
+    /// Where the rows are read.
+    at: ReadAt<'t>,
     /// Entries came in order so far and go straight into one load.
     open: Option<Box<dyn BulkLoad>>,
     last_key: Vec<u8>,
@@ -143,10 +148,11 @@ struct Runs<'t> {
 }
 
 impl<'t> Runs<'t> {
-    fn new(table: &'t OpenTable, index: usize) -> Runs<'t> {
+    fn new(table: &'t OpenTable, index: usize, at: ReadAt<'t>) -> Runs<'t> {
         Runs {
             table,
             index,
+            at,
             open: None,
             last_key: Vec::new(),
             entries: Vec::new(),
@@ -239,7 +245,7 @@ impl<'t> Runs<'t> {
         } else {
             let engine = trx.engine(self.table.engine);
             let clustered = self.table.indexes[0].id;
-            engine.get(ReadAt::Latest, clustered, value, &mut found).map_err(engine_error)?;
+            engine.get(self.at, clustered, value, &mut found).map_err(engine_error)?;
             &found
         };
         self.table.decode(bytes, &Columns::All, &mut row)?;

@@ -604,7 +604,7 @@ impl TableCursor {
     }
 
     /// Reads the newest version of the row of clustered key `key`, or takes it from the batch if that is it
-    /// (not so for a caller without the row's lock, who learns the truth under it). False if there is none,
+    /// (not so for a caller without the row's lock, which learns the truth under it). False if there is none,
     /// or it is no longer where it was found.
     fn read_newest(
         &mut self,

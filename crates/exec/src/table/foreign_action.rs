@@ -43,16 +43,18 @@ impl Link<'_> {
         (self.is_update && self.table == table) || self.above.is_some_and(|above| above.updates(table))
     }
 
-    /// Whether a row of the chain still refers by this key, in an index that its change has not come to.
-    fn refuses(&self, child: &ChildKey, key: &[u8]) -> SqlResult<bool> {
+    /// Whether a row of the chain still refers by this key, in an index that its change has not come to. One
+    /// that goes is passed over by what changes children.
+    fn refuses(&self, child: &ChildKey, key: &[u8], restricts: bool) -> SqlResult<bool> {
         let place = &child.place;
-        if self.table == child.child.id
+        if (restricts || self.is_update)
+            && self.table == child.child.id
             && self.index < place.index
             && place.key_of(&place.columns, self.before)?.as_deref() == Some(key)
         {
             return Ok(true);
         }
-        self.above.map_or(Ok(false), |above| above.refuses(child, key))
+        self.above.map_or(Ok(false), |above| above.refuses(child, key, restricts))
     }
 }
 
@@ -196,9 +198,8 @@ impl ChildKey {
         let action = self.action(row.after.is_some());
         let Some(key) = self.place.key_of(&self.columns, row.before)? else { return Ok(()) };
         let restricts = !action.changes_child();
-        if restricts
-            && let Some(link) = link
-            && link.refuses(self, &key)?
+        if let Some(link) = link
+            && link.refuses(self, &key, restricts)?
         {
             return Err(self.refused().into());
         }

@@ -22,6 +22,7 @@
 mod access;
 mod auto_increment;
 mod build;
+mod catch_up;
 mod check;
 mod covering;
 mod cursor;
@@ -40,11 +41,13 @@ mod resolve;
 pub(crate) mod test_world;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod write;
 
 pub use access::{KeySpan, KeySpans};
 pub(crate) use auto_increment::{AutoIncrement, Reserved, UsedUp, positive};
 pub use build::{build_index, copy_rows};
+pub(crate) use catch_up::CatchUp;
 pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
 pub use cursor::{CursorOptions, RowChanges, TableCursor, every_row};
@@ -58,4 +61,5 @@ pub(crate) use open_table::is_current;
 pub use open_table::{OpenTable, TableRegistry};
 pub(crate) use presence::computed_columns;
 pub use resolve::ResolveAccess;
+pub(crate) use touched::TouchedRows;
 pub(crate) use write::{Duplicate, DuplicateLock, TableWriter};

@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::table::AutoIncrement;
 use crate::table::image::table_map;
 use crate::table::map_metadata::MapMetadata;
+use crate::table::touched::TouchedRows;
 use crate::trx::{EngineNo, all_columns};
 
 /// An index with its key codec.
@@ -52,6 +53,8 @@ pub struct OpenTable {
     pub(crate) all_columns: Vec<u8>,
     /// Average bytes of an entry that scans have met; steers how many they ask for.
     entry_bytes: AtomicU32,
+    /// Where writers tell what they touch, while an index is built beside them.
+    touched: RwLock<Option<Arc<TouchedRows>>>,
 }
 
 /// The tables that statements have used, each in the version that the catalog holds, and their counters.
@@ -169,6 +172,7 @@ impl OpenTable {
             rich_maps: Default::default(),
             all_columns: all_columns(table.columns.len()),
             entry_bytes: AtomicU32::new(first_guess_bytes(&table.columns)),
+            touched: RwLock::new(None),
             indexes,
             table: table.clone(),
         }
@@ -186,6 +190,18 @@ impl OpenTable {
 
     pub(crate) fn columns(&self) -> &[Column] {
         &self.table.columns
+    }
+
+    /// Where a writer tells what it touches. The name's lock keeps the answer as it is until the writer's
+    /// transaction ends.
+    pub(crate) fn touched(&self) -> Option<Arc<TouchedRows>> {
+        self.touched.read().clone()
+    }
+
+    /// Has writers tell what they touch from now on, or no longer. The caller has the name exclusively, or
+    /// gives up.
+    pub(crate) fn set_touched(&self, touched: Option<Arc<TouchedRows>>) {
+        *self.touched.write() = touched;
     }
 
     /// Bytes of an entry, as the last scan met them.

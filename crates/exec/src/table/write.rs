@@ -1,14 +1,14 @@
 //! [`TableWriter`]: changes of single rows, with their locks, unique checks, index entries and row images.
 //!
 //! # Locks
-//! A change holds the exclusive lock of the row's clustered key. Whoever adds or removes an entry of a unique
-//! index also holds the exclusive lock of that entry's key: so a duplicate check under that lock sees either
-//! no entry or one that is not about to change, and a second insert of the same key waits for the first to
-//! end. A key that comes into any index is put among the keys that ranges are locked against
+//! A change holds the exclusive lock of the row's clustered key. A writer that adds or removes an entry of a
+//! unique index also holds the exclusive lock of that entry's key: so a duplicate check under that lock sees
+//! either no entry or one that is not about to change, and a second insert of the same key waits for the
+//! first to end. A key that comes into any index is put among the keys that ranges are locked against
 //! ([`SessionTrx::put_key`]), before its duplicate check.
 //!
 //! A row that turns out to be in the way is locked as its next use wants it: shared for an error, so that
-//! whoever reads it with locks is not disturbed, exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
+//! a locking reader is not disturbed, exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
 //!
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
@@ -27,6 +27,7 @@ use crate::table::foreign_action::{ChangedRow, Link, Refused};
 use crate::table::foreign_check::NewRow;
 use crate::table::image::Change;
 use crate::table::presence::Presence;
+use crate::table::touched::TouchedRows;
 use crate::table::{Columns, OpenTable, RowChanges};
 use crate::trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 
@@ -76,6 +77,8 @@ pub(super) struct Buffers {
     changed: Vec<usize>,
     /// The binlog is told nothing: rows that follow their parent.
     is_silent: bool,
+    /// An index is built beside this writer.
+    touched: Option<Arc<TouchedRows>>,
 }
 
 /// Keys end to end.
@@ -117,14 +120,16 @@ impl TableWriter {
         trx.check_writable(table)?;
         let table = trx.open_table(table)?;
         let foreign = Foreign::open(trx, &table)?;
-        Ok(TableWriter { table, buffers: Buffers::default(), foreign })
+        let buffers = Buffers { touched: table.touched(), ..Buffers::default() };
+        Ok(TableWriter { table, buffers, foreign })
     }
 
     /// For rows that follow the change of their parents.
     pub(super) fn following(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<TableWriter> {
         let table = trx.open_table(table)?;
         let foreign = Foreign::open(trx, &table)?;
-        Ok(TableWriter { table, buffers: Buffers { is_silent: true, ..Buffers::default() }, foreign })
+        let buffers = Buffers { is_silent: true, touched: table.touched(), ..Buffers::default() };
+        Ok(TableWriter { table, buffers, foreign })
     }
 
     pub(crate) fn table(&self) -> &Arc<OpenTable> {
@@ -268,6 +273,7 @@ impl Buffers {
     #[inline]
     fn write_insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<()> {
         self.encode_row(table, row)?;
+        self.touch(&self.key);
         let engine = trx.engine(table.engine);
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
         for (index, open) in table.indexes.iter().enumerate().skip(1) {
@@ -382,6 +388,10 @@ impl Buffers {
     ) -> SqlResult<()> {
         let moved = self.key != key;
         self.encode_row(table, after)?;
+        self.touch(key);
+        if moved {
+            self.touch(&self.key);
+        }
         let engine = trx.engine(table.engine);
         if moved {
             engine.delete(table.indexes[0].id, key).map_err(engine_error)?;
@@ -420,6 +430,7 @@ impl Buffers {
             }
             trx.engine(table.engine).delete(open.id, entry).map_err(engine_error)?;
         }
+        self.touch(key);
         trx.engine(table.engine).delete(table.indexes[0].id, key).map_err(engine_error)?;
         self.log(table, trx, Change::Delete(row))?;
         trx.note_changed_row();
@@ -427,6 +438,14 @@ impl Buffers {
         match table.auto_column {
             Some((column, _)) => trx.drop_auto_increment(table, &row[column]),
             None => Ok(()),
+        }
+    }
+
+    /// Tells the build of an index that a row, whose lock is held, is about to change.
+    #[inline]
+    fn touch(&self, key: &[u8]) {
+        if let Some(touched) = &self.touched {
+            touched.add(key);
         }
     }
 
@@ -450,7 +469,7 @@ impl Buffers {
             return self.claim_key(table, trx);
         }
         // The counter gives each number once. A key that is taken all the same is some counter's mistake,
-        // which must not cost a row; the lock is for those who read the new row after its early release, too
+        // which must not cost a row; the lock is for readers of the new row after its early release, too
         // (I5).
         loop {
             let id = trx.next_row_id(table)?;

@@ -249,8 +249,8 @@ impl SessionTrx {
         temporary.into_iter().for_each(TemporaryChanges::keep);
         self.last_ordered = seq;
         self.gauge.committed(seq);
-        // Whoever parks the reply calls `lead` afterwards, so that the flush finds the session among those to
-        // tell.
+        // The thread that parks the reply calls `lead` afterwards, so that the flush finds the session among
+        // those to tell.
         self.hold_until = self.hold_until.max(seq);
         Ok(seq)
     }
@@ -347,7 +347,7 @@ impl SessionTrx {
     }
 
     /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of
-    /// all and is held from here to the order stage only, so whoever has it waits for nobody; and it keeps an
+    /// all and is held from here to the order stage only, so its holder waits for nobody; and it keeps an
     /// older value from being ordered behind a newer one.
     fn persist_counters(&mut self) -> SqlResult<Vec<(Arc<OpenTable>, u64)>> {
         let tables = std::mem::take(&mut self.active_mut().counters);

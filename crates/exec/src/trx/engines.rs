@@ -98,7 +98,8 @@ impl SessionTrx {
         self.is_writing = true;
     }
 
-    /// The view that a row must not have changed since, for whoever locks it: `innodb_snapshot_isolation`.
+    /// The view that a row must not have changed since, for a statement that locks it:
+    /// `innodb_snapshot_isolation`.
     pub(crate) fn view_to_keep(&self) -> Option<ReadView> {
         let active = self.active.as_ref().filter(|active| active.isolation.keeps_view())?;
         active.view.clone().filter(|_| self.settings.snapshot_isolation)

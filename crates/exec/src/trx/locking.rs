@@ -222,6 +222,13 @@ impl SessionTrx {
         }
     }
 
+    /// Lets others use a name that the transaction has locked exclusively, as far as `mode` does. False if
+    /// the session's LOCK TABLES holds it.
+    pub(crate) fn weaken_name(&mut self, name: &NameKey, mode: MetadataMode) -> bool {
+        let (db, active, _) = self.parts();
+        db.locks.weaken_name(&mut active.locks, name, mode)
+    }
+
     /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's
     /// name.
     pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {

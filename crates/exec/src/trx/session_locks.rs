@@ -15,14 +15,14 @@
 //!
 //! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL
 //! statement; a statement that writes only passes that lock before it begins. So under FLUSH TABLES WITH READ
-//! LOCK nothing commits and no write begins, while open transactions stay open; and whoever waits for that
-//! lock waits for commits alone, which wait for no row. Under BLOCK_COMMIT writes begin and wait for their
-//! commit, so a write does not pass the lock while it is a backup's ([`BackupGate`]).
+//! LOCK nothing commits and no write begins, while open transactions stay open; and a session that waits for
+//! that lock waits for commits alone, which wait for no row. Under BLOCK_COMMIT writes begin and wait for
+//! their commit, so a write does not pass the lock while it is a backup's ([`BackupGate`]).
 //!
 //! # A session that has locked tables
 //! Its transactions do not lock names that the session holds (they would wait behind those who wait for the
 //! session); other tables are refused to it. Before its locks go, or a DDL statement uses them, its own last
-//! transaction is published: whoever gets a name exclusively relies on that.
+//! transaction is published: a session that gets a name exclusively relies on that.
 //!
 //! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of
 //! its name is the strongest of its aliases'.
@@ -118,8 +118,8 @@ pub(super) enum Holder {
 }
 
 impl SessionTrx {
-    /// Who is to hold a lock that a statement needs. Errors 1099 and 1100 for tables that LOCK TABLES did not
-    /// lock, or not for that; 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
+    /// The owner that is to hold a lock of a statement. Errors 1099 and 1100 for tables that LOCK TABLES did
+    /// not lock, or not for that; 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
     pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
         let alias = if let NameKey::Table(_, table) = name { &**table } else { "" };
         self.holder_under_alias(name, alias, mode)

@@ -60,8 +60,8 @@ pub struct SessionTrx {
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
     pub(super) hold_until: CommitSeq,
-    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by whoever kills, when
-    /// it is published.
+    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by the killing
+    /// session, when it is published.
     told_early: Arc<AtomicU64>,
     /// The session's own newest ordered transaction.
     pub(super) last_ordered: CommitSeq,

@@ -70,7 +70,7 @@ pub(super) fn serve(
         for (listener, _) in listeners.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
             accept(listener, &mut connections);
         }
-        // A scrape takes milliseconds; whoever has been here the longest is slow, or says nothing.
+        // A scrape takes milliseconds; the client that has been here the longest is slow, or says nothing.
         while connections.len() > CONNECTIONS_MAX {
             connections.remove(0);
         }

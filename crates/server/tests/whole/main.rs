@@ -18,6 +18,7 @@ mod damage;
 mod ddl_kill;
 mod disk_full;
 mod foreign_keys;
+mod online_ddl;
 mod sessions;
 mod side_by_side;
 mod workloads;
