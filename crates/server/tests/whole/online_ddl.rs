@@ -52,6 +52,15 @@ fn write(client: &mut Conn, dice: &mut Dice, own: u64, n: u64) -> mysql::Result<
     }
 }
 
+/// Ends the threads of a scope, also when a check fails.
+struct Ends<'e>(&'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What every index says, and CHECK TABLE, are one.
 fn check(client: &mut Conn) {
     let checked: Vec<(String, String, String, String)> = client.query("CHECK TABLE t").expect("checked");
@@ -89,6 +98,7 @@ fn writers_go_on_while_indexes_are_built() {
                 }
             });
         }
+        let _ends = Ends(&ends);
         let mut client = server.in_test();
         for round in 0..long_or(60, 6) {
             let before = done.load(Ordering::Relaxed);
@@ -105,7 +115,6 @@ fn writers_go_on_while_indexes_are_built() {
             client.query_drop("UNLOCK TABLES").expect("unlocked");
             client.query_drop("ALTER TABLE t DROP KEY v, DROP KEY u, LOCK=NONE").expect("dropped");
         }
-        ends.store(true, Ordering::Relaxed);
     });
     assert!(meanwhile > 100, "{meanwhile} transactions beside builds of at most {slowest:?}");
 }
@@ -145,6 +154,7 @@ fn a_build_keeps_no_more_of_what_others_change_than_it_may() {
                 client.query_drop("UPDATE t SET v = v + 1").expect("changed");
             }
         });
+        let _ends = Ends(&ends);
         let mut client = server.in_test();
         let began = Instant::now();
         let refused = loop {
@@ -154,7 +164,6 @@ fn a_build_keeps_no_more_of_what_others_change_than_it_may() {
             }
             assert!(began.elapsed() < Duration::from_secs(60), "no build met a statement");
         };
-        ends.store(true, Ordering::Relaxed);
         assert_eq!(refused, 1799);
     });
     let mut client = server.in_test();
