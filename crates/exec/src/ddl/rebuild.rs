@@ -248,6 +248,8 @@ fn build_beside_writers(
 ) -> SqlResult<()> {
     let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
     let touched = Arc::new(TouchedRows::new(bytes_max));
+    // Under LOCK TABLES that writer may have been this session.
+    ctx.trx.await_own()?;
     let view = ctx.db.commit.read_view();
     before.set_touched(Some(touched.clone()));
     let_in(ctx, before, Others::Write);

@@ -32,7 +32,7 @@ impl Wake for Alarm {
 
 impl SessionTrx {
     /// Waits until the session's own last transaction is published.
-    pub(super) fn await_own(&self) -> SqlResult<()> {
+    pub(crate) fn await_own(&self) -> SqlResult<()> {
         self.await_published(self.last_ordered(), &self.kill)
     }
 

@@ -120,6 +120,20 @@ fn writers_go_on_while_indexes_are_built() {
 }
 
 #[test]
+fn an_index_has_what_its_session_wrote_just_before() {
+    let server = Cohort::new(&[]);
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT, u BIGINT, w INT)").expect("made");
+    for n in 0..40 {
+        let written =
+            format!("INSERT INTO t VALUES ({n}, {n}, {n}, {n}); ALTER TABLE t ADD KEY v (v), ADD KEY u (u)");
+        client.query_drop(format!("LOCK TABLES t WRITE; {written}; UNLOCK TABLES")).expect("built");
+        check(&mut client);
+        client.query_drop("ALTER TABLE t DROP KEY v, DROP KEY u").expect("dropped");
+    }
+}
+
+#[test]
 fn a_value_that_comes_twice_while_a_unique_key_is_built_refuses_it() {
     let server = Cohort::new(&[]);
     filled(&server);
