@@ -1,5 +1,6 @@
 //! Applies the events of groups, one after the other, through a session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
@@ -163,7 +164,7 @@ pub struct Done {
 pub struct GroupApplier {
     pub session: Applier,
     pub rules: Rules,
-    maps: Vec<TableMap>,
+    maps: Vec<Arc<TableMap>>,
     annotation: Vec<u8>,
     gtid: Option<Gtid>,
     flags2: u8,
@@ -217,6 +218,9 @@ impl GroupApplier {
             server: header.server_id,
         };
         self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))?;
+        if self.rules.skipped.is_empty() {
+            self.session.allow_holding();
+        }
         let xa = gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA;
         self.xid = event.filter(|_| self.flags2 & xa != 0).and_then(|(event, _)| event.xid.clone());
         match &self.xid {
@@ -263,11 +267,7 @@ impl GroupApplier {
                 Ok(())
             }
             Event::TableMap(map) => {
-                let mut map = map.clone();
-                if !self.rules.filter.is_empty() {
-                    let schema = String::from_utf8_lossy(&map.db).into_owned();
-                    map.db = self.rules.filter.rewritten(&schema).as_bytes().to_vec();
-                }
+                let map = self.rules.filter.rewritten_map(map);
                 self.maps.retain(|known| known.table_id != map.table_id);
                 self.maps.push(map);
                 Ok(())

@@ -26,6 +26,7 @@ use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::applier::{SqlThread, number_of};
+use crate::budget::QueueBudget;
 use crate::connection::{Connection, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{Groups, Part};
@@ -88,6 +89,7 @@ pub struct Replicas {
     pub(crate) state: Arc<StateStore>,
     connections: Mutex<BTreeMap<String, Arc<Connection>>>,
     flusher: Arc<Flusher>,
+    budget: Arc<QueueBudget>,
     is_closing: AtomicBool,
 }
 
@@ -118,6 +120,7 @@ impl Replicas {
             parts,
             connections: Mutex::default(),
             flusher,
+            budget: Arc::default(),
             is_closing: AtomicBool::new(false),
         };
         replicas.state.ordered(|state| {
@@ -349,6 +352,7 @@ impl Replicas {
             db: Arc::clone(&self.parts.db),
             state: Arc::clone(&self.state),
             flusher: Arc::clone(&self.flusher),
+            budget: Arc::clone(&self.budget),
             id: (self.parts.next_id)(),
             worker_ids: self.worker_ids(),
             log: self.parts.log.clone(),
