@@ -484,6 +484,18 @@ impl Applier {
         Ok(self.session.trx.last_ordered())
     }
 
+    /// Whether this server wrote a transaction and lost it: its binary log ends before this number of its
+    /// domain and server. If it has none of them, somebody else may use this server's id; only a
+    /// semi-synchronous replica, which may have been a source that lost all, believes it then.
+    pub fn lost(&self, gtid: Gtid) -> bool {
+        let db = &self.session.state.db;
+        let logged = db.commit.binlog_status();
+        logged.is_some_and(|(_, gtids)| match gtids.seq_no(gtid.domain, gtid.server) {
+            Some(newest) => newest < gtid.seq_no,
+            None => db.globals.flag(VarId::RplSemiSyncSlaveEnabled),
+        })
+    }
+
     /// At return the engines have applied what was ordered last.
     pub fn await_ordered(&self) {
         let trx = &self.session.trx;

@@ -146,7 +146,9 @@ impl SqlThread {
             let mut sql = self.connection.sql.lock();
             sql.processes.push(Arc::clone(session.process()));
         }
-        let applier = GroupApplier::new(session, Rules::of(&self.db.globals));
+        let mut rules = Rules::of(&self.db.globals);
+        rules.takes_back_lost = self.settings.use_gtid != UseGtid::No;
+        let applier = GroupApplier::new(session, rules, &self.connection.counts);
         let is_parallel = Planner::new(&self.db.globals).is_parallel();
         let crew = match is_parallel && !self.worker_ids.is_empty() {
             true => {

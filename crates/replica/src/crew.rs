@@ -164,7 +164,7 @@ impl Crew {
         let process = Arc::clone(session.process());
         self.processes.lock().push(Arc::clone(&process));
         self.connection.sql.lock().processes.push(process);
-        let applier = GroupApplier::new(session, self.rules.clone());
+        let applier = GroupApplier::new(session, self.rules.clone(), &self.connection.counts);
         let own = Arc::clone(self);
         let run = move || {
             let guarded = std::panic::AssertUnwindSafe(|| own.work(worker, applier));

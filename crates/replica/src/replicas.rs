@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 
 use crate::applier::{SqlThread, number_of};
 use crate::budget::QueueBudget;
-use crate::connection::{Connection, IoRunning, ThreadError};
+use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{Groups, Part};
 use crate::receiver::{Receiver, current_position, start_gtids};
@@ -555,9 +555,14 @@ impl ReplicaControl for Replicas {
         let mut settings = self.settings(name);
         (settings.file, settings.position) = (String::new(), 4);
         self.commit(&[Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }])?;
-        *connection.io.lock() = Default::default();
+        let master_server_id = connection.io.lock().master_server_id;
+        *connection.io.lock() = Io { master_server_id, ..Io::default() };
         *connection.sql.lock() = Default::default();
-        self.begin_anew(&connection, &settings, Relay::Goes)
+        self.begin_anew(&connection, &settings, Relay::Goes)?;
+        // As MariaDB shows it until the next start.
+        connection.io.lock().gtids = GtidState::default();
+        connection.sql.lock().executed.position = 0;
+        Ok(())
     }
 
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>> {
