@@ -4,12 +4,14 @@
 //! caller's limit lies inside the event) reads as the end; asking again later goes on at the same place.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::BinlogError;
 use crate::event::{
-    Checksum, DecodeError, Event, EventHeader, EventType, FormatDescription, HEADER_LEN, MAGIC, split_event,
+    Checksum, DecodeError, Event, EventHeader, EventType, FormatDescription, HEADER_LEN, MAGIC, SharedBytes,
+    split_event,
 };
 
 /// The file is read in pieces of at least this size.
@@ -23,13 +25,20 @@ pub struct RawEvent {
     /// The common header.
     pub header: EventHeader,
     /// Header, body and checksum.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
 }
 
 impl RawEvent {
     /// Behind the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
+    }
+
+    /// What lies between header and checksum.
+    pub fn body(&self, checksum: Checksum) -> Result<SharedBytes, DecodeError> {
+        let end = self.bytes.len().checked_sub(checksum.len()).filter(|end| *end >= HEADER_LEN);
+        let end = end.ok_or(DecodeError::Truncated)?;
+        Ok(SharedBytes::from(Arc::clone(&self.bytes)).part(HEADER_LEN..end))
     }
 }
 
@@ -113,8 +122,7 @@ impl EventReader {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
             _ => self.format.checksum,
         };
-        let Some(bytes) = self.window(header.event_len as usize)? else { return Ok(None) };
-        let bytes = bytes.to_vec();
+        let Some(bytes) = self.event_bytes(header.event_len as usize)? else { return Ok(None) };
         split_event(&bytes, checksum).map_err(|what| self.corrupt(what))?;
         self.offset += bytes.len() as u64;
         Ok(Some(RawEvent { offset, header, bytes }))
@@ -126,8 +134,25 @@ impl EventReader {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
             _ => self.format.checksum,
         };
-        let body_end = raw.bytes.len().checked_sub(checksum.len()).ok_or(DecodeError::Truncated)?;
-        Event::decode(raw.header.kind, raw.bytes.get(HEADER_LEN..body_end).ok_or(DecodeError::Truncated)?)
+        Event::decode_shared(raw.header.kind, &raw.body(checksum)?)
+    }
+
+    /// The bytes of an event at the current offset; `None` if they are not all there. A large one is not read
+    /// into the buffer first.
+    fn event_bytes(&mut self, len: usize) -> Result<Option<Arc<[u8]>>, BinlogError> {
+        let end = self.offset.saturating_add(len as u64);
+        let in_buf = end <= self.buf_at + self.buf.len() as u64;
+        if in_buf || len < READ_BYTES {
+            return Ok(self.window(len)?.map(Arc::from));
+        }
+        if end > self.limit || end > self.file_len && end > self.file_len()? {
+            return Ok(None);
+        }
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        let room = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        let got = self.file.read_at(room, self.offset);
+        let got = got.map_err(|e| BinlogError::io("read", &self.path, e))?;
+        Ok((got == len).then_some(bytes))
     }
 
     /// Length of the file now.

@@ -122,7 +122,7 @@ fn a_file_of_mariadb_comes_out_byte_for_byte() {
                 });
             }
             Event::Annotate(annotate) => cache.begin_statement(stamp, Some(&annotate.sql)),
-            Event::TableMap(map) => cache.table_map(&Arc::new(map)),
+            Event::TableMap(map) => cache.table_map(&map),
             Event::Rows(rows) => {
                 let image = RowImage {
                     kind: rows.kind,

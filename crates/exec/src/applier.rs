@@ -23,10 +23,14 @@
 //! at a time. Later events do not see what is in place, so a group may meet its own rows: it fails then, or
 //! where it would have to read them, and the caller begins it again as a whole ([`Applier::must_be_whole`]).
 //!
+//! # Rows that no key finds
+//! Events of one statement that change such rows wait for its last one, and are applied together (`held`).
+//!
 //! # Who waits for the flush
 //! Nobody: a group is ordered, and the next one begins. The thread that runs the applier has another one
 //! flush.
 
+mod held;
 mod xa;
 
 use std::borrow::Cow;
@@ -95,6 +99,10 @@ pub struct Applier {
     /// The connection whose temporary tables the session has.
     thread: SourceThread,
     parts: Parts,
+    /// Row events may wait for the end of their statement; those that do.
+    holds: bool,
+    held: Option<held::Held>,
+    held_memory: Reservation,
 }
 
 /// Whether the rows of a group are put in place in parts.
@@ -165,6 +173,7 @@ impl Applier {
         vars.put(VarId::MaxStatementTime, &VarValue::Double(0.0));
         vars.put(VarId::CompletionType, &VarValue::UInt(0));
         let file_memory = Reservation::new(Arc::clone(process.memory()));
+        let held_memory = Reservation::new(Arc::clone(process.memory()));
         let mut applier = Applier {
             session,
             process,
@@ -176,6 +185,9 @@ impl Applier {
             temporary,
             thread: (ServerId(0), 0),
             parts: Parts::Never,
+            holds: false,
+            held: None,
+            held_memory,
         };
         applier.obey();
         Ok(applier)
@@ -217,6 +229,7 @@ impl Applier {
         self.session.state.kill.clear_query();
         self.head = head;
         self.parts = Parts::Never;
+        self.holds = false;
         self.obey();
         if in_transaction {
             self.session.trx.begin(BeginOptions::default())?;
@@ -238,6 +251,7 @@ impl Applier {
     /// Undoes what the group did so far.
     pub fn rollback(&mut self) {
         self.forget_files();
+        self.forget_held();
         self.session.trx.detach();
         self.session.trx.leave_branch();
         self.session.trx.rollback();
@@ -254,6 +268,20 @@ impl Applier {
 
     /// Row changes of one event. `annotation` is the statement behind them, or empty.
     pub fn rows(
+        &mut self,
+        map: &TableMap,
+        rows: &RowsEvent,
+        annotation: &[u8],
+        timestamp: u32,
+        rules: &ApplyRules,
+    ) -> SqlResult<()> {
+        match self.hold(map, rows, annotation, timestamp, rules)? {
+            true => Ok(()),
+            false => self.apply_rows(map, rows, annotation, timestamp, rules),
+        }
+    }
+
+    fn apply_rows(
         &mut self,
         map: &TableMap,
         rows: &RowsEvent,
@@ -301,6 +329,7 @@ impl Applier {
         timestamp: u32,
         replaces: bool,
     ) -> SqlResult<()> {
+        self.apply_held()?;
         if self.parts == Parts::Begun {
             return Err(reads_its_own());
         }
@@ -411,6 +440,7 @@ impl Applier {
 
     /// Ends the group: what it did and the caller's redo are ordered as one.
     pub fn commit(&mut self, attached: (ParticipantId, Redo)) -> SqlResult<CommitSeq> {
+        self.apply_held()?;
         self.session.trx.attach(attached.0, attached.1);
         let committed = self.session.trx.commit_attached();
         if committed.is_err() {
@@ -430,6 +460,7 @@ impl Applier {
 
     /// The group is done but for its place in the order. Dropped, it is undone.
     pub fn finish(&mut self) -> SqlResult<FinishedGroup> {
+        self.apply_held()?;
         let gtid = self.head.gtid;
         self.session.trx.detach_transaction().map(|trx| FinishedGroup { trx, gtid })
     }
@@ -452,6 +483,18 @@ impl Applier {
             self.session.state.db.commit.raise_gtid(gtid.domain, gtid.seq_no);
         }
         Ok(self.session.trx.last_ordered())
+    }
+
+    /// Whether this server wrote a transaction and lost it: its binary log ends before this number of its
+    /// domain and server. If it has none of them, somebody else may use this server's id; only a
+    /// semi-synchronous replica, which may have been a source that lost all, believes it then.
+    pub fn lost(&self, gtid: Gtid) -> bool {
+        let db = &self.session.state.db;
+        let logged = db.commit.binlog_status();
+        logged.is_some_and(|(_, gtids)| match gtids.seq_no(gtid.domain, gtid.server) {
+            Some(newest) => newest < gtid.seq_no,
+            None => db.globals.flag(VarId::RplSemiSyncSlaveEnabled),
+        })
     }
 
     /// At return the engines have applied what was ordered last.

@@ -35,11 +35,12 @@ use cohort_config::VarId;
 use cohort_exec::{Applier, Command, Database, ReplicaUntil};
 
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
+use crate::budget::QueueBudget;
 use crate::connection::{Connection, ThreadError};
 use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
-use crate::job::{Content, Job, Whole, body_of, relay_failure, unreadable};
+use crate::job::{Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
 use crate::planner::{Plan, Planner};
 use crate::progress::Reached;
 use crate::relay::{RelayPlace, RelayReader, SourcePlace};
@@ -64,6 +65,8 @@ pub struct SqlThread {
     pub db: Arc<Database>,
     pub state: Arc<StateStore>,
     pub flusher: Arc<Flusher>,
+    /// What waits for the workers of all sources.
+    pub budget: Arc<QueueBudget>,
     pub id: ConnectionId,
     /// Of the workers.
     pub worker_ids: Vec<ConnectionId>,
@@ -143,18 +146,22 @@ impl SqlThread {
             let mut sql = self.connection.sql.lock();
             sql.processes.push(Arc::clone(session.process()));
         }
-        let applier = GroupApplier::new(session, Rules::of(&self.db.globals));
+        let mut rules = Rules::of(&self.db.globals);
+        rules.takes_back_lost = self.settings.use_gtid != UseGtid::No;
+        let applier = GroupApplier::new(session, rules, &self.connection.counts);
         let is_parallel = Planner::new(&self.db.globals).is_parallel();
         let crew = match is_parallel && !self.worker_ids.is_empty() {
             true => {
                 let ids = self.worker_ids.clone();
-                Some(Crew::start(&self.connection, &self.db, &self.flusher, &applier.rules, ids)?)
+                let (db, flusher, budget) = (&self.db, &self.flusher, &self.budget);
+                Some(Crew::start(&self.connection, db, flusher, &applier.rules, budget, ids)?)
             }
             false => None,
         };
         let mut follower = Follower {
             thread: self,
             applier,
+            decoder: Decoder::default(),
             groups: Groups::default(),
             open: None,
             place: self.connection.sql.lock().executed.clone(),
@@ -188,6 +195,7 @@ impl SqlThread {
 struct Follower<'t> {
     thread: &'t SqlThread,
     applier: GroupApplier,
+    decoder: Decoder,
     groups: Groups,
     open: Option<OpenGroup>,
     /// In the source's log, behind the last event.
@@ -333,18 +341,23 @@ impl Follower<'_> {
         }
     }
 
+    fn decode(&mut self, raw: &RawEvent) -> Result<Event, ApplyError> {
+        self.decoder.decode(raw).map_err(|what| unreadable(&what))
+    }
+
     /// One event; `start` and `end` are its place in the relay log.
     fn take(&mut self, raw: &RawEvent, start: RelayPlace, end: RelayPlace) -> Result<Turn, ApplyError> {
         let header = &raw.header;
         let body = body_of(raw);
-        let decode = || Event::decode(header.kind, body).map_err(|what| unreadable(&what));
         let connection = &self.thread.connection;
         connection.counts.events.fetch_add(1, Ordering::Relaxed);
         if header.flags & flags::RELAY_LOG != 0 {
-            return Ok(self.own(header, &decode()?, end));
+            let event = self.decode(raw)?;
+            return Ok(self.own(header, &event, end));
         }
         if header.kind == EventType::FORMAT_DESCRIPTION {
-            self.begin_file(&decode()?);
+            let format = self.decode(raw)?;
+            self.begin_file(&format);
         }
         let before = self.place.clone();
         self.place.follow(header, body).map_err(|what| unreadable(&what))?;
@@ -364,17 +377,25 @@ impl Follower<'_> {
             Part::Gtid(..) | Part::Begin => Ok(Turn::On),
             Part::Inside => {
                 if self.is_gathering() {
-                    if !self.gather(raw, decode()?) {
+                    let event = self.decode(raw)?;
+                    if !self.gather(raw, event) {
                         return Ok(Turn::End);
                     }
                 } else if self.is_applied() {
-                    self.applier.event(header, &decode()?, &self.place)?;
+                    let event = self.decode(raw)?;
+                    self.applier.event(header, &event, &self.place)?;
                 }
                 self.count_skipped(false);
                 Ok(Turn::On)
             }
             Part::End(how) if self.is_gathering() || self.is_handed() => {
-                let is_taken = self.is_handed() || self.hand_over(raw, decode()?, how, end);
+                let is_taken = match self.is_handed() {
+                    true => true,
+                    false => {
+                        let event = self.decode(raw)?;
+                        self.hand_over(raw, event, how, end)
+                    }
+                };
                 let gtid = self.open.take().and_then(|open| open.gtid);
                 let ends =
                     !is_taken || self.may_be_last(gtid) && (!self.drained() || self.is_until_reached());
@@ -387,7 +408,8 @@ impl Follower<'_> {
                         name: connection.name.clone(),
                         place: self.place.clone(),
                     };
-                    let done = self.applier.end(header, &decode()?, how, &mark)?;
+                    let event = self.decode(raw)?;
+                    let done = self.applier.end(header, &event, how, &mark)?;
                     self.ordered(done);
                 }
                 self.count_skipped(true);
@@ -646,9 +668,9 @@ impl Follower<'_> {
             Some(how) => planner.end(how, number, first),
             None => planner.alone(number),
         };
-        let (follows, is_alone) = match plan {
-            Plan::Follow(follows) => (follows, false),
-            Plan::Alone(follows) => (follows, true),
+        let (after, is_alone) = match plan {
+            Plan::Start(after) => (after, false),
+            Plan::Alone(after) => (after, true),
         };
         let bytes = match &mut content {
             Content::Whole(whole) => {
@@ -666,7 +688,7 @@ impl Follower<'_> {
             retries: AtomicU64::new(0),
             is_kept_whole: AtomicBool::new(false),
         };
-        crew.push(lane, job, follows, bytes)
+        crew.push(lane, job, after, bytes)
     }
 
     /// MASTER_DELAY; false if the thread is to end.

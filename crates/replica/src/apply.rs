@@ -1,5 +1,7 @@
 //! Applies the events of groups, one after the other, through a session.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
@@ -12,7 +14,7 @@ use cohort_engine::Redo;
 use cohort_exec::{Applier, ApplyRules, Database, FinishedGroup, GroupHead};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
-use crate::connection::ThreadError;
+use crate::connection::{Counts, ThreadError};
 use crate::filter::Filter;
 use crate::flusher::Flusher;
 use crate::group::End;
@@ -105,7 +107,8 @@ pub struct Rules {
     /// `slave_ddl_exec_mode=IDEMPOTENT`
     is_ddl_idempotent: bool,
     pub own_id: ServerId,
-    pub replicates_own: bool,
+    /// Groups of this server that its binary log lacks are applied: it lost them when its place was taken.
+    pub takes_back_lost: bool,
     /// `replicate_events_marked_for_skip` is not REPLICATE.
     skips_marked: bool,
     pub is_strict: bool,
@@ -120,7 +123,7 @@ impl Rules {
             skipped: SkippedErrors::of(globals),
             is_ddl_idempotent: globals.uint(VarId::SlaveDdlExecMode) == 1,
             own_id: ServerId(globals.uint(VarId::ServerId) as u32),
-            replicates_own: false,
+            takes_back_lost: false,
             skips_marked: globals.uint(VarId::ReplicateEventsMarkedForSkip) != 0,
             is_strict: globals.flag(VarId::GtidStrictMode),
         }
@@ -163,7 +166,8 @@ pub struct Done {
 pub struct GroupApplier {
     pub session: Applier,
     pub rules: Rules,
-    maps: Vec<TableMap>,
+    skipped_errors: Arc<AtomicU64>,
+    maps: Vec<Arc<TableMap>>,
     annotation: Vec<u8>,
     gtid: Option<Gtid>,
     flags2: u8,
@@ -177,10 +181,11 @@ pub struct GroupApplier {
 
 impl GroupApplier {
     /// With a session and rules.
-    pub fn new(session: Applier, rules: Rules) -> GroupApplier {
+    pub fn new(session: Applier, rules: Rules, counts: &Counts) -> GroupApplier {
         GroupApplier {
             session,
             rules,
+            skipped_errors: Arc::clone(&counts.skipped_errors),
             maps: Vec::new(),
             annotation: Vec::new(),
             gtid: None,
@@ -204,7 +209,8 @@ impl GroupApplier {
         self.gtid = event.map(|(_, gtid)| gtid);
         self.flags2 = event.map_or(0, |(event, _)| event.flags2);
         self.has_transaction = has_transaction;
-        let is_own = header.server_id == self.rules.own_id && !self.rules.replicates_own;
+        let is_own = header.server_id == self.rules.own_id
+            && !(self.rules.takes_back_lost && self.gtid.is_some_and(|gtid| self.session.lost(gtid)));
         let is_marked = self.rules.skips_marked && header.flags & flags::SKIP_REPLICATION != 0;
         // Of a two-phase ALTER the end is applied, if it is a good one.
         let half = gtid_flags_extra::START_ALTER | gtid_flags_extra::ROLLBACK_ALTER;
@@ -217,6 +223,9 @@ impl GroupApplier {
             server: header.server_id,
         };
         self.session.begin(head, has_transaction).map_err(|error| self.plain_error(&error))?;
+        if self.rules.skipped.is_empty() {
+            self.session.allow_holding();
+        }
         let xa = gtid_flags2::PREPARED_XA | gtid_flags2::COMPLETED_XA;
         self.xid = event.filter(|_| self.flags2 & xa != 0).and_then(|(event, _)| event.xid.clone());
         match &self.xid {
@@ -263,11 +272,7 @@ impl GroupApplier {
                 Ok(())
             }
             Event::TableMap(map) => {
-                let mut map = map.clone();
-                if !self.rules.filter.is_empty() {
-                    let schema = String::from_utf8_lossy(&map.db).into_owned();
-                    map.db = self.rules.filter.rewritten(&schema).as_bytes().to_vec();
-                }
+                let map = self.rules.filter.rewritten_map(map);
                 self.maps.retain(|known| known.table_id != map.table_id);
                 self.maps.push(map);
                 Ok(())
@@ -537,12 +542,20 @@ impl GroupApplier {
             return Err(ApplyError::fatal(0, text));
         };
         let kind = kind_of(&error);
-        if kind == Failure::Final && self.rules.skipped.has(error.code.number()) {
+        if self.is_skipped(kind, error.code.number()) {
             return Ok(());
         }
         let text =
             format!("Error '{}' on query. Default database: '{schema}'. Query: '{sql}'", error.message);
         Err(ApplyError { error: ThreadError::new(error.code.number().into(), text), kind })
+    }
+
+    fn is_skipped(&self, kind: Failure, number: u16) -> bool {
+        let is_skipped = kind == Failure::Final && self.rules.skipped.has(number);
+        if is_skipped {
+            self.skipped_errors.fetch_add(1, Ordering::Relaxed);
+        }
+        is_skipped
     }
 
     fn judge_rows(
@@ -554,7 +567,7 @@ impl GroupApplier {
     ) -> Result<(), ApplyError> {
         let kind = kind_of(error);
         let number = error.code.number();
-        if kind == Failure::Final && self.rules.skipped.has(number) {
+        if self.is_skipped(kind, number) {
             return Ok(());
         }
         let map = &self.maps[map];

@@ -108,6 +108,8 @@ pub struct Counts {
     pub non_transactional: AtomicU64,
     pub transactional: AtomicU64,
     pub retried: AtomicU64,
+    /// Errors that `slave_skip_errors` passed over.
+    pub skipped_errors: Arc<AtomicU64>,
     pub events: AtomicU64,
     pub received_bytes: AtomicU64,
     /// Answers to a semi-synchronous source.

@@ -38,13 +38,14 @@ use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
+use crate::budget::QueueBudget;
 use crate::connection::{Connection, ThreadError};
 use crate::flusher::Flusher;
 use crate::job::{Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
 use crate::progress::{Reached, Ticket};
 use crate::relay::SourcePlace;
-use crate::ring::Taken;
+use crate::ring::{After, Taken};
 
 /// How long the head may stand still while others hold locks.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -102,8 +103,12 @@ pub struct Crew {
     /// By worker.
     processes: Mutex<Vec<Arc<Process>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// What waits for the workers of all sources.
+    budget: Arc<QueueBudget>,
     /// Bytes that may wait in a lane.
-    bytes_max: usize,
+    lane_bytes_max: usize,
+    /// And in all lanes of all sources together.
+    all_bytes_max: usize,
 }
 
 impl Crew {
@@ -113,10 +118,12 @@ impl Crew {
         db: &Arc<Database>,
         flusher: &Arc<Flusher>,
         rules: &Rules,
+        budget: &Arc<QueueBudget>,
         ids: Vec<ConnectionId>,
     ) -> Result<Arc<Crew>, ThreadError> {
         let queued_max = db.globals.uint(VarId::SlaveParallelMaxQueued) as usize;
         let lane_workers_max = db.globals.uint(VarId::SlaveDomainParallelThreads) as usize;
+        let lane_workers = if lane_workers_max == 0 { ids.len() } else { lane_workers_max.min(ids.len()) };
         let base = connection.sql.lock().executed.clone();
         let crew = Arc::new(Crew {
             connection: Arc::clone(connection),
@@ -130,7 +137,9 @@ impl Crew {
             failure: Mutex::new(None),
             processes: Mutex::default(),
             threads: Mutex::default(),
-            bytes_max: queued_max.saturating_mul(ids.len()).max(1),
+            budget: Arc::clone(budget),
+            lane_bytes_max: queued_max.saturating_mul(lane_workers),
+            all_bytes_max: queued_max.saturating_mul(ids.len()),
         });
         let logs = db.globals.flag(VarId::LogSlaveUpdates);
         for (worker, id) in ids.into_iter().enumerate() {
@@ -155,7 +164,7 @@ impl Crew {
         let process = Arc::clone(session.process());
         self.processes.lock().push(Arc::clone(&process));
         self.connection.sql.lock().processes.push(process);
-        let applier = GroupApplier::new(session, self.rules.clone());
+        let applier = GroupApplier::new(session, self.rules.clone(), &self.connection.counts);
         let own = Arc::clone(self);
         let run = move || {
             let guarded = std::panic::AssertUnwindSafe(|| own.work(worker, applier));
@@ -204,7 +213,11 @@ impl Crew {
             // A panic was told by the panic hook.
             let _ = thread.join();
         }
-        let parked = self.shared.lock().lanes.clear();
+        let parked = {
+            let lanes = &mut self.shared.lock().lanes;
+            self.budget.give(lanes.bytes());
+            lanes.clear()
+        };
         let counts = &self.connection.counts;
         counts.queued.store(0, Ordering::Relaxed);
         counts.queued_bytes.store(0, Ordering::Relaxed);
@@ -221,7 +234,7 @@ impl Crew {
     }
 
     /// Takes the next group of the source; waits while too much is queued. False if the crew ends.
-    pub fn push(&self, lane: LaneNo, job: Job, follows: u64, bytes: usize) -> bool {
+    pub fn push(&self, lane: LaneNo, job: Job, after: After, bytes: usize) -> bool {
         let mut watch = Watch::default();
         loop {
             let mut shared = self.shared.lock();
@@ -229,8 +242,10 @@ impl Crew {
                 return false;
             }
             let (slots, queued) = shared.lanes.ring(lane).load();
-            if slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.bytes_max {
-                shared.lanes.push(lane, job, follows, bytes);
+            let is_first = shared.lanes.is_empty();
+            let has_room = slots == 0 || slots < SLOTS_MAX && queued + bytes <= self.lane_bytes_max;
+            if has_room && self.budget.take(bytes, self.all_bytes_max, is_first) {
+                shared.lanes.push(lane, job, after, bytes);
                 self.show_queue(&shared.lanes);
                 drop(shared);
                 self.work.notify_one();
@@ -324,7 +339,10 @@ impl Crew {
         let alone = match &taken.group.content {
             Content::Whole(whole) if !whole.is_alone => {
                 let applied = self.apply(applier, taken, whole)?;
-                self.shared.lock().lanes.park(lane, taken.number, applied);
+                let starts_more = self.shared.lock().lanes.park(lane, taken.number, applied);
+                if starts_more {
+                    self.work.notify_one();
+                }
                 self.order_parked(lane, applier);
                 return Ok(());
             }
@@ -441,7 +459,9 @@ impl Crew {
         }
         {
             let shared = &mut *self.shared.lock();
+            let before = shared.lanes.bytes();
             let moved = shared.lanes.ordered_by_worker(lane, taken.ticket, reached.clone());
+            self.budget.give(before - shared.lanes.bytes());
             let kind = applier.kind();
             let ordered = done.map(|done| ((kind.0 || done.is_ddl, kind.1), done.seq));
             self.told(&taken.group, ordered, &reached, moved);
@@ -500,7 +520,9 @@ impl Crew {
                     newest = Some(done.seq);
                     let has_work = {
                         let shared = &mut *self.shared.lock();
+                        let before = shared.lanes.bytes();
                         let moved = shared.lanes.ordered(lane, next.ticket, end.clone());
+                        self.budget.give(before - shared.lanes.bytes());
                         self.told(job, Some((next.result.kind, done.seq)), &end, moved);
                         self.show_queue(&shared.lanes);
                         self.tell_waiting(shared);
@@ -529,7 +551,9 @@ impl Crew {
             Waits::Idle => shared.lanes.is_empty(),
             Waits::Room(lane) => {
                 let (slots, bytes) = shared.lanes.ring(lane).load();
-                slots <= SLOTS_MAX / 2 && bytes <= self.bytes_max / 2
+                slots <= SLOTS_MAX / 2
+                    && bytes <= self.lane_bytes_max / 2
+                    && self.budget.used() <= self.all_bytes_max / 4 * 3
             }
         };
         if is_there {

@@ -8,6 +8,9 @@
 //! A statement that changes several tables goes by the first of them that a rule matches.
 //! `replicate_rewrite_db` comes before all of them.
 
+use std::sync::Arc;
+
+use cohort_binlog::event::TableMap;
 use cohort_config::{Globals, VarId};
 use cohort_exec::names_in;
 use cohort_types::{Collation, SqlMode};
@@ -61,6 +64,19 @@ impl Filter {
     /// The schema here of a schema there.
     pub fn rewritten<'s>(&'s self, schema: &'s str) -> &'s str {
         self.rewrite.iter().find(|(from, _)| from == schema).map_or(schema, |(_, to)| to)
+    }
+
+    /// A table map with the schema as here.
+    pub fn rewritten_map(&self, map: &Arc<TableMap>) -> Arc<TableMap> {
+        let mut map = Arc::clone(map);
+        if !self.rewrite.is_empty() {
+            let schema = String::from_utf8_lossy(&map.db).into_owned();
+            let here = self.rewritten(&schema);
+            if here != schema {
+                Arc::make_mut(&mut map).db = here.as_bytes().to_vec();
+            }
+        }
+        map
     }
 
     fn passes_schema(&self, schema: &str) -> bool {

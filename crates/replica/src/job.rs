@@ -1,11 +1,12 @@
 //! [`Job`]: a group on its way through a crew, and the reading of one that is too large to be kept.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cohort_base::Gtid;
-use cohort_binlog::event::{CHECKSUM_LEN, Event, GtidEvent, HEADER_LEN, flags};
-use cohort_binlog::{BinlogError, DecodeError, EventHeader, EventType, RawEvent};
+use cohort_binlog::event::{CHECKSUM_LEN, Event, GtidEvent, HEADER_LEN, SharedBytes, TableMap, flags};
+use cohort_binlog::{BinlogError, Checksum, DecodeError, EventHeader, EventType, RawEvent};
 
 use crate::apply::ApplyError;
 use crate::connection::ThreadError;
@@ -55,6 +56,41 @@ pub fn body_of(raw: &RawEvent) -> &[u8] {
     raw.bytes.get(HEADER_LEN..raw.bytes.len().saturating_sub(CHECKSUM_LEN)).unwrap_or_default()
 }
 
+/// Decodes events of the relay log. Row images stay where the event was read to; a table map that is like one
+/// of the last ones is that one.
+#[derive(Default)]
+pub struct Decoder {
+    /// Bodies and what they are, oldest first.
+    maps: VecDeque<(SharedBytes, Arc<TableMap>)>,
+}
+
+/// Table maps that are remembered.
+const MAPS_MAX: usize = 32;
+/// Larger ones are not.
+const MAP_BYTES_MAX: usize = 16 << 10;
+
+impl Decoder {
+    /// Decodes one event.
+    pub fn decode(&mut self, raw: &RawEvent) -> Result<Event, DecodeError> {
+        // All events of a relay log have checksums.
+        let body = raw.body(Checksum::Crc32)?;
+        if raw.header.kind != EventType::TABLE_MAP || body.len() > MAP_BYTES_MAX {
+            return Event::decode_shared(raw.header.kind, &body);
+        }
+        if let Some((_, map)) = self.maps.iter().find(|(known, _)| *known == body) {
+            return Ok(Event::TableMap(Arc::clone(map)));
+        }
+        let event = Event::decode_shared(raw.header.kind, &body)?;
+        if let Event::TableMap(map) = &event {
+            if self.maps.len() >= MAPS_MAX {
+                self.maps.pop_front();
+            }
+            self.maps.push_back((body, Arc::clone(map)));
+        }
+        Ok(event)
+    }
+}
+
 /// Error 1594.
 pub fn unreadable(what: &DecodeError) -> ApplyError {
     let text = format!("Relay log read failure: Could not parse relay log event entry ({what}).");
@@ -70,6 +106,7 @@ pub fn relay_failure(error: &BinlogError) -> ThreadError {
 /// Reads one group, from its first event on.
 pub struct GroupReader {
     reader: RelayReader,
+    decoder: Decoder,
     groups: Groups,
     /// Behind the last event.
     reached: Reached,
@@ -94,7 +131,8 @@ impl GroupReader {
         let reader = RelayReader::at(relay, start.relay).map_err(|e| fatal(relay_failure(&e)))?;
         let reader =
             reader.ok_or_else(|| ApplyError::fatal(1594, "Relay log read failure: a file is gone"))?;
-        Ok(GroupReader { reader, groups: Groups::default(), reached: start.clone() })
+        let (decoder, groups) = (Decoder::default(), Groups::default());
+        Ok(GroupReader { reader, decoder, groups, reached: start.clone() })
     }
 
     /// Behind what was read.
@@ -105,6 +143,10 @@ impl GroupReader {
     /// Where the next event will be.
     pub fn place(&self) -> RelayPlace {
         self.reader.place()
+    }
+
+    fn decode(&mut self, raw: &RawEvent) -> Result<Event, ApplyError> {
+        self.decoder.decode(raw).map_err(|e| unreadable(&e))
     }
 
     /// The next event of the group, whose first one is passed over.
@@ -124,11 +166,10 @@ impl GroupReader {
             }
             let body = body_of(&raw);
             self.reached.source.follow(&raw.header, body).map_err(|e| unreadable(&e))?;
-            let decode = || Event::decode(raw.header.kind, body).map_err(|e| unreadable(&e));
             match self.groups.see(&raw.header, body).map_err(|e| unreadable(&e))? {
                 Part::Outside | Part::Gtid(..) | Part::Begin => {}
-                Part::Inside => return Ok(Found::Event(raw.header, decode()?)),
-                Part::End(end) => return Ok(Found::Last(raw.header, decode()?, end)),
+                Part::Inside => return Ok(Found::Event(raw.header, self.decode(&raw)?)),
+                Part::End(end) => return Ok(Found::Last(raw.header, self.decode(&raw)?, end)),
             }
         }
     }

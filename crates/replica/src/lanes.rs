@@ -7,7 +7,7 @@ use cohort_base::DomainId;
 
 use crate::progress::{Progress, Reached, Ticket};
 use crate::relay::SourcePlace;
-use crate::ring::{Next, Ring, Taken};
+use crate::ring::{After, Next, Ring, Taken};
 
 /// The rings. `G` is a group, `R` what is left of it when it is applied.
 pub struct Lanes<G, R> {
@@ -84,9 +84,9 @@ impl<G, R> Lanes<G, R> {
     }
 
     /// The next group of the relay log.
-    pub fn push(&mut self, lane: LaneNo, group: G, follows: u64, bytes: usize) {
+    pub fn push(&mut self, lane: LaneNo, group: G, after: After, bytes: usize) {
         let ticket = self.progress.begin();
-        self.lanes[lane.0].ring.push(group, ticket, follows, bytes);
+        self.lanes[lane.0].ring.push(group, ticket, after, bytes);
         self.bytes += bytes;
         self.count += 1;
     }
@@ -114,11 +114,11 @@ impl<G, R> Lanes<G, R> {
         self.lanes.iter().any(|lane| lane.busy < self.lane_workers_max && lane.ring.has_startable())
     }
 
-    /// A worker has applied a slot.
-    pub fn park(&mut self, lane: LaneNo, number: u64, result: R) {
+    /// A worker has applied a slot. Answers whether another one may start for that.
+    pub fn park(&mut self, lane: LaneNo, number: u64, result: R) -> bool {
         let lane = &mut self.lanes[lane.0];
-        lane.ring.park(number, result);
         lane.busy -= 1;
+        lane.ring.park(number, result)
     }
 
     /// A worker has undone what it ran; the slot runs again as the head.

@@ -15,6 +15,7 @@
 //! | `job` | a group on its way through a crew |
 //! | `planner` | what a group must follow |
 //! | `lanes`, `ring` | the order of groups, by domain |
+//! | `budget` | how much may wait in all of them |
 //! | `progress` | up to where all domains have come |
 //! | `apply` | the events of one group, through a session |
 //! | `filter` | `replicate_*` |
@@ -27,6 +28,7 @@
 
 mod applier;
 mod apply;
+mod budget;
 mod connection;
 mod crew;
 mod filter;

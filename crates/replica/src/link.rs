@@ -52,6 +52,19 @@ impl From<io::Error> for LinkError {
     }
 }
 
+/// Number and text of an error, as MariaDB's client prints them.
+fn told_by_system(error: &io::Error) -> String {
+    let text = error.to_string();
+    match (error.raw_os_error(), error.kind()) {
+        (Some(number), _) => {
+            let text = text.trim_end_matches(&format!(" (os error {number})"));
+            format!("{number} \"{text}\"")
+        }
+        (None, ErrorKind::TimedOut) => "110 \"Connection timed out\"".to_owned(),
+        (None, _) => text,
+    }
+}
+
 fn malformed() -> LinkError {
     LinkError::Gone("Malformed communication packet".to_owned())
 }
@@ -123,7 +136,8 @@ impl Link {
         connected: impl FnOnce(TcpStream),
         stops: impl Fn() -> bool,
     ) -> Result<Link, LinkError> {
-        let socket = connect(settings, timeout, stops)?;
+        let socket =
+            connect(settings, timeout, stops).map_err(|error| LinkError::Gone(told_by_system(&error)))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;

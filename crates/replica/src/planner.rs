@@ -3,10 +3,13 @@
 //! | mode | a group follows |
 //! |---|---|
 //! | none | all before it |
-//! | minimal | all before it; commits overlap |
-//! | conservative | all before the run of its commit id, and each that changed a key of its own |
+//! | minimal | each that changed a key of its own; it begins when all before it are applied |
+//! | conservative | the same; it begins when all before the run of its commit id are applied |
 //! | optimistic | each that changed a key of its own; all before it if it waited on the source, or forbids it |
 //! | aggressive | each that changed a key of its own |
+//!
+//! What a group follows is ordered when it starts. What is only applied may wait for its place: as on the
+//! source, the next run begins while the one before commits.
 //!
 //! Two groups of one commit id did not conflict on the source. They may here, where a key can be another one,
 //! so keys are looked at in every mode.
@@ -15,13 +18,15 @@
 //! applied alone: it follows all before it, and all behind it follow it. Until it is ordered nobody knows by
 //! which definitions to find keys, so what comes meanwhile is applied one after the other.
 
+use std::sync::Arc;
+
 use cohort_binlog::event::{Event, GtidEvent, TableMap, gtid_flags2};
 use cohort_config::{Globals, VarId};
 use cohort_exec::{Database, KeySet, RowKeys};
 
 use crate::apply::Rules;
 use crate::group::End;
-use crate::ring::Dependencies;
+use crate::ring::{After, Dependencies};
 
 /// `slave_parallel_mode`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +41,10 @@ enum Mode {
 /// What to do with a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It is applied when the slot of this number is ordered; 0: at once.
-    Follow(u64),
-    /// The same, and the worker that applies it orders it.
-    Alone(u64),
+    /// It is applied, and parked until its place comes.
+    Start(After),
+    /// It is applied as the head, and the worker that applies it orders it.
+    Alone(After),
 }
 
 /// Plans the groups of one domain, one after the other.
@@ -49,7 +54,7 @@ pub struct Planner {
     /// What the group changes, as far as its events have come.
     pub set: KeySet,
     dependencies: Dependencies,
-    maps: Vec<TableMap>,
+    maps: Vec<Arc<TableMap>>,
     flags2: u8,
     has_gtid: bool,
     commit_id: Option<u64>,
@@ -113,11 +118,7 @@ impl Planner {
         match event {
             Event::TableMap(_) | Event::Rows(_) if self.is_blind => {}
             Event::TableMap(map) => {
-                let mut map = map.clone();
-                if !rules.filter.is_empty() {
-                    let schema = String::from_utf8_lossy(&map.db).into_owned();
-                    map.db = rules.filter.rewritten(&schema).as_bytes().to_vec();
-                }
+                let map = rules.filter.rewritten_map(map);
                 self.maps.retain(|known| known.table_id != map.table_id);
                 self.maps.push(map);
             }
@@ -154,7 +155,7 @@ impl Planner {
         let all = number - 1;
         if self.is_blind {
             self.be_followed(number);
-            return Plan::Follow(all);
+            return Plan::Start(After::ordered(all));
         }
         let by_keys = self.dependencies.follow(&self.set, number, first).max(self.floor);
         if self.commit_id.is_none() || self.run.0 != self.commit_id {
@@ -162,11 +163,12 @@ impl Planner {
         }
         let is_free =
             self.flags2 & gtid_flags2::ALLOW_PARALLEL != 0 && self.flags2 & gtid_flags2::WAITED == 0;
-        Plan::Follow(match self.mode {
-            Mode::None | Mode::Minimal => all,
-            Mode::Conservative => by_keys.max(self.run.1 - 1),
-            Mode::Optimistic if !is_free => all,
-            Mode::Optimistic | Mode::Aggressive => by_keys,
+        Plan::Start(match self.mode {
+            Mode::None => After::ordered(all),
+            Mode::Minimal => After { ordered: by_keys, applied: all },
+            Mode::Conservative => After { ordered: by_keys, applied: self.run.1 - 1 },
+            Mode::Optimistic if !is_free => After::ordered(all),
+            Mode::Optimistic | Mode::Aggressive => After::ordered(by_keys),
         })
     }
 
@@ -174,7 +176,7 @@ impl Planner {
     pub fn alone(&mut self, number: u64) -> Plan {
         self.be_followed(number);
         self.alone = number;
-        Plan::Alone(number - 1)
+        Plan::Alone(After::ordered(number - 1))
     }
 
     /// All later slots follow this one.
@@ -211,13 +213,14 @@ mod tests {
         globals.put(VarId::SlaveParallelMode, &cohort_config::VarValue::UInt(4));
         let mut planner = Planner::new(&globals);
         let row = gtid_flags2::TRANSACTIONAL;
-        assert_eq!(planned(&mut planner, row, 1, 1), Plan::Follow(0));
-        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(1));
+        let start = |number| Plan::Start(After::ordered(number));
+        assert_eq!(planned(&mut planner, row, 1, 1), start(0));
+        assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(After::ordered(1)));
         // Not ordered yet: one after the other.
-        assert_eq!(planned(&mut planner, row, 3, 2), Plan::Follow(2));
-        assert_eq!(planned(&mut planner, row, 4, 2), Plan::Follow(3));
+        assert_eq!(planned(&mut planner, row, 3, 2), start(2));
+        assert_eq!(planned(&mut planner, row, 4, 2), start(3));
         // It is: by keys again, behind all that came meanwhile.
-        assert_eq!(planned(&mut planner, row, 5, 3), Plan::Follow(4));
-        assert_eq!(planned(&mut planner, row, 6, 3), Plan::Follow(4));
+        assert_eq!(planned(&mut planner, row, 5, 3), start(4));
+        assert_eq!(planned(&mut planner, row, 6, 3), start(4));
     }
 }

@@ -156,7 +156,6 @@ impl Receiver {
                 connection.io_state("Reconnecting after a failed master event read");
             } else {
                 self.log.warning(&connection.name, format_args!("Slave I/O: {}", error.text));
-                connection.io_state("Waiting to reconnect after a failed master event read");
                 let pause = Duration::from_secs(self.settings.connect_retry_s.into());
                 connection.pause(pause, Connection::io_stops);
             }
@@ -522,8 +521,8 @@ impl Stream<'_> {
         }
         let part = self.groups.see(&header, body).map_err(damaged)?;
         // A rotation's own end is in the file that it leaves.
-        if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 && header.kind != EventType::ROTATE {
-            self.place.move_to(header.log_pos);
+        if header.kind != EventType::ROTATE {
+            self.place.pass(&header);
         }
         match part {
             Part::Gtid(_, gtid) => self.gtid = Some(gtid),

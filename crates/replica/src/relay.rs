@@ -257,10 +257,26 @@ impl SourcePlace {
                 self.file = String::from_utf8_lossy(&rotate.name).into_owned();
                 self.position = rotate.position;
             }
-        } else if header.flags & flags::ARTIFICIAL == 0 && header.log_pos > 0 {
-            self.move_to(header.log_pos);
+        } else {
+            self.pass(header);
         }
         Ok(())
+    }
+
+    /// Moves behind an event that is no rotation. What a source makes up is nowhere in its log, but for the
+    /// list of GTIDs that says how far it has passed over what the replica has already.
+    pub fn pass(&mut self, header: &EventHeader) {
+        if header.log_pos == 0 {
+            return;
+        }
+        let before = self.position;
+        let is_made_up = header.flags & flags::ARTIFICIAL != 0;
+        if !is_made_up || header.kind == EventType::GTID_LIST {
+            self.move_to(header.log_pos);
+        }
+        if is_made_up {
+            self.position = self.position.max(before);
+        }
     }
 
     /// Moves to a later position of which only the lower half is known.

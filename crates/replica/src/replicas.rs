@@ -26,7 +26,8 @@ use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::applier::{SqlThread, number_of};
-use crate::connection::{Connection, IoRunning, ThreadError};
+use crate::budget::QueueBudget;
+use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{Groups, Part};
 use crate::receiver::{Receiver, current_position, start_gtids};
@@ -88,6 +89,7 @@ pub struct Replicas {
     pub(crate) state: Arc<StateStore>,
     connections: Mutex<BTreeMap<String, Arc<Connection>>>,
     flusher: Arc<Flusher>,
+    budget: Arc<QueueBudget>,
     is_closing: AtomicBool,
 }
 
@@ -118,6 +120,7 @@ impl Replicas {
             parts,
             connections: Mutex::default(),
             flusher,
+            budget: Arc::default(),
             is_closing: AtomicBool::new(false),
         };
         replicas.state.ordered(|state| {
@@ -349,6 +352,7 @@ impl Replicas {
             db: Arc::clone(&self.parts.db),
             state: Arc::clone(&self.state),
             flusher: Arc::clone(&self.flusher),
+            budget: Arc::clone(&self.budget),
             id: (self.parts.next_id)(),
             worker_ids: self.worker_ids(),
             log: self.parts.log.clone(),
@@ -551,9 +555,14 @@ impl ReplicaControl for Replicas {
         let mut settings = self.settings(name);
         (settings.file, settings.position) = (String::new(), 4);
         self.commit(&[Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }])?;
-        *connection.io.lock() = Default::default();
+        let master_server_id = connection.io.lock().master_server_id;
+        *connection.io.lock() = Io { master_server_id, ..Io::default() };
         *connection.sql.lock() = Default::default();
-        self.begin_anew(&connection, &settings, Relay::Goes)
+        self.begin_anew(&connection, &settings, Relay::Goes)?;
+        // As MariaDB shows it until the next start.
+        connection.io.lock().gtids = GtidState::default();
+        connection.sql.lock().executed.position = 0;
+        Ok(())
     }
 
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>> {

@@ -4,7 +4,8 @@
 //! # Concepts
 //! A *slot* is a group with its number, counted in the source's order. Slots are ordered strictly by number.
 //! So what a slot must follow is one number: when the slot of that number is ordered, all before it are, too.
-//! The *head* is the oldest slot that is not ordered.
+//! It may also have to begin behind others that it does not depend on: a second number, up to which all slots
+//! must be applied, ordered or not ([`After`]). The *head* is the oldest slot that is not ordered.
 //!
 //! # States of a slot
 //! ```text
@@ -17,10 +18,10 @@
 //! that follows all before it runs as the head, and its worker may order it without parking it.
 //!
 //! # Why it does not hang
-//! Slots start in the order of their numbers, and only when what they follow is ordered. So the head is never
-//! waiting for another slot to start. What the dependencies do not show (locks of sessions beside the
-//! appliers) is broken by the applier that watches the head: [`Ring::undo_others`] has all others give up
-//! their locks.
+//! Slots start in the order of their numbers, and only when what they come after is ordered or applied. So
+//! the head is never waiting for another slot to start. What the dependencies do not show (locks of sessions
+//! beside the appliers) is broken by the applier that watches the head: [`Ring::undo_others`] has all others
+//! give up their locks.
 //!
 //! # On failure
 //! A failure counts when its slot ran as the head. Then all before it are ordered, and nothing behind it.
@@ -37,9 +38,24 @@ struct Slot<G, R> {
     group: Arc<G>,
     ticket: Ticket,
     bytes: usize,
-    /// Starts when the slot of this number is ordered.
-    follows: u64,
+    after: After,
     state: State<R>,
+}
+
+/// When a slot may start: numbers of earlier ones, 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct After {
+    /// This one is ordered, and so all before it.
+    pub ordered: u64,
+    /// All up to this one are applied.
+    pub applied: u64,
+}
+
+impl After {
+    /// When a slot is ordered.
+    pub fn ordered(number: u64) -> After {
+        After { ordered: number, applied: 0 }
+    }
 }
 
 enum State<R> {
@@ -55,6 +71,8 @@ pub struct Ring<G, R> {
     /// Number of the head.
     first: u64,
     slots: VecDeque<Slot<G, R>>,
+    /// All slots up to this number are applied.
+    applied: u64,
     bytes: usize,
 }
 
@@ -81,7 +99,7 @@ const LOOK_AHEAD: usize = 64;
 impl<G, R> Ring<G, R> {
     /// An empty ring.
     pub fn new() -> Ring<G, R> {
-        Ring { first: 1, slots: VecDeque::new(), bytes: 0 }
+        Ring { first: 1, slots: VecDeque::new(), applied: 0, bytes: 0 }
     }
 
     /// The number of the next slot.
@@ -100,19 +118,18 @@ impl<G, R> Ring<G, R> {
     }
 
     /// The next group of the source.
-    pub fn push(&mut self, group: G, ticket: Ticket, follows: u64, bytes: usize) -> u64 {
+    pub fn push(&mut self, group: G, ticket: Ticket, after: After, bytes: usize) -> u64 {
         let number = self.next_number();
-        debug_assert!(follows < number);
+        debug_assert!(after.ordered < number && after.applied < number);
         self.bytes += bytes;
-        self.slots.push_back(Slot { group: Arc::new(group), ticket, bytes, follows, state: State::Waiting });
+        self.slots.push_back(Slot { group: Arc::new(group), ticket, bytes, after, state: State::Waiting });
         number
     }
 
     /// The oldest slot that may start.
     pub fn take(&mut self, worker: usize) -> Option<Taken<G>> {
         let first = self.first;
-        let startable = |slot: &Slot<G, R>| matches!(slot.state, State::Waiting) && slot.follows < first;
-        let at = self.slots.iter().take(LOOK_AHEAD).position(startable)?;
+        let at = self.slots.iter().take(LOOK_AHEAD).position(|slot| self.may_start(slot))?;
         let slot = &mut self.slots[at];
         slot.state = State::Running(worker);
         let (ticket, group) = (slot.ticket, Arc::clone(&slot.group));
@@ -121,8 +138,21 @@ impl<G, R> Ring<G, R> {
 
     /// Whether a slot may start.
     pub fn has_startable(&self) -> bool {
-        let mut slots = self.slots.iter().take(LOOK_AHEAD);
-        slots.any(|slot| matches!(slot.state, State::Waiting) && slot.follows < self.first)
+        self.slots.iter().take(LOOK_AHEAD).any(|slot| self.may_start(slot))
+    }
+
+    fn may_start(&self, slot: &Slot<G, R>) -> bool {
+        let after = slot.after;
+        matches!(slot.state, State::Waiting) && after.ordered < self.first && after.applied <= self.applied
+    }
+
+    /// Counts the applied slots on.
+    fn count_applied(&mut self) {
+        while let Some(slot) = self.slots.get((self.applied + 1 - self.first) as usize)
+            && matches!(slot.state, State::Parked(_) | State::Ordering)
+        {
+            self.applied += 1;
+        }
     }
 
     fn slot(&mut self, number: u64) -> &mut Slot<G, R> {
@@ -130,16 +160,25 @@ impl<G, R> Ring<G, R> {
         &mut self.slots[at]
     }
 
-    /// A slot is applied.
-    pub fn park(&mut self, number: u64, result: R) {
+    /// A slot is applied. Answers whether another one may start for that.
+    pub fn park(&mut self, number: u64, result: R) -> bool {
         self.slot(number).state = State::Parked(result);
+        let before = self.applied;
+        self.count_applied();
+        if self.applied == before {
+            return false;
+        }
+        let behind = self.slots.iter().skip((self.applied + 1 - self.first) as usize).take(LOOK_AHEAD);
+        let mut waiting = behind.filter(|slot| matches!(slot.state, State::Waiting));
+        waiting.next().is_some_and(|slot| self.may_start(slot))
     }
 
     /// What a slot did is undone; it runs again as the head.
     pub fn give_back(&mut self, number: u64) {
         let slot = self.slot(number);
         slot.state = State::Waiting;
-        slot.follows = number - 1;
+        slot.after = After::ordered(number - 1);
+        self.applied = self.applied.min(number - 1);
     }
 
     /// The head, if it is parked: the caller orders it, and tells so by [`Ring::ordered`] or
@@ -161,7 +200,9 @@ impl<G, R> Ring<G, R> {
         if let Some(slot) = self.slots.pop_front() {
             debug_assert!(matches!(slot.state, State::Ordering | State::Running(_)));
             self.bytes -= slot.bytes;
+            self.applied = self.applied.max(self.first);
             self.first += 1;
+            self.count_applied();
         }
     }
 
@@ -185,8 +226,9 @@ impl<G, R> Ring<G, R> {
                 State::Parked(result) => results.push(result),
                 State::Ordering => unreachable!("only the head is ordered"),
             }
-            slot.follows = first + at as u64 - 1;
+            slot.after = After::ordered(first + at as u64 - 1);
         }
+        self.applied = self.applied.min(first);
         (results, workers)
     }
 
@@ -200,6 +242,7 @@ impl<G, R> Ring<G, R> {
     /// Forgets all slots; what is parked is undone when the caller drops it.
     pub fn clear(&mut self) -> Vec<R> {
         self.first += self.slots.len() as u64;
+        self.applied = self.first - 1;
         self.bytes = 0;
         let parked = |slot: Slot<G, R>| match slot.state {
             State::Parked(result) => Some(result),
@@ -286,5 +329,28 @@ mod tests {
         assert_eq!(follow(&[1], &[9], &[], 5), 4);
         assert_eq!(follow(&[7], &[8], &[], 6), 0);
         assert_eq!(follow(&[], &[9], &[9], 7), 5);
+    }
+
+    #[test]
+    fn a_slot_begins_when_those_before_it_are_applied_and_not_when_they_are_ordered() {
+        let mut ring: Ring<u64, ()> = Ring::new();
+        let behind = |applied| After { ordered: 0, applied };
+        for (number, after) in [(1, behind(0)), (2, behind(0)), (3, behind(2)), (4, behind(2))] {
+            ring.push(number, number, after, 1);
+        }
+        let taken = |ring: &mut Ring<u64, ()>| ring.take(0).map(|taken| taken.number);
+        assert_eq!((taken(&mut ring), taken(&mut ring), taken(&mut ring)), (Some(1), Some(2), None));
+        assert!(!ring.park(2, ()), "the first one is not applied");
+        assert!(ring.park(1, ()) && ring.has_startable());
+        assert_eq!((taken(&mut ring), ring.first()), (Some(3), 1));
+        // What is undone is not applied any more.
+        ring.give_back(2);
+        assert_eq!(taken(&mut ring), None);
+        assert_eq!(ring.next_to_order().map(|next| next.number), Some(1));
+        ring.ordered();
+        assert_eq!((taken(&mut ring), taken(&mut ring)), (Some(2), None));
+        assert!(ring.park(2, ()));
+        assert_eq!(taken(&mut ring), Some(4));
+        assert_eq!(ring.undo_others(), (vec![], vec![0, 0]));
     }
 }

@@ -180,8 +180,8 @@ impl Bench {
             Kind::Rows => planner.end(End::Commit, number, first),
             Kind::Alone | Kind::Void => planner.alone(number),
         };
-        let (Plan::Follow(follows) | Plan::Alone(follows)) = plan;
-        self.lanes.push(lane, group, follows, 1);
+        let (Plan::Start(after) | Plan::Alone(after)) = plan;
+        self.lanes.push(lane, group, after, 1);
     }
 
     /// A worker goes on by a step.

@@ -116,6 +116,10 @@ impl SourceSettings {
         if (has("MASTER_HOST") || has("MASTER_PORT")) && !names_place {
             (changed.file, changed.position) = (String::new(), 4);
         }
+        if !has("MASTER_HEARTBEAT_PERIOD") {
+            // As in MariaDB: who does not name it wants the default.
+            changed.heartbeat_ms = None;
+        }
         for (name, value) in options {
             changed.set(name, value)?;
         }

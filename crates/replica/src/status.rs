@@ -175,6 +175,10 @@ impl StatusSource for ReplicaStatus {
                 all.iter().map(|connection| connection.temporary.count() as u64).sum(),
             ),
             ("Slave_retried_transactions", sum(|counts| &counts.retried)),
+            (
+                "Slave_skipped_errors",
+                all.iter().map(|c| c.counts.skipped_errors.load(Ordering::Relaxed)).sum(),
+            ),
             ("Rpl_semi_sync_slave_send_ack", sum(|counts| &counts.replies)),
             ("Cohort_replica_sources", all.len() as u64),
             ("Cohort_replica_applied_ddl", sum(|counts| &counts.ddl)),

@@ -75,6 +75,7 @@ impl StatusSource for SemiSyncStatus {
         put("yes_tx", counters.yes_tx);
         let word = |is_on| if is_on { "ON" } else { "OFF" }.to_owned();
         out.push(("Rpl_semi_sync_master_status".to_owned(), word(counters.is_on)));
+        out.push(("Slave_connections".to_owned(), self.0.registrations().to_string()));
         out.push(("Slaves_connected".to_owned(), self.0.hosts().len().to_string()));
     }
 }

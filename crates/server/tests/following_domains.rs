@@ -130,3 +130,38 @@ fn one_domain_takes_no_more_workers_than_it_may() {
     replica.wait_for(&source.gtid_end());
     assert_eq!(count(&replica, "small"), "5");
 }
+
+#[test]
+fn what_waits_in_all_domains_together_is_bounded() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let replica = Cohort::new(&OPTIONS);
+    replica.follow(source.port);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b TEXT)");
+    replica.wait_for(&source.gtid_end());
+    let mut holder = replica.client();
+    holder.query_drop("BEGIN").expect("begins");
+    holder
+        .query_drop("INSERT INTO test.t VALUES (10, ''), (20, ''), (30, ''), (40, ''), (50, '')")
+        .expect("locks");
+    for n in 0..120 {
+        let row = |domain: usize| {
+            let key = 10 * domain + 1000 * n;
+            format!("SET gtid_domain_id = {domain}; INSERT INTO test.t VALUES ({key}, REPEAT('x', 3000))")
+        };
+        source.sql(&(1..6).map(row).collect::<Vec<_>>().join("; "));
+    }
+    let queued = || -> u64 {
+        let row = replica.sql("SHOW GLOBAL STATUS LIKE 'Cohort_replica_queued_bytes'");
+        row.split('\t').nth(1).and_then(|bytes| bytes.parse().ok()).expect("a number")
+    };
+    // 128 KiB for each of the three workers.
+    wait_until("the queue is not full", || queued() > 300_000);
+    for _ in 0..10 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(queued() <= 3 * 131_072, "{}", queued());
+    }
+    holder.query_drop("ROLLBACK").expect("lets go");
+    replica.wait_for(&source.gtid_end());
+    assert_eq!(count(&replica, "t"), "600");
+    wait_until("something is left in the queue", || queued() == 0);
+}

@@ -355,6 +355,40 @@ fn kill_counts_for_the_killed_client_alone() {
     assert_eq!(unanswered(), (2, "0".into()));
 }
 
+/// As in MariaDB, which looks for a KILL when the wait begins.
+#[test]
+fn kill_counts_when_it_comes_before_the_flush() {
+    for point in ["AFTER_SYNC", "AFTER_COMMIT"] {
+        let cohort = Cohort::new(&[
+            "--rpl-semi-sync-master-enabled=0",
+            "--rpl-semi-sync-master-timeout=36000000",
+            "--rpl-semi-sync-master-wait-no-slave=1",
+            &format!("--rpl-semi-sync-master-wait-point={point}"),
+        ]);
+        cohort.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)");
+        cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 1");
+        // The group is left open.
+        cohort.sql("SET GLOBAL binlog_commit_wait_count = 100; SET GLOBAL binlog_commit_wait_usec = 2000000");
+        let mut watcher = cohort.client();
+        let commits = || cohort.sql("SHOW GLOBAL STATUS LIKE 'Handler_commit'");
+        let before = commits();
+        let mut client = cohort.client();
+        let id = client.connection_id();
+        let run = std::thread::spawn(move || {
+            let answer = client.query_drop("INSERT INTO shop.t VALUES (1)");
+            answer.map(|()| client)
+        });
+        wait_until("it is not ordered", || commits() != before);
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(semi_sync_status(&mut watcher)["wait_sessions"], "0", "it is flushed already");
+        cohort.sql(&format!("KILL QUERY {id}"));
+        let mut client = run.join().expect("no panic").expect("it is committed");
+        assert_eq!(client.query_first::<u64, _>("SELECT COUNT(*) FROM shop.t").expect("it goes on"), Some(1));
+        assert_eq!(semi_sync_status(&mut watcher)["no_tx"], "1");
+        cohort.sql("SET GLOBAL rpl_semi_sync_master_enabled = 0");
+    }
+}
+
 #[test]
 fn a_source_whose_clients_wait_for_a_replica_stops_when_it_is_told_to() {
     let mut cohort = Cohort::new(&[

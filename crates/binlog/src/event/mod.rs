@@ -20,6 +20,7 @@ mod info;
 mod load_data;
 mod query;
 mod rows;
+mod shared;
 mod small;
 mod status_vars;
 mod table_map;
@@ -28,6 +29,7 @@ mod user_var;
 mod xa;
 
 use std::fmt;
+use std::sync::Arc;
 
 use cohort_base::{Reader, Truncated};
 
@@ -43,6 +45,7 @@ pub use load_data::{ExecuteLoadQuery, FileBlock};
 pub use query::QueryEvent;
 pub(crate) use rows::encode_rows_head;
 pub use rows::{Packing, RowsEvent, RowsKind, flags as rows_flags};
+pub use shared::SharedBytes;
 pub use small::{
     Annotate, BinlogCheckpoint, Heartbeat, Incident, Intvar, IntvarKind, Rand, Rotate, StartEncryption,
 };
@@ -135,7 +138,7 @@ pub enum Event {
     /// 160, the statement behind the row events that follow.
     Annotate(Annotate),
     /// 19, a table that the row events of this statement refer to.
-    TableMap(TableMap),
+    TableMap(Arc<TableMap>),
     /// 23, 24, 25 and 166, 167, 168 (compressed).
     Rows(RowsEvent),
     /// 164, the rest of the file is encrypted.
@@ -155,6 +158,21 @@ pub enum Event {
 impl Event {
     /// Decodes the body (without header and checksum) of an event of this kind.
     pub fn decode(kind: EventType, body: &[u8]) -> Result<Event, DecodeError> {
+        match RowsKind::of(kind) {
+            Some(_) => Event::decode_shared(kind, &SharedBytes::from(body)),
+            None => Event::decode_small(kind, body),
+        }
+    }
+
+    /// The same of bytes that the event goes on sharing: row images are not copied.
+    pub fn decode_shared(kind: EventType, body: &SharedBytes) -> Result<Event, DecodeError> {
+        match RowsKind::of(kind) {
+            Some((rows, packing)) => RowsEvent::decode(body, rows, packing).map(Event::Rows),
+            None => Event::decode_small(kind, body),
+        }
+    }
+
+    fn decode_small(kind: EventType, body: &[u8]) -> Result<Event, DecodeError> {
         let mut r = Reader::new(body);
         let event = match kind {
             EventType::FORMAT_DESCRIPTION => Event::FormatDescription(FormatDescription::decode(&mut r)?),
@@ -173,16 +191,13 @@ impl Event {
             EventType::INCIDENT => Event::Incident(Incident::decode(&mut r)?),
             EventType::HEARTBEAT => Event::Heartbeat(Heartbeat::decode(&mut r)?),
             EventType::ANNOTATE_ROWS => Event::Annotate(Annotate::decode(&mut r)?),
-            EventType::TABLE_MAP => Event::TableMap(TableMap::decode(&mut r)?),
+            EventType::TABLE_MAP => Event::TableMap(Arc::new(TableMap::decode(&mut r)?)),
             EventType::START_ENCRYPTION => Event::StartEncryption(StartEncryption::decode(&mut r)?),
             EventType::BEGIN_LOAD_QUERY => Event::BeginLoadQuery(FileBlock::decode(&mut r)?),
             EventType::APPEND_BLOCK => Event::AppendBlock(FileBlock::decode(&mut r)?),
             EventType::DELETE_FILE => Event::DeleteFile(r.u32()?),
             EventType::EXECUTE_LOAD_QUERY => Event::ExecuteLoadQuery(ExecuteLoadQuery::decode(&mut r)?),
-            _ => match RowsKind::of(kind) {
-                Some((rows, packing)) => Event::Rows(RowsEvent::decode(&mut r, rows, packing)?),
-                None => return Ok(Event::Unknown(kind, body.to_vec())),
-            },
+            _ => return Ok(Event::Unknown(kind, body.to_vec())),
         };
         if !r.is_empty() {
             return Err(DecodeError::BadValue("bytes follow the last field"));

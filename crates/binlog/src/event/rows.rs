@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use cohort_base::{Reader, Write};
 
-use super::{DecodeError, EventType, inflate};
+use super::{DecodeError, EventType, SharedBytes, inflate};
 
 /// Most columns a table has.
 const WIDTH_MAX: u64 = 4096;
@@ -92,11 +92,11 @@ pub struct RowsEvent {
     /// Number of columns of the table.
     pub width: u32,
     /// Columns in the (before) image, one bit each.
-    pub present: Vec<u8>,
+    pub present: SharedBytes,
     /// Columns in the after image of an update; else empty.
-    pub present_after: Vec<u8>,
+    pub present_after: SharedBytes,
     /// The images.
-    pub rows: Vec<u8>,
+    pub rows: SharedBytes,
 }
 
 impl RowsEvent {
@@ -114,21 +114,26 @@ impl RowsEvent {
     }
 
     pub(super) fn decode(
-        r: &mut Reader<'_>,
+        body: &SharedBytes,
         kind: RowsKind,
         packing: Packing,
     ) -> Result<RowsEvent, DecodeError> {
+        let mut r = Reader::new(body);
         let (table_id, flags, width) = (r.u48()?, r.u16()?, r.lenenc()?);
         if width > WIDTH_MAX {
             return Err(DecodeError::BadValue("a row event of more than 4096 columns"));
         }
         let bitmap_len = (width as usize).div_ceil(8);
-        let present = r.bytes(bitmap_len)?.to_vec();
-        let present_after = match kind {
-            RowsKind::Update => r.bytes(bitmap_len)?.to_vec(),
-            RowsKind::Write | RowsKind::Delete => Vec::new(),
+        let mut next = |len: usize| {
+            let start = body.len() - r.remaining();
+            r.bytes(len).map(|_| body.part(start..start + len))
         };
-        let rows = r.bytes(r.remaining())?.to_vec();
+        let present = next(bitmap_len)?;
+        let present_after = match kind {
+            RowsKind::Update => next(bitmap_len)?,
+            RowsKind::Write | RowsKind::Delete => next(0)?,
+        };
+        let rows = body.part(body.len() - r.remaining()..body.len());
         Ok(RowsEvent { kind, packing, table_id, flags, width: width as u32, present, present_after, rows })
     }
 

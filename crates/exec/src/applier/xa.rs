@@ -24,6 +24,7 @@ impl Applier {
         timestamp: u32,
         attached: (ParticipantId, Redo),
     ) -> SqlResult<CommitSeq> {
+        self.apply_held()?;
         self.set_clock(timestamp, 0);
         let trx = &mut self.session.trx;
         trx.set_statement_time(timestamp);

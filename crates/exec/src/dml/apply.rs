@@ -3,7 +3,7 @@
 //! # How a row is found
 //! By the primary key, else by a unique key. In a table that has neither many rows may have to be looked at:
 //! one pass over the rows that have their keys in another index, or over the table, finds all rows of the
-//! event (`apply_scan`).
+//! event (`apply_scan`). So it is with rows that have NULL in their unique key (`apply_locate`).
 //!
 //! # Tables that differ
 //! Columns correspond by their places. The source's further columns are passed over, further columns here get
@@ -19,6 +19,7 @@ use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
 use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value, WireFit};
 
+use crate::dml::apply_locate::Located;
 use crate::dml::apply_scan::apply_by_scan;
 use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::binlog_statement::bad_event;
@@ -88,29 +89,31 @@ pub(crate) fn apply_rows(
     if event.kind != RowsKind::Write && applier.needs_scan(by) {
         return apply_by_scan(&mut applier, ctx, event, by, &mut from);
     }
+    match event.kind {
+        RowsKind::Write => insert_all(&mut applier, ctx, event, from),
+        RowsKind::Update | RowsKind::Delete => {
+            change_all(&mut applier, ctx, event, by.expect("without a key there is a scan"), from)
+        }
+    }
+}
+
+fn insert_all(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    event: &RowsEvent,
+    mut from: Reader<'_>,
+) -> SqlResult<()> {
     while !from.is_empty() {
         ctx.check_interrupt()?;
         let left = from.remaining();
-        let first = applier.read_image(&event.present, &mut from)?;
-        match event.kind {
-            RowsKind::Write if applier.table.is_sequence() => {
-                let row: Vec<Value> = first.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
-                applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
-                // A statement that wants a number waits for the row, and reads it.
-                ctx.db.sequences.forget(applier.table.clustered().id);
-            }
-            RowsKind::Write => applier.insert(ctx, first)?,
-            RowsKind::Delete => {
-                if let Some((key, row)) = applier.find(ctx, by.expect(KEYED), &first)? {
-                    applier.writer.delete(ctx.trx, &key, &row)?;
-                }
-            }
-            RowsKind::Update => {
-                let after = applier.read_image(&event.present_after, &mut from)?;
-                if let Some((key, row)) = applier.find(ctx, by.expect(KEYED), &first)? {
-                    applier.update(ctx, &key, &row, after)?;
-                }
-            }
+        let image = applier.read_image(&event.present, &mut from)?;
+        if applier.table.is_sequence() {
+            let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
+            applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
+            // A statement that wants a number waits for the row, and reads it.
+            ctx.db.sequences.forget(applier.table.clustered().id);
+        } else {
+            applier.insert(ctx, image)?;
         }
         if from.remaining() == left {
             return Err(without_columns());
@@ -119,8 +122,44 @@ pub(crate) fn apply_rows(
     Ok(())
 }
 
-/// Why there is an index.
-const KEYED: &str = "without a key the event is applied by a scan";
+/// Updates or deletes the rows of an event in its order; `by` is the index that they are found by.
+fn change_all(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    event: &RowsEvent,
+    by: usize,
+    mut from: Reader<'_>,
+) -> SqlResult<()> {
+    let mut located: Option<Located> = None;
+    while !from.is_empty() {
+        ctx.check_interrupt()?;
+        let start = from.clone();
+        let before = applier.read_image(&event.present, &mut from)?;
+        let found = match applier.span(by, &before)? {
+            KeySpan::Point(key) => applier.find(ctx, by, key, &before)?,
+            KeySpan::Range(_) => {
+                let located = located.get_or_insert_with(|| Located::new(ctx, by));
+                located.find(applier, ctx, event, &before, &start)?
+            }
+        };
+        let after = match event.kind {
+            RowsKind::Update => Some(applier.read_image(&event.present_after, &mut from)?),
+            RowsKind::Write | RowsKind::Delete => None,
+        };
+        if from.remaining() == start.remaining() {
+            return Err(without_columns());
+        }
+        let Some((key, row)) = found else { continue };
+        match after {
+            Some(after) => applier.update(ctx, &key, &row, after)?,
+            None => applier.writer.delete(ctx.trx, &key, &row)?,
+        }
+        if let Some(located) = &mut located {
+            located.changed();
+        }
+    }
+    Ok(())
+}
 
 /// Images of no columns: any number of them would fit into the bytes that are left.
 pub(super) fn without_columns() -> SqlError {
@@ -312,11 +351,13 @@ impl RowApplier {
         self.writer.table()
     }
 
-    /// The row of a before image, locked: its clustered key and values. None: it is missing, and passed over.
+    /// The row of a before image with this key, locked: its clustered key and values. None: it is missing,
+    /// and passed over.
     fn find(
         &mut self,
         ctx: &mut StatementContext<'_>,
         index: usize,
+        key: Vec<u8>,
         before: &Image,
     ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
         let by_key = self.open().indexes[index].kind == IndexKind::Primary;
@@ -324,22 +365,17 @@ impl RowApplier {
             let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
             Ok(by_key || row.iter().zip(before).all(equal))
         };
-        // As where rows have no unique key (`apply_scan.rs`): first without a wait for rows that do not
-        // match.
-        let waits = [WaitPolicy::IfItMatches, WaitPolicy::Wait];
-        for wait in &waits[usize::from(by_key)..] {
-            let spans = KeySpans { index, reverse: false, spans: vec![self.span(index, before)?] };
-            let options = CursorOptions {
-                mode: ReadMode::LockExclusive(*wait),
-                columns: Columns::All,
-                changes: RowChanges::Any,
-                rows_expected: Some(1),
-            };
-            let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
-            let mut row = Vec::new();
-            if cursor.next(ctx.trx, &mut same, &mut row)? {
-                return Ok(Some((cursor.key().to_vec(), row)));
-            }
+        let spans = KeySpans { index, reverse: false, spans: vec![KeySpan::Point(key)] };
+        let options = CursorOptions {
+            mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+            columns: Columns::All,
+            changes: RowChanges::Any,
+            rows_expected: Some(1),
+        };
+        let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        let mut row = Vec::new();
+        if cursor.next(ctx.trx, &mut same, &mut row)? {
+            return Ok(Some((cursor.key().to_vec(), row)));
         }
         self.missing_row().map(|()| None)
     }

@@ -53,10 +53,18 @@ pub struct RowKeys {
     hasher: RandomState,
     tables: Vec<Known>,
     version: u64,
+    scratch: Scratch,
+}
+
+/// Kept from row to row.
+#[derive(Default)]
+struct Scratch {
+    row: Vec<Value>,
+    key: Vec<u8>,
 }
 
 struct Known {
-    map: TableMap,
+    map: Arc<TableMap>,
     open: Arc<OpenTable>,
     columns: Vec<BinlogColumn>,
     /// Columns that keys are made of.
@@ -71,7 +79,7 @@ const TABLES_MAX: usize = 256;
 
 impl Default for RowKeys {
     fn default() -> RowKeys {
-        RowKeys { hasher: RandomState::new(), tables: Vec::new(), version: 0 }
+        RowKeys { hasher: RandomState::new(), tables: Vec::new(), version: 0, scratch: Scratch::default() }
     }
 }
 
@@ -80,7 +88,7 @@ impl RowKeys {
     pub fn add(
         &mut self,
         db: &Database,
-        map: &TableMap,
+        map: &Arc<TableMap>,
         rows: &RowsEvent,
         found: &mut KeySet,
     ) -> SqlResult<()> {
@@ -90,7 +98,8 @@ impl RowKeys {
             self.version = version;
         }
         let is_known = |known: &Known| {
-            known.map.table_id == map.table_id && known.map.table == map.table && known.map == *map
+            Arc::ptr_eq(&known.map, map)
+                || known.map.table_id == map.table_id && known.map.table == map.table && known.map == *map
         };
         let at = match self.tables.iter().position(is_known) {
             Some(at) => at,
@@ -100,10 +109,10 @@ impl RowKeys {
             }
         };
         let hasher = self.hasher.build_hasher();
-        self.tables[at].add(hasher, rows, found)
+        self.tables[at].add(hasher, rows, &mut self.scratch, found)
     }
 
-    fn resolve(&self, db: &Database, map: &TableMap) -> SqlResult<Known> {
+    fn resolve(&self, db: &Database, map: &Arc<TableMap>) -> SqlResult<Known> {
         let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
         let table = db.catalog().table(&schema, &name).cloned();
         let table = table.ok_or_else(|| SqlError::no_such_table(&schema, &name))?;
@@ -121,7 +130,7 @@ impl RowKeys {
         let related =
             related.iter().map(|name| self.hasher.hash_one((name.schema.as_bytes(), name.table.as_bytes())));
         let related = related.collect();
-        Ok(Known { map: map.clone(), open, columns, is_needed, hash, related })
+        Ok(Known { map: Arc::clone(map), open, columns, is_needed, hash, related })
     }
 }
 
@@ -146,7 +155,13 @@ fn is_unique(kind: IndexKind) -> bool {
 }
 
 impl Known {
-    fn add<H: Hasher + Clone>(&self, hasher: H, event: &RowsEvent, found: &mut KeySet) -> SqlResult<()> {
+    fn add<H: Hasher + Clone>(
+        &self,
+        hasher: H,
+        event: &RowsEvent,
+        Scratch { row, key }: &mut Scratch,
+        found: &mut KeySet,
+    ) -> SqlResult<()> {
         let has_key = self.open.indexes.iter().any(|index| is_unique(index.kind));
         let holds_all = |present: &[u8]| {
             (0..self.open.columns().len())
@@ -165,14 +180,15 @@ impl Known {
         }
         let rows = event.plain_rows().map_err(bad_event)?;
         let mut from = Reader::new(&rows);
-        let mut row = vec![Value::Null; self.open.columns().len()];
+        row.clear();
+        row.resize(self.open.columns().len(), Value::Null);
         while !from.is_empty() {
             let left = from.remaining();
-            self.read(&event.present, &mut from, &mut row)?;
-            self.hash_row(&hasher, &row, &mut found.keys)?;
+            self.read(&event.present, &mut from, row)?;
+            self.hash_row(&hasher, row, key, &mut found.keys)?;
             if event.kind == RowsKind::Update {
-                self.read(&event.present_after, &mut from, &mut row)?;
-                self.hash_row(&hasher, &row, &mut found.keys)?;
+                self.read(&event.present_after, &mut from, row)?;
+                self.hash_row(&hasher, row, key, &mut found.keys)?;
             }
             if from.remaining() == left {
                 return Err(crate::dml::apply::without_columns());
@@ -199,16 +215,21 @@ impl Known {
         Ok(())
     }
 
-    fn hash_row<H: Hasher + Clone>(&self, hasher: &H, row: &[Value], out: &mut Vec<u64>) -> SqlResult<()> {
-        let mut key = Vec::new();
+    fn hash_row<H: Hasher + Clone>(
+        &self,
+        hasher: &H,
+        row: &[Value],
+        key: &mut Vec<u8>,
+        out: &mut Vec<u64>,
+    ) -> SqlResult<()> {
         for (n, index) in self.open.indexes.iter().enumerate().filter(|(_, index)| is_unique(index.kind)) {
             if index.has_null(row) {
                 continue;
             }
             key.clear();
-            index.encode_columns(row, &mut key).map_err(|e| self.open.key_error(n, e))?;
+            index.encode_columns(row, key).map_err(|e| self.open.key_error(n, e))?;
             let mut hasher = hasher.clone();
-            (index.id.0, &key).hash(&mut hasher);
+            (index.id.0, &*key).hash(&mut hasher);
             out.push(hasher.finish());
         }
         Ok(())

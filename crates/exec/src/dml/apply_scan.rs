@@ -13,15 +13,16 @@
 //! only if it matches. Only what is still missing then is looked for by a pass that waits for every row: an
 //! earlier group that is applied beside this one may be about to make it match.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use cohort_base::Reader;
+use cohort_base::{Reader, Reservation};
 use cohort_binlog::event::{RowsEvent, RowsKind};
 use cohort_types::{SqlResult, Value, write_value};
 
 use crate::dml::apply::{Image, RowApplier, without_columns};
+use crate::dml::apply_pass::{Parts, Pass, start_of};
 use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
+use crate::table::KeySpan;
 use crate::trx::WaitPolicy;
 
 /// What is to become of rows: by the bytes of the columns that before images hold, the after images, the
@@ -38,9 +39,8 @@ pub(super) fn apply_by_scan(
 ) -> SqlResult<()> {
     let mut pending = Pending::new();
     let mut present: Vec<usize> = Vec::new();
-    // By where they begin.
-    let mut spans: BTreeMap<Vec<u8>, KeySpan> = BTreeMap::new();
-    let (mut left, mut memory) = (0, cohort_base::Reservation::new(ctx.process.memory().clone()));
+    let mut parts = Parts::new();
+    let (mut left, mut memory) = (0, Reservation::new(ctx.process.memory().clone()));
     while !from.is_empty() {
         ctx.check_interrupt()?;
         let rest = from.remaining();
@@ -55,93 +55,88 @@ pub(super) fn apply_by_scan(
         if from.remaining() == rest {
             return Err(without_columns());
         }
-        if let Some(index) = by {
-            let span = applier.span(index, &before)?;
-            let start = start_of(&span);
-            if !spans.contains_key(start) {
-                memory.grow(2 * (start.len() + size_of::<KeySpan>()) as u64)?;
-                spans.insert(start.to_vec(), span);
-            }
-        }
+        let span = match by {
+            Some(index) => applier.span(index, &before)?,
+            None => KeySpan::Range(Default::default()),
+        };
+        add_part(&mut parts, span, &mut memory)?;
         let mut key = Vec::new();
-        for &n in &present {
-            append(applier, n, before[n].as_ref().unwrap_or(&Value::Null), &mut key);
-        }
+        append_all(applier, &present, |n| before[n].as_ref().unwrap_or(&Value::Null), &mut key);
         let bytes: usize = after.iter().flatten().map(Value::memory_bytes).sum();
         memory.grow((key.len() + bytes + size_of::<Image>()) as u64)?;
         pending.entry(key).or_default().push_back(after);
         left += 1;
     }
-    let spans = match by {
-        Some(index) => KeySpans { index, reverse: false, spans: spans.into_values().collect() },
-        None => KeySpans { spans: vec![KeySpan::Range(Default::default())], ..KeySpans::default() },
-    };
+    let mut search = Pass::new(applier, by.unwrap_or(0), parts);
     let mut wait = WaitPolicy::IfItMatches;
     while left > 0 {
-        let found = pass(applier, ctx, event.kind, &spans, &present, wait, &mut pending)?;
+        search.begin(ctx, wait);
+        let found = pass(applier, ctx, event.kind, &mut search, &present, &mut pending)?;
         match (found, wait) {
             (0, WaitPolicy::Wait) => return applier.missing_row(),
             (0, _) => wait = WaitPolicy::Wait,
             _ => left -= found,
         }
     }
+    search.end(ctx);
     Ok(())
 }
 
-/// Where a part of an index begins.
-fn start_of(span: &KeySpan) -> &[u8] {
-    match span {
-        KeySpan::Point(key) => key,
-        KeySpan::Range(range) => range.start.as_deref().unwrap_or_default(),
+/// One more row is wanted of a part of an index.
+pub(super) fn add_part(parts: &mut Parts, span: KeySpan, memory: &mut Reservation) -> SqlResult<()> {
+    if let Some((_, wanted)) = parts.get_mut(start_of(&span)) {
+        *wanted += 1;
+        return Ok(());
     }
+    let start = start_of(&span).to_vec();
+    memory.grow((3 * start.len() + size_of::<(KeySpan, usize)>()) as u64)?;
+    parts.insert(start, (span, 1));
+    Ok(())
 }
 
-/// One pass over the rows of these spans; answers how many it changed.
+/// One round of the search; answers how many rows it changed.
 fn pass(
     applier: &mut RowApplier,
     ctx: &mut StatementContext<'_>,
     kind: RowsKind,
-    spans: &KeySpans,
+    search: &mut Pass,
     present: &[usize],
-    wait: WaitPolicy,
     pending: &mut Pending,
 ) -> SqlResult<usize> {
-    let options = CursorOptions {
-        mode: ReadMode::LockExclusive(wait),
-        columns: Columns::All,
-        changes: RowChanges::Any,
-        rows_expected: None,
-    };
-    let mut cursor = TableCursor::open(ctx.trx, &applier.table, spans.clone(), options)?;
     let (mut row, mut key, mut found) = (Vec::new(), Vec::new(), 0);
-    while !pending.is_empty() {
-        ctx.check_interrupt()?;
+    loop {
         let mut is_wanted = |row: &[Value]| {
             key.clear();
-            for &n in present {
-                append(applier, n, &row[n], &mut key);
-            }
+            append_all(applier, present, |n| &row[n], &mut key);
             Ok(pending.contains_key(&key))
         };
-        if !cursor.next(ctx.trx, &mut is_wanted, &mut row)? {
-            break;
+        if !search.next(applier, ctx, &mut is_wanted, &mut row)? {
+            return Ok(found);
         }
         let Some(images) = pending.get_mut(&key) else { continue };
         let Some(after) = images.pop_front() else { continue };
         if images.is_empty() {
             pending.remove(&key);
         }
-        let clustered = cursor.key().to_vec();
+        let clustered = search.key().to_vec();
         match kind {
             RowsKind::Update => applier.update(ctx, &clustered, &row, after)?,
             RowsKind::Write | RowsKind::Delete => applier.writer.delete(ctx.trx, &clustered, &row)?,
         }
         found += 1;
     }
-    Ok(found)
 }
 
-/// Appends a value so that equal bytes are equal values.
+/// Appends columns of a row so that equal bytes are equal rows.
+pub(super) fn append_all<'v>(
+    applier: &RowApplier,
+    columns: &[usize],
+    value: impl Fn(usize) -> &'v Value,
+    out: &mut Vec<u8>,
+) {
+    columns.iter().for_each(|&n| append(applier, n, value(n), out));
+}
+
 fn append(applier: &RowApplier, column: usize, value: &Value, out: &mut Vec<u8>) {
     if value.is_null() {
         return out.push(0);

@@ -1,6 +1,8 @@
 //! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
 //! client.
 
+use std::sync::Arc;
+
 use cohort_binlog::event::{DecodeError, Event, TableMap};
 use cohort_binlog::{StatementDecoder, StatementError};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -14,7 +16,7 @@ use crate::statement::StatementContext;
 pub(crate) struct BinlogApplier {
     decoder: StatementDecoder,
     /// Until the statement of the source ends.
-    maps: Vec<TableMap>,
+    maps: Vec<Arc<TableMap>>,
 }
 
 /// Runs BINLOG with the text given.

@@ -14,6 +14,8 @@
 //! | `load` | LOAD DATA |
 //! | `apply` | row events applied to tables |
 //! | `apply_keys` | [`RowKeys`]: which keys row events change |
+//! | `apply_locate` | rows that share a key, found by one pass |
+//! | `apply_pass` | a search that goes on where the one before ended |
 //! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
 //!
@@ -21,6 +23,8 @@
 
 mod apply;
 mod apply_keys;
+mod apply_locate;
+mod apply_pass;
 mod apply_scan;
 mod assign;
 mod binlog_statement;
@@ -41,6 +45,7 @@ mod view_check;
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
 pub use apply_keys::{KeySet, RowKeys};
+pub(crate) use apply_pass::Trail;
 pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;

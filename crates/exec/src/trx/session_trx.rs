@@ -12,7 +12,7 @@ use cohort_locks::{KillFlag, LockOwner};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
-use crate::dml::BinlogApplier;
+use crate::dml::{BinlogApplier, Trail};
 use crate::handler_counts::{Handler, HandlerCounts};
 use crate::table::OpenTable;
 use crate::temporary::TemporaryTables;
@@ -77,6 +77,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// What BINLOG statements have told so far.
     pub(crate) applier: BinlogApplier,
+    /// Where row events found their rows last.
+    pub(crate) trail: Trail,
     /// Redo of participants that are no engines, which the next commit carries.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
     /// The session's own tables.
@@ -121,6 +123,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             applier: BinlogApplier::default(),
+            trail: Trail::default(),
             attached: Vec::new(),
             session_locks: None,
             memory,
@@ -365,6 +368,7 @@ impl SessionTrx {
         self.deadline_ns = None;
         self.annotation.clear();
         self.applier = BinlogApplier::default();
+        self.trail = Trail::default();
         self.attached.clear();
     }
 

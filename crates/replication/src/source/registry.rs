@@ -84,6 +84,8 @@ impl DumpHandle {
 struct Connected {
     hosts: BTreeMap<ConnectionId, ReplicaHost>,
     dumps: Vec<Arc<DumpHandle>>,
+    /// How often a replica has registered.
+    registrations: u64,
 }
 
 /// The source's side of replication in one server.
@@ -137,6 +139,11 @@ impl Source {
         self.commit.binlog_status().map_or_else(GtidState::default, |(_, gtids)| gtids)
     }
 
+    /// How often a replica has registered since the start.
+    pub fn registrations(&self) -> u64 {
+        self.connected.lock().registrations
+    }
+
     /// COM_REGISTER_SLAVE.
     pub fn register(&self, connection: ConnectionId, replica: &RegisterReplica<'_>) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -148,6 +155,7 @@ impl Source {
             port: replica.port,
         };
         let mut connected = self.connected.lock();
+        connected.registrations += 1;
         connected.hosts.retain(|_, other| other.server_id != host.server_id);
         connected.hosts.insert(connection, host);
     }

@@ -300,6 +300,13 @@ impl SemiSync {
         will_tell: &dyn Fn(),
     ) {
         let Some(commit) = self.commit.upgrade() else { return };
+        if !self.is_gated.load(Ordering::Relaxed) {
+            return;
+        }
+        // Ordered and not flushed yet, its group is about to wait. While the log takes nothing it waits on.
+        if !self.is_waiting(seq) && commit.flush_ordered().is_err() {
+            return;
+        }
         let _changing = self.changing.lock();
         let (end, gate) = {
             let mut state = self.state.lock();

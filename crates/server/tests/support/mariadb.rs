@@ -100,10 +100,20 @@ impl Maria {
         }
     }
 
-    /// Kills it and starts it again.
-    pub fn kill_and_restart(&mut self) {
+    /// The end that leaves everything to recovery.
+    pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("killed");
+    }
+
+    /// Kills it and starts it again.
+    pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Starts it again, after its end.
+    pub fn restart(&mut self) {
         self.child = Maria::spawn(self.folder.path(), &self.arguments);
         self.await_answer();
     }
@@ -173,6 +183,11 @@ impl Maria {
 
     pub fn status(&self) -> String {
         run_sql(&[self.address(), "--column-names".to_owned()], "SHOW SLAVE STATUS\\G").1
+    }
+
+    /// The same of all connections, with more lines.
+    pub fn all_status(&self) -> String {
+        run_sql(&[self.address(), "--column-names".to_owned()], "SHOW ALL SLAVES STATUS\\G").1
     }
 
     /// Waits until it has applied a position; as long as it goes on applying.

@@ -1,0 +1,106 @@
+//! Row events of one statement that are applied together: those of tables without a key that finds a row.
+//!
+//! A source cuts a statement into events of some kilobytes. Each of them would be a search of its own over
+//! rows that may lie anywhere, so the work would grow with the square of the statement's rows. What is held
+//! is applied with the statement's last event, and when it is [`HELD_BYTES_MAX`].
+
+use cohort_binlog::event::{Packing, RowsEvent, RowsKind, SharedBytes, TableMap};
+use cohort_catalog::{IndexKind, Table};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use super::Applier;
+use crate::dml::ApplyRules;
+
+const HELD_BYTES_MAX: usize = 4 << 20;
+
+/// Events that wait for the rest of their statement.
+pub(super) struct Held {
+    map: TableMap,
+    /// The first one, whose images are among `rows`.
+    event: RowsEvent,
+    rows: Vec<u8>,
+    annotation: Vec<u8>,
+    timestamp: u32,
+    rules: ApplyRules,
+}
+
+impl Held {
+    fn goes_on_with(&self, map: &TableMap, event: &RowsEvent) -> bool {
+        let own = &self.event;
+        (own.table_id, own.kind, own.width) == (event.table_id, event.kind, event.width)
+            && own.present == event.present
+            && own.present_after == event.present_after
+            && self.map == *map
+    }
+}
+
+/// Whether rows of a table may have to be searched for.
+fn is_searched(table: &Table) -> bool {
+    !table.indexes.iter().any(|index| match index.kind {
+        IndexKind::Primary => true,
+        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
+        IndexKind::Secondary | IndexKind::HiddenRowId => false,
+    })
+}
+
+impl Applier {
+    /// Lets row events of the group that has just begun wait for the end of their statement. Their errors
+    /// must count: what is passed over is a whole event.
+    pub fn allow_holding(&mut self) {
+        self.holds = true;
+    }
+
+    /// Keeps an event for later, if it is one of several that are better applied together. What was held and
+    /// has no more to wait for is applied.
+    pub(super) fn hold(
+        &mut self,
+        map: &TableMap,
+        event: &RowsEvent,
+        annotation: &[u8],
+        timestamp: u32,
+        rules: &ApplyRules,
+    ) -> SqlResult<bool> {
+        if self.held.as_ref().is_some_and(|held| !held.goes_on_with(map, event)) {
+            self.apply_held()?;
+        }
+        if self.held.is_none() {
+            if !self.holds || event.kind == RowsKind::Write || event.ends_statement() {
+                return Ok(false);
+            }
+            let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
+            if !self.session.state.db.catalog().table(&schema, &name).is_some_and(|table| is_searched(table))
+            {
+                return Ok(false);
+            }
+            let (map, event) = (map.clone(), event.clone());
+            let annotation = annotation.to_vec();
+            self.held = Some(Held { map, event, rows: Vec::new(), annotation, timestamp, rules: *rules });
+        }
+        let rows = event.plain_rows();
+        let rows = rows.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
+        self.held_memory.grow(rows.len() as u64)?;
+        let Some(held) = &mut self.held else { return Ok(false) };
+        held.rows.extend_from_slice(&rows);
+        held.event.flags = event.flags;
+        if event.ends_statement() || held.rows.len() >= HELD_BYTES_MAX {
+            self.apply_held()?;
+        }
+        Ok(true)
+    }
+
+    /// Applies what is held.
+    pub(super) fn apply_held(&mut self) -> SqlResult<()> {
+        let Some(mut held) = self.held.take() else { return Ok(()) };
+        held.event.packing = Packing::Plain;
+        held.event.rows = SharedBytes::from(held.rows.as_slice());
+        held.rows = Vec::new();
+        let applied = self.apply_rows(&held.map, &held.event, &held.annotation, held.timestamp, &held.rules);
+        self.held_memory.shrink(self.held_memory.used());
+        applied
+    }
+
+    pub(super) fn forget_held(&mut self) {
+        self.held = None;
+        self.held_memory.shrink(self.held_memory.used());
+    }
+}

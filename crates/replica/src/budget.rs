@@ -1,0 +1,49 @@
+//! [`QueueBudget`]: what waits to be applied, of all sources and domains together.
+//!
+//! The limit is `slave_parallel_max_queued` bytes for each of `slave_parallel_threads`, as in MariaDB, whose
+//! workers serve all sources. A source that has nothing in the queue may always put one group there: what one
+//! source left waiting never keeps another one from coming on.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of events that wait.
+#[derive(Debug, Default)]
+pub struct QueueBudget {
+    used: AtomicUsize,
+}
+
+impl QueueBudget {
+    /// Takes room if all of it together stays within the limit. `is_first`: the source has nothing there.
+    pub fn take(&self, bytes: usize, limit: usize, is_first: bool) -> bool {
+        let fits = |used: usize| is_first || used.saturating_add(bytes) <= limit;
+        let take = |used: usize| fits(used).then(|| used.saturating_add(bytes));
+        self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
+    }
+
+    /// Gives room back.
+    pub fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_share_one_limit_and_nobody_is_shut_out() {
+        let budget = QueueBudget::default();
+        assert!(budget.take(60, 100, true) && budget.take(40, 100, false));
+        assert!(!budget.take(1, 100, false));
+        assert!(budget.take(500, 100, true), "another source begins");
+        budget.give(500);
+        budget.give(60);
+        assert_eq!(budget.used(), 40);
+        assert!(budget.take(60, 100, false));
+    }
+}

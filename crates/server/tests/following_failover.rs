@@ -1,0 +1,189 @@
+//! A source dies, its Cohort replica takes its place, all others follow that one, and the old source comes
+//! back as a replica of it; then back again.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use support::{Cohort, Maria, wait_until};
+
+const SEMI_SYNC: [&str; 4] = [
+    "--log-slave-updates",
+    "--rpl-semi-sync-master-timeout=60000",
+    "--rpl-semi-sync-master-wait-point=AFTER_SYNC",
+    "--init-rpl-role=SLAVE",
+];
+
+/// Either server.
+trait Server {
+    fn ask(&self, sql: &str) -> String;
+    fn port(&self) -> u16;
+    fn connect(&self) -> mysql::Conn;
+    fn kill_it(&mut self);
+    fn start_it(&mut self);
+}
+
+impl Server for Cohort {
+    fn ask(&self, sql: &str) -> String {
+        self.sql(sql)
+    }
+    fn port(&self) -> u16 {
+        self.port
+    }
+    fn connect(&self) -> mysql::Conn {
+        self.client()
+    }
+    fn kill_it(&mut self) {
+        self.kill();
+    }
+    fn start_it(&mut self) {
+        self.restart();
+    }
+}
+
+impl Server for Maria {
+    fn ask(&self, sql: &str) -> String {
+        self.sql(sql)
+    }
+    fn port(&self) -> u16 {
+        self.port
+    }
+    fn connect(&self) -> mysql::Conn {
+        self.client()
+    }
+    fn kill_it(&mut self) {
+        self.kill();
+    }
+    fn start_it(&mut self) {
+        self.restart();
+    }
+}
+
+fn end_of(server: &dyn Server) -> String {
+    server.ask("SELECT @@gtid_binlog_pos")
+}
+
+fn wait_for(server: &dyn Server, position: &str) {
+    wait_until(&format!("{position} is not reached"), || {
+        server.ask(&format!("SELECT MASTER_GTID_WAIT('{position}', 1)")) == "0"
+    });
+}
+
+fn point_to(server: &dyn Server, source: &dyn Server, more: &str) {
+    server.ask(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=1, \
+         master_use_gtid=slave_pos{more}; START SLAVE",
+        source.port()
+    ));
+}
+
+const DIGEST: &str =
+    "SELECT COUNT(*), MAX(n), SUM(CRC32(b)) FROM shop.orders; SELECT COUNT(*) FROM shop.later";
+
+/// The replica that is the most advanced becomes the source; it has all that is acknowledged.
+fn promote(server: &Cohort) {
+    server.sql("STOP SLAVE IO_THREAD");
+    wait_until("it does not apply what it has", || {
+        server.replica_field("Slave_SQL_Running_State").starts_with("Slave has read all relay log")
+    });
+    server.sql("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+}
+
+fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
+    let heir = Cohort::new(
+        &[&SEMI_SYNC[..], &["--server-id=11", "--rpl-semi-sync-slave-enabled=1", "--read-only=1"]].concat(),
+    );
+    let threads = "--slave-parallel-threads=3";
+    let cohort = Cohort::new(&["--log-slave-updates", "--server-id=12", "--gtid-strict-mode=1", threads]);
+    let maria = Maria::source(&["--log-slave-updates", "--server-id=13", "--gtid-strict-mode=1", threads]);
+    let others: [&dyn Server; 2] = [&cohort, &maria];
+    point_to(&heir, source, "");
+    others.iter().for_each(|other| point_to(*other, source, ""));
+    source.ask("CREATE DATABASE shop CHARACTER SET utf8mb4; CREATE TABLE shop.orders (id INT AUTO_INCREMENT PRIMARY KEY, n INT, b TEXT)");
+    wait_until("it is not semi-synchronous", || {
+        source.ask("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'").ends_with("\t1")
+    });
+    source.ask("SET GLOBAL rpl_semi_sync_master_enabled = 1");
+    for other in others.iter().copied().chain([&heir as &dyn Server]) {
+        wait_for(other, &end_of(source));
+    }
+    let stops = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        let (mut client, stops) = (source.connect(), &stops);
+        let writer = scope.spawn(move || write_rows(&mut client, stops));
+        std::thread::sleep(Duration::from_millis(500));
+        // They fall behind.
+        others.iter().for_each(|other| drop(other.ask("STOP SLAVE")));
+        std::thread::sleep(Duration::from_millis(500));
+        if !dies_under_load {
+            stops.store(true, Ordering::Relaxed);
+            let told = writer.join().expect("no panic");
+            source.kill_it();
+            return told;
+        }
+        source.kill_it();
+        writer.join().expect("no panic")
+    });
+    promote(&heir);
+    let here: u64 = heir.sql("SELECT MAX(n) FROM shop.orders").parse().expect("rows");
+    assert!(here >= told && told > 0, "{told} were acknowledged, {here} are there");
+    others.iter().for_each(|other| point_to(*other, &heir, ""));
+    heir.sql("CREATE TABLE shop.later (a INT PRIMARY KEY); INSERT INTO shop.later VALUES (1), (2), (3)");
+    // The old source comes back: what nobody was told of is gone, what it wrote counts as applied.
+    source.start_it();
+    point_to(source, &heir, ", master_demote_to_slave=1");
+    heir.sql("INSERT INTO shop.later VALUES (4); INSERT INTO shop.orders (n) VALUES (0)");
+    for server in others.iter().copied().chain([&*source]) {
+        wait_for(server, &end_of(&heir));
+        let position = server.ask("SELECT @@server_id, @@gtid_slave_pos, @@gtid_binlog_state");
+        assert_eq!(
+            server.ask(DIGEST),
+            heir.sql(DIGEST),
+            "{position}, {}",
+            heir.sql("SELECT @@gtid_binlog_state")
+        );
+    }
+    // And back, without a death.
+    heir.sql("SET GLOBAL read_only = 1");
+    wait_for(source, &end_of(&heir));
+    source.ask("STOP SLAVE; RESET SLAVE ALL");
+    point_to(&heir, source, ", master_demote_to_slave=1");
+    others.iter().for_each(|other| {
+        other.ask("STOP SLAVE");
+        point_to(*other, source, "");
+    });
+    source.ask("SET GLOBAL rpl_semi_sync_master_enabled = 0; INSERT INTO shop.later VALUES (5)");
+    for server in others.iter().copied().chain([&heir as &dyn Server]) {
+        wait_for(server, &end_of(source));
+        assert_eq!(server.ask(DIGEST), source.ask(DIGEST));
+    }
+}
+
+/// Writes until the source dies or the test says so; answers how many rows it was told to be there.
+fn write_rows(client: &mut mysql::Conn, stops: &AtomicBool) -> u64 {
+    let mut told = 0;
+    while !stops.load(Ordering::Relaxed) {
+        let n = told + 1;
+        let row = format!("INSERT INTO shop.orders (n, b) VALUES ({n}, REPEAT('x', {}))", n % 500);
+        if client.query_drop(row).is_err() {
+            break;
+        }
+        told = n;
+    }
+    told
+}
+
+#[test]
+fn a_replica_takes_the_place_of_a_cohort_that_dies() {
+    let options = ["--server-id=10", "--rpl-semi-sync-master-enabled=0"];
+    let mut source = Cohort::new(&[&SEMI_SYNC[..], &options].concat());
+    fail_over(&mut source, true);
+}
+
+#[test]
+fn a_replica_takes_the_place_of_a_mariadb_that_dies() {
+    let mut source = Maria::source(&[&SEMI_SYNC[..], &["--server-id=10"]].concat());
+    fail_over(&mut source, false);
+}
