@@ -62,6 +62,9 @@ impl Session {
             Statement::SetStatement { items, statement } => {
                 return self.set_statement(items, statement, job, sink);
             }
+            Statement::WithLockWait { seconds, statement } => {
+                return self.with_lock_wait(*seconds, statement, job, sink);
+            }
             Statement::Use(schema) => self.use_schema(schema)?,
             Statement::QueryIntoFile(query) => return self.query_into_file(query, job, sink),
             Statement::LoadData(load) => return self.load_data(load, job, sink),

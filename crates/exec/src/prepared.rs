@@ -405,7 +405,9 @@ fn may_be_prepared(statement: &Statement) -> bool {
         | Statement::ExecuteImmediate { .. }
         | Statement::Deallocate(_)
         | Statement::LockTables(_) => false,
-        Statement::SetStatement { statement, .. } => may_be_prepared(statement),
+        Statement::SetStatement { statement, .. } | Statement::WithLockWait { statement, .. } => {
+            may_be_prepared(statement)
+        }
         _ => true,
     }
 }

@@ -136,6 +136,26 @@ impl Session {
         outcome
     }
 
+    /// WAIT n, NOWAIT: the statement with these timeouts of its own.
+    pub(crate) fn with_lock_wait(
+        &mut self,
+        seconds: u64,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let before = self.state.vars.clone();
+        for id in [VarId::LockWaitTimeout, VarId::InnodbLockWaitTimeout] {
+            self.state.vars.put(id, &VarValue::UInt(seconds));
+        }
+        self.apply_settings();
+        let outcome = self.run_statement(statement, job, None, sink);
+        self.state.vars = before;
+        self.state.refresh();
+        self.apply_settings();
+        outcome
+    }
+
     /// Computes the value of an item and finds out whether it can be set: nothing is set before all items of
     /// the statement are known to be good.
     fn check_item<'i>(&mut self, item: &'i SetItem, job: &Job<'_>) -> SqlResult<Step<'i>> {

@@ -241,3 +241,36 @@ fn max_statement_time_ends_waits_for_rows_and_names_and_sleep() {
     a.ok("COMMIT");
     b.ok("LOCK TABLES one WRITE");
 }
+
+/// Found by reading: WAIT n and NOWAIT of DDL and LOCK TABLES were taken, and the session's timeout applied.
+#[test]
+fn a_statement_may_say_how_long_it_waits() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("INSERT INTO one VALUES (1)");
+    b.ok("SET lock_wait_timeout = 100, innodb_lock_wait_timeout = 100");
+    a.ok("BEGIN");
+    a.ok("UPDATE one SET id = 2");
+    let began = std::time::Instant::now();
+    for statement in [
+        "ALTER TABLE one NOWAIT ADD b INT",
+        "ALTER TABLE one WAIT 0 ADD KEY (id)",
+        "CREATE INDEX i ON one (id) NOWAIT",
+        "DROP TABLE one NOWAIT",
+        "TRUNCATE TABLE one NOWAIT",
+        "RENAME TABLE one NOWAIT TO three",
+        "LOCK TABLES one READ NOWAIT",
+        "OPTIMIZE TABLE two, one NOWAIT",
+        "SELECT * FROM one FOR UPDATE NOWAIT",
+        "SELECT * FROM one FOR UPDATE WAIT 0",
+        "SELECT * FROM one LOCK IN SHARE MODE WAIT 1",
+        "ALTER TABLE one WAIT 1 ADD b INT",
+    ] {
+        let answer = b.run(statement);
+        assert!(answer.contains("1205"), "{statement}: {answer}");
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(50), "{:?}", began.elapsed());
+    a.ok("COMMIT");
+    assert!(b.run("SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout").ends_with("100 | 100"));
+    b.ok("ALTER TABLE one NOWAIT ADD b INT");
+    b.ok("SELECT * FROM one FOR UPDATE WAIT 3");
+}

@@ -108,6 +108,8 @@ pub enum WaitPolicy {
     /// Wait up to `innodb_lock_wait_timeout`.
     #[default]
     Wait,
+    /// WAIT n: up to so many seconds.
+    WaitFor(u32),
     /// NOWAIT: error 1205 at once.
     NoWait,
     /// SKIP LOCKED: the row is not there.

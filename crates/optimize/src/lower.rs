@@ -655,7 +655,7 @@ pub fn read_mode(locking: Option<ast::Locking>) -> SqlResult<ReadMode> {
         ast::LockWait::Default => WaitPolicy::Wait,
         ast::LockWait::NoWait | ast::LockWait::Seconds(0) => WaitPolicy::NoWait,
         ast::LockWait::SkipLocked => WaitPolicy::SkipLocked,
-        ast::LockWait::Seconds(_) => return Err(SqlError::not_supported("WAIT n")),
+        ast::LockWait::Seconds(seconds) => WaitPolicy::WaitFor(seconds.min(u32::MAX.into()) as u32),
     };
     Ok(match locking.strength {
         ast::LockStrength::Share => ReadMode::LockShare(wait),

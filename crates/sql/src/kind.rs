@@ -59,7 +59,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::Deallocate(_)
         | S::Use(_)
         | S::Kill(_) => StatementKind::Session,
-        S::SetStatement { statement, .. } => statement_kind(statement),
+        S::SetStatement { statement, .. } | S::WithLockWait { statement, .. } => statement_kind(statement),
         S::Show(_) | S::Describe { .. } | S::Explain { .. } | S::Help(_) => StatementKind::Show,
         S::Flush(_)
         | S::ResetMaster { .. }
@@ -134,6 +134,7 @@ pub fn command_name(statement: &Statement) -> &'static str {
         S::UnlockTables => "unlock_tables",
         S::Xa(xa) => xa_name(xa),
         S::Set(_) | S::SetStatement { .. } => "set_option",
+        S::WithLockWait { statement, .. } => command_name(statement),
         S::Prepare { .. } => "prepare_sql",
         S::Execute { .. } => "execute_sql",
         S::ExecuteImmediate { .. } => "execute_immediate",

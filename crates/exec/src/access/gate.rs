@@ -36,6 +36,7 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         | Statement::Explain { .. } => Ok(()),
         // What they run comes here, too.
         Statement::SetStatement { .. }
+        | Statement::WithLockWait { .. }
         | Statement::Prepare { .. }
         | Statement::Execute { .. }
         | Statement::ExecuteImmediate { .. } => Ok(()),
@@ -434,6 +435,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::LoadData(_)
         | Statement::Explain { .. }
         | Statement::SetStatement { .. }
+        | Statement::WithLockWait { .. }
         | Statement::Prepare { .. }
         | Statement::Execute { .. }
         | Statement::ExecuteImmediate { .. }

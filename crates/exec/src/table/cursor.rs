@@ -361,7 +361,9 @@ impl TableCursor {
         let towards = if self.spans.reverse { Towards::Down } else { Towards::Up };
         let uncommitted = match wait {
             WaitPolicy::SkipLocked => Uncommitted::Skip,
-            WaitPolicy::Wait | WaitPolicy::NoWait | WaitPolicy::IfItMatches => Uncommitted::Block,
+            WaitPolicy::Wait | WaitPolicy::WaitFor(_) | WaitPolicy::NoWait | WaitPolicy::IfItMatches => {
+                Uncommitted::Block
+            }
         };
         let scan = RangeScan::new(self.table.indexes[self.spans.index].id, towards, uncommitted);
         Passing { scan, range: KeyRange::default(), ends_span: false }

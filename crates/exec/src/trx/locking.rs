@@ -89,6 +89,7 @@ impl SessionTrx {
     fn row_wait(&self, policy: WaitPolicy) -> LockWait {
         match policy {
             WaitPolicy::Wait | WaitPolicy::IfItMatches => self.wait(self.settings.row_lock_wait),
+            WaitPolicy::WaitFor(seconds) => self.wait(Duration::from_secs(seconds.into())),
             WaitPolicy::NoWait | WaitPolicy::SkipLocked => {
                 LockWait { limit: WaitLimit::NoWait, on_timeout: || lock_error(LockError::NoWait) }
             }

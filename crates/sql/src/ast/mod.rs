@@ -106,6 +106,11 @@ pub enum Statement {
         items: Vec<SetItem>,
         statement: Box<Statement>,
     },
+    /// A statement with WAIT n or NOWAIT: how long it waits for locks, in place of the session's timeouts.
+    WithLockWait {
+        seconds: u64,
+        statement: Box<Statement>,
+    },
     Prepare {
         name: String,
         source: PrepareSource,

@@ -211,10 +211,11 @@ impl Parser<'_> {
             if !self.is_any(&allowed) {
                 return Err(self.error());
             }
-            options.push(self.upper_word()?);
-            if options.last().is_some_and(|word| word == "WAIT") {
-                self.number()?;
+            if self.is_any(&["WAIT", "NOWAIT"]) {
+                self.ddl_wait()?;
+                continue;
             }
+            options.push(self.upper_word()?);
         }
         Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
     }

@@ -43,12 +43,12 @@ impl Parser<'_> {
         Ok(Statement::AlterTable(Box::new(alter)))
     }
 
-    /// WAIT n or NOWAIT of DDL: accepted; the lock wait timeout applies.
+    /// WAIT n or NOWAIT: the statement becomes a [`Statement::WithLockWait`].
     pub(super) fn ddl_wait(&mut self) -> SqlResult<()> {
         if self.eat_word("WAIT") {
-            self.number()?;
-        } else {
-            self.eat_word("NOWAIT");
+            self.lock_wait = Some(self.number()?);
+        } else if self.eat_word("NOWAIT") {
+            self.lock_wait = Some(0);
         }
         Ok(())
     }

@@ -160,6 +160,8 @@ struct Parser<'a> {
     into: Vec<String>,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it stands behind FROM.
     into_file: Option<(crate::ast::IntoFile, bool)>,
+    /// WAIT n of the statement, NOWAIT as 0.
+    lock_wait: Option<u64>,
     floor: StackFloor,
     /// SELECTs around the token.
     select_depth: u32,
@@ -196,6 +198,7 @@ impl<'a> Parser<'a> {
             names_matter: true,
             into: Vec::new(),
             into_file: None,
+            lock_wait: None,
             floor: StackFloor::current(),
             select_depth: 0,
             height: 0,
@@ -503,7 +506,13 @@ impl<'a> Parser<'a> {
     fn statement(&mut self) -> SqlResult<Statement> {
         let statement = self.enter(Self::statement_inner)?;
         // A query inside of another statement has no file.
-        if self.into_file.is_some() { Err(self.error()) } else { Ok(statement) }
+        if self.into_file.is_some() {
+            return Err(self.error());
+        }
+        Ok(match self.lock_wait.take() {
+            Some(seconds) => Statement::WithLockWait { seconds, statement: Box::new(statement) },
+            None => statement,
+        })
     }
 
     fn statement_inner(&mut self) -> SqlResult<Statement> {

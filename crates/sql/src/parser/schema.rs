@@ -116,8 +116,8 @@ impl Parser<'_> {
         self.key_using(&mut options)?;
         self.expect_word("ON")?;
         let table = self.object_name()?;
-        self.ddl_wait()?;
         let parts = self.key_parts()?;
+        self.ddl_wait()?;
         self.key_options(&mut options)?;
         let alter = self.alter_options()?;
         let if_not_exists = mode == CreateMode::IfNotExists;
