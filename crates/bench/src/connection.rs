@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::socket::Socket;
 use crate::wire::{self, COM_QUERY, COM_STMT_PREPARE, ServerError};
 
 /// A server that does not answer within this time counts as dead.
@@ -20,13 +21,15 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
+    /// The same, encrypted.
+    Tls(SocketAddr),
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Address::Unix(path) => write!(f, "{}", path.display()),
-            Address::Tcp(address) => write!(f, "{address}"),
+            Address::Tcp(address) | Address::Tls(address) => write!(f, "{address}"),
         }
     }
 }
@@ -63,7 +66,7 @@ pub type Rows = Vec<Vec<Option<String>>>;
 
 /// A logged-in connection.
 pub struct Connection {
-    socket: File,
+    socket: Socket,
     input: Vec<u8>,
     version: String,
 }
@@ -71,19 +74,29 @@ pub struct Connection {
 impl Connection {
     /// Connects as `root` without a password.
     pub fn open(address: &Address, schema: &str) -> Result<Connection, ConnectionError> {
-        let mut connection =
-            Connection { socket: open_socket(address)?, input: Vec::new(), version: String::new() };
+        let socket = Socket::new(open_socket(address)?);
+        let mut connection = Connection { socket, input: Vec::new(), version: String::new() };
         let greeting = connection.read_packet()?;
         if wire::is_error(&greeting) {
             return Err(ConnectionError::Server(wire::parse_error(&greeting)));
         }
         connection.version =
             wire::greeting_version(&greeting).ok_or(ConnectionError::Protocol("not a greeting"))?;
-        connection.write_packet(1, &wire::login("root", schema))?;
+        let mut sequence = 1;
+        if let Address::Tls(_) = address {
+            connection.write_packet(sequence, &wire::ask_for_tls(schema))?;
+            connection.socket.encrypt()?;
+            sequence += 1;
+        }
+        let login = match address {
+            Address::Tls(_) => wire::encrypted_login("root", schema),
+            _ => wire::login("root", schema),
+        };
+        connection.write_packet(sequence, &login)?;
         let mut answer = connection.read_packet()?;
         if answer.first() == Some(&0xfe) {
             // The account uses another method, which without a password is answered by nothing.
-            connection.write_packet(3, &[])?;
+            connection.write_packet(sequence + 2, &[])?;
             answer = connection.read_packet()?;
         }
         if wire::is_error(&answer) {
@@ -142,8 +155,8 @@ impl Connection {
         Ok(self.socket.write_all(&out)?)
     }
 
-    /// The bare socket, once nothing is under way.
-    pub fn into_socket(self) -> File {
+    /// The socket, once nothing is under way.
+    pub fn into_socket(self) -> Socket {
         assert!(self.input.is_empty(), "an answer was left unread");
         self.socket
     }
@@ -186,7 +199,7 @@ impl Connection {
 
 /// Reads once, whatever interrupts it: with a time limit on the socket a stop and continue of this process
 /// would.
-pub fn read(socket: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+pub fn read(socket: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match socket.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -202,7 +215,7 @@ fn open_socket(address: &Address) -> io::Result<File> {
             stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
             OwnedFd::from(stream)
         }
-        Address::Tcp(address) => {
+        Address::Tcp(address) | Address::Tls(address) => {
             let stream = TcpStream::connect(address)?;
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;

@@ -11,7 +11,6 @@
 //! On failure: a deadlock or lock wait timeout is what a user would retry; the client rolls back, starts over
 //! and counts it. Every other error, a lost connection or silence ends the whole load with a [`Failure`].
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread;
@@ -24,6 +23,7 @@ use rustix::io::{Errno, ioctl_fionbio};
 
 use crate::connection::{self, ANSWER_TIMEOUT, Address, Connection, ConnectionError};
 use crate::interrupt;
+use crate::socket::Socket;
 use crate::wire::{self, COM_QUERY, Reply, ReplyReader};
 use crate::workload::{Client, Plan, Protocol, Scale, Workload};
 
@@ -158,7 +158,7 @@ enum Doing {
 
 /// A client with its socket.
 struct Driven {
-    socket: File,
+    socket: Socket,
     client: Client,
     reader: ReplyReader,
     input: Vec<u8>,
@@ -243,12 +243,8 @@ fn drive_many(share: &mut [Driven], plan: &Plan, shared: &Shared, tally: &mut Ta
         heard = Instant::now();
         for event in &ready {
             let driven = &mut share[event.data.u64() as usize];
-            match driven.socket.read(&mut buffer) {
-                Ok(bytes) => driven.take(&buffer[..bytes], plan, shared, tally)?,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(lost(error)),
-            }
-            busy -= usize::from(driven.doing == Doing::Idle);
+            let took = driven.take_all(&mut buffer, plan, shared, tally)?;
+            busy -= usize::from(took && driven.doing == Doing::Idle);
         }
     }
     Ok(())
@@ -275,6 +271,28 @@ impl Driven {
         // A request is far smaller than an empty socket buffer: with one request under way it is always taken
         // whole.
         self.socket.write_all(&self.output).map_err(lost)
+    }
+
+    /// Takes what an event told of; false if there was nothing.
+    fn take_all(
+        &mut self,
+        buffer: &mut [u8],
+        plan: &Plan,
+        shared: &Shared,
+        tally: &mut Tally,
+    ) -> Result<bool, Failure> {
+        let mut took = false;
+        loop {
+            match self.socket.read(buffer) {
+                Ok(bytes) => self.take(&buffer[..bytes], plan, shared, tally)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(took),
+                Err(error) => return Err(lost(error)),
+            }
+            took = true;
+            if !self.socket.has_more() {
+                return Ok(took);
+            }
+        }
     }
 
     /// Takes bytes of a reply; goes on when it is whole.

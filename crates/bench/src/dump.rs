@@ -61,7 +61,7 @@ fn begin(address: &Address, number: u32, place: &Place, at_end: AtEnd) -> Result
         out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(place.file.as_bytes());
     })?;
-    Ok(connection.into_socket())
+    Ok(connection.into_socket().into_file())
 }
 
 /// Reads all that is there.

@@ -158,7 +158,7 @@ impl Load {
         }
         // Each load has rows of its own to delete: the seed is the protocol's.
         let seed = numbers.len() as u64;
-        Ok(Load { socket: connection.into_socket(), client: Client::new(seed, numbers) })
+        Ok(Load { socket: connection.into_socket().into_file(), client: Client::new(seed, numbers) })
     }
 
     fn repeat(&mut self, plan: &Plan, transactions: u32) -> Result<(), String> {

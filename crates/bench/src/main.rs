@@ -1,10 +1,11 @@
 //! The workload driver and the side-by-side benchmark; docs/benchmarks.md tells how to read and repeat its
 //! figures.
 //!
-//! Speaks the MySQL protocol to any server, and knows nothing of Cohort's other crates.
+//! Speaks the MySQL protocol to any server; of Cohort's crates it uses TLS and histograms alone.
 
 mod args;
 mod callgrind;
+mod certificate;
 mod connection;
 mod demo;
 mod disk;
@@ -31,6 +32,7 @@ mod results;
 mod run;
 mod sample;
 mod servers;
+mod socket;
 mod sql;
 mod tables;
 mod tpcc;

@@ -39,6 +39,15 @@ const SEGMENTS: &[Variant] = &[
     segments("128 rollback segments", "SET GLOBAL innodb_rollback_segments=128"),
 ];
 
+/// What the clients of a case connect over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// As the run is told.
+    AsSet,
+    Tcp,
+    Tls,
+}
+
 /// One line of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
@@ -51,6 +60,7 @@ pub struct Case {
     /// Connections beside the clients that do nothing.
     pub idle: usize,
     pub variant: Option<&'static Variant>,
+    pub link: Link,
     /// How rows are drawn.
     pub keys: Keys,
     /// The tables have been written to for a while before.
@@ -73,6 +83,7 @@ impl Case {
             large_mib: None,
             idle: 0,
             variant: None,
+            link: Link::AsSet,
             keys: Keys::Even,
             is_aged: false,
             only: None,
@@ -93,6 +104,11 @@ impl Case {
     /// The same with another setting.
     pub fn without(self, variant: &'static Variant) -> Case {
         Case { variant: Some(variant), only: Some(Kind::Cohort), ..self }
+    }
+
+    /// The same over another link.
+    pub fn over(self, link: Link) -> Case {
+        Case { link, ..self }
     }
 
     /// The same beside connections that do nothing; Cohort alone.
@@ -118,6 +134,11 @@ impl Case {
         }
         if let Some(variant) = self.variant {
             name.push_str(&format!(", {}", variant.name));
+        }
+        match self.link {
+            Link::AsSet => {}
+            Link::Tcp => name.push_str(", TCP"),
+            Link::Tls => name.push_str(", TLS"),
         }
         if let Some(mib) = self.large_mib {
             name.push_str(&format!(" beside {mib} MiB"));
@@ -164,6 +185,7 @@ const MEMORY: &str = "memory";
 const LARGE: &str = "large";
 const IDLE: &str = "idle";
 const AGED: &str = "aged";
+const TLS: &str = "tls";
 const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
 const REPLICATION: &str = "replication";
@@ -222,6 +244,15 @@ const BLOCKS: &[Block] = &[
         variants: SEGMENTS,
     },
     Block {
+        table: "xa",
+        about: "XA transactions of one row, prepared and committed: two flushes, shared with everybody else's",
+        workloads: &["xa_branch"],
+        disks: &[Disk::REAL, Disk::SSD],
+        clients: &[1, 16, 64],
+        quick: &[1, 64],
+        variants: &[],
+    },
+    Block {
         table: "D",
         about: "update_index over many clients",
         workloads: &["update_index"],
@@ -250,6 +281,7 @@ pub fn agenda(
             AGED => aged(overrides, quick, &mut agenda.cases),
             LARGE => large(overrides, quick, &mut agenda.cases),
             IDLE => idle(overrides, &mut agenda.cases),
+            TLS => tls(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
             GOALS => {
                 agenda.cases.extend(goals::cases());
@@ -345,6 +377,17 @@ fn idle(overrides: &Overrides, cases: &mut Vec<Case>) {
     cases.extend(alone.iter().copied().chain(alone.iter().map(|case| case.beside_idle(IDLE_CONNECTIONS))));
 }
 
+/// Over TCP, with and without TLS.
+fn tls(overrides: &Overrides, cases: &mut Vec<Case>) {
+    let clients = overrides.clients.clone().unwrap_or(vec![64]);
+    let disks = overrides.disks.clone().unwrap_or(vec![Disk::REAL]);
+    for workload in ["point_select", "update_index"] {
+        let mut plain = Vec::new();
+        add(workload, &clients, &disks, Protocol::Prepared, &mut plain);
+        cases.extend(plain.iter().flat_map(|case| [case.over(Link::Tcp), case.over(Link::Tls)]));
+    }
+}
+
 fn pipeline(overrides: &Overrides, quick: bool, out: &mut Vec<(usize, Disk)>) {
     let usual: &[usize] = if quick { &[1, 64] } else { &[1, 2, 4, 16, 64, 256, 512] };
     let threads = overrides.clients.clone().unwrap_or(usual.to_vec());
@@ -363,6 +406,7 @@ pub fn listing() -> String {
         (AGED, "sysbench's default keys on fresh tables, and on the same after half a minute of writes"),
         (LARGE, "small inserts while a large transaction commits"),
         (IDLE, "updates beside 5,000 connections that do nothing"),
+        (TLS, "point selects and updates over TCP, with TLS and without"),
         (PIPELINE, "the commit pipeline without SQL, 1 to 512 threads, flushes of 120 us"),
         (RECOVERY, "how fast Cohort reads its log after a crash"),
         (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
@@ -452,6 +496,14 @@ mod tests {
             Overrides { clients: Some(vec![16]), disks: Some(vec![Disk::SSD]), large_mib: Some(1) };
         let titles: Vec<String> = asked(&["large", "A"], &overrides).cases.iter().map(Case::name).collect();
         assert_eq!(titles, ["slap", "slap beside 1 MiB", "slap, adaptive grouping off"]);
+    }
+
+    #[test]
+    fn tls_stands_beside_plain_tcp() {
+        let titles: Vec<String> =
+            asked(&["tls"], &Overrides::default()).cases.iter().map(Case::name).collect();
+        let expected = ["point_select, TCP", "point_select, TLS", "update_index, TCP", "update_index, TLS"];
+        assert_eq!(titles, expected);
     }
 
     #[test]

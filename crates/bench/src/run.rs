@@ -5,17 +5,19 @@
 //! first trouble with a server ends the run without results: a ratio against a server that fails means
 //! nothing.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::connection::{Connection, ConnectionError};
+use crate::certificate::Certificate;
+use crate::connection::{Address, Connection, ConnectionError};
 use crate::disk;
 use crate::driver::{self, Load, Moment};
 use crate::interrupt;
 use crate::large::Large;
 use crate::memory;
 use crate::pipeline;
-use crate::plan::{Agenda, Case};
+use crate::plan::{Agenda, Case, Link};
 use crate::progress::Progress;
 use crate::recovery;
 use crate::replica;
@@ -123,8 +125,12 @@ pub fn run(run: &Run) -> Result<Results, String> {
     }
     if !run.agenda.cases.is_empty() {
         let mut contenders = Vec::new();
+        let is_encrypted = run.agenda.cases.iter().any(|case| case.link == Link::Tls);
+        let certificate = is_encrypted.then(|| Certificate::make(dir)).transpose()?;
+        let options = certificate.map_or(Vec::new(), |certificate| certificate.options().to_vec());
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
         for contestant in &run.contestants {
-            contenders.push(prepare(contestant, run)?);
+            contenders.push(prepare(&contestant.with(&options), run)?);
         }
         results.servers = contenders.iter().map(Contender::info).collect();
         for (number, case) in run.agenda.cases.iter().enumerate() {
@@ -296,7 +302,11 @@ fn measure_as_set(
     progress: &Progress,
 ) -> Result<Sample, String> {
     let load = Load {
-        address: contender.server.address.clone(),
+        address: match case.link {
+            Link::AsSet => contender.server.address.clone(),
+            Link::Tcp => Address::Tcp((Ipv4Addr::LOCALHOST, contender.server.port).into()),
+            Link::Tls => Address::Tls((Ipv4Addr::LOCALHOST, contender.server.port).into()),
+        },
         schema: SCHEMA.to_owned(),
         workload: case.workload,
         protocol: case.protocol,

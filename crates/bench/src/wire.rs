@@ -14,6 +14,7 @@ const PACKET_BYTES_MAX: usize = 0xff_ffff;
 const CLIENT_LONG_PASSWORD: u32 = 1;
 const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;
+const CLIENT_SSL: u32 = 1 << 11;
 const CLIENT_TRANSACTIONS: u32 = 1 << 13;
 const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
 const CLIENT_PLUGIN_AUTH: u32 = 1 << 19;
@@ -107,11 +108,26 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
 
 /// The answer to the server's greeting: `user` without a password.
 pub fn login(user: &str, schema: &str) -> Vec<u8> {
+    login_with(0, user, schema)
+}
+
+/// The same, inside of TLS.
+pub fn encrypted_login(user: &str, schema: &str) -> Vec<u8> {
+    login_with(CLIENT_SSL, user, schema)
+}
+
+/// The request for TLS, which comes before it: the login's head alone.
+pub fn ask_for_tls(schema: &str) -> Vec<u8> {
+    login_head(CLIENT_SSL, schema)
+}
+
+fn login_head(more: u32, schema: &str) -> Vec<u8> {
     let mut capabilities = CLIENT_LONG_PASSWORD
         | CLIENT_PROTOCOL_41
         | CLIENT_TRANSACTIONS
         | CLIENT_SECURE_CONNECTION
-        | CLIENT_PLUGIN_AUTH;
+        | CLIENT_PLUGIN_AUTH
+        | more;
     if !schema.is_empty() {
         capabilities |= CLIENT_CONNECT_WITH_DB;
     }
@@ -120,6 +136,11 @@ pub fn login(user: &str, schema: &str) -> Vec<u8> {
     out.extend_from_slice(&(PACKET_BYTES_MAX as u32).to_le_bytes());
     out.push(CHARSET_UTF8MB4);
     out.extend_from_slice(&[0; 23]);
+    out
+}
+
+fn login_with(more: u32, user: &str, schema: &str) -> Vec<u8> {
+    let mut out = login_head(more, schema);
     out.extend_from_slice(user.as_bytes());
     out.extend_from_slice(&[0, 0]);
     if !schema.is_empty() {

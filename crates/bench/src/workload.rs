@@ -42,6 +42,8 @@ pub enum Parameter {
     C,
     /// Filler of column `pad`: 59 characters.
     Pad,
+    /// A name of the client's own.
+    Name,
 }
 
 /// Which table `{t}` means.
@@ -99,6 +101,10 @@ const fn step(sql: &'static str, parameters: &'static [Parameter]) -> Step {
 
 const fn control(sql: &'static str) -> Step {
     Step { sql, parameters: &[], table: Table::First }
+}
+
+const fn named(sql: &'static str) -> Step {
+    Step { sql, parameters: &[Parameter::Name], table: Table::Same }
 }
 
 const BEGIN: Step = control("BEGIN");
@@ -258,6 +264,19 @@ pub const WORKLOADS: &[Workload] = &[
         ],
     },
     Workload {
+        name: "xa_branch",
+        about: "one row, an indexed column, in a branch of an XA transaction that is prepared and committed",
+        schema: Schema::Sbtest,
+        text_only: true,
+        steps: &[
+            named("XA START ?"),
+            UPDATE_INDEX,
+            named("XA END ?"),
+            named("XA PREPARE ?"),
+            named("XA COMMIT ?"),
+        ],
+    },
+    Workload {
         name: "slap",
         about: "one row of two integers (mariadb-slap)",
         schema: Schema::Slap,
@@ -357,6 +376,7 @@ impl Plan {
 /// What one client remembers from step to step.
 pub struct Client {
     random: Random,
+    name: Vec<u8>,
     table: u32,
     id: i32,
     /// Numbers the server gave, by index of [`Workload::statements`]; empty with the text protocol.
@@ -367,7 +387,8 @@ pub struct Client {
 impl Client {
     pub fn new(seed: u64, statements: Vec<u32>) -> Client {
         let statements = statements.into_iter().map(|number| (number, Types::Send)).collect();
-        Client { random: Random::new(seed), table: 1, id: 1, statements, values: Vec::new() }
+        let name = format!("client {seed}").into_bytes();
+        Client { random: Random::new(seed), name, table: 1, id: 1, statements, values: Vec::new() }
     }
 
     /// Appends the request of a step.
@@ -410,6 +431,7 @@ impl Client {
         match parameter {
             Parameter::C => filler(10),
             Parameter::Pad => filler(5),
+            Parameter::Name => Value::Text(self.name.clone()),
             Parameter::K => Value::Int(self.random.one_to(scale.rows) as i32),
             Parameter::HotId(rows) => Value::Int(self.random.one_to(rows) as i32),
             Parameter::SameId => Value::Int(self.id),
@@ -477,6 +499,23 @@ mod tests {
             let insert = format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES ({id}, ");
             assert!(texts[4].starts_with(&insert), "{texts:?}");
             assert_eq!((texts[0].as_str(), texts[5].as_str()), ("BEGIN", "COMMIT"));
+        }
+    }
+
+    #[test]
+    fn a_branch_has_its_clients_name_from_start_to_commit() {
+        let plan = Plan::new(find("xa_branch").expect("listed"), SCALE, Protocol::Text);
+        let mut client = Client::new(7, Vec::new());
+        let texts: Vec<String> = (0..plan.steps())
+            .map(|step| {
+                let mut out = Vec::new();
+                client.request(&plan, step, &mut out);
+                String::from_utf8(out[5..].to_vec()).expect("text")
+            })
+            .collect();
+        assert!(texts[1].starts_with("UPDATE sbtest"), "{texts:?}");
+        for (at, verb) in [(0, "START"), (2, "END"), (3, "PREPARE"), (4, "COMMIT")] {
+            assert_eq!(texts[at], format!("XA {verb} 'client 7'"));
         }
     }
 

@@ -29,6 +29,7 @@
 //! | `status` | their lines in SHOW STATUS |
 //! | `xa` | [`XaBranches`]: XA transactions between their two phases |
 //! | `xa_body` | [`XaBody`]: what the first phase makes durable |
+//! | `xa_file` | where checkpoints keep that |
 
 mod binlog;
 mod checkpoint;
@@ -58,6 +59,7 @@ mod sync;
 mod timekeeper;
 mod xa;
 mod xa_body;
+mod xa_file;
 
 pub use coordinator::Coordinator;
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};

@@ -31,47 +31,40 @@
 //!   format alone are the same.
 //! - I2: `commit_ordered` and `replay` alone decide what is prepared. The other states live in memory.
 //!
-//! # The file `xa-prepared`, written as `xa-prepared.new` and renamed at checkpoints
-//! ```text
-//! 0   8  magic "COHXA001"
-//! 8   8  LSN of the checkpoint
-//! 16  n  for each prepared branch: lenenc redo of its PREPARE
-//! ..  4  CRC-32C of all before
-//! ```
-//! So a forgotten branch holds back neither the log nor purge. It costs its memory, its locks, and its
-//! bytes in this file, which is written anew by each checkpoint that finds other branches than the one
-//! before.
+//! - The order stage does the same little work for every branch: its redo brings what was read of it
+//!   ([`XaBody`]), and what the end of a branch frees is in the hands of who ends it.
+//! - A branch's keys count ([`XaBranches::largest_key`]) until its writes are in the engines, not only until
+//!   its end is ordered: large writes are taken in later.
 //!
-//! # On failure
-//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the
-//! old file; the log keeps the branches.
+//! A forgotten branch holds back neither the log nor purge. It costs its memory, its locks, and its bytes in
+//! the files of the checkpoints (`xa_file.rs`).
 //!
 //! # Missing
-//! Ranges (gap locks) of a branch are not in its redo: they end with the server. Large branches have no
-//! files of their own.
+//! Ranges (gap locks) of a branch are not in its redo: they end with the server, as InnoDB's do.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Reservation, Write};
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reservation};
 use cohort_binlog::event::XaXid;
 use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
 use cohort_locks::LockOwner;
-use cohort_vfs::{OpenMode, SharedFs};
+use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
-use crate::xa_body::{XaBody, XaChange};
+use crate::xa_body::{WeakBody, XaBody, XaChange};
+use crate::xa_file::XaFile;
 
 /// As commit records name it; final, it is on disk.
 pub const XA: ParticipantId = ParticipantId(4);
 
-const MAGIC: &[u8; 8] = b"COHXA001";
-const FILE: &str = "xa-prepared";
-const FILE_NEW: &str = "xa-prepared.new";
-
 /// A prepared branch that nobody ends is told about at this age, and again each time it has doubled.
 const FORGOTTEN_US: u64 = 60_000_000;
+/// Between two looks for such branches.
+const LOOK_US: u64 = 1_000_000;
+/// Of one look so many branches are told about each, the oldest; the others as one number.
+const TOLD_EACH: usize = 4;
 
 /// What a branch holds while it is prepared.
 pub struct XaHeld {
@@ -80,7 +73,8 @@ pub struct XaHeld {
     pub memory: Reservation,
 }
 
-/// A branch that is about to end, in the hands of who ends it.
+/// A branch that is about to end, in the hands of who ends it. The body is kept until the branch's writes are
+/// in the engines: so long its keys count.
 pub struct XaTaken {
     pub body: XaBody,
     pub held: XaHeld,
@@ -164,8 +158,12 @@ enum Branch {
 #[derive(Default)]
 struct State {
     branches: HashMap<Name, Branch>,
+    /// Those in the hands of who ends them.
+    leaving: Vec<WeakBody>,
     /// Grows with every branch that is prepared or ends.
     version: u64,
+    /// When branches that nobody has ended are looked for again.
+    look_at_us: u64,
 }
 
 impl State {
@@ -176,54 +174,34 @@ impl State {
         }
     }
 
-    fn apply(&mut self, change: XaChange, seq: CommitSeq, place: Place) {
-        self.version += 1;
-        match change {
-            XaChange::Prepared(body) => {
-                let name = name(&body.head().xid);
-                let prepared =
-                    Prepared { body, seq, place, held: None, warn_at_us: FORGOTTEN_US, is_reader: false };
-                self.branches.insert(name, Branch::Prepared(Box::new(prepared)));
-            }
-            XaChange::Ended(xid) => drop(self.branches.remove(&name(&xid))),
-        }
+    fn insert(&mut self, body: XaBody, seq: CommitSeq, place: Place) {
+        let name = name(&body.head().xid);
+        let (warn_at_us, is_reader) = (FORGOTTEN_US, false);
+        let prepared = Prepared { body, seq, place, held: None, warn_at_us, is_reader };
+        self.branches.insert(name, Branch::Prepared(Box::new(prepared)));
     }
-}
 
-#[derive(Clone, Copy)]
-struct Durable {
-    lsn: Lsn,
-    version: u64,
+    fn remove(&mut self, xid: &XaXid) {
+        self.branches.remove(&name(xid));
+    }
 }
 
 /// All branches of a server.
 pub struct XaBranches {
-    fs: SharedFs,
-    dir: PathBuf,
     state: Mutex<State>,
-    durable: Arc<Mutex<Durable>>,
+    file: Arc<XaFile>,
 }
 
 impl XaBranches {
     /// Reads the file; without one nothing is prepared.
     pub fn open(fs: SharedFs, dir: &Path) -> Result<XaBranches, EngineError> {
-        let path = dir.join(FILE);
-        let (bodies, lsn) = match fs.exists(&path) {
-            true => read_file(&fs, &path)?,
-            false => (Vec::new(), Lsn(0)),
-        };
-        let mut state = State::default();
+        // What is read now is what the file holds.
+        let mut state = State { version: 1, ..State::default() };
+        let (file, bodies) = XaFile::open(fs, dir, state.version)?;
         for body in bodies {
-            state.apply(XaChange::Prepared(body), CommitSeq(0), Place::Nobody);
+            state.insert(body, CommitSeq(0), Place::Nobody);
         }
-        state.version = 1;
-        let durable = Durable { lsn, version: u64::from(lsn > Lsn(0)) };
-        Ok(XaBranches {
-            fs,
-            dir: dir.to_path_buf(),
-            state: Mutex::new(state),
-            durable: Arc::new(Mutex::new(durable)),
-        })
+        Ok(XaBranches { state: Mutex::new(state), file: Arc::new(file) })
     }
 
     /// A session begins a branch; false if the name is in use.
@@ -267,6 +245,11 @@ impl XaBranches {
         self.state.lock().branches.insert(name, Branch::Prepared(Box::new(prepared)));
     }
 
+    /// Whether a prepared branch has changed anything.
+    pub fn has_written(&self, xid: &XaXid) -> bool {
+        self.state.lock().prepared(xid).is_some_and(|prepared| !prepared.is_reader)
+    }
+
     /// Ends a reader. None: there is none of this name, or it is not the taker's.
     pub fn end_reader(&self, xid: &XaXid, taker: XaTaker) -> Option<ReaderEnd> {
         let mut state = self.state.lock();
@@ -296,7 +279,10 @@ impl XaBranches {
         }
         let held = prepared.held.take()?;
         prepared.place = Place::Ending;
-        Some(XaTaken { body: prepared.body.clone(), held })
+        let body = prepared.body.clone();
+        state.leaving.retain(|leaving| leaving.upgrade().is_some());
+        state.leaving.push(body.downgrade());
+        Some(XaTaken { body, held })
     }
 
     /// The end was refused: the branch is prepared as before.
@@ -348,83 +334,79 @@ impl XaBranches {
 
     /// The largest key of a key space that prepared branches are going to put there.
     pub fn largest_key(&self, index: IndexId) -> Option<Vec<u8>> {
-        let mut largest: Option<Vec<u8>> = None;
-        for branch in self.list() {
-            let walked: Result<(), std::convert::Infallible> =
-                branch.body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |write| {
-                    let is_put = write.index == index && write.value.is_some();
-                    if is_put && largest.as_deref().is_none_or(|key| key < write.key) {
-                        largest = Some(write.key.to_vec());
-                    }
-                    Ok(())
-                });
-            let Ok(()) = walked;
-        }
-        largest
+        let state = self.state.lock();
+        let prepared = state.branches.values().filter_map(|branch| match branch {
+            Branch::Begun => None,
+            Branch::Prepared(prepared) => Some(prepared.body.clone()),
+        });
+        let bodies: Vec<XaBody> =
+            prepared.chain(state.leaving.iter().filter_map(WeakBody::upgrade)).collect();
+        drop(state);
+        bodies.iter().filter_map(|body| body.largest_key(index)).max().map(<[u8]>::to_vec)
     }
 
-    /// Sentences about branches that nobody has ended for long, for the error log.
+    /// Sentences about branches that nobody has ended for long, for the error log. Few, however many there
+    /// are.
     pub fn forgotten(&self, now_us: u64) -> Vec<String> {
         let mut state = self.state.lock();
-        let mut sentences = Vec::new();
-        for branch in state.branches.values_mut() {
-            let Branch::Prepared(prepared) = branch else { continue };
-            let age_us = now_us.saturating_sub(prepared.body.head().since_us);
-            if age_us < prepared.warn_at_us {
-                continue;
-            }
-            while prepared.warn_at_us <= age_us {
-                prepared.warn_at_us *= 2;
-            }
-            let locked = prepared.held.as_ref().map_or(0, |held| held.locks.row_locks());
+        if now_us < state.look_at_us {
+            return Vec::new();
+        }
+        state.look_at_us = now_us + LOOK_US;
+        let mut found: Vec<Forgotten> =
+            state.branches.values_mut().filter_map(|branch| Forgotten::of(branch, now_us)).collect();
+        drop(state);
+        found.sort_by_key(|it| std::cmp::Reverse(it.age_us));
+        let others = found.split_off(found.len().min(TOLD_EACH));
+        let mut sentences: Vec<String> = found.iter().map(Forgotten::sentence).collect();
+        if !others.is_empty() {
+            let (locks, bytes) =
+                others.iter().fold((0, 0), |(locks, bytes), it| (locks + it.locks, bytes + it.bytes));
             sentences.push(format!(
-                "XA transaction {} has been prepared for {} s and nobody has ended it: it keeps {} row locks, the definitions of \
-                 its tables and {} bytes; XA COMMIT or XA ROLLBACK ends it",
-                prepared.body.head().xid.to_sql(),
-                age_us / 1_000_000,
-                locked,
-                prepared.body.bytes().len()
+                "{} more XA transactions have been prepared for {} s and longer and nobody has ended them: they keep {locks} \
+                 row locks, the definitions of their tables and {bytes} bytes; XA RECOVER lists them",
+                others.len(),
+                others.last().map_or(0, |it| it.age_us / 1_000_000),
             ));
         }
         sentences
     }
 }
 
-fn corrupt(what: String) -> EngineError {
-    EngineError::Corrupt(what)
+/// A branch that nobody has ended for long.
+struct Forgotten {
+    xid: XaXid,
+    age_us: u64,
+    locks: usize,
+    bytes: usize,
 }
 
-fn read_file(fs: &SharedFs, path: &Path) -> Result<(Vec<XaBody>, Lsn), EngineError> {
-    let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
-    let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-    file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
-    decode_file(&bytes).ok_or_else(|| {
-        corrupt(format!(
-            "{}: the bytes from offset 0 to {} fail their checksum; restore the file from a backup",
-            path.display(),
-            bytes.len()
-        ))
-    })
-}
-
-fn decode_file(bytes: &[u8]) -> Option<(Vec<XaBody>, Lsn)> {
-    let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let mut r = Reader::new(body);
-    if r.bytes(MAGIC.len()).ok()? != MAGIC {
-        return None;
-    }
-    let lsn = Lsn(r.u64().ok()?);
-    let mut bodies = Vec::new();
-    while !r.is_empty() {
-        match XaChange::decode(r.lenenc_bytes().ok()?).ok()? {
-            XaChange::Prepared(body) => bodies.push(body),
-            XaChange::Ended(_) => return None,
+impl Forgotten {
+    /// If it is time to tell of this one.
+    fn of(branch: &mut Branch, now_us: u64) -> Option<Forgotten> {
+        let Branch::Prepared(prepared) = branch else { return None };
+        let head = prepared.body.head();
+        let age_us = now_us.saturating_sub(head.since_us);
+        if age_us < prepared.warn_at_us {
+            return None;
         }
+        while prepared.warn_at_us <= age_us {
+            prepared.warn_at_us *= 2;
+        }
+        let locks = prepared.held.as_ref().map_or(0, |held| held.locks.row_locks());
+        Some(Forgotten { xid: head.xid.clone(), age_us, locks, bytes: prepared.body.bytes().len() })
     }
-    Some((bodies, lsn))
+
+    fn sentence(&self) -> String {
+        format!(
+            "XA transaction {} has been prepared for {} s and nobody has ended it: it keeps {} row locks, the definitions of \
+             its tables and {} bytes; XA COMMIT or XA ROLLBACK ends it",
+            self.xid.to_sql(),
+            self.age_us / 1_000_000,
+            self.locks,
+            self.bytes
+        )
+    }
 }
 
 impl Participant for XaBranches {
@@ -433,35 +415,35 @@ impl Participant for XaBranches {
     }
 
     fn place(&self) -> String {
-        format!("the file of prepared XA transactions '{}'", self.dir.join(FILE).display())
+        format!("the file of prepared XA transactions '{}'", self.file.path().display())
     }
 
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         let mut state = self.state.lock();
         for redo in redo {
-            let change = XaChange::decode(&redo.bytes).expect("encoded by this crate");
-            state.apply(change, seq, Place::Session);
+            state.version += 1;
+            match XaBody::of(redo) {
+                Some(body) => state.insert(body.clone(), seq, Place::Session),
+                None => match XaChange::decode(&redo.bytes) {
+                    Ok(XaChange::Ended(xid)) => state.remove(&xid),
+                    _ => unreachable!("encoded by this crate; a PREPARE brings its token"),
+                },
+            }
         }
     }
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
         let state = self.state.lock();
+        let is_written = self.file.has_version(state.version);
         let bodies = state.branches.values().filter_map(|branch| match branch {
-            Branch::Prepared(prepared) if !prepared.is_reader => Some(prepared.body.clone()),
+            Branch::Prepared(prepared) if !prepared.is_reader && !is_written => Some(prepared.body.clone()),
             _ => None,
         });
-        Ok(Box::new(WriteFile {
-            fs: self.fs.clone(),
-            dir: self.dir.clone(),
-            lsn,
-            version: state.version,
-            bodies: bodies.collect(),
-            durable: Arc::clone(&self.durable),
-        }))
+        Ok(self.file.checkpoint(lsn, state.version, bodies.collect()))
     }
 
     fn durable_lsn(&self) -> Lsn {
-        self.durable.lock().lsn
+        self.file.durable_lsn()
     }
 
     /// Never a reason for a checkpoint: what is prepared is to end soon.
@@ -472,38 +454,15 @@ impl Participant for XaBranches {
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         let mut state = self.state.lock();
         for redo in redo {
-            let change = XaChange::decode(&redo.bytes)
-                .map_err(|_| corrupt("the redo of an XA transaction does not decode".to_owned()))?;
-            state.apply(change, CommitSeq(0), Place::Nobody);
+            let change = XaChange::decode(&redo.bytes).map_err(|_| {
+                EngineError::Corrupt("the redo of an XA transaction does not decode".to_owned())
+            })?;
+            state.version += 1;
+            match change {
+                XaChange::Prepared(body) => state.insert(body, CommitSeq(0), Place::Nobody),
+                XaChange::Ended(xid) => state.remove(&xid),
+            }
         }
-        Ok(())
-    }
-}
-
-struct WriteFile {
-    fs: SharedFs,
-    dir: PathBuf,
-    lsn: Lsn,
-    version: u64,
-    bodies: Vec<XaBody>,
-    durable: Arc<Mutex<Durable>>,
-}
-
-impl CheckpointTask for WriteFile {
-    fn finish(self: Box<Self>) -> Result<(), EngineError> {
-        // Replay from an older LSN finds no branch that is not in the file. A server without XA has none.
-        let is_new = self.durable.lock().lsn == Lsn(0) && self.bodies.is_empty();
-        if is_new || self.durable.lock().version == self.version {
-            return Ok(());
-        }
-        let mut bytes = MAGIC.to_vec();
-        bytes.put_u64(self.lsn.0);
-        self.bodies.iter().for_each(|body| bytes.put_lenenc_bytes(body.bytes()));
-        let crc = crc32c::crc32c(&bytes);
-        bytes.put_u32(crc);
-        let new = self.dir.join(FILE_NEW);
-        self.fs.replace(&self.dir.join(FILE), &new, &bytes).map_err(EngineError::Io)?;
-        *self.durable.lock() = Durable { lsn: self.lsn, version: self.version };
         Ok(())
     }
 }

@@ -9,16 +9,19 @@
 //! xid      u32 format | lenenc gtrid | lenenc bqual
 //! ```
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock, Weak};
 
 use cohort_base::{IndexId, ParticipantId, Reader, Truncated, Write};
 use cohort_binlog::event::XaXid;
-use cohort_engine::Redo;
+use cohort_engine::{Installed, Redo};
 use cohort_locks::{MetadataMode, NameKey, RowMode};
 
 const PREPARE: u8 = 1;
 const END: u8 = 2;
 const LOGGED: u8 = 1;
+/// Why a body is not looked through again.
+const WHOLE: &str = "looked through when it was read";
 
 /// A write of a prepared branch; no value: the key is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,13 @@ pub struct XaWrite<'b> {
 pub struct XaBodyBuilder {
     bytes: Vec<u8>,
     head: XaHead,
+    names_at: usize,
+    /// Rows that are still to come.
+    rows_left: usize,
+    /// None while rows are still to come.
+    writes_at: Option<usize>,
+    writes: u64,
+    tops: Tops,
 }
 
 /// What lists of prepared branches tell.
@@ -45,20 +55,73 @@ pub struct XaHead {
     pub is_logged: bool,
 }
 
-/// A prepared branch.
+/// A prepared branch. A copy is the same branch, and costs nothing.
+///
+/// It is also the token of the PREPARE's redo: whoever prepares has read it, and the order stage has nothing
+/// to decode.
 #[derive(Clone, Debug)]
-pub struct XaBody {
+pub struct XaBody(Arc<Inner>);
+
+/// Knows a branch as long as somebody else has it.
+pub(crate) struct WeakBody(Weak<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     head: XaHead,
-    bytes: Arc<[u8]>,
+    bytes: Box<[u8]>,
     /// Where the locked names begin.
     names_at: usize,
+    /// Where the writes begin.
+    writes_at: usize,
     writes: u64,
+    tops: Tops,
+    /// The file of its own that a checkpoint has written.
+    file: OnceLock<BodyFile>,
 }
+
+/// A file that holds one branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BodyFile {
+    pub number: u64,
+    /// CRC-32C of the file.
+    pub crc: u32,
+}
+
+/// For each key space the largest key that the branch puts there.
+#[derive(Debug, Default)]
+struct Tops(Vec<(IndexId, Vec<u8>)>);
 
 /// A step of the prepared branches, as a commit record holds it.
 pub enum XaChange {
     Prepared(XaBody),
     Ended(XaXid),
+}
+
+impl Installed for XaBody {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Tops {
+    fn note(&mut self, write: &XaWrite<'_>) {
+        if write.value.is_none() {
+            return;
+        }
+        // Writes come by key spaces and keys, so it is the last one nearly always.
+        match self.0.iter_mut().rfind(|(index, _)| *index == write.index) {
+            Some((_, top)) if **top < *write.key => {
+                top.clear();
+                top.extend_from_slice(write.key);
+            }
+            Some(_) => {}
+            None => self.0.push((write.index, write.key.to_vec())),
+        }
+    }
+
+    fn of(&self, index: IndexId) -> Option<&[u8]> {
+        self.0.iter().find(|(of, _)| *of == index).map(|(_, top)| top.as_slice())
+    }
 }
 
 fn put_xid(out: &mut Vec<u8>, xid: &XaXid) {
@@ -89,16 +152,20 @@ fn name_parts(name: &NameKey) -> Option<(&str, &str)> {
 }
 
 impl XaBodyBuilder {
-    /// With the locks that the branch holds; its writes come then.
-    pub fn new<'k>(
+    /// With the names that the branch has locked. So many row locks come next, then its writes;
+    /// `bytes_expected` is what all of them take, roughly.
+    pub fn new(
         head: XaHead,
         names: &[(NameKey, MetadataMode)],
-        rows: impl ExactSizeIterator<Item = (IndexId, &'k [u8], RowMode)>,
+        rows: usize,
+        bytes_expected: usize,
     ) -> XaBodyBuilder {
-        let mut bytes = vec![PREPARE];
+        let mut bytes = Vec::with_capacity(bytes_expected);
+        bytes.put_u8(PREPARE);
         put_xid(&mut bytes, &head.xid);
         bytes.put_u64(head.since_us);
         bytes.put_u8(if head.is_logged { LOGGED } else { 0 });
+        let names_at = bytes.len();
         let held: Vec<_> = names.iter().filter_map(|(name, mode)| Some((name_parts(name)?, mode))).collect();
         bytes.put_lenenc(held.len() as u64);
         for ((schema, table), mode) in held {
@@ -106,17 +173,37 @@ impl XaBodyBuilder {
             bytes.put_lenenc_bytes(schema.as_bytes());
             bytes.put_lenenc_bytes(table.as_bytes());
         }
-        bytes.put_lenenc(rows.len() as u64);
-        for (index, key, mode) in rows {
-            bytes.put_u8(mode as u8);
-            bytes.put_u32(index.0);
-            bytes.put_lenenc_bytes(key);
+        bytes.put_lenenc(rows as u64);
+        XaBodyBuilder {
+            bytes,
+            head,
+            names_at,
+            rows_left: rows,
+            writes_at: None,
+            writes: 0,
+            tops: Tops::default(),
         }
-        XaBodyBuilder { bytes, head }
+    }
+
+    /// Adds a row lock.
+    pub fn row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
+        self.rows_left = self.rows_left.checked_sub(1).expect("their number was told");
+        self.bytes.put_u8(mode as u8);
+        self.bytes.put_u32(index.0);
+        self.bytes.put_lenenc_bytes(key);
+    }
+
+    /// Where the writes begin: all rows have come.
+    fn writes_at(&mut self) -> usize {
+        assert_eq!(self.rows_left, 0, "their number was told");
+        *self.writes_at.get_or_insert(self.bytes.len())
     }
 
     /// Adds a write.
     pub fn write(&mut self, write: XaWrite<'_>) {
+        self.writes_at();
+        self.writes += 1;
+        self.tops.note(&write);
         self.bytes.put_u8(write.participant.0);
         self.bytes.put_u32(write.index.0);
         self.bytes.put_lenenc_bytes(write.key);
@@ -135,16 +222,23 @@ impl XaBodyBuilder {
     }
 
     /// The branch, for one that has only read.
-    pub fn body(self) -> XaBody {
-        match XaChange::decode(&self.bytes) {
-            Ok(XaChange::Prepared(body)) => body,
-            _ => unreachable!("written by this builder"),
-        }
+    pub fn body(mut self) -> XaBody {
+        let writes_at = self.writes_at();
+        XaBody(Arc::new(Inner {
+            head: self.head,
+            bytes: self.bytes.into(),
+            names_at: self.names_at,
+            writes_at,
+            writes: self.writes,
+            tops: self.tops,
+            file: OnceLock::new(),
+        }))
     }
 
-    /// The redo of the PREPARE.
-    pub fn redo(self) -> (XaHead, Redo) {
-        (self.head, Redo::new(self.bytes))
+    /// The redo of the PREPARE. The branch is in it twice: as bytes for the log, and as what is kept.
+    pub fn redo(self) -> Redo {
+        let bytes = self.bytes.clone();
+        Redo::installed(bytes, Arc::new(self.body()))
     }
 }
 
@@ -211,27 +305,53 @@ impl XaBody {
         for _ in 0..r.lenenc()? {
             next_row(&mut r)?;
         }
-        let mut writes = 0;
+        let writes_at = bytes.len() - r.rest().len();
+        let (mut writes, mut tops) = (0, Tops::default());
         while !r.is_empty() {
-            next_write(&mut r)?;
+            tops.note(&next_write(&mut r)?);
             writes += 1;
         }
-        Ok(XaBody { head, bytes: bytes.into(), names_at, writes })
+        let file = OnceLock::new();
+        Ok(XaBody(Arc::new(Inner { head, bytes: bytes.into(), names_at, writes_at, writes, tops, file })))
+    }
+
+    /// The branch that this redo of a PREPARE brings; none: it is a COMMIT's or ROLLBACK's.
+    pub(crate) fn of(redo: &Redo) -> Option<&XaBody> {
+        redo.installation()?.as_any().downcast_ref()
     }
 
     /// What lists tell of it.
     pub fn head(&self) -> &XaHead {
-        &self.head
+        &self.0.head
     }
 
     /// Its redo, as it was logged.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.0.bytes
     }
 
     /// Number of its writes.
     pub fn writes(&self) -> u64 {
-        self.writes
+        self.0.writes
+    }
+
+    /// The largest key that it puts into a key space.
+    pub fn largest_key(&self, index: IndexId) -> Option<&[u8]> {
+        self.0.tops.of(index)
+    }
+
+    /// The file that a checkpoint has written for it.
+    pub(crate) fn file(&self) -> Option<BodyFile> {
+        self.0.file.get().copied()
+    }
+
+    /// A checkpoint has written it into this file.
+    pub(crate) fn set_file(&self, file: BodyFile) {
+        assert!(self.0.file.set(file).is_ok(), "a branch is written once");
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakBody {
+        WeakBody(Arc::downgrade(&self.0))
     }
 
     /// Shows everything in it: names and rows that are locked, then the writes. The first error ends it.
@@ -241,8 +361,7 @@ impl XaBody {
         row: &mut dyn FnMut(IndexId, &[u8], RowMode) -> Result<(), E>,
         write: &mut dyn FnMut(XaWrite<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        const WHOLE: &str = "looked through when it was read";
-        let mut r = Reader::new(&self.bytes[self.names_at..]);
+        let mut r = Reader::new(&self.0.bytes[self.0.names_at..self.0.writes_at]);
         for _ in 0..r.lenenc().expect(WHOLE) {
             let (key, mode) = next_name(&mut r).expect(WHOLE);
             name(key, mode)?;
@@ -251,10 +370,23 @@ impl XaBody {
             let (index, key, mode) = next_row(&mut r).expect(WHOLE);
             row(index, key, mode)?;
         }
+        self.each_write(write)
+    }
+
+    /// Shows its writes. The first error ends it.
+    pub fn each_write<E>(&self, write: &mut dyn FnMut(XaWrite<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut r = Reader::new(&self.0.bytes[self.0.writes_at..]);
         while !r.is_empty() {
             write(next_write(&mut r).expect(WHOLE))?;
         }
         Ok(())
+    }
+}
+
+impl WeakBody {
+    /// The branch, if anybody still has it.
+    pub fn upgrade(&self) -> Option<XaBody> {
+        self.0.upgrade().map(XaBody)
     }
 }
 
@@ -272,12 +404,12 @@ mod tests {
             (NameKey::Schema("s".into()), MetadataMode::SharedRead),
             (NameKey::Table("s".into(), "t".into()), MetadataMode::SharedWrite),
         ];
-        let rows = [(IndexId(9), &b"key"[..], RowMode::Shared)];
-        let mut builder = XaBodyBuilder::new(head, &names, rows.into_iter());
+        let mut builder = XaBodyBuilder::new(head, &names, 1, 0);
+        builder.row(IndexId(9), b"key", RowMode::Shared);
         let write = |value| XaWrite { participant: ParticipantId(2), index: IndexId(9), key: b"key", value };
         builder.write(write(Some(b"value")));
         builder.write(write(None));
-        builder.redo().1.bytes
+        builder.redo().bytes
     }
 
     #[test]
@@ -305,6 +437,35 @@ mod tests {
             panic!("it ended")
         };
         assert_eq!(xid, body.head().xid);
+    }
+
+    /// What the order stage takes, and what a start reads out of the log.
+    #[test]
+    fn the_token_of_a_prepare_is_what_its_bytes_say() {
+        let head = XaHead { xid: XaXid::default(), since_us: 5, is_logged: false };
+        let mut builder = XaBodyBuilder::new(head, &[], 1, 0);
+        builder.row(IndexId(9), b"zz", RowMode::Exclusive);
+        for (index, key, value) in
+            [(8, "b", Some("v")), (9, "a", Some("v")), (9, "c", Some("v")), (9, "d", None)]
+        {
+            let (participant, index) = (ParticipantId(2), IndexId(index));
+            let value = value.map(str::as_bytes);
+            builder.write(XaWrite { participant, index, key: key.as_bytes(), value });
+        }
+        let redo = builder.redo();
+        let Ok(XaChange::Prepared(read)) = XaChange::decode(&redo.bytes) else { panic!("it was prepared") };
+        for body in [XaBody::of(&redo).expect("it is a PREPARE"), &read] {
+            assert_eq!((body.head().since_us, body.writes(), body.bytes()), (5, 4, &*redo.bytes));
+            let tops = [7, 8, 9].map(|index| body.largest_key(IndexId(index)));
+            assert_eq!(tops, [None, Some(&b"b"[..]), Some(&b"c"[..])]);
+            let mut keys = Vec::new();
+            let walked: Result<(), ()> = body.each_write(&mut |write| {
+                keys.extend_from_slice(write.key);
+                Ok(())
+            });
+            assert_eq!((walked, &*keys), (Ok(()), &b"bacd"[..]));
+        }
+        assert!(XaBody::of(&end_redo(&XaXid::default())).is_none());
     }
 
     #[test]

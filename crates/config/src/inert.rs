@@ -290,6 +290,10 @@ macro_rules! with_inert_settings {
             RplSemiSyncSlaveTraceLevel = Setting::global("rpl_semi_sync_slave_trace_level", num(32, 0, 18446744073709551615)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SecureTimestamp = Setting::global("secure_timestamp", word(0, &["NO", "SUPER", "REPLICATION", "YES"])).read_only().no_effect("everybody may set timestamp").doc("Who may set timestamp.");
             SkipShowDatabase = Setting::global("skip_show_database", flag(false)).read_only().no_effect("SHOW DATABASES shows what an account may see").doc("SHOW DATABASES needs a privilege.");
+            SimplePasswordCheckDigits = Setting::global("simple_password_check_digits", num(0, 0, 1000)).doc("A new password must hold so many digits; with all four of these settings at 0 every password does.");
+            SimplePasswordCheckLettersSameCase = Setting::global("simple_password_check_letters_same_case", num(0, 0, 1000)).doc("A new password must hold so many small and as many large letters; with all four of these settings at 0 every password does.");
+            SimplePasswordCheckMinimalLength = Setting::global("simple_password_check_minimal_length", num(0, 0, 1000)).doc("A new password must hold so many bytes; with all four of these settings at 0 every password does.");
+            SimplePasswordCheckOtherCharacters = Setting::global("simple_password_check_other_characters", num(0, 0, 1000)).doc("A new password must hold so many bytes that are neither letters nor digits; with all four of these settings at 0 every password does.");
             SlaveCompressedProtocol = Setting::global("slave_compressed_protocol", flag(false)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveDdlExecMode = Setting::global("slave_ddl_exec_mode", word(1, &["STRICT", "IDEMPOTENT"])).admin(Privilege::ReplicationSlaveAdmin).doc("IDEMPOTENT: DROP TABLE of a table that is not there does not stop a replica.");
             SlaveDomainParallelThreads = Setting::global("slave_domain_parallel_threads", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).doc("Workers of a replica that transactions of one replication domain may have at a time. 0: all.");
@@ -307,7 +311,7 @@ macro_rules! with_inert_settings {
             SqlSlaveSkipCounter = Setting::both("sql_slave_skip_counter", num(0, 0, 4294967295)).doc("Events that the next START SLAVE passes over.");
             StandardCompliantCte = Setting::both("standard_compliant_cte", flag(true)).no_effect("recursive members that the standard refuses are refused always").doc("Whether recursive WITH keeps to the standard.");
             StoredProgramCache = Setting::global("stored_program_cache", num(256, 0, 524288)).no_effect(NO_ROUTINES).doc("Of stored routines.");
-            StrictPasswordValidation = Setting::global("strict_password_validation", flag(true)).no_effect(NO_EXPIRY).doc("Of expired and refused passwords.");
+            StrictPasswordValidation = Setting::global("strict_password_validation", flag(true)).doc("While new passwords are judged, refuse those that are given in their stored form.");
             SyncFrm = Setting::global("sync_frm", flag(true)).no_effect(MYISAM).doc("Of tables kept in files of their own.");
             SyncRelayLogInfo = Setting::global("sync_relay_log_info", num(10000, 0, 4294967295)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SystemVersioningAlterHistory = Setting::both("system_versioning_alter_history", word(0, &["ERROR", "KEEP"])).no_effect(NO_VERSIONING).doc("Of system-versioned tables.");

@@ -154,7 +154,6 @@ const LOG_FILES: &str = "statements are logged whole, by their time and by what 
 const NO_COMPRESSION: &str = "there are no compressed columns";
 const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
 const NO_ENCRYPTION: &str = "files are not encrypted";
-const NO_EXPIRY: &str = "passwords are not judged";
 const NO_FULLTEXT: &str = "there are no full-text indexes";
 const NO_GALERA: &str = "there are no Galera clusters here";
 const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";

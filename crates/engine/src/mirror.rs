@@ -4,6 +4,7 @@
 //! of the two and panics with what each answered.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
@@ -11,8 +12,8 @@ use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo};
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
-    Participant, ReadAt, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
+    KeyRange, Participant, ReadAt, Savepoint,
 };
 
 /// Runs `first` and `second` side by side under the first one's number.
@@ -284,8 +285,8 @@ impl EngineTrx for MirrorTrx {
         self.first.memory_bytes() + self.second.memory_bytes()
     }
 
-    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
-        self.first.each_write(each);
+    fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        self.first.each_write(each)
     }
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {

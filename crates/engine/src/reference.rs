@@ -28,7 +28,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ use parking_lot::{Mutex, RwLock};
 use crate::read_view::EngineSnapshot;
 use crate::redo::Redo;
 use crate::traits::{
-    Batch, BulkLoad, CheckpointTask, Direction, Engine, EngineError, EngineTrx, IndexStats, KeyRange,
-    Participant, ReadAt, Savepoint,
+    Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
+    KeyRange, Participant, ReadAt, Savepoint,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
@@ -491,8 +491,8 @@ impl EngineTrx for Trx {
         self.writes.memory_bytes()
     }
 
-    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
-        self.writes.each(each);
+    fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        self.writes.each(each)
     }
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {

@@ -21,6 +21,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
@@ -29,6 +30,9 @@ use cohort_vfs::SharedClock;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
 use crate::warm::{WarmRequest, Warmth};
+
+/// Is shown one write after the other: key space, key, value; no value: the key is deleted.
+pub type EachWrite<'a> = dyn FnMut(IndexId, &[u8], Option<&[u8]>) -> ControlFlow<()> + 'a;
 
 /// Which state a read looks at. A transaction's own writes are merged into both.
 #[derive(Clone, Copy, Debug)]
@@ -390,9 +394,9 @@ pub trait EngineTrx: Send {
     /// Bytes of memory that the writes take until the transaction ends, roughly.
     fn memory_bytes(&self) -> usize;
 
-    /// Shows the writes, in the order of key spaces and keys; no value: the key is deleted. Another
-    /// transaction that writes the same has the same effect.
-    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>));
+    /// Shows the writes, in the order of key spaces and keys, until `each` breaks off. Another transaction
+    /// that writes the same has the same effect.
+    fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()>;
 
     /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
     /// follow.

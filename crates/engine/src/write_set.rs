@@ -16,12 +16,12 @@
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use cohort_base::IndexId;
 
 use crate::run::{Run, Write};
-use crate::traits::{Batch, Direction, EngineError, KeyRange, Savepoint};
+use crate::traits::{Batch, Direction, EachWrite, EngineError, KeyRange, Savepoint};
 
 /// A value, or the mark that the key is deleted.
 type Slot = Option<Box<[u8]>>;
@@ -166,11 +166,11 @@ impl WriteSet {
     }
 
     /// The same with the index apart from the key, for [`crate::EngineTrx::each_write`].
-    pub fn each(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
-        for (full_key, value) in self.iter() {
+    pub fn each(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        self.iter().try_for_each(|(full_key, value)| {
             let index = IndexId(u32::from_be_bytes(index_of(full_key)));
-            each(index, &full_key[INDEX_ID_BYTES..], value);
-        }
+            each(index, &full_key[INDEX_ID_BYTES..], value)
+        })
     }
 
     /// Number of writes; a key that is in the map and in a run counts twice.

@@ -1,12 +1,13 @@
 //! A transaction: private writes until they are installed, and the token of the installation.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo, RedoFiles,
-    Savepoint, WriteSet, full_key, full_range,
+    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo,
+    RedoFiles, Savepoint, WriteSet, full_key, full_range,
 };
 
 use crate::engine::View;
@@ -20,7 +21,7 @@ use crate::version::{Horizon, TrxRecord, TrxState};
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Gets a full key and its value, and the installation, which holds a leaf until it pauses.
-type EachWrite<'e> = dyn FnMut(&[u8], Option<&[u8]>, &mut Install<'_>) -> Result<(), EngineError> + 'e;
+type EachInstalled<'e> = dyn FnMut(&[u8], Option<&[u8]>, &mut Install<'_>) -> Result<(), EngineError> + 'e;
 
 /// Writes of one transaction that stand in the leaves. Dropped before it is ordered, it aborts: a store.
 pub struct Installation {
@@ -72,7 +73,7 @@ impl BtreeTrx {
     /// Puts the writes in place and shows each to `each`. A write is freed once it is in place, so a large
     /// transaction is in memory once and not twice. An error drops the installation, which aborts what is in
     /// place.
-    fn install(&mut self, each: &mut EachWrite<'_>) -> Result<Installation, EngineError> {
+    fn install(&mut self, each: &mut EachInstalled<'_>) -> Result<Installation, EngineError> {
         let installation = Installation { record: self.inner.versions.begin() };
         let mut install = self.inner.install(&installation.record);
         self.writes.drain(&mut |key, value| {
@@ -156,8 +157,8 @@ impl EngineTrx for BtreeTrx {
         self.writes.memory_bytes()
     }
 
-    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
-        self.writes.each(each);
+    fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        self.writes.each(each)
     }
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {

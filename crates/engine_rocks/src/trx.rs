@@ -1,11 +1,12 @@
 //! A transaction: a private write set over RocksDB's committed state.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    BaseScan, Batch, Direction, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo, Savepoint,
-    WriteSet, full_key, full_range,
+    BaseScan, Batch, Direction, EachWrite, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo,
+    Savepoint, WriteSet, full_key, full_range,
 };
 use rocksdb::{DB, DBRawIterator, ReadOptions};
 
@@ -154,8 +155,8 @@ impl EngineTrx for RocksTrx {
         self.writes.memory_bytes()
     }
 
-    fn each_write(&self, each: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {
-        self.writes.each(each);
+    fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        self.writes.each(each)
     }
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {

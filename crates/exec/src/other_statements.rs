@@ -41,7 +41,10 @@ impl Session {
                 self.begin(begin)?;
             }
             Statement::Xa(xa) => return self.xa(xa, job, sink),
-            Statement::Commit(completion) => self.complete(*completion, End::Commit)?,
+            Statement::Commit(completion) => {
+                self.check_may_commit()?;
+                self.complete(*completion, End::Commit)?;
+            }
             Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
             Statement::Savepoint(name) => {
                 self.check_branch(true)?;
@@ -146,6 +149,14 @@ impl Session {
         self.state.env.row_count = outcome.affected as i64;
         self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);
         Ok(())
+    }
+
+    /// Error 1290 for a transaction that has written, and `read_only` came: it is rolled back.
+    fn check_may_commit(&mut self) -> SqlResult<()> {
+        if self.trx.branch_state().is_some() || !self.trx.has_something_to_commit() {
+            return Ok(());
+        }
+        crate::guards::check_read_only(&self.state).inspect_err(|_| self.trx.rollback())
     }
 
     /// LOCK TABLES; the transaction before it is committed.

@@ -8,6 +8,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::ddl;
 use crate::dispatch::Job;
+use crate::guards::check_read_only;
 use crate::session::Session;
 use crate::show;
 use crate::trx::{XaEnding, XaState, outside, rmfail};
@@ -122,7 +123,10 @@ impl Session {
         }
         match (self.trx.branch_state(), one_phase) {
             (Some(XaState::RollbackOnly(code)), _) => Err(self.trx.answer_rolled_back(code)),
-            (Some(XaState::Idle), true) => self.trx.commit_branch_at_once(),
+            (Some(XaState::Idle), true) => {
+                self.check_may_end(&name_of(xid))?;
+                self.trx.commit_branch_at_once()
+            }
             (Some(XaState::Prepared), false) => self.xa_finish(xid, XaEnding::Commit),
             (Some(XaState::Prepared), true) => Err(invalid()),
             (state, _) => Err(rmfail(state.map_or(NONE, XaState::name))),
@@ -137,14 +141,22 @@ impl Session {
             Some(state @ XaState::Active) => Err(rmfail(state.name())),
             Some(XaState::Prepared) => self.xa_finish(xid, XaEnding::Rollback),
             _ => {
+                self.check_may_end(&name_of(xid))?;
                 self.trx.leave_branch();
                 Ok(())
             }
         }
     }
 
+    /// Error 1290: under `read_only` a branch that has written waits for better times, whatever its end. It
+    /// may be prepared.
+    fn check_may_end(&self, xid: &XaXid) -> SqlResult<()> {
+        if self.trx.has_branch_written(xid) { check_read_only(&self.state) } else { Ok(()) }
+    }
+
     /// Ends a prepared branch. Error 1397 when there is none of this name, or a session has it.
     fn xa_finish(&mut self, xid: &XaId, ending: XaEnding) -> SqlResult<()> {
+        self.check_may_end(&name_of(xid))?;
         let (name, state) = (name_of(xid), &self.state);
         let verb = match ending {
             XaEnding::Commit => "XA COMMIT",

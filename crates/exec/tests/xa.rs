@@ -5,9 +5,12 @@ mod world;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cohort_binlog::event::Event;
+use cohort_config::{VarId, VarValue};
+use cohort_locks::KillLevel;
 use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::shut::Shut;
 use world::{Client, Server};
@@ -167,6 +170,212 @@ fn a_deadlock_leaves_a_branch_that_can_only_be_rolled_back() {
         a.ok("XA END 'x'");
         a.ok("XA ROLLBACK 'x'");
     }
+}
+
+#[test]
+fn a_wait_that_rolls_back_the_branch_is_told_by_its_commit() {
+    let mut server = server_with_table(&world::disk());
+    server.db.globals.put(VarId::InnodbRollbackOnTimeout, &VarValue::Bool(true));
+    for end in ["XA COMMIT 'x'", "XA COMMIT 'x' ONE PHASE", "XA ROLLBACK 'x'"] {
+        let (mut a, mut b) = (server.connect(), server.connect());
+        b.ok("BEGIN");
+        b.ok("UPDATE t SET k = 12 WHERE id = 2");
+        a.ok("SET innodb_lock_wait_timeout = 0");
+        a.ok("XA START 'x'");
+        a.ok("UPDATE t SET k = 11 WHERE id = 1");
+        assert_eq!(a.run("UPDATE t SET k = 13 WHERE id = 2"), BUSY);
+        let refused = a.run("XA END 'x'");
+        assert!(refused.starts_with("ERROR 1399") && refused.contains("ROLLBACK ONLY"), "{refused}");
+        b.ok("ROLLBACK");
+        let answer = a.run(end);
+        match end.contains("COMMIT") {
+            true => assert_eq!(
+                answer,
+                "ERROR 1613 (XA106): XA_RBTIMEOUT: Transaction branch was rolled back: took too long\n"
+            ),
+            false => assert_eq!(answer, "OK\n"),
+        }
+        assert_eq!(a.run(ROWS), "id | k\n1 | 10\n2 | 20\n3 | 30\n");
+    }
+}
+
+/// As in MariaDB: a branch may be prepared, but it has no end meanwhile, unless it has only read.
+#[test]
+fn read_only_lets_branches_be_prepared_and_not_ended() {
+    const READ_ONLY: &str = "ERROR 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement\n";
+    let disk = world::disk();
+    let mut server = server_with_table(&disk);
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON test.* TO u@localhost");
+    let set = |root: &mut Client, on: u8| root.ok(&format!("SET GLOBAL read_only = {on}"));
+    let (mut a, mut b) = (server.connect_as("u", "localhost"), server.connect_as("u", "localhost"));
+    a.ok("USE test");
+    a.ok("XA START 'x'");
+    a.ok("UPDATE t SET k = 11 WHERE id = 1");
+    a.ok("XA END 'x'");
+    set(&mut root, 1);
+    for refused in ["XA COMMIT 'x' ONE PHASE", "XA ROLLBACK 'x'"] {
+        assert_eq!(a.run(refused), READ_ONLY, "{refused}");
+    }
+    a.ok("XA PREPARE 'x'");
+    for refused in ["XA COMMIT 'x'", "XA ROLLBACK 'x'"] {
+        assert_eq!(a.run(refused), READ_ONLY, "{refused}");
+    }
+    drop(a);
+    for refused in ["XA COMMIT 'x'", "XA ROLLBACK 'x'"] {
+        assert_eq!(b.run(refused), READ_ONLY, "{refused}");
+    }
+    b.ok("USE test");
+    prepared(&mut b, "r", &["SELECT * FROM t WHERE id = 2"]);
+    b.ok("XA COMMIT 'r'");
+    root.ok("XA COMMIT 'x'");
+    set(&mut root, 0);
+    b.ok("BEGIN");
+    b.ok("UPDATE t SET k = 21 WHERE id = 2");
+    set(&mut root, 1);
+    assert_eq!(b.run("COMMIT"), READ_ONLY);
+    set(&mut root, 0);
+    b.ok("COMMIT");
+    assert_eq!(b.run(ROWS), "id | k\n1 | 11\n2 | 20\n3 | 30\n", "it was rolled back");
+}
+
+/// They are the session's, which ends the branch, or goes and they with it.
+#[test]
+fn changes_of_temporary_tables_share_the_end_of_their_branch() {
+    let mut server = server_with_table(&world::disk());
+    let mut a = server.connect();
+    a.ok("CREATE TEMPORARY TABLE own (id INT)");
+    for (more, end, rows) in [
+        (&[][..], "XA ROLLBACK 'x'", "COUNT(*)\n0\n"),
+        (&[][..], "XA COMMIT 'x'", "COUNT(*)\n1\n"),
+        (&["UPDATE t SET k = k + 1"][..], "XA ROLLBACK 'x'", "COUNT(*)\n1\n"),
+        (&["UPDATE t SET k = k + 1"][..], "XA COMMIT 'x'", "COUNT(*)\n2\n"),
+    ] {
+        prepared(&mut a, "x", &[&["INSERT INTO own VALUES (1)"], more].concat());
+        a.ok(end);
+        assert_eq!(a.run("SELECT COUNT(*) FROM own"), rows, "{more:?} {end}");
+    }
+}
+
+/// The cause is told, not only that the branch is gone.
+#[test]
+fn a_prepare_that_is_refused_says_why() {
+    let mut server = server_with_table(&world::disk());
+    let (mut a, mut b) = (server.connect(), server.connect());
+    a.ok("SET lock_wait_timeout = 0");
+    b.ok("FLUSH TABLES WITH READ LOCK");
+    for end in ["XA PREPARE 'x'", "XA COMMIT 'x' ONE PHASE"] {
+        b.ok("UNLOCK TABLES");
+        a.ok("XA START 'x'");
+        a.ok("UPDATE t SET k = 11 WHERE id = 1");
+        a.ok("XA END 'x'");
+        b.ok("FLUSH TABLES WITH READ LOCK");
+        assert_eq!(a.run(end), BUSY, "{end}");
+        assert_eq!(a.run("XA ROLLBACK 'x'"), NOTA, "{end}: it was rolled back");
+        assert_eq!(a.run("XA RECOVER").lines().count(), 1);
+    }
+}
+
+/// What a branch takes is seen by the limits at each of its steps.
+#[test]
+fn memory_of_a_branch_is_charged_until_its_end() {
+    let mut server = server_with_table(&world::disk());
+    let mut a = server.connect();
+    a.ok("CREATE TABLE big (id INT PRIMARY KEY, s VARCHAR(2000))");
+    let rows: Vec<String> = (0..1000).map(|id| format!("({id}, REPEAT('x', 2000))")).collect();
+    let fill = format!("INSERT INTO big VALUES {}", rows.join(","));
+    let refused = "ERROR 1290 (HY000): The MariaDB server is running with the --max-session-mem-used=";
+    let mib = |client: &Client| client.session.process().memory().used() >> 20;
+    let of_server = |client: &Client| client.session.database().processes.memory().used() >> 20;
+    // The writes fit, their record does not.
+    a.ok("XA START 'x'");
+    a.ok(&fill);
+    assert!(mib(&a) >= 2, "{}", mib(&a));
+    a.ok("XA END 'x'");
+    a.ok("SET max_session_mem_used = 3000000");
+    let answer = a.run("XA PREPARE 'x'");
+    assert!(answer.starts_with(refused), "{answer}");
+    a.ok("SET max_session_mem_used = DEFAULT");
+    assert_eq!((mib(&a), of_server(&a)), (0, 0), "it was rolled back");
+    prepared(&mut a, "x", &[&fill]);
+    assert_eq!(mib(&a), 0, "the session may go");
+    assert!(of_server(&a) >= 2, "{}", of_server(&a));
+    a.ok("SET max_session_mem_used = 1000000");
+    let answer = a.run("XA COMMIT 'x'");
+    assert!(answer.starts_with(refused), "{answer}");
+    a.ok("SET max_session_mem_used = DEFAULT");
+    a.ok("XA COMMIT 'x'");
+    assert_eq!(a.run("SELECT COUNT(*) FROM big"), "COUNT(*)\n1000\n");
+    // Locks of rows that were only read.
+    a.ok("SET max_session_mem_used = 100000");
+    a.ok("XA START 'y'");
+    let answer = a.run("SELECT * FROM big FOR UPDATE");
+    assert!(answer.contains(refused), "{}", answer.chars().take(200).collect::<String>());
+    a.ok("SET max_session_mem_used = DEFAULT");
+    a.ok("XA END 'y'");
+    a.ok("XA ROLLBACK 'y'");
+    assert_eq!((mib(&a), of_server(&a)), (0, 0));
+}
+
+#[test]
+fn kill_ends_both_halves_of_a_large_branch() {
+    const KILLED: &str = "ERROR 1317 (70100): Query execution was interrupted\n";
+    let mut server = server_with_table(&world::disk());
+    let (mut a, mut b) = (server.connect(), server.connect());
+    a.ok("CREATE TABLE many (id INT PRIMARY KEY)");
+    let rows: Vec<String> = (0..30_000).map(|id| format!("({id})")).collect();
+    let fill = format!("INSERT INTO many VALUES {}", rows.join(","));
+    let process = Arc::clone(a.session.process());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let text = process.snapshot(&|_| false).info.unwrap_or_default();
+                if text.starts_with("XA PREPARE") || text.starts_with("XA COMMIT") {
+                    process.kill(KillLevel::Query);
+                }
+                std::thread::yield_now();
+            }
+        });
+        // The killer may come too late.
+        let (mut prepares, mut commits) = (0, 0);
+        for _ in 0..100 {
+            a.ok("XA START 'x'");
+            a.ok(&fill);
+            a.ok("XA END 'x'");
+            match a.run("XA PREPARE 'x'").as_str() {
+                KILLED => prepares += 1,
+                _ => {
+                    let is_killed = a.run("XA COMMIT 'x'") == KILLED;
+                    commits += u32::from(is_killed);
+                    let is_left = b.run("XA RECOVER").lines().count() == 2;
+                    assert_eq!(is_left, is_killed);
+                    a.ok(if is_killed { "XA ROLLBACK 'x'" } else { "DELETE FROM many" });
+                }
+            }
+            assert_eq!(b.run("SELECT COUNT(*) FROM many"), "COUNT(*)\n0\n");
+            if prepares > 0 {
+                break;
+            }
+        }
+        assert!(prepares > 0, "no PREPARE was killed, {commits} COMMITs were");
+        commits = 0;
+        let mut d = server.connect();
+        for _ in 0..100 {
+            prepared(&mut d, "y", &[&fill]);
+            d.session.reset();
+            let is_killed = a.run("XA COMMIT 'y'") == KILLED;
+            commits += u32::from(is_killed);
+            d.ok("USE test");
+            d.ok(if is_killed { "XA ROLLBACK 'y'" } else { "DELETE FROM many" });
+            if is_killed {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(commits > 0, "no COMMIT was killed");
+    });
 }
 
 /// A restart, clean or after a crash, leaves what was prepared with rows, tables, keys and parents locked.

@@ -17,6 +17,7 @@ use cohort_base::{Reader, Truncated, Write};
 use crate::Malformed;
 use crate::auth::{NATIVE_PASSWORD, Scramble};
 use crate::capability::Capabilities;
+use crate::ed25519::{CLIENT_ED25519, Nonce};
 use crate::sink::StatusFlags;
 
 /// The server's first packet, handshake version 10 in MariaDB's form.
@@ -59,13 +60,31 @@ impl Greeting<'_> {
     }
 }
 
-/// Asks a client that came with another plugin for mysql_native_password. Appends the payload.
-pub fn auth_switch_request(scramble: &Scramble, out: &mut Vec<u8>) {
+/// What a client is asked to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Challenge {
+    /// By mysql_native_password.
+    Native(Scramble),
+    /// By ed25519.
+    Ed25519(Nonce),
+}
+
+/// Asks a client that came with another plugin for this one. Appends the payload.
+pub fn auth_switch_request(challenge: &Challenge, out: &mut Vec<u8>) {
     out.put_u8(0xfe);
-    out.extend_from_slice(NATIVE_PASSWORD.as_bytes());
-    out.put_u8(0);
-    out.extend_from_slice(&scramble.0);
-    out.put_u8(0);
+    match challenge {
+        Challenge::Native(scramble) => {
+            out.extend_from_slice(NATIVE_PASSWORD.as_bytes());
+            out.put_u8(0);
+            out.extend_from_slice(&scramble.0);
+            out.put_u8(0);
+        }
+        Challenge::Ed25519(nonce) => {
+            out.extend_from_slice(CLIENT_ED25519.as_bytes());
+            out.put_u8(0);
+            out.extend_from_slice(&nonce.0);
+        }
+    }
 }
 
 /// The client's first packet.

@@ -7,6 +7,7 @@
 //! | `capability` | [`Capabilities`]: what client and server agree on |
 //! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
 //! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
+//! | `ed25519` | [`Nonce`], [`Ed25519Key`]: ed25519 |
 //! | `client` | the client's half of all this: a replica logs in at its source |
 //! | `command` | [`Command`]: what a client asks |
 //! | `sink` | [`ResultSink`]: where a statement's results go; the seam between executor and connection |
@@ -25,6 +26,7 @@ mod client;
 mod column_meta;
 mod command;
 mod compressed;
+mod ed25519;
 mod handshake;
 mod packet;
 mod params;
@@ -40,7 +42,8 @@ pub use client::{
 pub use column_meta::{ColumnFlags, ColumnMeta, TypeCode};
 pub use command::{BinlogDump, Command, RegisterReplica};
 pub use compressed::{Compressor, Decompressor};
-pub use handshake::{ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
+pub use ed25519::{CLIENT_ED25519, ED25519, Ed25519Key, Nonce};
+pub use handshake::{Challenge, ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
 pub use params::{ParamRows, ParamText, Parameter, StatementParams};
 pub use result_writer::{

@@ -10,8 +10,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use cohort_protocol::{
-    Capabilities, InputBuffer, LoginRequest, NATIVE_PASSWORD, PacketError, PacketWriter, Reply, Scramble,
-    ServerError, ServerGreeting, register_replica, request_dump, text_row,
+    CLIENT_ED25519, Capabilities, InputBuffer, LoginRequest, NATIVE_PASSWORD, Nonce, PacketError,
+    PacketWriter, Reply, Scramble, ServerError, ServerGreeting, register_replica, request_dump, text_row,
 };
 
 use cohort_tls::{Connector, TlsSettings, TlsStream};
@@ -182,6 +182,12 @@ impl Link {
                     let random =
                         data.get(..20).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
                     let answer = Scramble(random).answer(settings.password.0.as_bytes());
+                    self.sequence = self.sequence.wrapping_add(1);
+                    self.send_next(|out| out.extend_from_slice(&answer))?;
+                }
+                Reply::Switch { plugin, data } if plugin == CLIENT_ED25519.as_bytes() => {
+                    let nonce = data.get(..32).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
+                    let answer = Nonce(nonce).answer(settings.password.0.as_bytes());
                     self.sequence = self.sequence.wrapping_add(1);
                     self.send_next(|out| out.extend_from_slice(&answer))?;
                 }

@@ -1,7 +1,7 @@
 //! Who may log in.
 
 use cohort_catalog::AccountRules;
-use cohort_protocol::NativePassword;
+use cohort_protocol::{Ed25519Key, NativePassword};
 
 /// An account as login needs it.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Account {
 #[derive(Clone, Debug)]
 pub enum Method {
     Password(NativePassword),
+    /// The client signs with the key that belongs to this one.
+    Ed25519(Ed25519Key),
     /// The process at the other end of the Unix socket runs as the system's user of the account's name.
     SystemUser,
 }

@@ -7,7 +7,7 @@ use cohort_catalog::{AuthMethod, CatalogVersions};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, VarId};
 use cohort_exec::AccountUsages;
-use cohort_protocol::{NATIVE_PASSWORD, NativePassword};
+use cohort_protocol::{ED25519, Ed25519Key, NATIVE_PASSWORD, NativePassword};
 use cohort_types::Privilege;
 
 use crate::accounts::{Account, Accounts, Method};
@@ -27,6 +27,7 @@ const SOCKET: &str = "unix_socket";
 fn method(method: &AuthMethod) -> Option<Method> {
     match method.plugin.as_str() {
         NATIVE_PASSWORD => NativePassword::parse(&method.text).map(Method::Password),
+        ED25519 => Ed25519Key::parse(&method.text).map(Method::Ed25519),
         SOCKET => Some(Method::SystemUser),
         _ => None,
     }

@@ -6,8 +6,8 @@ use cohort_base::CommitSeq;
 use cohort_catalog::{AccountRules, TlsRequirement};
 use cohort_config::{Counter, VarId};
 use cohort_protocol::{
-    Capabilities, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter, Scramble,
-    SessionChange, auth_switch_request, write_error, write_ok,
+    Capabilities, Challenge, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter,
+    Scramble, SessionChange, auth_switch_request, write_error, write_ok,
 };
 use cohort_tls::TlsStream;
 use cohort_types::{ErrorCode, SqlError};
@@ -25,8 +25,8 @@ const USER_NAME_CHARS_MAX: usize = 128;
 pub(crate) enum Stage {
     /// The greeting was sent; the response is awaited, or a request for TLS before it.
     Greeted(Scramble),
-    /// The client was asked to answer by mysql_native_password.
-    Switched(Scramble, Box<Candidate>),
+    /// The client was asked to answer by another method than it had chosen.
+    Switched(Challenge, Box<Candidate>),
     /// Commands are served.
     Ready,
 }
@@ -54,9 +54,9 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
     let sequence = packet.sequence.wrapping_add(1);
     match std::mem::replace(&mut inner.stage, Stage::Ready) {
         Stage::Greeted(scramble) => greeted(connection, inner, packet, scramble, sequence),
-        Stage::Switched(scramble, candidate) => {
+        Stage::Switched(challenge, candidate) => {
             let answer = inner.input.payload(packet).to_vec();
-            judge(connection, inner, *candidate, &scramble, &answer, sequence);
+            judge(connection, inner, *candidate, challenge, &answer, sequence);
         }
         Stage::Ready => unreachable!("commands do not come here"),
     }
@@ -134,11 +134,12 @@ pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, chang
         kind: Kind::Change,
     };
     let scramble = connection.shared().new_scramble();
+    let challenge = Challenge::Native(scramble);
     if inner.capabilities.has(Capabilities::PLUGIN_AUTH) {
-        switch(inner, candidate, scramble, sequence);
+        switch(inner, candidate, challenge, sequence);
     } else {
         // Without the switch only an empty password can be judged.
-        judge(connection, inner, candidate, &scramble, &change.answer, sequence);
+        judge(connection, inner, candidate, challenge, &change.answer, sequence);
     }
 }
 
@@ -154,30 +155,42 @@ fn proceed(
     match plugin {
         Some(other) if other != NATIVE_PASSWORD.as_bytes() => {
             let scramble = connection.shared().new_scramble();
-            switch(inner, candidate, scramble, sequence);
+            switch(inner, candidate, Challenge::Native(scramble), sequence);
         }
-        _ => judge(connection, inner, candidate, scramble, answer, sequence),
+        _ => judge(connection, inner, candidate, Challenge::Native(*scramble), answer, sequence),
     }
 }
 
-fn switch(inner: &mut Inner, candidate: Candidate, scramble: Scramble, mut sequence: u8) {
+fn switch(inner: &mut Inner, candidate: Candidate, challenge: Challenge, mut sequence: u8) {
     let mut packet = PacketWriter::begin(&mut inner.out, &mut sequence);
-    auth_switch_request(&scramble, packet.payload());
+    auth_switch_request(&challenge, packet.payload());
     packet.end();
     inner.input.expect_sequence(sequence);
-    inner.stage = Stage::Switched(scramble, Box::new(candidate));
+    inner.stage = Stage::Switched(challenge, Box::new(candidate));
+}
+
+/// Whether the account may be opened by another method than the client has answered to: the client is asked
+/// once more, as MariaDB goes through the methods of an account.
+fn asks_again(account: &Account, challenge: &Challenge, capabilities: Capabilities) -> bool {
+    matches!(challenge, Challenge::Native(_))
+        && capabilities.has(Capabilities::PLUGIN_AUTH)
+        && account.methods.iter().any(|method| matches!(method, Method::Ed25519(_)))
 }
 
 fn judge(
     connection: &Arc<Connection>,
     inner: &mut Inner,
     candidate: Candidate,
-    scramble: &Scramble,
+    challenge: Challenge,
     answer: &[u8],
     mut sequence: u8,
 ) {
-    let account = match verify(connection, inner, &candidate, scramble, answer) {
-        Ok(account) => account,
+    let account = match verify(connection, inner, &candidate, &challenge, answer) {
+        Ok(Verdict::Proven(account)) => account,
+        Ok(Verdict::AskAgain) => {
+            let nonce = connection.shared().new_nonce();
+            return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
+        }
         Err(error) => return reject(connection, inner, sequence, &error),
     };
     let info = connection_info(connection, inner, &candidate, &account);
@@ -240,13 +253,20 @@ fn run_init_connect(
     Err(SqlError::new(ErrorCode::NewAbortingConnection, text))
 }
 
+/// What came of a client's answer.
+enum Verdict {
+    Proven(Box<Account>),
+    /// It fits no method that is answered in this way; there is another one.
+    AskAgain,
+}
+
 fn verify(
     connection: &Connection,
     inner: &Inner,
     candidate: &Candidate,
-    scramble: &Scramble,
+    challenge: &Challenge,
     answer: &[u8],
-) -> Result<Account, SqlError> {
+) -> Result<Verdict, SqlError> {
     let shared = connection.shared();
     let host = &connection.peer.host;
     let account = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
@@ -266,10 +286,15 @@ fn verify(
                     PRIVILEGES'";
         return Err(SqlError::new(ErrorCode::UserIsBlocked, text));
     }
-    let is_proven = account.methods.iter().any(|method| match method {
-        Method::Password(password) => password.accepts(scramble, answer),
-        Method::SystemUser => connection.system_user().is_some_and(|user| user == candidate.user),
+    let is_proven = account.methods.iter().any(|method| match (method, challenge) {
+        (Method::Password(password), Challenge::Native(scramble)) => password.accepts(scramble, answer),
+        (Method::Ed25519(key), Challenge::Ed25519(nonce)) => key.accepts(nonce, answer),
+        (Method::SystemUser, _) => connection.system_user().is_some_and(|user| user == candidate.user),
+        _ => false,
     });
+    if !is_proven && asks_again(&account, challenge, inner.capabilities) {
+        return Ok(Verdict::AskAgain);
+    }
     shared.accounts.note_password(&account, is_proven);
     let asks_system = |method: &Method| matches!(method, Method::SystemUser);
     let no_password_counts = match answer {
@@ -285,7 +310,7 @@ fn verify(
         return Err(denied());
     }
     check_rules(connection, inner, &account.rules)?;
-    Ok(account)
+    Ok(Verdict::Proven(Box::new(account)))
 }
 
 /// What else keeps the right user out: errors 4151, 1862.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, Globals, Status, VarId};
-use cohort_protocol::{Capabilities, Scramble};
+use cohort_protocol::{Capabilities, Nonce, Scramble};
 use cohort_types::{ErrorCode, SqlError};
 use cohort_vfs::{SharedClock, SharedRng};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -162,6 +162,13 @@ impl Shared {
         let mut bytes = [0; 20];
         self.rng.fill(&mut bytes);
         Scramble::from_random(bytes)
+    }
+
+    /// The same for ed25519.
+    pub fn new_nonce(&self) -> Nonce {
+        let mut bytes = [0; 32];
+        self.rng.fill(&mut bytes);
+        Nonce(bytes)
     }
 
     /// A slot for a connection that has not logged in. Such connections do not count against

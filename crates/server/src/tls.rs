@@ -62,7 +62,8 @@ impl Tls {
     pub(crate) fn agreed(&self, stream: &TlsStream) -> Encryption {
         self.finished.fetch_add(1, Ordering::Relaxed);
         self.resumed.fetch_add(u64::from(stream.is_resumed()), Ordering::Relaxed);
-        let acceptor = Arc::clone(&self.acceptor.read());
+        // Not the one in force: FLUSH SSL may have come between.
+        let acceptor = stream.acceptor().expect("the server has accepted it");
         let certificate = acceptor.certificate();
         let session = EncryptedSession {
             version: stream.version(),

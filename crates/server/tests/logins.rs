@@ -19,10 +19,15 @@ struct Both {
 
 impl Both {
     fn new() -> Both {
+        Both::with(&[])
+    }
+
+    /// With options of MariaDB's alone: plugins that Cohort has built in.
+    fn with(theirs: &[&str]) -> Both {
         let certificates = Certificates::new();
         let own = certificates.server_options();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let (cohort, maria) = (Cohort::new(&own), Maria::source(&own));
+        let (cohort, maria) = (Cohort::new(&own), Maria::source(&[&own[..], theirs].concat()));
         let both = Both { certificates, cohort, maria };
         // MariaDB's first start makes them.
         both.as_root("DROP USER IF EXISTS ''@localhost");
@@ -65,6 +70,46 @@ fn ask(place: &[String], user: &str, options: &[&str], statements: &str) -> (boo
     let always = ["--no-defaults", "-N", place, &user];
     let output = run("mariadb", &[&always, &host[..], options, &["-e", statements]].concat());
     (output.status.success(), text(&output).trim().to_owned())
+}
+
+#[test]
+fn ed25519_opens_as_in_mariadb() {
+    let both = Both::with(&["--plugin-load-add=auth_ed25519"]);
+    let key = "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
+    both.as_root(&format!(
+        "CREATE USER k IDENTIFIED VIA ed25519 USING PASSWORD('secret'); \
+         CREATE USER h IDENTIFIED VIA ed25519 USING '{key}'; \
+         CREATE USER two IDENTIFIED VIA mysql_native_password USING PASSWORD('old') OR ed25519 USING PASSWORD('new'); \
+         CREATE USER owt IDENTIFIED VIA ed25519 USING PASSWORD('new') OR mysql_native_password USING PASSWORD('old')"
+    ));
+    for (user, password, opens) in [
+        ("k", "secret", true),
+        ("k", "Secret", false),
+        ("h", "secret", true),
+        ("h", "other", false),
+        ("two", "old", true),
+        ("two", "new", true),
+        ("two", "other", false),
+        ("owt", "old", true),
+        ("owt", "new", true),
+        ("owt", "other", false),
+    ] {
+        let option = format!("--password={password}");
+        let (is_in, said) = both.answer(user, &[&option], "SELECT CURRENT_USER()");
+        assert_eq!(is_in, opens, "{user} {password}: {said}");
+    }
+    let (is_in, _) = both.answer("k", &["--skip-password"], "SELECT 1");
+    assert!(!is_in, "without a password");
+    for shown in ["SHOW CREATE USER k", "SHOW CREATE USER h", "SHOW CREATE USER two", "SHOW GRANTS FOR k"] {
+        assert!(both.answer("root", &[], shown).0);
+    }
+    for wrong in ["short", &"x".repeat(42), &"x".repeat(44)] {
+        let create = format!("CREATE USER w IDENTIFIED VIA ed25519 USING '{wrong}'");
+        assert!(!both.answer("root", &[], &create).0, "{wrong}");
+    }
+    assert!(both.answer("root", &[], "ALTER USER k IDENTIFIED VIA ed25519 USING PASSWORD('next')").0);
+    assert!(both.answer("k", &["--password=next"], "SELECT 1").0);
+    assert!(!both.answer("k", &["--password=secret"], "SELECT 1").0);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use cohort_base::{Budget, CommitSeq, DomainId, IndexId, Reservation, ServerId, TrxId};
 use cohort_binlog::event::{Event, QueryEvent, StatusVars, XaPrepare, XaXid};
@@ -144,16 +145,18 @@ fn prepare(world: &World, n: u64) -> Option<CommitSeq> {
     let branches = world.coordinator.xa();
     assert!(branches.begin(&xid(n)));
     let head = XaHead { xid: xid(n), since_us: 1_700_000_000_000_000, is_logged: true };
-    let mut builder = XaBodyBuilder::new(head, &[], [].into_iter());
+    let mut builder = XaBodyBuilder::new(head, &[], 0, 0);
     for engine in &world.engines {
         let mut trx = engine.begin();
         trx.put(MARKS, &n.to_be_bytes(), &value(n)).expect("in memory");
-        trx.each_write(&mut |index, key, value| {
+        let shown = trx.each_write(&mut |index, key, value| {
             builder.write(XaWrite { participant: engine.id(), index, key, value });
+            ControlFlow::Continue(())
         });
+        assert!(shown.is_continue());
     }
     let binlog = Some(told(world, Half::Prepare(n), GroupKind::XaPrepare, xid(n))?);
-    let redo = vec![(XA, builder.redo().1)];
+    let redo = vec![(XA, builder.redo())];
     let locks = world.locks.owner(TrxId(1000 + n));
     let prepared = world.coordinator.prepare(CommitRequest { redo, binlog, locks, client: None }).ok()?;
     let seq = world.coordinator.order(prepared);
@@ -168,13 +171,12 @@ fn end(world: &World, n: u64) -> Option<CommitSeq> {
     let mut redo = vec![(XA, end_redo(&xid(n)))];
     if commits(n) {
         let mut trxs: Vec<Box<dyn EngineTrx>> = world.engines.iter().map(|engine| engine.begin()).collect();
-        let walked: Result<(), Infallible> =
-            taken.body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |write| {
-                let at = world.engines.iter().position(|engine| engine.id() == write.participant);
-                let trx = &mut trxs[at.expect("an engine of this world")];
-                trx.put(write.index, write.key, write.value.expect("nothing is deleted")).expect("in memory");
-                Ok(())
-            });
+        let walked: Result<(), Infallible> = taken.body.each_write(&mut |write| {
+            let at = world.engines.iter().position(|engine| engine.id() == write.participant);
+            let trx = &mut trxs[at.expect("an engine of this world")];
+            trx.put(write.index, write.key, write.value.expect("nothing is deleted")).expect("in memory");
+            Ok(())
+        });
         let Ok(()) = walked;
         for (engine, trx) in world.engines.iter().zip(&mut trxs) {
             redo.push((engine.id(), trx.prepare().ok()?));

@@ -13,6 +13,7 @@
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
+//! | `secrets` | [`with_hashed_passwords`]: statements about accounts without their passwords |
 //! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
 //! | `print` | quoted identifiers and strings, expressions back to text |
 //! | `print_query` | queries back to text |
@@ -27,6 +28,7 @@ mod parser;
 mod plan_cache;
 pub mod print;
 pub mod print_query;
+mod secrets;
 mod unsafe_words;
 
 pub use digest::Digest;
@@ -34,4 +36,5 @@ pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Parsed, next_statement, parse};
 pub use plan_cache::{PlanCache, PlanKey};
+pub use secrets::{StoredForm, with_hashed_passwords};
 pub use unsafe_words::has_unsafe_words;

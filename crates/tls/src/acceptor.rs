@@ -74,9 +74,9 @@ impl Acceptor {
     }
 
     /// A connection whose client asked for TLS; `early` is what has come behind the request.
-    pub fn accept(&self, early: Vec<u8>) -> Result<TlsStream, TlsError> {
+    pub fn accept(self: &Arc<Self>, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         let session = ServerConnection::new(Arc::clone(&self.config)).map_err(unusable)?;
-        Ok((session, early).into())
+        Ok(TlsStream::new(session.into(), Some(Arc::clone(self)), early))
     }
 
     /// The server's own certificate.

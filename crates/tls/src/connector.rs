@@ -46,7 +46,7 @@ impl Connector {
     pub fn connect(&self, host: &str, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         let name = ServerName::try_from(host.to_owned()).map_err(unusable)?;
         let session = ClientConnection::new(Arc::clone(&self.config), name).map_err(unusable)?;
-        Ok((session, early).into())
+        Ok(TlsStream::new(session.into(), None, early))
     }
 }
 

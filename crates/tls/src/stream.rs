@@ -16,22 +16,23 @@
 //! is room for it.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 
 use rustls::{Connection, HandshakeKind, ProtocolVersion};
 
 use crate::settings::cipher_name;
-use crate::x509;
+use crate::{Acceptor, x509};
 
 /// Plaintext that is encrypted before it is looked whether there is room for it.
 const WRITE_BYTES: usize = 48 << 10;
-/// With so much plaintext waiting no more records are decrypted.
-const PLAINTEXT_BYTES: usize = 8 << 10;
 
 /// One connection's records.
 pub struct TlsStream {
     session: Connection,
-    /// Ciphertext that has come and is not decrypted: what came with the request for TLS, and what came
-    /// behind more plaintext than is kept.
+    /// The context that the connection was accepted with; none on a client's side.
+    acceptor: Option<Arc<Acceptor>>,
+    /// Ciphertext that has come and is not decrypted: what came with the request for TLS, and what a reader
+    /// had no room for. Its memory goes with its last byte.
     waiting: Vec<u8>,
     /// Plaintext bytes whose records have not left entirely.
     owed: usize,
@@ -58,33 +59,60 @@ pub struct PeerCertificate {
 
 impl TlsStream {
     /// `early`: what the peer has sent already of TLS.
-    pub(crate) fn new(session: Connection, early: Vec<u8>) -> TlsStream {
-        TlsStream { session, waiting: early, owed: 0, is_drained: false }
+    pub(crate) fn new(session: Connection, acceptor: Option<Arc<Acceptor>>, early: Vec<u8>) -> TlsStream {
+        TlsStream { session, acceptor, waiting: early, owed: 0, is_drained: false }
+    }
+
+    /// The context that the connection was accepted with.
+    pub fn acceptor(&self) -> Option<&Acceptor> {
+        self.acceptor.as_deref()
     }
 
     /// Reads plaintext; 0 bytes at the end. WouldBlock: there is none, nor anything in the socket.
+    ///
+    /// Records are received into the second half of `out` and decrypted into the first: plaintext is no
+    /// longer than they are.
     pub fn read(&mut self, socket: &mut (impl Read + Write), out: &mut [u8]) -> io::Result<Received> {
         loop {
-            match self.session.reader().read(out) {
-                Ok(bytes) => {
-                    let is_all = self.is_drained && self.waiting.is_empty() && bytes < out.len();
-                    return Ok(Received { bytes, is_all });
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // The peer left without a farewell. A whole packet has its length in front of it, so nothing
-                // that was cut off is taken for one.
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Ok(Received { bytes: 0, is_all: true });
-                }
-                Err(error) => return Err(error),
+            let mut filled = 0;
+            let is_end = self.take_plaintext(out, &mut filled)?;
+            if is_end || filled > 0 {
+                return Ok(self.received(filled, out.len(), is_end));
             }
-            let count = self.take_records(socket, out)?;
-            let decrypted = self.decrypt(&out[..count]);
+            let (plain, records) = out.split_at_mut(out.len() / 2);
+            let count = self.take_records(socket, records)?;
+            let decrypted = self.decrypt(&records[..count], plain, &mut filled);
             // What the handshake answers, or an alert. What finds no room leaves with the next write.
             let flushed = self.flush(socket);
-            decrypted?;
+            let is_end = decrypted?;
             flushed?;
+            if is_end || filled > 0 {
+                return Ok(self.received(filled, plain.len(), is_end));
+            }
         }
+    }
+
+    fn received(&self, bytes: usize, room: usize, is_end: bool) -> Received {
+        let has_more = bytes == room || !self.waiting.is_empty();
+        // No event tells of an end that was seen already.
+        let is_end_left = is_end && bytes > 0;
+        Received { bytes, is_all: self.is_drained && !has_more && !is_end_left }
+    }
+
+    /// Adds plaintext to the `filled` bytes of `out`, as far as there is room. True at the end of the stream.
+    fn take_plaintext(&mut self, out: &mut [u8], filled: &mut usize) -> io::Result<bool> {
+        while *filled < out.len() {
+            match self.session.reader().read(&mut out[*filled..]) {
+                Ok(0) => return Ok(true),
+                Ok(bytes) => *filled += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                // The peer left without a farewell. A whole packet has its length in front of it, so nothing
+                // that was cut off is taken for one.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// Ciphertext into `out`; 0 bytes at the end.
@@ -93,6 +121,9 @@ impl TlsStream {
             let count = self.waiting.len().min(out.len());
             out[..count].copy_from_slice(&self.waiting[..count]);
             self.waiting.drain(..count);
+            if self.waiting.is_empty() {
+                self.waiting = Vec::new();
+            }
             return Ok(count);
         }
         loop {
@@ -110,17 +141,22 @@ impl TlsStream {
         }
     }
 
-    fn decrypt(&mut self, mut records: &[u8]) -> io::Result<()> {
+    /// Decrypts into `out` behind its `filled` bytes. Records that find no room wait. True at the end of the
+    /// stream.
+    fn decrypt(&mut self, mut records: &[u8], out: &mut [u8], filled: &mut usize) -> io::Result<bool> {
         loop {
             // The end of the stream is told by reading nothing, too.
             let count = self.session.read_tls(&mut records)?;
-            let state = self.session.process_new_packets().map_err(invalid)?;
-            if records.is_empty() || count == 0 {
-                return Ok(());
+            self.session.process_new_packets().map_err(invalid)?;
+            if self.take_plaintext(out, filled)? {
+                return Ok(true);
             }
-            if state.plaintext_bytes_to_read() >= PLAINTEXT_BYTES {
+            if records.is_empty() || count == 0 {
+                return Ok(false);
+            }
+            if *filled == out.len() {
                 self.waiting.splice(..0, records.iter().copied());
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -203,16 +239,4 @@ impl TlsStream {
 
 fn invalid(error: rustls::Error) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, error)
-}
-
-impl From<(rustls::ServerConnection, Vec<u8>)> for TlsStream {
-    fn from((session, early): (rustls::ServerConnection, Vec<u8>)) -> TlsStream {
-        TlsStream::new(Connection::Server(session), early)
-    }
-}
-
-impl From<(rustls::ClientConnection, Vec<u8>)> for TlsStream {
-    fn from((session, early): (rustls::ClientConnection, Vec<u8>)) -> TlsStream {
-        TlsStream::new(Connection::Client(session), early)
-    }
 }

@@ -142,6 +142,8 @@ errors! {
     UnknownStorageEngine = 1286, "42000";
     TruncatedWrongValue = 1292, "22007";
     SpDoesNotExist = 1305, "42000";
+    ProcaccessDenied = 1370, "42000";
+    NonexistingProcGrant = 1403, "42000";
     QueryInterrupted = 1317, "70100";
     WrongValueForType = 1411, "HY000";
     NoDefaultForField = 1364, "HY000";
@@ -375,6 +377,7 @@ errors! {
     PrimaryKeyIgnored = 4174, "HY000";
     WrongSubKey = 1089, "HY000";
     PasswordLength = 1372, "HY000";
+    NotValidPassword = 1819, "HY000";
     KeyPart0 = 1391, "HY000";
     TooLongTableComment = 1628, "HY000";
     TooLongFieldComment = 1629, "HY000";

@@ -171,6 +171,11 @@ impl Privileges {
         self.0 == 0
     }
 
+    /// As `mysql.global_priv` has them.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// In the order of SHOW GRANTS.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
         Privilege::ALL.iter().copied().filter(move |privilege| self.has(*privilege))

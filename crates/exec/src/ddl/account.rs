@@ -1,7 +1,7 @@
 //! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, SHOW CREATE USER.
 
 use cohort_catalog::{Account, AccountName, AuthMethod};
-use cohort_protocol::NativePassword;
+use cohort_protocol::{ED25519, Ed25519Key, NativePassword};
 use cohort_sql::ast::{
     Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
 };
@@ -11,6 +11,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use super::DdlOutcome;
 use super::account_book::{AccountBook, no_such_account, shown};
 use super::account_rules::{self, GrantOption};
+use super::password_check::{check_password, check_stored_form};
 use super::work::{Changes, LogText, commit};
 use crate::access::check_schema;
 use crate::session_state::SessionState;
@@ -64,9 +65,16 @@ pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<Acco
     Ok(name)
 }
 
-/// What a password is stored as.
+/// What a password is stored as for a plugin; None: that of IDENTIFIED BY.
+pub(super) fn stored_form(plugin: Option<&str>, password: &[u8]) -> String {
+    match plugin {
+        Some(plugin) if plugin.eq_ignore_ascii_case(ED25519) => Ed25519Key::of(password).to_string(),
+        _ => NativePassword::of(password).to_string(),
+    }
+}
+
 fn hash_of(password: &str) -> String {
-    NativePassword::of(password.as_bytes()).to_string()
+    stored_form(None, password.as_bytes())
 }
 
 /// The stored form of a password, as it was written. A word that no password fits is one, too.
@@ -79,12 +87,24 @@ fn parse_hash(text: &str) -> SqlResult<String> {
     }
 }
 
+/// The same of ed25519: the public key.
+fn parse_key(text: &str) -> SqlResult<String> {
+    let bad = || SqlError::new(ErrorCode::PasswordLength, "Password hash should be 43 characters long");
+    match text {
+        // Nobody logs in.
+        "" | INVALID => Ok(text.to_owned()),
+        text => Ed25519Key::parse(text).map(|key| key.to_string()).ok_or_else(bad),
+    }
+}
+
 /// One method of IDENTIFIED VIA: error 1524 for what there is not.
 fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
     let name = how.plugin.to_ascii_lowercase();
     let text = match (name.as_str(), &how.using, &how.password) {
         (PLUGIN, _, Some(password)) => hash_of(password),
         (PLUGIN, Some(hash), None) => parse_hash(hash)?,
+        (ED25519, _, Some(password)) => stored_form(Some(ED25519), password.as_bytes()),
+        (ED25519, using, None) => parse_key(using.as_deref().unwrap_or_default())?,
         (PLUGIN | SOCKET_PLUGIN, ..) => String::new(),
         _ => {
             let text = format!("Plugin '{}' is not loaded", how.plugin);
@@ -100,6 +120,7 @@ pub(super) fn authenticate(
     account: &mut Account,
     how: &Authentication,
 ) -> SqlResult<()> {
+    check_secrets(session, &account.name.0, how)?;
     account.methods = match how {
         Authentication::Password(text) => vec![AuthMethod::password(hash_of(text))],
         Authentication::PasswordHash(hash) => vec![AuthMethod::password(parse_hash(hash)?)],
@@ -107,6 +128,23 @@ pub(super) fn authenticate(
     };
     account.rules.password_changed_at = now_s(session);
     Ok(())
+}
+
+/// Errors 1819, 1290 for new passwords.
+fn check_secrets(session: &SessionState, user: &str, how: &Authentication) -> SqlResult<()> {
+    match how {
+        Authentication::Password(text) => check_password(session, user, text),
+        Authentication::PasswordHash(_) => check_stored_form(session),
+        Authentication::Plugins(plugins) => plugins.iter().try_for_each(|plugin| {
+            let is_socket = plugin.plugin.eq_ignore_ascii_case(SOCKET_PLUGIN);
+            match (&plugin.password, &plugin.using) {
+                _ if is_socket => Ok(()),
+                (Some(password), _) => check_password(session, user, password),
+                (None, Some(_)) => check_stored_form(session),
+                (None, None) => check_password(session, user, ""),
+            }
+        }),
+    }
 }
 
 fn now_s(session: &SessionState) -> u64 {
@@ -129,7 +167,7 @@ fn finish(
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     if !changes.catalog.is_empty() || failed.is_empty() {
-        commit(ctx, changes, LogText::AsWritten)?;
+        commit(ctx, changes, LogText::Accounts)?;
     }
     match failed {
         [] => Ok(DdlOutcome::default()),
@@ -171,8 +209,9 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
             }
         }
         let mut account = new_account(ctx.session, name);
-        if let Some(how) = authentication {
-            authenticate(ctx.session, &mut account, how)?;
+        match authentication {
+            Some(how) => authenticate(ctx.session, &mut account, how)?,
+            None => check_password(ctx.session, &account.name.0, "")?,
         }
         account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
@@ -266,8 +305,14 @@ fn change_password(
     let mut book = AccountBook::open(ctx)?;
     let mut account = book.find(name).ok_or_else(no_such_account)?;
     let hash = match password {
-        PasswordValue::Plain(text) => hash_of(text),
-        PasswordValue::Hash(hash) => parse_hash(hash)?,
+        PasswordValue::Plain(text) => {
+            check_password(ctx.session, &name.0, text)?;
+            hash_of(text)
+        }
+        PasswordValue::Hash(hash) => {
+            check_stored_form(ctx.session)?;
+            parse_hash(hash)?
+        }
     };
     let Some(method) = account.methods.iter_mut().find(|method| method.plugin == PLUGIN) else {
         let plugin = account.methods.first().map_or("", |method| method.plugin.as_str());

@@ -65,6 +65,7 @@ mod ids;
 mod key;
 mod options;
 mod orphans;
+mod password_check;
 mod rebuild;
 mod role;
 mod rules;

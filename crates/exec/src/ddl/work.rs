@@ -33,7 +33,9 @@ pub(super) enum LogText {
     DropSchema(String),
     /// As the client wrote it; a table of the same name goes, be it a temporary one.
     ReplacingTable,
-    /// As the client wrote it, with names of users that may mean the client himself.
+    /// As the client wrote it, but for passwords: what is stored of them stands there.
+    Accounts,
+    /// The same, with names of users that may mean the client himself.
     AboutUsers,
     /// Names only, other than what the client wrote.
     DropTables(String),
@@ -170,14 +172,20 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     let session = ctx.session;
     let current = session.current_schema.as_deref().unwrap_or("");
     let thread = session.info.id.0 as u32;
-    let written = ctx.text.trim_ascii();
+    let hashed = match &log {
+        LogText::Accounts | LogText::AboutUsers => {
+            cohort_sql::with_hashed_passwords(ctx.text, session.parse.mode, &mut super::account::stored_form)
+        }
+        _ => None,
+    };
+    let written = hashed.as_deref().unwrap_or(ctx.text).trim_ascii();
     let (schema, text, flags) = match &log {
         LogText::ByCaller => return None,
         LogText::AsWritten => (current, written, 0),
         LogText::AboutSchema(schema) => (schema.as_str(), written, SUPPRESS_USE),
         LogText::DropSchema(schema) => (schema.as_str(), written, SUPPRESS_USE | THREAD_SPECIFIC),
         LogText::ReplacingTable => (current, written, THREAD_SPECIFIC),
-        LogText::AboutUsers => (current, written, 0),
+        LogText::Accounts | LogText::AboutUsers => (current, written, 0),
         LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
         LogText::Instead(text) => (current, text.as_bytes(), 0),
     };

@@ -23,6 +23,7 @@ mod commit_stages;
 mod create;
 mod engine_status;
 mod foreign;
+mod global_priv;
 mod listing;
 mod log_tables;
 mod maintenance;

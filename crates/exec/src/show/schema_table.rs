@@ -49,7 +49,8 @@ pub fn information_schema() -> VirtualTables {
     let tables = TABLES.iter().map(|t| t.clone() as Arc<dyn VirtualTable>);
     let others = super::log_tables::log_tables()
         .into_iter()
-        .chain([super::user_table::user_table(), super::position_table::position_table()]);
+        .chain([super::user_table::user_table(), super::global_priv::global_priv()])
+        .chain([super::position_table::position_table()]);
     VirtualTables::new(tables.chain(others).chain(super::server_tables::server_tables()).collect())
 }
 

@@ -18,11 +18,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use cohort_base::{IndexId, Reservation};
-use cohort_engine::{Batch, BulkLoad, Direction, EngineError, EngineTrx, KeyRange, ReadAt, Redo, Savepoint};
+use cohort_engine::{
+    Batch, BulkLoad, Direction, EachWrite, EngineError, EngineTrx, KeyRange, ReadAt, Redo, Savepoint,
+};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
@@ -375,7 +377,9 @@ impl EngineTrx for TemporaryTrx {
     }
 
     /// Nothing of temporary tables becomes durable.
-    fn each_write(&self, _: &mut dyn FnMut(IndexId, &[u8], Option<&[u8]>)) {}
+    fn each_write(&self, _: &mut EachWrite<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     fn prepare(&mut self) -> Result<Redo, EngineError> {
         self.has_written = false;

@@ -89,7 +89,7 @@ impl SessionTrx {
         Ok(Some(seq))
     }
 
-    fn has_something_to_commit(&self) -> bool {
+    pub(crate) fn has_something_to_commit(&self) -> bool {
         let writes = |active: &Active| active.has_writes() || !active.log.is_empty();
         !self.attached.is_empty() || self.active.as_ref().is_some_and(writes)
     }

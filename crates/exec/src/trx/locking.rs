@@ -69,6 +69,7 @@ impl SessionTrx {
                 let held = active.locks.row_locks();
                 if before.is_multiple_of(LOCKS_UNCHARGED) {
                     active.charge()?;
+                    self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
                 }
                 self.gauge.locked(held);
                 Ok(RowLock::New)

@@ -46,6 +46,7 @@ mod session_trx;
 mod settings;
 mod xa;
 mod xa_adopt;
+mod xa_record;
 
 pub(crate) use binlog::{LoggedRow, all_columns, image};
 pub(crate) use commit::AUTO_INCREMENT_SPACE;

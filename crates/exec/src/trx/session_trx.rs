@@ -53,7 +53,7 @@ pub struct SessionTrx {
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
     /// What transactions keep in memory is charged to it.
-    memory: Arc<Budget>,
+    pub(super) memory: Arc<Budget>,
     /// What SET says.
     pub settings: TrxSettings,
     pub(super) active: Option<Active>,
@@ -139,6 +139,7 @@ impl SessionTrx {
     /// Charges what the transaction keeps until it ends: writes and row locks. Errors 1290 and 1041 when that
     /// is more than it may be.
     pub(crate) fn charge_writes(&mut self) -> SqlResult<()> {
+        self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
         self.active.as_mut().map_or(Ok(()), Active::charge)
     }
 

@@ -17,11 +17,13 @@
 //! may lock no table (`session_locks.rs`), so statements that need none go on.
 //!
 //! # On failure
-//! A PREPARE that is refused rolls the branch back. An end that is refused leaves the branch prepared.
+//! A PREPARE that is refused rolls the branch back. An end that is refused leaves the branch prepared. The
+//! client is told why, not only that.
 //!
-//! # Missing
-//! Changes of temporary tables stay at XA PREPARE, also if the branch is rolled back then.
-
+//! # Memory
+//! The rows noted until PREPARE, and the redo of both halves, are charged to the session; what is kept of a
+//! prepared branch to the server alone, because it outlives its session.
+//!
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,19 +31,20 @@ use cohort_base::{Budget, IndexId, ParticipantId, Reservation};
 use cohort_binlog::event::{QueryEvent, XaXid, flags};
 use cohort_commit::{
     BinlogPart, CommitRequest, GroupKind, GtidHints, ReaderEnd, XA, XaBody, XaBodyBuilder, XaBranches,
-    XaHead, XaHeld, XaListed, XaTaken, XaTaker, XaWrite, end_redo, is_same_branch,
+    XaHeld, XaListed, XaTaken, XaTaker, end_redo, is_same_branch,
 };
 use cohort_config::VarId;
-use cohort_engine::{EngineTrx, Redo};
+use cohort_engine::Redo;
 use cohort_locks::{MetadataMode, NameKey, RowMode, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::handler_counts::Handler;
-use crate::trx::active::{Active, Ends, TemporaryChanges};
+use crate::trx::SessionTrx;
+use crate::trx::active::{Ends, TemporaryChanges};
 use crate::trx::binlog::StatementLog;
 use crate::trx::commit::commit_error;
 use crate::trx::locking::lock_error;
-use crate::trx::{SessionTrx, engine_error};
+use crate::trx::xa_record::{lock_bytes, record_bytes_expected};
 
 /// How far a branch has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,36 +75,60 @@ pub(crate) enum XaEnding {
     Rollback,
 }
 
+/// The row locks of a branch, by key space and key.
+pub(super) type NotedRows = HashMap<(IndexId, Box<[u8]>), RowMode>;
+
 /// The branch that a session works in.
 pub(crate) struct SessionXa {
     xid: XaXid,
     state: XaState,
     /// The row locks of the branch, as the record of its PREPARE will name them.
-    rows: HashMap<(IndexId, Box<[u8]>), RowMode>,
+    rows: NotedRows,
+    /// Bytes of their keys.
+    row_bytes: usize,
+    /// What they take.
+    memory: Reservation,
     branches: Arc<XaBranches>,
+    /// Of a prepared branch: what it has changed in temporary tables, which are the session's alone. They
+    /// are undone unless this session commits the branch.
+    temporary: Option<TemporaryChanges>,
     /// The name is somebody else's by now.
     is_over: bool,
 }
 
 impl SessionXa {
-    fn new(xid: XaXid, branches: Arc<XaBranches>) -> SessionXa {
-        SessionXa { xid, state: XaState::Active, rows: HashMap::new(), branches, is_over: false }
+    fn new(xid: XaXid, branches: Arc<XaBranches>, memory: Reservation) -> SessionXa {
+        let (state, rows) = (XaState::Active, HashMap::new());
+        SessionXa { xid, state, rows, row_bytes: 0, memory, branches, temporary: None, is_over: false }
     }
 
     /// A row was locked, or its lock strengthened.
     pub(super) fn note_row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
-        let held = self.rows.entry((index, key.into())).or_insert(mode);
+        let row_bytes = &mut self.row_bytes;
+        let held = self.rows.entry((index, key.into())).or_insert_with(|| {
+            *row_bytes += key.len();
+            mode
+        });
         *held = mode.max(*held);
     }
 
     /// The lock was given back.
     pub(super) fn forget_row(&mut self, index: IndexId, key: &[u8]) {
-        self.rows.remove(&(index, key.into()));
+        if self.rows.remove(&(index, key.into())).is_some() {
+            self.row_bytes -= key.len();
+        }
+    }
+
+    /// Charges what is noted of the rows.
+    pub(super) fn charge(&mut self) -> SqlResult<()> {
+        Ok(self.memory.resize((self.row_bytes + self.rows.len() * ROW_BYTES) as u64)?)
     }
 
     /// The lock is a shared one from now on.
     pub(super) fn weaken_row(&mut self, index: IndexId, key: &[u8]) {
-        self.rows.insert((index, key.into()), RowMode::Shared);
+        if let Some(mode) = self.rows.get_mut(&(index, key.into())) {
+            *mode = RowMode::Shared;
+        }
     }
 }
 
@@ -147,10 +174,8 @@ pub(super) fn undone_by(error: ErrorCode) -> ErrorCode {
     }
 }
 
-/// Roughly what a branch takes in memory: its record twice (as redo and as what is kept), and its locks.
-fn memory_bytes(builder: &XaBodyBuilder, active: &Active) -> u64 {
-    (2 * builder.size_bytes() + active.locks.row_lock_bytes() + active.locks.claim_bytes()) as u64
-}
+/// What a row takes among those noted of a branch, besides its key.
+const ROW_BYTES: usize = 64;
 
 impl SessionTrx {
     /// Seconds since 1970 of a statement that changes no rows.
@@ -171,6 +196,15 @@ impl SessionTrx {
     /// The branch that the session works in.
     pub(crate) fn branch_name(&self) -> Option<&XaXid> {
         self.xa.as_ref().map(|xa| &xa.xid)
+    }
+
+    /// Whether a branch, the session's own or one that is prepared, has changed anything.
+    pub(crate) fn has_branch_written(&self, xid: &XaXid) -> bool {
+        let is_running = self.is_in_branch(xid) && self.branch_state() != Some(XaState::Prepared);
+        match is_running {
+            true => self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty()),
+            false => self.db.commit.xa().has_written(xid),
+        }
     }
 
     /// Error 1399 where a transaction would end, or begin, that is a branch.
@@ -207,7 +241,8 @@ impl SessionTrx {
             return Err(duplicate());
         }
         self.start(Ends::Explicitly, None);
-        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        self.xa = Some(Box::new(SessionXa::new(xid, branches, memory)));
         Ok(())
     }
 
@@ -217,7 +252,8 @@ impl SessionTrx {
         if !branches.begin(&xid) {
             return Err(duplicate());
         }
-        self.xa = Some(Box::new(SessionXa::new(xid, branches)));
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        self.xa = Some(Box::new(SessionXa::new(xid, branches, memory)));
         Ok(())
     }
 
@@ -254,7 +290,7 @@ impl SessionTrx {
         let xa = self.xa.take();
         let committed = self.commit();
         drop(xa);
-        committed.map(drop).map_err(|_| rolled_back(ErrorCode::XaRbrollback))
+        committed.map(drop)
     }
 
     /// XA COMMIT of a branch that was rolled back.
@@ -266,43 +302,26 @@ impl SessionTrx {
     /// XA PREPARE: the branch outlives session and server from here on; the reply must be held as that of a
     /// commit. An error has rolled it back. `end` is the XA END of the binlog.
     pub(crate) fn prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
-        let prepared = self.try_prepare_branch(end);
-        match prepared {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.leave_branch();
-                // Waits that ended, and a server that stops, are not about the branch.
-                Err(match error.code {
-                    ErrorCode::LockWaitTimeout
-                    | ErrorCode::QueryInterrupted
-                    | ErrorCode::ConnectionKilled
-                    | ErrorCode::ServerShutdown => error,
-                    _ => rolled_back(ErrorCode::XaRbrollback),
-                })
-            }
-        }
+        self.try_prepare_branch(end).inspect_err(|_| self.leave_branch())
     }
 
     /// The same. After an error the caller leaves the branch, which rolls it back.
     pub(crate) fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
         let xa = self.xa.as_mut().expect("asked in a branch");
-        let (xid, rows) = (xa.xid.clone(), std::mem::take(&mut xa.rows));
-        let active = self.active.as_mut().expect("a branch that is not prepared has a transaction");
-        let is_logged = !active.log.is_empty();
-        let head = XaHead { xid: xid.clone(), since_us: self.db.clock.wall_us(), is_logged };
-        let names: Vec<(NameKey, MetadataMode)> =
-            active.locks.held_names().map(|(name, mode)| (name.clone(), mode)).collect();
-        let rows = rows.iter().map(|((index, key), mode)| (*index, &**key, *mode));
-        let mut builder = XaBodyBuilder::new(head, &names, rows);
-        for (engine, trx) in self.db.engines.iter().zip(&active.engines) {
-            let Some(trx) = trx else { continue };
-            let participant = engine.id();
-            trx.each_write(&mut |index, key, value| {
-                builder.write(XaWrite { participant, index, key, value });
-            });
-        }
+        let (xid, rows, row_bytes) = (xa.xid.clone(), std::mem::take(&mut xa.rows), xa.row_bytes);
+        // What the commit takes is the session's, what is kept the server's.
+        let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
         let mut memory = Reservation::new(Budget::of_session(self.db.processes.memory()));
-        memory.grow(memory_bytes(&builder, active))?;
+        let active = self.active.as_ref().expect("a branch that is not prepared has a transaction");
+        let expected = record_bytes_expected(active, rows.len(), row_bytes);
+        redo_memory.grow(expected as u64)?;
+        memory.grow((expected + lock_bytes(active)) as u64)?;
+        let builder = self.record_branch(active, &xid, &rows, expected)?;
+        drop(rows);
+        redo_memory.resize(builder.size_bytes() as u64)?;
+        memory.resize((builder.size_bytes() + lock_bytes(active)) as u64)?;
+        let active = self.active.as_mut().expect("looked at above");
+        let is_logged = !active.log.is_empty();
         if is_logged {
             active.log.statement_end()?;
             active.log.xa_prepare(&self.settings.binlog, &end(), &xid)?;
@@ -318,16 +337,17 @@ impl SessionTrx {
             slot.take_if(|trx| !trx.is_read_only());
         }
         active.savepoints.clear();
+        let temporary = active.take_temporary();
         let mut own = self.db.locks.owner(self.db.trx_ids.next());
         own.inherit_from(&active.locks);
         let locks = std::mem::replace(&mut active.locks, own);
-        self.attach(XA, builder.redo().1);
+        self.attach(XA, builder.redo());
         let committed = self.commit_as(GroupKind::XaPrepare);
         self.detach_from_commit();
         let seq = committed?.expect("there is redo");
         self.db.commit.await_ordered(seq);
         self.db.commit.xa().keep(&xid, XaHeld { locks, memory });
-        self.set_branch_state(XaState::Prepared);
+        self.note_prepared(temporary);
         Ok(())
     }
 
@@ -335,12 +355,19 @@ impl SessionTrx {
     /// (I5).
     fn prepare_reader(&mut self, builder: XaBodyBuilder, memory: Reservation) {
         let Some(mut active) = self.active.take() else { return };
-        active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
+        let temporary = active.take_temporary();
         self.hold_until = self.hold_until.max(active.has_seen());
         let own = self.db.locks.owner(self.db.trx_ids.next());
         let locks = std::mem::replace(&mut active.locks, own);
         self.recycle(active);
         self.db.commit.xa().keep_reader(builder.body(), XaHeld { locks, memory });
+        self.note_prepared(temporary);
+    }
+
+    fn note_prepared(&mut self, temporary: Option<TemporaryChanges>) {
+        if let Some(xa) = &mut self.xa {
+            xa.temporary = temporary;
+        }
         self.set_branch_state(XaState::Prepared);
     }
 
@@ -363,7 +390,7 @@ impl SessionTrx {
         match branches.end_reader(xid, taker) {
             Some(ReaderEnd::Done(held)) => {
                 drop(held);
-                self.forget_own_branch();
+                self.forget_own_branch(ending);
                 return Ok(true);
             }
             Some(ReaderEnd::WasRolledBack) => return Err(rolled_back(ErrorCode::XaRbrollback)),
@@ -377,7 +404,7 @@ impl SessionTrx {
         match self.try_end_branch(taken, ending, event) {
             Ok(()) => {
                 if is_own {
-                    self.forget_own_branch();
+                    self.forget_own_branch(ending);
                 }
                 Ok(true)
             }
@@ -389,9 +416,11 @@ impl SessionTrx {
     }
 
     /// The session's branch has ended.
-    fn forget_own_branch(&mut self) {
+    fn forget_own_branch(&mut self, ending: XaEnding) {
         if let Some(mut xa) = self.xa.take() {
             xa.is_over = true;
+            let temporary = xa.temporary.take().filter(|_| ending == XaEnding::Commit);
+            temporary.into_iter().for_each(TemporaryChanges::keep);
         }
         self.refuse_tables(None);
         self.rollback_active();
@@ -418,7 +447,9 @@ impl SessionTrx {
         if let Err(error) = gate {
             return Err((lock_error(error), XaHeld { locks, memory }));
         }
-        let parts = self.ending_parts(&body, ending, event);
+        // Held until the writes are in the engines.
+        let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
+        let parts = self.ending_parts(&body, ending, event, &mut redo_memory);
         let (redo, binlog) = match parts {
             Ok(parts) => parts,
             Err(error) => {
@@ -452,6 +483,8 @@ impl SessionTrx {
         self.last_ordered = self.last_ordered.max(seq);
         self.hold_until = self.hold_until.max(seq);
         self.db.commit.await_ordered(seq);
+        // Until here the branch's keys counted for counters of tables that were opened meanwhile.
+        drop(body);
         Ok(())
     }
 
@@ -461,9 +494,10 @@ impl SessionTrx {
         body: &XaBody,
         ending: XaEnding,
         event: impl FnOnce(&XaXid) -> QueryEvent,
+        memory: &mut Reservation,
     ) -> SqlResult<(Vec<(ParticipantId, Redo)>, Option<BinlogPart>)> {
         let mut redo = match ending {
-            XaEnding::Commit => self.redo_of_branch(body)?,
+            XaEnding::Commit => self.redo_of_branch(body, memory)?,
             XaEnding::Rollback => Vec::new(),
         };
         redo.push((XA, end_redo(&body.head().xid)));
@@ -491,31 +525,6 @@ impl SessionTrx {
             timestamp: self.statement_timestamp,
         };
         Ok((redo, Some(part)))
-    }
-
-    /// Writes the branch's changes into the engines, up to their prepare.
-    fn redo_of_branch(&self, body: &XaBody) -> SqlResult<Vec<(ParticipantId, Redo)>> {
-        let engines = &self.db.engines;
-        let mut trxs: Vec<Option<Box<dyn EngineTrx>>> = engines.iter().map(|_| None).collect();
-        body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |write: XaWrite<'_>| {
-            let at = engines.iter().position(|engine| engine.id() == write.participant);
-            let at = at.ok_or_else(|| {
-                let text = format!("This server has no engine of number {}", write.participant);
-                SqlError::new(ErrorCode::UnknownError, text)
-            })?;
-            let trx = trxs[at].get_or_insert_with(|| engines[at].begin());
-            let written = match write.value {
-                Some(value) => trx.put(write.index, write.key, value),
-                None => trx.delete(write.index, write.key),
-            };
-            written.map_err(engine_error)
-        })?;
-        let mut redo = Vec::new();
-        for (engine, trx) in engines.iter().zip(&mut trxs) {
-            let Some(trx) = trx else { continue };
-            redo.push((engine.id(), trx.prepare_into(&*self.db.commit).map_err(engine_error)?));
-        }
-        Ok(redo)
     }
 
     /// XA RECOVER shows what is ordered, prepared or ended: the reply waits until that is hardened (I5).

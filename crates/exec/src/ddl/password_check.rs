@@ -1,0 +1,89 @@
+//! Which new passwords are refused: `simple_password_check_*`, as MariaDB's plugin of that name judges them.
+//!
+//! A stored form cannot be judged; `strict_password_validation` refuses it. Replicas take it: there it is
+//! what their source has judged.
+
+use cohort_config::VarId;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::session_state::SessionState;
+
+/// How much of what a password must hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Policy {
+    bytes: u64,
+    digits: u64,
+    /// Small and large ones each.
+    letters: u64,
+    others: u64,
+}
+
+impl Policy {
+    /// None: every password does.
+    fn of(session: &SessionState) -> Option<Policy> {
+        let number = |id| session.db.globals.uint(id);
+        let policy = Policy {
+            bytes: number(VarId::SimplePasswordCheckMinimalLength),
+            digits: number(VarId::SimplePasswordCheckDigits),
+            letters: number(VarId::SimplePasswordCheckLettersSameCase),
+            others: number(VarId::SimplePasswordCheckOtherCharacters),
+        };
+        (policy != Policy { bytes: 0, digits: 0, letters: 0, others: 0 }).then_some(policy)
+    }
+
+    fn takes(&self, user: &str, password: &str) -> bool {
+        let count = |is: fn(&u8) -> bool| password.bytes().filter(is).count() as u64;
+        let (digits, small) = (count(u8::is_ascii_digit), count(u8::is_ascii_lowercase));
+        let (large, all) = (count(u8::is_ascii_uppercase), password.len() as u64);
+        let others = all - digits - small - large;
+        // Never the user's own name.
+        password != user
+            && all >= self.bytes
+            && digits >= self.digits
+            && small.min(large) >= self.letters
+            && others >= self.others
+    }
+}
+
+/// Error 1819 for a password that is too simple.
+pub(super) fn check_password(session: &SessionState, user: &str, password: &str) -> SqlResult<()> {
+    if session.is_applier || Policy::of(session).is_none_or(|policy| policy.takes(user, password)) {
+        return Ok(());
+    }
+    let text = "Your password does not satisfy the current policy requirements (simple_password_check)";
+    Err(SqlError::new(ErrorCode::NotValidPassword, text))
+}
+
+/// Error 1290 for what is stored of a password that nobody can judge.
+pub(super) fn check_stored_form(session: &SessionState) -> SqlResult<()> {
+    let is_strict = session.db.globals.flag(VarId::StrictPasswordValidation);
+    match is_strict && !session.is_applier && Policy::of(session).is_some() {
+        true => Err(SqlError::prevented_by_option("--strict-password-validation")),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_holds_what_the_policy_asks_for() {
+        let policy = Policy { bytes: 8, digits: 1, letters: 1, others: 1 };
+        for (password, is_taken) in [
+            ("Longer1!x", true),
+            ("Short1!", false),
+            ("longer1!x", false),
+            ("LONGER1!X", false),
+            ("Longer!!x", false),
+            ("Longer11x", false),
+            ("Ünger1Xy", true),
+            ("User1234!", false),
+            ("", false),
+        ] {
+            assert_eq!(policy.takes("User1234!", password), is_taken, "{password}");
+        }
+        let any = Policy { bytes: 0, digits: 0, letters: 0, others: 1 };
+        assert!(any.takes("u", "!") && !any.takes("u", "abc"));
+    }
+}
