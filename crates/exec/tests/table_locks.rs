@@ -270,7 +270,9 @@ fn a_statement_may_say_how_long_it_waits() {
     }
     assert!(began.elapsed() < std::time::Duration::from_secs(50), "{:?}", began.elapsed());
     a.ok("COMMIT");
-    assert!(b.run("SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout").ends_with("100 | 100"));
+    assert!(
+        b.run("SELECT @@lock_wait_timeout, @@innodb_lock_wait_timeout").trim_end().ends_with("100 | 100")
+    );
     b.ok("ALTER TABLE one NOWAIT ADD b INT");
     b.ok("SELECT * FROM one FOR UPDATE WAIT 3");
 }
