@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cohort_commit::PurgeRule;
-use cohort_sim::{Bank, Disk, Script, World, check};
+use cohort_sim::{Bank, Disk, Logged, Script, World, check};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
 /// What happened to the server.
@@ -29,7 +29,7 @@ fn run(at: u64, kind: ErrorKind) -> Outcome {
     faults.set(Fault::ErrorAt(opened + at, kind));
     let what = format!("operation {at}, {kind:?}");
     let mut bank = Bank::default();
-    bank.run(&world, Script { seed: 1, transfers: 24, resets: true });
+    bank.run(&world, Script { seed: 1, transfers: 24, resets: true, logged: Logged::All });
     let is_stopped = || world.is_stopped.load(Ordering::SeqCst);
     if !is_stopped() {
         // A statement may fail; the server must not.
@@ -42,7 +42,7 @@ fn run(at: u64, kind: ErrorKind) -> Outcome {
         // of a real server have looked again.
         let wanted = bank.next + 20;
         for _ in 0..4 {
-            bank.run(&world, Script { seed: 1, transfers: wanted, resets: true });
+            bank.run(&world, Script { seed: 1, transfers: wanted, resets: true, logged: Logged::All });
             let _ = world.coordinator.with_binlog_files(|_| ());
             world.coordinator.tick();
         }
