@@ -118,7 +118,7 @@ impl Binlog {
                 append_binlog_record(log, room.expect("reserved in the one log"), out);
                 log.flush().map_err(HardenError::Log)?;
             }
-            Logs::Separate(logs) => write_binlog(logs, self, &batch).map_err(HardenError::binlog)?,
+            Logs::Separate(_) => write_binlog(self, &batch).map_err(HardenError::binlog)?,
         }
         Ok(batch)
     }

@@ -1,8 +1,8 @@
 //! From one layout of the logs to the other, while no server runs.
 //!
 //! A server that was stopped cleanly has everything in its engines and its binlog files: the logs hold
-//! nothing that anybody needs. So only the control file of the coordinator's log changes, by one update, which
-//! decides. LSNs of one layout mean nothing in the other, but engines remember up to which one they are
+//! nothing that anybody needs. So only the control file of the coordinator's log changes, by one update,
+//! which decides. LSNs of one layout mean nothing in the other, but engines remember up to which one they are
 //! durable: the logs that take over begin behind it.
 //!
 //! # On failure

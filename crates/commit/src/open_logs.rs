@@ -24,7 +24,7 @@ use crate::separate_recovery::OwnRecovery;
 
 /// The logs before they are read.
 pub enum FoundLogs {
-    Shared(Recovery),
+    Shared(Box<Recovery>),
     Separate(FoundSeparate),
 }
 
@@ -58,7 +58,7 @@ pub fn open_logs(
         return Err(refused(Row::OtherLayout, what));
     }
     match layout {
-        LogLayout::Shared => Ok(FoundLogs::Shared(main)),
+        LogLayout::Shared => Ok(FoundLogs::Shared(Box::new(main))),
         LogLayout::Separate => {
             let found = open_separate(world, options, engines, main, checkpoint)?;
             Ok(FoundLogs::Separate(found))

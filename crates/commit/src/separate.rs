@@ -79,7 +79,7 @@ use crate::syncer::Syncer;
 /// The coordinator's log, as PREPARE records name it; engines' logs have their participant's number.
 pub const COORDINATOR: u8 = 0;
 /// Between two attempts of a leader that finds no space for the binlog.
-const SPACE_PAUSE: Duration = Duration::from_millis(200);
+const SPACE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A log and whose it is.
 struct OwnLog {
@@ -113,8 +113,6 @@ pub struct SeparateLogs {
     decided: AtomicU64,
     /// `binlog_group_commit_sync_engine=OFF`: sessions sync the engines' logs at prepare too.
     is_synced_each: AtomicBool,
-    /// Without space for the binlog the leader waits; simulations stop.
-    is_patient: bool,
 }
 
 impl SeparateLogs {
@@ -139,7 +137,6 @@ impl SeparateLogs {
             decision: Mutex::new(None),
             decided: AtomicU64::new(decided.0),
             is_synced_each: AtomicBool::new(false),
-            is_patient: has_threads,
         }
     }
 
@@ -323,7 +320,7 @@ impl ServerEnv {
         if let Some(binlog) = &self.binlog {
             let pending = binlog.pending.lock();
             if let Some(batch) = pending.as_ref().filter(|batch| !batch.chunks.is_empty()) {
-                write_binlog(logs, binlog, batch).map_err(HardenError::binlog)?;
+                write_binlog(binlog, batch).map_err(HardenError::binlog)?;
             }
         }
         logs.decide().map_err(HardenError::Log)
@@ -331,10 +328,10 @@ impl ServerEnv {
 }
 
 /// Writes and syncs bytes of the binlog: what they hold is decided at return. Without space it waits.
-pub fn write_binlog(logs: &SeparateLogs, binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
+pub fn write_binlog(binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
     loop {
         match binlog.files.write_synced(batch) {
-            Err(BinlogError::NoSpace { .. }) if logs.is_patient => std::thread::sleep(SPACE_PAUSE),
+            Err(BinlogError::NoSpace { .. }) => std::thread::sleep(SPACE_PAUSE),
             written => return written,
         }
     }

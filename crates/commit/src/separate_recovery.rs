@@ -12,7 +12,8 @@
 //! ```
 //! The logs are cut by the new generation that opening them begins, all of them before the first commit. So
 //! no undecided PREPARE is there when its CommitSeq, its XID or its place in the binlog is given out again. A
-//! crash in between is harmless: nobody writes to the binlog meanwhile, so the next recovery decides the same.
+//! crash in between is harmless: nobody writes to the binlog meanwhile, so the next recovery decides the
+//! same.
 //!
 //! # The table
 //! | label | what the logs hold | what the binlog holds | how it arises | decision |

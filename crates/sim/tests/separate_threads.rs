@@ -1,6 +1,7 @@
 //! Separate logs under threads: what was acknowledged before the power fails is there, whatever
-//! `binlog_group_commit_sync_engine` was set to between a transaction's prepare and its group's flush. A leader that
-//! left a sync out because of the option, or that took its group after the engines' sync, would lose some.
+//! `binlog_group_commit_sync_engine` was set to between a transaction's prepare and its group's flush. A
+//! leader that left a sync out because of the option, or that took its group after the engines' sync, would
+//! lose some.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ fn commit(world: &World, n: u64) -> bool {
         trx.put(SPACE, &n.to_be_bytes(), b"v").expect("in memory");
         redo.push((engine.id(), trx.prepare().expect("in memory")));
     }
-    let binlog = (n % 5 != 0).then(|| told(world, n));
+    let binlog = (!n.is_multiple_of(5)).then(|| told(world, n));
     let request = CommitRequest { redo, binlog, locks: world.locks.owner(TrxId(n)), client: None };
     let Ok(prepared) = world.coordinator.prepare(request) else { return false };
     let seq = world.coordinator.order(prepared);
@@ -61,8 +62,8 @@ fn keys(engine: &dyn Engine) -> BTreeSet<u64> {
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }
 
-/// Runs writers, and somebody who changes the option, until the machine stops at operation `at`. Returns what was
-/// acknowledged.
+/// Runs writers, and somebody who changes the option, until the machine stops at operation `at`. Returns what
+/// was acknowledged.
 fn run_until(memory: &MemFs, at: u64) -> BTreeSet<u64> {
     let faults = FaultFs::new(Arc::new(memory.clone()));
     let faulty: Disk = Arc::new(faults.clone());
