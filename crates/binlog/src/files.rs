@@ -83,8 +83,10 @@ pub enum Tail {
 /// What the files held when they were opened.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Behind the last whole transaction; `None` without files.
+    /// Behind the last whole transaction, or event outside of one; `None` without files.
     pub end: Option<BinlogPos>,
+    /// Behind the last whole transaction of the files that were looked through.
+    pub trx_end: Option<BinlogPos>,
     /// At `end`.
     pub gtid_state: GtidState,
     /// How the last file ends.
@@ -147,6 +149,9 @@ pub struct BinlogFiles {
     /// Lengths of closed files, as far as somebody has asked.
     lens: BTreeMap<u32, u64>,
     pins: Pins,
+    /// What lies behind is written and not synced yet: readers do not get it. None: all that is written is
+    /// hardened.
+    shown: Option<BinlogPos>,
 }
 
 impl BinlogFiles {
@@ -188,6 +193,7 @@ impl BinlogFiles {
             synced: None,
             lens: BTreeMap::new(),
             pins: Pins::default(),
+            shown: None,
         };
         let recovered = files.examine(options)?;
         Ok((files, recovered))
@@ -212,7 +218,7 @@ impl BinlogFiles {
         self.unsynced.clear();
         self.lens.clear();
         (self.index_stale, self.dirty) = (false, false);
-        (self.current, self.synced) = (None, None);
+        (self.current, self.synced, self.shown) = (None, None, None);
         Ok(())
     }
 
@@ -253,7 +259,8 @@ impl BinlogFiles {
 
     /// Verifies what `options` asks for and finds the end and the GTID state.
     fn examine(&self, options: OpenOptions) -> Result<Recovered, BinlogError> {
-        let mut recovered = Recovered { end: None, gtid_state: GtidState::default(), tail: Tail::Closed };
+        let mut recovered =
+            Recovered { end: None, trx_end: None, gtid_state: GtidState::default(), tail: Tail::Closed };
         let first = match options.verify {
             VerifyScope::All => 0,
             VerifyScope::Tail => self.numbers.partition_point(|&number| number < options.synced_to.file),
@@ -662,9 +669,29 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Reads a file; what is materialised at the moment.
+    /// Reads a file; what is hardened and written at the moment.
     pub fn reader(&self, number: u32) -> Result<EventReader, BinlogError> {
-        EventReader::open(&self.fs, &self.name.path(number))
+        let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
+        match self.shown {
+            Some(shown) if number == shown.file => reader.set_limit(shown.offset),
+            Some(shown) if number > shown.file => reader.set_limit(0),
+            _ => {}
+        }
+        Ok(reader)
+    }
+
+    /// From now on readers get what lies before this place.
+    pub(crate) fn show_to(&mut self, end: BinlogPos) {
+        self.shown = Some(end);
+    }
+
+    /// Where something is missing, for files that are synced before the next one is begun: behind `end` there
+    /// may be one file without a whole head, and then the one of `end` ends there.
+    pub fn hole_behind(&self, end: BinlogPos) -> Result<Option<PathBuf>, BinlogError> {
+        let later = self.numbers.iter().filter(|&&number| number > end.file).count();
+        let path = self.name.path(end.file);
+        let is_whole = later == 0 || (later == 1 && len_of(&self.fs, &path)? == end.offset);
+        Ok(if is_whole { None } else { Some(path) })
     }
 
     /// The GTID state at the start of a file: its GTID_LIST.
@@ -690,6 +717,9 @@ fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {
 
 /// Takes end and GTID state of a file that has a whole head.
 fn note_end(recovered: &mut Recovered, number: u32, found: Scan) {
+    if found.trx_end > 0 {
+        recovered.trx_end = Some(BinlogPos { file: number, offset: found.trx_end });
+    }
     if let Some(state) = found.state {
         recovered.gtid_state = state;
         recovered.end = Some(BinlogPos { file: number, offset: found.end });

@@ -36,6 +36,7 @@ use cohort_base::{BinlogPos, NoUnwind};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
+use crate::files::PendingSync;
 use crate::{BinlogError, BinlogFiles, Chunk, SpillDir, StreamTail};
 
 /// Batches that are written before others get the writer's lock.
@@ -210,6 +211,40 @@ impl Materialiser {
         }
     }
 
+    /// Writes a batch on the caller's thread and syncs it. Nobody is shown it before [`Materialiser::show`].
+    /// For files that decide what is committed: no byte of a file is written before the file before it is
+    /// synced, so only the newest can be torn. Not to be mixed with [`Materialiser::submit`]. Without space
+    /// the same batch may be given again.
+    pub fn write_synced(&self, batch: &Batch) -> Result<(), BinlogError> {
+        let shared = &*self.shared;
+        let _syncing = shared.syncing.lock();
+        shared.check_failed()?;
+        let (pending, copied) = {
+            let mut writer = shared.writer.lock();
+            match writer.write_in_order(batch, &shared.spill) {
+                Ok(pending) => (pending, std::mem::take(&mut writer.copied)),
+                Err(error) => return shared.publish(&writer, 0, Err(error)),
+            }
+        };
+        let outcome = pending.run();
+        let mut writer = shared.writer.lock();
+        if outcome.is_ok() {
+            writer.files.end_sync(&pending);
+            for (name, _) in copied {
+                // What stays behind is removed at the next start.
+                let _ = shared.spill.remove(&name);
+            }
+        }
+        shared.publish(&writer, 0, outcome)
+    }
+
+    /// Shows a batch that was written by [`Materialiser::write_synced`] to those who read the stream.
+    pub fn show(&self, batch: Batch) {
+        let Some(last) = batch.chunks.last() else { return };
+        self.shared.writer.lock().files.show_to(last.end());
+        self.shared.tail.push(&Arc::new(batch));
+    }
+
     /// The newest bytes, for those who follow the stream.
     pub fn tail(&self) -> &StreamTail {
         &self.shared.tail
@@ -317,6 +352,20 @@ impl Materialiser {
 impl Drop for Materialiser {
     fn drop(&mut self) {
         self.end_thread();
+    }
+}
+
+impl Writer {
+    /// Writes a batch. The file before is synced before a new one is begun.
+    fn write_in_order(&mut self, batch: &Batch, spill: &SpillDir) -> Result<PendingSync, BinlogError> {
+        let mut inline = batch.bytes.as_slice();
+        for chunk in &batch.chunks {
+            if chunk.pos.offset == 0 {
+                self.files.sync()?;
+            }
+            write_chunk(&mut self.files, chunk, &mut inline, spill, &mut self.copied)?;
+        }
+        self.files.begin_sync()
     }
 }
 
@@ -441,13 +490,21 @@ fn write_batch(
     copied: &mut Vec<(String, u64)>,
 ) -> Result<(), BinlogError> {
     let mut inline = batch.bytes.as_slice();
-    for chunk in &batch.chunks {
-        files.apply(chunk, &mut inline, spill)?;
-        if let Content::Spilled(spilled) = &chunk.content {
-            match copied.iter_mut().find(|(name, _)| *name == spilled.name) {
-                Some((_, bytes)) => *bytes += chunk.len,
-                None => copied.push((spilled.name.clone(), chunk.len)),
-            }
+    batch.chunks.iter().try_for_each(|chunk| write_chunk(files, chunk, &mut inline, spill, copied))
+}
+
+fn write_chunk(
+    files: &mut BinlogFiles,
+    chunk: &Chunk,
+    inline: &mut &[u8],
+    spill: &SpillDir,
+    copied: &mut Vec<(String, u64)>,
+) -> Result<(), BinlogError> {
+    files.apply(chunk, inline, spill)?;
+    if let Content::Spilled(spilled) = &chunk.content {
+        match copied.iter_mut().find(|(name, _)| *name == spilled.name) {
+            Some((_, bytes)) => *bytes += chunk.len,
+            None => copied.push((spilled.name.clone(), chunk.len)),
         }
     }
     Ok(())

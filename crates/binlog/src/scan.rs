@@ -14,6 +14,8 @@ use crate::{BinlogError, EventReader, GtidState, RawEvent};
 pub(crate) struct Scan {
     /// Behind the last whole transaction (or event outside of one).
     pub end: u64,
+    /// Behind the last whole transaction; 0 without one.
+    pub trx_end: u64,
     /// At `end`; `None` if the file's head has no GTID list.
     pub state: Option<GtidState>,
     /// Whether the last event is ROTATE or STOP and the file is not marked as in use.
@@ -24,7 +26,7 @@ pub(crate) struct Scan {
 
 /// Scans up to `limit` (or the end). Damage is reported in [`Scan::tail`]; an error is one of reading.
 pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Scan, BinlogError> {
-    let mut scan = Scan { end: 0, state: None, closed: false, tail: None };
+    let mut scan = Scan { end: 0, trx_end: 0, state: None, closed: false, tail: None };
     let mut reader = match EventReader::open(fs, path) {
         Ok(reader) => reader,
         Err(damage @ BinlogError::Corrupt { .. }) => {
@@ -46,7 +48,8 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
             Err(err) => Err(err),
         };
         match step {
-            Ok(()) => {}
+            Ok(is_last) if is_last => scan.trx_end = reader.offset(),
+            Ok(_) => {}
             Err(damage @ BinlogError::Corrupt { .. }) => {
                 scan.tail = Some(damage);
                 break;
@@ -105,7 +108,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn step(&mut self, path: &Path, reader: &EventReader, raw: &RawEvent) -> Result<(), BinlogError> {
+    /// Goes over an event; true if it is the last one of a transaction.
+    fn step(&mut self, path: &Path, reader: &EventReader, raw: &RawEvent) -> Result<bool, BinlogError> {
         let kind = raw.header.kind;
         self.ended = matches!(kind, EventType::ROTATE | EventType::STOP);
         let looked_at = matches!(
@@ -135,17 +139,19 @@ impl Walk {
                 let what = DecodeError::BadValue("the file is encrypted; this server cannot read it");
                 return Err(BinlogError::corrupt(path, raw.offset, what));
             }
-            event => self.maybe_end(&raw.header, event.as_ref()),
+            event => return Ok(self.maybe_end(&raw.header, event.as_ref())),
         }
-        Ok(())
+        Ok(false)
     }
 
-    fn maybe_end(&mut self, header: &EventHeader, event: Option<&Event>) {
-        let Some(open) = self.open else { return };
-        if ends_group(open.standalone, header.kind, event) {
+    fn maybe_end(&mut self, header: &EventHeader, event: Option<&Event>) -> bool {
+        let Some(open) = self.open else { return false };
+        let is_last = ends_group(open.standalone, header.kind, event);
+        if is_last {
             self.state.get_or_insert_default().update(open.gtid);
             self.open = None;
         }
+        is_last
     }
 }
 

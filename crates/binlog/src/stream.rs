@@ -90,6 +90,9 @@ pub struct Stream {
     options: StreamOptions,
     pos: BinlogPos,
     state: GtidState,
+    /// The first file that recovery may look into, as BINLOG_CHECKPOINT events tell it; none: the file that
+    /// is written, because another log decides.
+    needed_from: Option<u32>,
 }
 
 /// Room for the GTID and XID events of a transaction, as a rule.
@@ -105,7 +108,21 @@ impl Stream {
         now: u32,
         out: &mut StreamOut,
     ) -> Stream {
-        let mut stream = Stream { options, pos: BinlogPos::default(), state };
+        let mut stream = Stream { options, pos: BinlogPos::default(), state, needed_from: None };
+        stream.start_file(file, now, now, out);
+        stream
+    }
+
+    /// The same for files that decide what is committed: recovery may look into all from `needed_from` on.
+    pub fn open_deciding(
+        options: StreamOptions,
+        file: u32,
+        state: GtidState,
+        needed_from: u32,
+        now: u32,
+        out: &mut StreamOut,
+    ) -> Stream {
+        let mut stream = Stream { options, pos: BinlogPos::default(), state, needed_from: Some(needed_from) };
         stream.start_file(file, now, now, out);
         stream
     }
@@ -113,6 +130,27 @@ impl Stream {
     /// Behind the last byte.
     pub fn position(&self) -> BinlogPos {
         self.pos
+    }
+
+    /// Whether [`Stream::tell_needed_from`] would tell something.
+    pub fn is_news(&self, needed_from: u32) -> bool {
+        self.needed_from.is_some_and(|before| before != needed_from)
+    }
+
+    /// Tells the first file that recovery may look into from now on, if it is another one than before.
+    pub fn tell_needed_from(&mut self, file: u32, now: u32, out: &mut StreamOut) {
+        if !self.is_news(file) {
+            return;
+        }
+        self.needed_from = Some(file);
+        self.append_checkpoint(out, now);
+    }
+
+    fn append_checkpoint(&mut self, out: &mut StreamOut, now: u32) {
+        let file = self.needed_from.unwrap_or(self.pos.file).clamp(1, self.pos.file.max(1));
+        let event = BinlogCheckpoint { name: self.options.name.file(file).into_bytes() };
+        let server = self.options.server_id;
+        self.append(out, EventType::BINLOG_CHECKPOINT, now, server, 0, |bytes| event.encode(bytes));
     }
 
     /// The GTID state after the last transaction appended.
@@ -245,6 +283,7 @@ impl Stream {
     /// Begins anew at the head of this file, as a new server does: without GTIDs.
     pub fn restart(&mut self, file: u32, now: u32, out: &mut StreamOut) {
         self.state = GtidState::default();
+        self.needed_from = self.needed_from.map(|_| file);
         self.start_file(file, now, now, out);
     }
 
@@ -287,7 +326,6 @@ impl Stream {
         });
         let list = GtidListEvent { flags: 0, gtids: self.state.list() };
         self.append(out, EventType::GTID_LIST, now, server, 0, |bytes| list.encode(bytes));
-        let checkpoint = BinlogCheckpoint { name: self.options.name.file(file).into_bytes() };
-        self.append(out, EventType::BINLOG_CHECKPOINT, now, server, 0, |bytes| checkpoint.encode(bytes));
+        self.append_checkpoint(out, now);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ParticipantId, TrxId};
-use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Step, Wake};
+use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, LogLayout, PaceOptions, Step, Wake};
 use cohort_engine::{CheckpointTask, EngineError, Lsn, Participant, Redo};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
@@ -72,6 +72,7 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
     let locks = LockTable::new(1, cohort_locks::this_thread);
     let options = CoordinatorOptions {
         datadir: folder,
+        layout: LogLayout::Shared,
         log: LogOptions::default(),
         binlog: None,
         pace: PaceOptions { is_adaptive: true, ..PaceOptions::default() },

@@ -1,5 +1,8 @@
 //! The binlog's half of the commit path: the stream that gives positions, the files behind it, and what the
 //! server does to both outside of transactions.
+//!
+//! With one log the files are written behind it, lazily. In the separate layout they decide: the leader
+//! writes and syncs them itself (`separate.rs`), and what belongs to no transaction is written the same way.
 
 use std::sync::Arc;
 
@@ -14,14 +17,16 @@ use cohort_vfs::World;
 use parking_lot::Mutex;
 
 use crate::coordinator::Coordinator;
-use crate::error::CommitError;
+use crate::error::{CommitError, HardenError};
 use crate::fault::Meaning;
+use crate::logs::Logs;
 use crate::options::BinlogSettings;
 use crate::purge::PurgeError;
 use crate::record;
 use crate::recovery::{Recovered, RecoveryError};
 use crate::rotation_room::RotationRoom;
 use crate::seam::Stopped;
+use crate::separate::write_binlog;
 
 /// Why writes are refused while the files wait for space.
 pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
@@ -35,6 +40,8 @@ pub struct Binlog {
     pub pending: Mutex<Option<Batch>>,
     /// The stream's end after the last hardened group.
     pub end: Mutex<BinlogEnd>,
+    /// The files decide: bytes are in them before they are submitted.
+    is_deciding: bool,
 }
 
 /// What SHOW MASTER STATUS shows.
@@ -51,7 +58,7 @@ impl Binlog {
         world: &World,
         settings: &BinlogSettings,
         has_threads: bool,
-        log: &Log,
+        logs: &Logs,
         files: BinlogFiles,
         spill: &Arc<SpillDir>,
         recovered: &Recovered,
@@ -66,30 +73,54 @@ impl Binlog {
         let now_s = (world.clock.wall_us() / 1_000_000) as u32;
         let needed_bytes = Stream::file_change_bytes_max(&settings.name, &recovered.gtids);
         let mut out = StreamOut::default();
-        let stream = Stream::open_new(
-            stream_options,
-            recovered.next_binlog_file,
-            recovered.gtids.clone(),
-            now_s,
-            &mut out,
-        );
-        append_binlog_record(log, log.reserve(needed_bytes)?, &out);
-        log.flush()?;
-        let materialiser = match has_threads {
+        let (first, gtids) = (recovered.next_binlog_file, recovered.gtids.clone());
+        let stream = match logs.separate() {
+            None => Stream::open_new(stream_options, first, gtids, now_s, &mut out),
+            Some(_) => {
+                let synced = recovered.binlog_synced.file;
+                let needed_from = if synced == 0 { first } else { synced };
+                Stream::open_deciding(stream_options, first, gtids, needed_from, now_s, &mut out)
+            }
+        };
+        let is_lazy = has_threads && logs.separate().is_none();
+        let materialiser = match is_lazy {
             true => Materialiser::start(files, spill.clone(), MaterialiserOptions::default()),
             false => Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default()),
         };
-        let mut batch = Batch::default();
-        add_to_batch(&mut batch, &out);
-        materialiser.submit(batch);
-        let end = BinlogEnd { position: stream.position(), gtids: recovered.gtids.clone() };
-        Ok(Binlog {
+        let binlog = Binlog {
             stream: Mutex::new(stream),
             files: Arc::new(materialiser),
             rotation_room: RotationRoom::new(needed_bytes),
             pending: Mutex::new(None),
-            end: Mutex::new(end),
-        })
+            end: Mutex::new(BinlogEnd { gtids: recovered.gtids.clone(), ..BinlogEnd::default() }),
+            is_deciding: logs.separate().is_some(),
+        };
+        let mut batch = Batch::default();
+        add_to_batch(&mut batch, &out);
+        match logs.separate() {
+            None => {
+                append_binlog_record(logs.main(), logs.main().reserve(needed_bytes)?, &out);
+                logs.main().flush()?;
+            }
+            Some(_) => binlog.files.write_synced(&batch)?,
+        }
+        binlog.submit(&binlog.stream.lock(), batch, |_| ());
+        Ok(binlog)
+    }
+
+    /// Makes bytes durable that belong to no transaction; the order stage is held. `room` is that of the one
+    /// log.
+    pub fn harden(&self, logs: &Logs, room: Option<Room>, out: &StreamOut) -> Result<Batch, HardenError> {
+        let mut batch = Batch::default();
+        add_to_batch(&mut batch, out);
+        match logs {
+            Logs::Shared(log) => {
+                append_binlog_record(log, room.expect("reserved in the one log"), out);
+                log.flush().map_err(HardenError::Log)?;
+            }
+            Logs::Separate(_) => write_binlog(self, &batch).map_err(HardenError::binlog)?,
+        }
+        Ok(batch)
     }
 
     /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes; `note`
@@ -100,8 +131,15 @@ impl Binlog {
             end.position = stream.position();
             note(&mut end.gtids);
         }
-        if !batch.chunks.is_empty() {
-            self.files.submit(batch);
+        self.hand_over(batch);
+    }
+
+    /// The same; the end is noted already.
+    pub fn hand_over(&self, batch: Batch) {
+        match batch.chunks.is_empty() {
+            true => {}
+            false if self.is_deciding => self.files.show(batch),
+            false => self.files.submit(batch),
         }
     }
 }
@@ -228,12 +266,12 @@ impl Coordinator {
         change: &mut impl FnMut(&mut Stream, &mut StreamOut, u32),
     ) -> Result<bool, CommitError> {
         let env = self.env();
-        let room = self.reserve(binlog.rotation_room.wanted_bytes())?;
+        let room = self.stream_room(binlog)?;
         let hardened = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
             let needed_bytes = stream.rotation_bytes_max();
             binlog.rotation_room.note_need(needed_bytes);
-            if !room.fits(needed_bytes) {
+            if room.as_ref().is_some_and(|room| !room.fits(needed_bytes)) {
                 return Ok(false);
             }
             let mut out = StreamOut::default();
@@ -242,16 +280,36 @@ impl Coordinator {
                 return Ok(true);
             }
             binlog.rotation_room.note_need(stream.rotation_bytes_max());
-            append_binlog_record(&env.log, room, &out);
-            self.harden_now()?;
             // With the order stage still held, so that no later group overtakes these bytes on their way to
             // the files.
-            let mut batch = Batch::default();
-            add_to_batch(&mut batch, &out);
+            let batch = self.harden_stream(binlog, room, &out)?;
             binlog.submit(&stream, batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
         });
         Ok(hardened.and_then(|done| done)?)
+    }
+}
+
+impl Coordinator {
+    /// Room in the one log for a file change; none if the files decide.
+    pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<Room>, CommitError> {
+        match self.env().logs.separate() {
+            None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes())?)),
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// [`Binlog::harden`]; a failure ends the server as that of a group does.
+    pub(crate) fn harden_stream(
+        &self,
+        binlog: &Binlog,
+        room: Option<Room>,
+        out: &StreamOut,
+    ) -> Result<Batch, Stopped> {
+        binlog.harden(&self.env().logs, room, out).map_err(|error| {
+            self.fail(&error);
+            Stopped
+        })
     }
 }
 

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{BinlogPos, CommitSeq, Lsn, NoUnwind, Xid};
+use cohort_base::{BinlogPos, CommitSeq, NoUnwind, Xid};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -43,7 +43,8 @@ use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 use crate::fault::Meaning;
-use crate::record::Checkpoint;
+use crate::logs::{Logs, Marks};
+use crate::record::{self, Checkpoint, EngineLogs};
 
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
@@ -212,8 +213,8 @@ impl Checkpointer {
     /// Also called by every transaction that is prepared: many files a second can be filled.
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
-        let Some(binlog) = &env.binlog else { return };
-        binlog.rotation_room.fill(&env.log);
+        let (Some(binlog), Logs::Shared(log)) = (&env.binlog, &env.logs) else { return };
+        binlog.rotation_room.fill(log);
     }
 
     /// Makes everything so far durable outside of the log, and frees the log below. A failure that is not for
@@ -238,7 +239,8 @@ impl Checkpointer {
         });
         let mut sealed = sealed.map_err(|_| CheckpointError::Stopped)??;
         let binlog_synced = sealed.make_durable(coordinator)?;
-        sealed.write(coordinator, binlog_synced, None)
+        sealed.write(coordinator, binlog_synced, None)?;
+        tell_needed_from(coordinator, binlog_synced)
     }
 
     /// No checkpoint begins or ends meanwhile. Taken before the order stage is held.
@@ -249,7 +251,7 @@ impl Checkpointer {
 
 /// The state that a checkpoint makes durable.
 pub struct Sealed {
-    lsn: Lsn,
+    marks: Marks,
     last_seq: CommitSeq,
     next_xid: Xid,
     binlog_end: BinlogPos,
@@ -263,13 +265,12 @@ impl Sealed {
         let binlog_end =
             env.binlog.as_ref().map_or(BinlogPos::default(), |binlog| binlog.end.lock().position);
         // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
-        let lsn = env.log.hardened();
-        assert_eq!(lsn, env.log.appended(), "the order stage is held and the log hardened (I3)");
+        let marks = env.logs.marks();
         let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
-            env.participants.iter().map(|p| p.begin_checkpoint(lsn)).collect();
+            env.participants.iter().map(|p| p.begin_checkpoint(marks.of(p.id()))).collect();
         let tasks = tasks.map_err(CheckpointError::Engine)?;
         let next_xid = Xid(env.next_xid.load(Ordering::Relaxed));
-        Ok(Sealed { lsn, last_seq, next_xid, binlog_end, tasks })
+        Ok(Sealed { marks, last_seq, next_xid, binlog_end, tasks })
     }
 
     /// Makes it durable. Returns up to where the binlog's files are synced.
@@ -299,19 +300,43 @@ impl Sealed {
             binlog_base: coordinator.options.binlog.as_ref().map_or("", |b| b.name.base()).to_owned(),
             durable: env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect(),
             binlog_restart: restart,
+            separate: env
+                .logs
+                .separate()
+                .map(|logs| EngineLogs { pair: logs.pair(), from: self.marks.engines.clone() }),
         };
-        env.log.checkpoint(self.lsn, &checkpoint.encode()).map_err(CheckpointError::Log)?;
+        let main = env.logs.main();
+        main.checkpoint(self.marks.main, &checkpoint.encode()).map_err(CheckpointError::Log)?;
+        // Recovery starts where the coordinator's log says: these only let go of what lies below.
+        if let Some(logs) = env.logs.separate() {
+            for (engine, log) in logs.engines() {
+                let payload = record::encode_engine_log(logs.pair(), engine);
+                log.checkpoint(self.marks.of(engine), &payload).map_err(CheckpointError::Log)?;
+            }
+        }
         coordinator.checkpointer.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
-        remove_spilled(coordinator, self.lsn);
+        remove_spilled(coordinator, self.last_seq);
         Ok(())
     }
 }
 
+/// Where the binlog decides it tells from which of its files on recovery may look into them.
+fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), CheckpointError> {
+    let binlog = coordinator.env().binlog.as_ref();
+    let is_news = binlog.is_some_and(|binlog| binlog.stream.lock().is_news(synced.file));
+    if !is_news || coordinator.is_closing() || synced.file == 0 {
+        return Ok(());
+    }
+    let told =
+        coordinator.change_stream(|stream, out, now_s| stream.tell_needed_from(synced.file, now_s, out));
+    told.map_err(|_| CheckpointError::Stopped)
+}
+
 /// I7: a spill file lives until no recovery can need it.
-fn remove_spilled(coordinator: &Coordinator, freed: Lsn) {
+fn remove_spilled(coordinator: &Coordinator, freed: CommitSeq) {
     let mut spilled = coordinator.env().spilled.lock();
-    for (_, name) in spilled.extract_if(.., |(lsn, _)| *lsn < freed) {
+    for (_, name) in spilled.extract_if(.., |(seq, _)| *seq <= freed) {
         // What cannot be removed now is removed at the next start.
         let _ = coordinator.spill.remove(&name);
     }
@@ -328,6 +353,6 @@ fn is_due(coordinator: &Coordinator) -> bool {
         let most = participant.checkpoint_bytes().unwrap_or(coordinator.options.checkpoint_bytes);
         participant.unflushed_bytes() > most
     };
-    let log_bytes = env.log.appended().0 - env.log.retained().0;
+    let log_bytes = env.logs.retained_bytes_max();
     env.participants.iter().any(is_large) || log_bytes > coordinator.options.log.bytes_max / 2
 }

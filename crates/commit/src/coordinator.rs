@@ -7,9 +7,9 @@
 //! # What is synced when
 //! | what | when |
 //! |---|---|
-//! | the log | once per flush group, and before a checkpoint |
+//! | the log, or the logs and then the binlog (`separate.rs`) | once per flush group, and before a checkpoint |
 //! | spilled redo and events | at prepare, before the transaction is ordered |
-//! | binlog files | at checkpoints, never on the commit path |
+//! | binlog files | at checkpoints; on the commit path only where they decide |
 //! | engines, catalog | at checkpoints |
 //!
 //! # On failure
@@ -84,7 +84,35 @@ impl Coordinator {
 
     /// Counters of the log.
     pub fn log_stats(&self) -> cohort_log::LogStats {
-        self.env().log.stats()
+        self.env().logs.stats()
+    }
+
+    /// Counters of the log of an engine, by the engine's name: in the shared layout of the one log.
+    pub fn engine_log_stats(&self, engine: &str) -> Option<cohort_log::LogStats> {
+        let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
+        Some(self.env().logs.stats_of(engine.id()))
+    }
+
+    /// How often leaders synced that log: with one log, all of its syncs.
+    pub fn engine_group_syncs(&self, engine: &str) -> Option<u64> {
+        let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
+        match self.env().logs.separate() {
+            None => Some(self.env().logs.main().stats().syncs),
+            Some(logs) => Some(logs.group_syncs_of(engine.id())),
+        }
+    }
+
+    /// How many logs there are, and what decides.
+    pub fn layout(&self) -> crate::logs::LogLayout {
+        self.env().logs.layout()
+    }
+
+    /// `binlog_group_commit_sync_engine`: takes effect with the next transaction that is prepared. Without
+    /// effect in the shared layout.
+    pub fn set_group_sync(&self, is_on: bool) {
+        if let Some(logs) = self.env().logs.separate() {
+            logs.set_group_sync(is_on);
+        }
     }
 
     /// `early_lock_release`: takes effect with the next transaction that is ordered.
@@ -121,7 +149,7 @@ impl Coordinator {
         let env = self.env();
         let room = self.reserve(8)?;
         let switched = self.pipeline.hold(|last| {
-            env.log.append(room, record::RELEASED, &[&last.0.to_le_bytes()]);
+            env.logs.main().append(room, record::RELEASED, &[&last.0.to_le_bytes()]);
             self.harden_now()?;
             switch_off();
             Ok::<(), Stopped>(())
@@ -244,9 +272,9 @@ impl Coordinator {
         &self.spill
     }
 
-    /// Flushes the log outside of a group; a failure stops the server as it does there.
+    /// Flushes the coordinator's log outside of a group; a failure stops the server as it does there.
     pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
-        self.env().log.flush().map_err(|error| {
+        self.env().logs.main().flush().map_err(|error| {
             self.fail(&error);
             Stopped
         })
@@ -284,7 +312,7 @@ impl Coordinator {
         if let Some(binlog) = &self.env().binlog {
             binlog.files.close().map_err(CheckpointError::Binlog)?;
         }
-        self.env().log.close().map_err(CheckpointError::Log)
+        self.env().logs.close().map_err(CheckpointError::Log)
     }
 }
 

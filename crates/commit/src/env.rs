@@ -4,6 +4,7 @@
 //! | field | who, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
+//! | `logs` | appended to by the leader, flushed by whoever hardens |
 //! | `stream`, `pending` | the leader (from write to hardened), and start and stop |
 //! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
 //! | `view` | written by whoever publishes, read by every statement |
@@ -18,16 +19,17 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::{BinlogPos, CommitSeq, Gtid, Lsn, Xid};
+use cohort_base::{BinlogPos, CommitSeq, Gtid, Xid};
 use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
-use cohort_log::{Log, LogError};
+use cohort_log::{Log, Room};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
 use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
-use crate::error::CommitError;
+use crate::error::{CommitError, HardenError};
+use crate::logs::{Logs, Rooms};
 use crate::metrics::{Metrics, Step};
 use crate::pace::ClientPace;
 use crate::record;
@@ -80,7 +82,7 @@ const EARLY_RELEASE_ROWS_MAX: usize = 10_000;
 /// The real environment of the pipeline.
 pub struct ServerEnv {
     pub world: World,
-    pub log: Log,
+    pub logs: Logs,
     pub participants: Vec<Arc<dyn Participant>>,
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
@@ -98,8 +100,8 @@ pub struct ServerEnv {
     pub metrics: Metrics,
     /// Set once, when replicas can be waited for.
     pub gate: OnceLock<Arc<dyn ReplicaGate>>,
-    /// Files of spilled redo and the LSN of the record that refers to each; the checkpointer removes them.
-    pub spilled: Mutex<Vec<(Lsn, String)>>,
+    /// Files of spilled redo and the transaction that each is of; the checkpointer removes them.
+    pub spilled: Mutex<Vec<(CommitSeq, String)>>,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
 }
@@ -164,7 +166,7 @@ impl ServerEnv {
 
     /// Ends of the runs that share a commit id (I8): for each transaction the first of its run, and whether
     /// the run has others.
-    fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
+    pub(crate) fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
         let mut ids = vec![None; group.len()];
         let mut start = 0;
         let mut close = |start: usize, end: usize| {
@@ -190,7 +192,7 @@ impl ServerEnv {
     }
 
     /// The transaction's binlog bytes, in their final form.
-    fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
+    pub(crate) fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
         let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
         let mut flags2 = match part.kind {
             GroupKind::Transaction => event::gtid_flags2::TRANSACTIONAL,
@@ -222,9 +224,9 @@ impl ServerEnv {
 
     /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are
     /// the materialiser's: it removes them when their copy is synced.
-    fn keep_spilled(&self, lsn: Lsn, trx: &Trx) {
+    pub(crate) fn keep_spilled(&self, seq: CommitSeq, trx: &Trx) {
         if trx.spilled.iter().any(Option::is_some) {
-            self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (lsn, file.name.clone())));
+            self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (seq, file.name.clone())));
         }
     }
 
@@ -270,7 +272,7 @@ impl ServerEnv {
     }
 
     /// Changes the binlog file when it is full, if there is room for it now; else behind a later group.
-    fn rotate(&self, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
+    fn rotate(&self, log: &Log, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
         let needed_bytes = stream.rotation_bytes_max();
         binlog.rotation_room.note_need(needed_bytes);
         if !stream.wants_rotation() {
@@ -279,8 +281,45 @@ impl ServerEnv {
         let Some(room) = binlog.rotation_room.take(needed_bytes) else { return };
         let mut out = StreamOut::default();
         stream.rotate(&mut out, self.now_s());
-        append_binlog_record(&self.log, room, &out);
+        append_binlog_record(log, room, &out);
         add_to_batch(batch, &out);
+    }
+
+    /// The records of the one log.
+    fn write_shared(&self, log: &Log, group: &mut [Ordered<Trx>]) {
+        let ids = ServerEnv::commit_ids(group);
+        let is_gated = self.is_gated();
+        let published = self.view.read().view.seq();
+        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
+        let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
+        for (ordered, commit_id) in group.iter_mut().zip(ids) {
+            out.clear();
+            head.clear();
+            let seq = ordered.seq();
+            if let Some(stream) = &mut stream {
+                ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
+            }
+            // What an engine takes in at once cannot be cut.
+            let is_cuttable = is_gated && ordered.get().staged.is_empty();
+            let released = if is_cuttable { published } else { seq };
+            record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
+            log.append(room_of(ordered.get_mut()), record::COMMIT, &[&head, &out.bytes]);
+            self.keep_spilled(seq, ordered.get());
+            add_to_batch(&mut batch, &out);
+        }
+        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
+            self.rotate(log, binlog, stream, &mut batch);
+            self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
+            *binlog.pending.lock() = Some(batch);
+        }
+    }
+}
+
+/// The room for the transaction's record of the one log.
+fn room_of(trx: &mut Trx) -> Room {
+    match &mut trx.rooms {
+        Rooms::Shared(room) => room.take().expect("reserved at prepare (I6)"),
+        Rooms::Separate { .. } => unreachable!("reserved for the one log"),
     }
 }
 
@@ -299,7 +338,7 @@ pub struct Boundary {
 impl CommitEnv for ServerEnv {
     type Trx = Trx;
     type Boundary = Boundary;
-    type Error = LogError;
+    type Error = HardenError;
 
     type Wakeups = Wakeups;
 
@@ -346,39 +385,22 @@ impl CommitEnv for ServerEnv {
     }
 
     fn write(&self, group: &mut [Ordered<Trx>]) {
-        let ids = ServerEnv::commit_ids(group);
-        let is_gated = self.is_gated();
-        let published = self.view.read().view.seq();
-        let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
-        let (mut out, mut head, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
-        for (ordered, commit_id) in group.iter_mut().zip(ids) {
-            out.clear();
-            head.clear();
-            let seq = ordered.seq();
-            if let Some(stream) = &mut stream {
-                ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
-            }
-            // What an engine takes in at once cannot be cut.
-            let is_cuttable = is_gated && ordered.get().staged.is_empty();
-            let released = if is_cuttable { published } else { seq };
-            record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
-            let room = ordered.get_mut().room.take().expect("reserved at prepare (I6)");
-            let span = self.log.append(room, record::COMMIT, &[&head, &out.bytes]);
-            self.keep_spilled(span.start, ordered.get());
-            add_to_batch(&mut batch, &out);
-        }
-        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
-            self.rotate(binlog, stream, &mut batch);
-            self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
-            *binlog.pending.lock() = Some(batch);
+        match &self.logs {
+            Logs::Shared(log) => self.write_shared(log, group),
+            Logs::Separate(logs) => self.write_separate(logs, group),
         }
     }
 
-    fn harden(&self) -> Result<(), LogError> {
+    fn harden(&self) -> Result<(), HardenError> {
         self.metrics.flush_began_ns.store(self.now_ns(), Ordering::Relaxed);
-        let appended = self.log.appended();
-        let hardened: Lsn = self.log.flush()?;
-        assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+        match &self.logs {
+            Logs::Shared(log) => {
+                let appended = log.appended();
+                let hardened = log.flush().map_err(HardenError::Log)?;
+                assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+            }
+            Logs::Separate(logs) => self.harden_separate(logs)?,
+        }
         self.metrics.flush_ended_ns.store(self.now_ns(), Ordering::Relaxed);
         Ok(())
     }
@@ -442,7 +464,7 @@ impl CommitEnv for ServerEnv {
         self.metrics.record(Step::Acknowledge, ns, transactions as u64);
     }
 
-    fn stop(&self, error: &LogError) {
+    fn stop(&self, error: &HardenError) {
         (self.on_stop)(error);
     }
 

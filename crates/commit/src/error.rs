@@ -1,6 +1,7 @@
 //! What commits and checkpoints can fail with, by what the caller does about it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use cohort_base::DomainId;
 use cohort_binlog::SEQ_NO_MAX;
@@ -48,6 +49,31 @@ impl From<Stopped> for CommitError {
         CommitError::Stopped
     }
 }
+
+/// Why a group could not be made durable: the server ends.
+#[derive(Clone, Debug)]
+pub enum HardenError {
+    Log(LogError),
+    /// The binlog's files, where they decide.
+    Binlog(Arc<str>),
+}
+
+impl HardenError {
+    pub(crate) fn binlog(error: cohort_binlog::BinlogError) -> HardenError {
+        HardenError::Binlog(error.to_string().into())
+    }
+}
+
+impl fmt::Display for HardenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HardenError::Log(e) => write!(f, "{e}"),
+            HardenError::Binlog(e) => f.write_str(e),
+        }
+    }
+}
+
+impl std::error::Error for HardenError {}
 
 /// Why a checkpoint did not complete; the log keeps everything, so it is tried again.
 #[derive(Debug)]

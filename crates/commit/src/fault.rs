@@ -108,7 +108,7 @@ impl Coordinator {
             Some(cohort_binlog::MaterialiseStatus::Failed(error)) => Some(error),
             _ => None,
         };
-        let failed = self.env().log.poisoned().map(|error| error.to_string()).or(failed);
+        let failed = self.env().logs.poisoned().map(|error| error.to_string()).or(failed);
         // A log that was closed on purpose says so, too; it is closed after `is_closing` is set.
         if let Some(error) = failed
             && !self.is_closing()

@@ -14,9 +14,15 @@
 //! | `coordinator` | [`Coordinator`]: the server's commit path, as its sessions see it |
 //! | `options` | [`CoordinatorOptions`]: what it is opened with |
 //! | `open` | the start: recovery, and what it hands to the pipeline |
+//! | `open_logs` | which logs a data directory has, and whether they belong together |
 //! | `prepare` | all that can fail in a commit: spill, stage, room in the log |
 //! | `binlog` | the stream of events, its files, and what is done to them outside of transactions |
 //! | `error` | [`CommitError`], [`CheckpointError`] |
+//! | `logs` | [`LogLayout`]: one log for all, or one for each engine |
+//! | `separate` | the classical layout: logs of the engines, decided by the binlog |
+//! | `separate_recovery` | its recovery table and the passes over its logs |
+//! | `syncer` | the thread that syncs a log beside the leader |
+//! | `convert` | from one layout to the other |
 //! | `fault` | what an I/O error means: refuse or stop |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
@@ -33,12 +39,15 @@
 
 mod binlog;
 mod checkpoint;
+mod convert;
 mod coordinator;
 mod env;
 mod error;
 mod fault;
+mod logs;
 mod metrics;
 mod open;
+mod open_logs;
 mod options;
 mod pace;
 mod pipeline;
@@ -53,17 +62,22 @@ mod reset;
 mod returns;
 mod rotation_room;
 mod seam;
+mod separate;
+mod separate_recovery;
 mod stage;
 mod status;
 mod sync;
+mod syncer;
 mod timekeeper;
 mod xa;
 mod xa_body;
 mod xa_file;
 
+pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::Coordinator;
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
-pub use error::{CheckpointError, CommitError};
+pub use error::{CheckpointError, CommitError, HardenError};
+pub use logs::LogLayout;
 pub use metrics::{Metrics, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
 pub use pace::{ClientPace, Pace, PaceOptions, Triggers};

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::BinlogPos;
+use cohort_binlog::event::Checksum;
 use cohort_binlog::{BinlogFiles, OpenOptions, SEQ_NO_MAX, SpillDir, VerifyScope};
 use cohort_engine::{Engine, Participant};
 use cohort_locks::LockTable;
-use cohort_log::Recovery;
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
@@ -16,9 +16,11 @@ use crate::checkpoint::Checkpointer;
 use crate::coordinator::Coordinator;
 use crate::env::{PublishedView, ServerEnv};
 use crate::metrics::Metrics;
+use crate::open_logs::{FoundLogs, FoundSeparate, open_logs};
 use crate::options::{BinlogSettings, CoordinatorOptions};
 use crate::pipeline::Pipeline;
 use crate::recovery::{self, RecoveryError, Scene};
+use crate::separate_recovery::{self, SeparateScene};
 use crate::timekeeper;
 use crate::xa::XaBranches;
 
@@ -39,8 +41,8 @@ impl Coordinator {
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
         let spill = Arc::new(spill);
         let began_ns = world.clock.monotonic_ns();
-        let mut log = Recovery::open(&world, &options.datadir.join("log"), options.log.clone())?;
-        let mended_copy = log.damaged_copy().map(|(file, offset)| (file.to_owned(), offset));
+        let mut logs = open_logs(&world, &options, &engines)?;
+        let mended_copy = logs.damaged_copy();
         let scene =
             Scene { fs: &world.fs, spill_dir: &spill_path, spill: &spill, participants: &participants };
         let open = |synced_to| {
@@ -53,17 +55,31 @@ impl Coordinator {
         };
         let on_disk = recovery::BinlogOnDisk { open: &open, remove_all: &remove_all };
         let on_disk = options.binlog.is_some().then_some(on_disk);
-        let (mut recovered, files) = recovery::recover(&mut log, &scene, on_disk, &base, options.unreleased)?;
+        let mut is_first = false;
+        let (mut recovered, files) = match &mut logs {
+            FoundLogs::Shared(log) => recovery::recover(log, &scene, on_disk, &base, options.unreleased)?,
+            FoundLogs::Separate(FoundSeparate { logs, checkpoint, .. }) => {
+                check_settings(&options)?;
+                let named = checkpoint.separate.as_ref().map_or(0, |named| named.from.len());
+                is_first = named < engines.len();
+                let of = SeparateScene {
+                    scene: &scene,
+                    checkpoint: checkpoint.clone(),
+                    unreleased: options.unreleased,
+                };
+                separate_recovery::recover(logs, of, on_disk, &base)?
+            }
+        };
         recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
-        let log = log.finish()?;
+        let logs = logs.finish(recovered.last_seq, options.has_threads)?;
         // Only now, because the log may have named more before it was cut.
         let named = recovered.spilled.iter().map(|(_, name)| name.as_str()).collect();
         spill.retain(&named).map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
 
         let binlog = match (&options.binlog, files) {
             (Some(settings), Some(files)) => {
-                Some(Binlog::start(&world, settings, options.has_threads, &log, files, &spill, &recovered)?)
+                Some(Binlog::start(&world, settings, options.has_threads, &logs, files, &spill, &recovered)?)
             }
             _ => None,
         };
@@ -74,7 +90,7 @@ impl Coordinator {
                 binlog_end: binlog.as_ref().map_or(BinlogPos::default(), |b| b.end.lock().position),
             }),
             world,
-            log,
+            logs,
             participants,
             engines,
             locks,
@@ -101,11 +117,11 @@ impl Coordinator {
         });
         let is_known =
             coordinator.recovered.binlog_base == base && !coordinator.recovered.is_binlog_restarted;
-        if is_known {
+        if is_known && !is_first {
             coordinator.checkpointer.set_binlog_from(coordinator.recovered.binlog_synced.file);
         } else {
-            // From now on a crash recovery must find the files, and under this name, so the control file has
-            // to say it.
+            // From now on a crash recovery must find the files, and under this name, and the logs, so the
+            // control file has to say it.
             let first = coordinator.checkpointer.try_checkpoint(&coordinator);
             first.map_err(RecoveryError::Checkpoint)?;
         }
@@ -114,6 +130,17 @@ impl Coordinator {
             timekeeper::start(&coordinator);
         }
         Ok(coordinator)
+    }
+}
+
+/// What the separate layout does not have.
+fn check_settings(options: &CoordinatorOptions) -> Result<(), RecoveryError> {
+    match &options.binlog {
+        Some(binlog) if binlog.checksum == Checksum::None => Err(RecoveryError::Setting(
+            "binlog_checksum=NONE cannot be had with log_layout=separate: recovery finds the end of the binary log by \
+             its checksums",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use cohort_binlog::event::Checksum;
 use cohort_log::LogOptions;
 
 use crate::env::{FailpointHook, StopHook};
+use crate::logs::LogLayout;
 use crate::pace::PaceOptions;
 
 /// Settings of the binlog.
@@ -30,6 +31,8 @@ pub struct CoordinatorOptions {
     /// Where log segments, the control file and spill files lie.
     pub datadir: PathBuf,
     pub log: LogOptions,
+    /// Of a new data directory; another one must have been made with it.
+    pub layout: LogLayout,
     /// None: `skip-log-bin`.
     pub binlog: Option<BinlogSettings>,
     pub pace: PaceOptions,

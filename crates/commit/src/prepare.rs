@@ -14,15 +14,17 @@ use std::time::{Duration, Instant};
 use cohort_base::{CommitSeq, ParticipantId, Xid};
 use cohort_binlog::Stream;
 use cohort_engine::{EngineError, RedoFile, StagedRedo};
-use cohort_log::{FullCause, LogError, Room};
+use cohort_log::{FullCause, Log, LogError, Room};
 
 use crate::binlog::{Binlog, NO_SPACE_FOR_BINLOG};
 use crate::coordinator::Coordinator;
 use crate::error::CommitError;
+use crate::logs::{Logs, Rooms};
 use crate::metrics::Step;
 use crate::record;
 use crate::request::{CommitRequest, Prepared, SpilledRedo, Trx};
 use crate::seam::CommitEnv;
+use crate::separate::SeparateLogs;
 use crate::stage::{Point, Stage};
 
 /// Redo above this is spilled: the log's buffer holds no huge records.
@@ -42,14 +44,14 @@ impl Coordinator {
         self.env().reached(Point::Before(Stage::Prepare));
         let began_ns = self.now_ns();
         match self.prepare_room(&request) {
-            Ok((room, spilled, staged)) => {
+            Ok((rooms, spilled, staged)) => {
                 let since_ns = self.now_ns();
                 self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
                 let trx = Trx {
                     request,
                     spilled,
                     staged,
-                    room: Some(room),
+                    rooms,
                     gtid: None,
                     xid: Xid(0),
                     depends_on: CommitSeq(0),
@@ -74,7 +76,7 @@ impl Coordinator {
         self.checkpointer.refusal()
     }
 
-    fn prepare_room(&self, request: &CommitRequest) -> Result<(Room, Spilled, Vec<Staged>), CommitError> {
+    fn prepare_room(&self, request: &CommitRequest) -> Result<(Rooms, Spilled, Vec<Staged>), CommitError> {
         if self.is_closing.load(Ordering::Relaxed) || self.pipeline.is_stopped() {
             return Err(CommitError::Stopped);
         }
@@ -97,15 +99,15 @@ impl Coordinator {
         if reserved.is_err() {
             self.discard_redo(&spilled);
         }
-        let (room, staged) = reserved?;
-        Ok((room, spilled, staged))
+        let (rooms, staged) = reserved?;
+        Ok((rooms, spilled, staged))
     }
 
     fn spill_and_reserve(
         &self,
         request: &CommitRequest,
         spilled: &mut Spilled,
-    ) -> Result<(Room, Vec<Staged>), CommitError> {
+    ) -> Result<(Rooms, Vec<Staged>), CommitError> {
         let mut bytes = record::OVERHEAD_BYTES;
         for (_, redo) in &request.redo {
             if let Some(RedoFile { name, bytes, crc, hold }) = redo.file() {
@@ -122,7 +124,30 @@ impl Coordinator {
             bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
         }
         let staged = self.stage(request)?;
-        Ok((self.reserve(bytes)?, staged))
+        let rooms = match &self.env().logs {
+            Logs::Shared(log) => Rooms::Shared(Some(self.reserve_in(log, bytes)?)),
+            Logs::Separate(logs) => self.reserve_in_each(logs, request, spilled)?,
+        };
+        Ok((rooms, staged))
+    }
+
+    fn reserve_in_each(
+        &self,
+        logs: &SeparateLogs,
+        request: &CommitRequest,
+        spilled: &Spilled,
+    ) -> Result<Rooms, CommitError> {
+        let mut parts = Vec::with_capacity(2);
+        for (place, bytes) in logs.needs(request, spilled) {
+            parts.push((place, self.reserve_in(logs.at(place), bytes)?));
+        }
+        let is_logged = request.binlog.is_some() && self.env().binlog.is_some();
+        let decision = match is_logged {
+            true => None,
+            false => Some(self.reserve_in(logs.main(), record::OVERHEAD_BYTES)?),
+        };
+        logs.sync_each(parts.iter().map(|(place, _)| *place)).map_err(|e| self.refused(e))?;
+        Ok(Rooms::Separate { parts, decision })
     }
 
     /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while
@@ -155,10 +180,15 @@ impl Coordinator {
         Ok(staged)
     }
 
+    /// Room in the coordinator's log.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
+        self.reserve_in(self.env().logs.main(), bytes)
+    }
+
+    fn reserve_in(&self, log: &Log, bytes: u64) -> Result<Room, CommitError> {
         let mut since = None;
         loop {
-            match self.env().log.reserve(bytes) {
+            match log.reserve(bytes) {
                 Ok(room) => return Ok(room),
                 Err(LogError::Full(FullCause::Cap))
                     if self.options.has_threads
@@ -167,16 +197,23 @@ impl Coordinator {
                     self.checkpointer.request();
                     std::thread::sleep(Duration::from_millis(2));
                 }
-                Err(e @ LogError::Full(_)) => return Err(CommitError::DiskFull(e.to_string())),
-                Err(e @ LogError::Poisoned { .. }) => {
-                    // It may have stopped without a flush: the thread that makes segments ready met an error.
-                    if !self.is_closing() {
-                        self.fail(&e);
-                    }
-                    return Err(CommitError::Stopped);
-                }
-                Err(e) => return Err(CommitError::Io(std::io::Error::other(e.to_string()))),
+                Err(e) => return Err(self.refused(e)),
             }
+        }
+    }
+
+    /// What an error of a log means before the transaction is ordered.
+    fn refused(&self, error: LogError) -> CommitError {
+        match error {
+            e @ LogError::Full(_) => CommitError::DiskFull(e.to_string()),
+            e @ LogError::Poisoned { .. } => {
+                // It may have stopped without a flush: the thread that makes segments ready met an error.
+                if !self.is_closing() {
+                    self.fail(&e);
+                }
+                CommitError::Stopped
+            }
+            e => CommitError::Io(std::io::Error::other(e.to_string())),
         }
     }
 

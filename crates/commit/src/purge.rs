@@ -10,6 +10,7 @@
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
+use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
 
@@ -88,7 +89,10 @@ impl Coordinator {
     /// recovery would look into.
     fn release_files(&self, wanted: u32) -> Result<u32, PurgeError> {
         let needed = self.checkpointer.binlog_from();
-        if needed >= wanted {
+        // Where the files decide, the leader waits for their space, and a checkpoint would wait for it.
+        let is_stuck =
+            self.env().logs.separate().is_some() && self.refusal().as_deref() == Some(NO_SPACE_FOR_BINLOG);
+        if needed >= wanted || is_stuck {
             return Ok(needed);
         }
         let done = self.checkpoint();

@@ -14,8 +14,23 @@
 //!
 //! RELEASED (kind 3): u64 CommitSeq up to which groups may be published without having been seen by a replica
 //!
-//! CHECKPOINT, the payload in the log's control file
-//! 0   4  version 3; version 2 ends behind the participants, version 1 behind the base path
+//! Of the separate layout (`separate.rs`):
+//!
+//! PREPARE (kind 4), in each log that has redo of the transaction, or in the coordinator's if it has none
+//! 0   8  CommitSeq
+//! 8   8  XID
+//! 16  8  CommitSeq up to which all was decided when this was written
+//! 24  4  binlog file behind its last event, 0 if it is not in the binlog
+//! 28  8  offset there
+//! 36  n  logs that have a part of it (lenenc), each: u8 number, 0 the coordinator's, else the engine's participant
+//! ..  n  redos as in COMMIT, those of this log
+//!
+//! DECIDED (kind 5), in the coordinator's log: u64 CommitSeq up to which all is decided
+//!
+//! NOTE (kind 6), in an engine's log: nothing; what `binlog_group_commit_sync_engine=OFF` syncs
+//!
+//! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
+//! 0   4  version 4 of the separate layout; of the shared one 3; version 2 ends behind the participants, version 1 behind the base path
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
@@ -23,15 +38,22 @@
 //! 32  n  lenenc string: base path of the binlog
 //! ..  n  number of participants (lenenc), each: u8 participant | u64 LSN up to which it was durable
 //! ..  4  number with which the binlog begins anew: all files of it are to be removed; 0 if none are
+//! version 4:
+//! ..  8  pair: the same in all logs of the data directory
+//! ..  n  number of engines' logs (lenenc), each: u8 participant | u64 LSN where recovery starts in it
+//!
+//! Payload in the control file of an engine's log: u32 1 | u64 pair | u8 participant
 //! ```
 
 use std::num::NonZeroU32;
 
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Truncated, Write, Xid};
 use cohort_binlog::{Chunk, StreamOut};
+use cohort_engine::Redo;
 use cohort_log::RecordKind;
 
 use crate::request::{SpilledRedo, Trx};
+use crate::separate::Pair;
 
 /// A transaction.
 pub const COMMIT: RecordKind = RecordKind(1);
@@ -39,8 +61,16 @@ pub const COMMIT: RecordKind = RecordKind(1);
 pub const BINLOG: RecordKind = RecordKind(2);
 /// Replicas are no longer waited for.
 pub const RELEASED: RecordKind = RecordKind(3);
+/// A transaction's part of one log, to be decided elsewhere.
+pub const PREPARE: RecordKind = RecordKind(4);
+/// What is not in the binlog is decided.
+pub const DECIDED: RecordKind = RecordKind(5);
+/// Something to sync.
+pub const NOTE: RecordKind = RecordKind(6);
 
-const CHECKPOINT_VERSION: u32 = 3;
+const SHARED_VERSION: u32 = 3;
+const SEPARATE_VERSION: u32 = 4;
+const ENGINE_VERSION: u32 = 1;
 
 /// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
 pub const OVERHEAD_BYTES: u64 = 512;
@@ -74,21 +104,92 @@ pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[C
     out.put_u64(released.0);
     out.put_lenenc(trx.request.redo.len() as u64);
     for ((participant, redo), spilled) in trx.request.redo.iter().zip(&trx.spilled) {
-        out.put_u8(participant.0);
-        match spilled {
-            None => {
-                out.put_u8(0);
-                out.put_lenenc_bytes(&redo.bytes);
-            }
-            Some(file) => {
-                out.put_u8(1);
-                out.put_lenenc_bytes(file.name.as_bytes());
-                out.put_u64(file.bytes);
-                out.put_u32(file.crc);
-            }
-        }
+        put_redo(*participant, redo, spilled.as_ref(), out);
     }
     StreamOut::encode_chunks(chunks, out);
+}
+
+#[inline]
+fn put_redo(participant: ParticipantId, redo: &Redo, spilled: Option<&SpilledRedo>, out: &mut Vec<u8>) {
+    out.put_u8(participant.0);
+    match spilled {
+        None => {
+            out.put_u8(0);
+            out.put_lenenc_bytes(&redo.bytes);
+        }
+        Some(file) => {
+            out.put_u8(1);
+            out.put_lenenc_bytes(file.name.as_bytes());
+            out.put_u64(file.bytes);
+            out.put_u32(file.crc);
+        }
+    }
+}
+
+/// What a PREPARE record holds before the redo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrepareHead<'a> {
+    pub seq: CommitSeq,
+    pub xid: Xid,
+    /// Up to here all was decided.
+    pub decided: CommitSeq,
+    /// Behind its last event in the binlog; none if it has no events there.
+    pub end: Option<BinlogPos>,
+    /// The logs that have a part of it.
+    pub logs: &'a [u8],
+}
+
+/// Writes a PREPARE record with the redo of those participants whose redo is in this log.
+pub fn encode_prepare(
+    head: &PrepareHead<'_>,
+    trx: &Trx,
+    is_here: impl Fn(ParticipantId) -> bool,
+    out: &mut Vec<u8>,
+) {
+    out.put_u64(head.seq.0);
+    out.put_u64(head.xid.0);
+    out.put_u64(head.decided.0);
+    let end = head.end.unwrap_or_default();
+    out.put_u32(end.file);
+    out.put_u64(end.offset);
+    out.put_lenenc_bytes(head.logs);
+    let redo = || trx.request.redo.iter().zip(&trx.spilled).filter(|((id, _), _)| is_here(*id));
+    out.put_lenenc(redo().count() as u64);
+    redo().for_each(|((participant, redo), spilled)| put_redo(*participant, redo, spilled.as_ref(), out));
+}
+
+/// A PREPARE record: its head and its redo.
+pub type Prepare<'a> = (PrepareHead<'a>, Vec<(ParticipantId, RedoRef<'a>)>);
+
+/// Reads a PREPARE record.
+pub fn decode_prepare(payload: &[u8]) -> Result<Prepare<'_>, Truncated> {
+    let mut r = Reader::new(payload);
+    let (seq, xid, decided) = (CommitSeq(r.u64()?), Xid(r.u64()?), CommitSeq(r.u64()?));
+    let end = BinlogPos { file: r.u32()?, offset: r.u64()? };
+    let logs = r.lenenc_bytes()?;
+    let redo = decode_redos(&mut r)?;
+    if !r.is_empty() || logs.is_empty() {
+        return Err(Truncated);
+    }
+    Ok((PrepareHead { seq, xid, decided, end: (end.file > 0).then_some(end), logs }, redo))
+}
+
+/// The payload in the control file of an engine's log.
+pub fn encode_engine_log(pair: Pair, engine: ParticipantId) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.put_u32(ENGINE_VERSION);
+    out.put_u64(pair.0);
+    out.put_u8(engine.0);
+    out
+}
+
+/// Whose log it is, and what it belongs to.
+pub fn decode_engine_log(payload: &[u8]) -> Result<(Pair, ParticipantId), Truncated> {
+    let mut r = Reader::new(payload);
+    match r.u32()? {
+        ENGINE_VERSION => Ok((Pair(r.u64()?), ParticipantId(r.u8()?))),
+        _ => Err(Truncated),
+    }
 }
 
 /// Room for what a commit record holds beside the redo, as a rule.
@@ -98,13 +199,18 @@ const HEAD_BYTES: usize = 128;
 pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {
     let mut r = Reader::new(payload);
     let (seq, xid, released) = (CommitSeq(r.u64()?), Xid(r.u64()?), CommitSeq(r.u64()?));
+    let redo = decode_redos(&mut r)?;
+    let chunks = StreamOut::decode_chunks(&mut r)?;
+    Ok(Commit { seq, xid, released, redo, chunks, binlog: r.rest() })
+}
+
+fn decode_redos<'a>(r: &mut Reader<'a>) -> Result<Vec<(ParticipantId, RedoRef<'a>)>, Truncated> {
     let mut redo = Vec::new();
     for _ in 0..r.lenenc()? {
         let participant = ParticipantId(r.u8()?);
-        redo.push((participant, decode_redo(&mut r)?));
+        redo.push((participant, decode_redo(r)?));
     }
-    let chunks = StreamOut::decode_chunks(&mut r)?;
-    Ok(Commit { seq, xid, released, redo, chunks, binlog: r.rest() })
+    Ok(redo)
 }
 
 fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
@@ -118,7 +224,7 @@ fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
     }
 }
 
-/// Reads a RELEASED record.
+/// Reads a RELEASED or DECIDED record.
 pub fn decode_released(payload: &[u8]) -> Result<CommitSeq, Truncated> {
     Ok(CommitSeq(Reader::new(payload).u64()?))
 }
@@ -136,13 +242,23 @@ pub struct Checkpoint {
     /// RESET MASTER is under way: the files of the binlog do not count any more, and the next one has this
     /// number.
     pub binlog_restart: Option<NonZeroU32>,
+    /// Of the separate layout.
+    pub separate: Option<EngineLogs>,
+}
+
+/// The engines' logs, as the coordinator's names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineLogs {
+    pub pair: Pair,
+    /// Where recovery starts in each.
+    pub from: Vec<(ParticipantId, Lsn)>,
 }
 
 impl Checkpoint {
     /// The payload for the log's control file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.put_u32(CHECKPOINT_VERSION);
+        out.put_u32(if self.separate.is_some() { SEPARATE_VERSION } else { SHARED_VERSION });
         out.put_u64(self.last_seq.0);
         out.put_u64(self.next_xid.0);
         out.put_u32(self.binlog_synced.file);
@@ -154,6 +270,14 @@ impl Checkpoint {
             out.put_u64(lsn.0);
         }
         out.put_u32(self.binlog_restart.map_or(0, NonZeroU32::get));
+        if let Some(logs) = &self.separate {
+            out.put_u64(logs.pair.0);
+            out.put_lenenc(logs.from.len() as u64);
+            for (engine, lsn) in &logs.from {
+                out.put_u8(engine.0);
+                out.put_u64(lsn.0);
+            }
+        }
         out
     }
 
@@ -164,7 +288,7 @@ impl Checkpoint {
         }
         let mut r = Reader::new(payload);
         let version = r.u32()?;
-        if !(1..=CHECKPOINT_VERSION).contains(&version) {
+        if !(1..=SEPARATE_VERSION).contains(&version) {
             return Err(Truncated);
         }
         let mut checkpoint = Checkpoint {
@@ -174,6 +298,7 @@ impl Checkpoint {
             binlog_base: String::from_utf8(r.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?,
             durable: Vec::new(),
             binlog_restart: None,
+            separate: None,
         };
         if version > 1 {
             for _ in 0..r.lenenc()? {
@@ -182,6 +307,13 @@ impl Checkpoint {
         }
         if version > 2 {
             checkpoint.binlog_restart = NonZeroU32::new(r.u32()?);
+        }
+        if version == SEPARATE_VERSION {
+            let (pair, mut from) = (Pair(r.u64()?), Vec::new());
+            for _ in 0..r.lenenc()? {
+                from.push((ParticipantId(r.u8()?), Lsn(r.u64()?)));
+            }
+            checkpoint.separate = Some(EngineLogs { pair, from });
         }
         Ok(checkpoint)
     }
@@ -202,7 +334,13 @@ mod tests {
             binlog_base: "binlog".to_owned(),
             durable: vec![(ParticipantId(0), Lsn(7)), (ParticipantId(1), Lsn(4096))],
             binlog_restart: NonZeroU32::new(12),
+            separate: None,
         };
+        let logs = EngineLogs { pair: Pair(99), from: vec![(ParticipantId(1), Lsn(8192))] };
+        let separate = Checkpoint { separate: Some(logs), ..checkpoint.clone() };
+        let bytes = separate.encode();
+        assert_eq!(Checkpoint::decode(&bytes), Ok(separate));
+        (1..bytes.len()).for_each(|len| assert!(Checkpoint::decode(&bytes[..len]).is_err()));
         let bytes = checkpoint.encode();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint.clone()));
         let mut old = bytes[..bytes.len() - 4].to_vec();
@@ -254,6 +392,8 @@ mod tests {
             bytes.truncate(1 + rng.below(bytes.len() as u64) as usize);
             // Only that it returns.
             let _ = decode_commit(&bytes);
+            let _ = decode_prepare(&bytes);
+            let _ = decode_engine_log(&bytes);
             let _ = Checkpoint::decode(&bytes);
             let _ = decode_released(&bytes);
         }

@@ -1,4 +1,5 @@
-//! Crash recovery: one pass over the log from the last checkpoint. The log alone decides (I2).
+//! Crash recovery: one pass over the log from the last checkpoint. The log alone decides (I2). With a log for
+//! each engine the binlog decides instead: `separate_recovery.rs`.
 //!
 //! # The table
 //! | label | what the log holds | what the participant or file holds | how it arises | decision |
@@ -51,7 +52,12 @@ pub enum Row {
     Restarted,
     Cut,
     CutUnreleased,
+    Undecided,
     Unknown,
+    OtherLayout,
+    LogLost,
+    PartLost,
+    BinlogBehind,
     EngineBehind,
     EngineAhead,
     BinlogAhead,
@@ -74,6 +80,8 @@ pub enum RecoveryError {
     Engine(EngineError),
     /// A file could not be read or written.
     Io(PathBuf, std::io::Error),
+    /// A setting that the layout of the logs does not allow.
+    Setting(&'static str),
     /// What was recovered could not be made durable.
     Checkpoint(crate::error::CheckpointError),
 }
@@ -89,6 +97,7 @@ impl fmt::Display for RecoveryError {
             RecoveryError::Engine(e) => write!(f, "{e}"),
             RecoveryError::Checkpoint(e) => write!(f, "{e}"),
             RecoveryError::Io(path, e) => write!(f, "{}: {e}", path.display()),
+            RecoveryError::Setting(what) => f.write_str(what),
         }
     }
 }
@@ -134,10 +143,12 @@ pub struct Recovered {
     pub skipped: u64,
     /// Transactions that were cut because no replica had them.
     pub cut: u64,
+    /// Transactions that some logs hold and nothing decided.
+    pub undecided: u64,
     pub binlog_bytes: u64,
-    /// Spill files that records of the log refer to, with the LSN of each record: they stay until the log is
-    /// freed beyond it (I7).
-    pub spilled: Vec<(Lsn, String)>,
+    /// Spill files that records of the log refer to, with the transaction of each record: they stay until a
+    /// checkpoint covers it (I7).
+    pub spilled: Vec<(CommitSeq, String)>,
     /// Bytes of log read.
     pub log_bytes: u64,
     /// Nanoseconds from opening the log to the end of its last record.
@@ -148,9 +159,9 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    fn names_file(&mut self, spill: &SpillDir, lsn: Lsn, name: &str) {
+    fn names_file(&mut self, spill: &SpillDir, seq: CommitSeq, name: &str) {
         spill.skip_to(name);
-        self.spilled.push((lsn, name.to_owned()));
+        self.spilled.push((seq, name.to_owned()));
     }
 }
 
@@ -189,7 +200,7 @@ struct Pass<'a, 'scope> {
 pub fn recover(
     log: &mut Recovery,
     scene: &Scene<'_>,
-    open_binlog: Option<BinlogOnDisk<'_>>,
+    on_disk: Option<BinlogOnDisk<'_>>,
     binlog_base: &str,
     unreleased: Unreleased,
 ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
@@ -203,24 +214,8 @@ pub fn recover(
         _ => 0,
     };
     let synced = checkpoint.binlog_synced;
-    let is_restarted = checkpoint.binlog_restart.is_some();
-    let is_here = open_binlog.is_some() && checkpoint.binlog_base == binlog_base;
-    if is_restarted && !is_here {
-        let what = format!("RESET MASTER has to remove the files of binlog '{}'", checkpoint.binlog_base);
-        return Err(refused(Row::BinlogOff, what));
-    }
     let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
-    let opened = match open_binlog {
-        Some(binlog) => {
-            if is_restarted {
-                (binlog.remove_all)()?;
-            }
-            let synced = if same_name { synced } else { BinlogPos::default() };
-            Some((binlog.open)(synced).map_err(lost_file)?)
-        }
-        None => None,
-    };
-    let (files, opened) = opened.unzip();
+    let (files, opened) = open_binlog(&checkpoint, on_disk, binlog_base, false)?.unzip();
     let end_on_disk = opened.as_ref().and_then(|found| found.end);
     let found = Recovered {
         last_seq: checkpoint.last_seq,
@@ -242,6 +237,35 @@ pub fn recover(
         };
         pass.run(log, start, same_name, end_on_disk)
     })
+}
+
+/// Opens the binlog's files where the checkpoint left them, and completes a RESET MASTER that a crash cut
+/// off. `is_first`: they decide, and no start has been finished; then files without a whole head are
+/// leftovers of one that was cut off.
+pub(crate) fn open_binlog(
+    checkpoint: &Checkpoint,
+    on_disk: Option<BinlogOnDisk<'_>>,
+    base: &str,
+    is_first: bool,
+) -> Result<Option<(BinlogFiles, cohort_binlog::Recovered)>, RecoveryError> {
+    let is_restarted = checkpoint.binlog_restart.is_some();
+    let is_here = on_disk.is_some() && checkpoint.binlog_base == base;
+    if is_restarted && !is_here {
+        let what = format!("RESET MASTER has to remove the files of binlog '{}'", checkpoint.binlog_base);
+        return Err(refused(Row::BinlogOff, what));
+    }
+    let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == base;
+    let Some(binlog) = on_disk else { return Ok(None) };
+    if is_restarted {
+        (binlog.remove_all)()?;
+    }
+    let synced = if same_name { checkpoint.binlog_synced } else { BinlogPos::default() };
+    let opened = (binlog.open)(synced).map_err(lost_file)?;
+    if is_first && opened.1.end.is_none() {
+        (binlog.remove_all)()?;
+        return Ok(Some((binlog.open)(synced).map_err(lost_file)?));
+    }
+    Ok(Some(opened))
 }
 
 /// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log
@@ -277,7 +301,7 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
 const LAST_OF_VERSION_1: ParticipantId = ParticipantId(1);
 
 /// Row `EngineBehind`: whatever the log has let go of must be durable where it was.
-fn check_durable(
+pub(crate) fn check_durable(
     start: Lsn,
     checkpoint: &Checkpoint,
     participants: &[Arc<dyn Participant>],
@@ -304,7 +328,7 @@ fn check_durable(
 }
 
 /// Rows `BinlogFileLost` and `IndexLost`.
-fn lost_file(error: BinlogError) -> RecoveryError {
+pub(crate) fn lost_file(error: BinlogError) -> RecoveryError {
     match &error {
         BinlogError::FileMissing { .. } => refused(Row::BinlogFileLost, error.to_string()),
         BinlogError::IndexMissing { .. } => refused(Row::IndexLost, error.to_string()),
@@ -312,11 +336,11 @@ fn lost_file(error: BinlogError) -> RecoveryError {
     }
 }
 
-fn unreadable(lsn: Lsn) -> RecoveryError {
+pub(crate) fn unreadable(lsn: Lsn) -> RecoveryError {
     refused(Row::Unknown, format!("the log record at LSN {lsn} does not decode"))
 }
 
-fn refused(row: Row, what: String) -> RecoveryError {
+pub(crate) fn refused(row: Row, what: String) -> RecoveryError {
     let cure = match row {
         Row::Unknown => "start the version of the server that wrote this data directory",
         Row::EngineBehind => {
@@ -336,13 +360,28 @@ fn refused(row: Row, what: String) -> RecoveryError {
             "start once with the log-bin setting that the server ran with before, and stop it cleanly"
         }
         Row::SpillLost => "put the file back, or restore the data directory from a backup",
+        Row::OtherLayout => {
+            "start with the log_layout that it was made with, or convert it: stop the server, then run cohortd \
+             --convert-log-layout with the same options and the other log_layout"
+        }
+        Row::LogLost | Row::PartLost => {
+            "logs were removed, replaced, or restored at different times: put back those that belong together, or restore \
+             the data directory from a backup or a replica"
+        }
+        Row::BinlogBehind => {
+            "binary log files were cut, replaced or removed: put them back, or restore the data directory from a backup or \
+             a replica"
+        }
+        Row::CutUnreleased => {
+            "start with init_rpl_role=MASTER, or restore the data directory from the new source"
+        }
         Row::Replay
         | Row::Skip
         | Row::Complete
         | Row::Present
         | Row::Restarted
         | Row::Cut
-        | Row::CutUnreleased => unreachable!("not a refusal"),
+        | Row::Undecided => unreachable!("not a refusal"),
     };
     RecoveryError::Refused { row, what, cure }
 }
@@ -367,7 +406,7 @@ impl Pass<'_, '_> {
                 record::BINLOG => {
                     let mut reader = Reader::new(r.payload);
                     let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
-                    self.chunks(r.lsn, &chunks, reader.rest(), same_name)?;
+                    self.chunks((r.lsn, self.found.last_seq), &chunks, reader.rest(), same_name)?;
                 }
                 record::RELEASED => {}
                 other => {
@@ -395,49 +434,21 @@ impl Pass<'_, '_> {
             "CommitSeqs ascend in the log (I1): {} at LSN {lsn}",
             commit.seq
         );
+        let place = (lsn, commit.seq);
         for (id, redo) in &commit.redo {
-            let participant = self.scene.participants.iter().find(|p| p.id() == *id);
-            let participant = participant.ok_or_else(|| self.unknown(*id, lsn))?;
-            if let RedoRef::Spilled(file) = redo {
-                self.names_file(lsn, &file.name);
-            }
-            match lsn < participant.durable_lsn() {
-                true => self.found.skipped += 1, // Row::Skip
-                false => {
-                    self.replay.add(*id, self.redo_bytes(redo)?)?; // Row::Replay
-                    self.found.replayed += 1;
-                }
-            }
+            replay_redo(self.scene, &mut self.found, &mut self.replay, place, *id, redo)?;
         }
-        self.chunks(lsn, &commit.chunks, commit.binlog, same_name)?;
+        self.chunks(place, &commit.chunks, commit.binlog, same_name)?;
         self.found.last_seq = commit.seq;
         self.found.next_xid = self.found.next_xid.max(Xid(commit.xid.0 + 1));
         self.found.commits += 1;
         Ok(())
     }
 
-    /// The record refers to a spill file, which may have been removed.
-    fn names_file(&mut self, lsn: Lsn, name: &str) {
-        self.found.names_file(self.scene.spill, lsn, name);
-    }
-
-    fn unknown(&self, id: ParticipantId, lsn: Lsn) -> RecoveryError {
-        refused(Row::Unknown, format!("the log record at LSN {lsn} holds redo of participant {id}"))
-    }
-
-    fn redo_bytes(&self, redo: &RedoRef<'_>) -> Result<Redo, RecoveryError> {
-        match redo {
-            RedoRef::Inline(bytes) => Ok(Redo::new(bytes.to_vec())),
-            RedoRef::Spilled(file) => {
-                Ok(Redo::new(read_spilled_redo(self.scene.fs, self.scene.spill_dir, file)?))
-            }
-        }
-    }
-
     /// Rows `Complete` and `Present`: the files sort out which.
     fn chunks(
         &mut self,
-        lsn: Lsn,
+        (lsn, seq): (Lsn, CommitSeq),
         chunks: &[Chunk],
         mut bytes: &[u8],
         same_name: bool,
@@ -449,7 +460,7 @@ impl Pass<'_, '_> {
                 return Err(refused(Row::BinlogOff, what));
             };
             if let Content::Spilled(spilled) = &chunk.content {
-                self.found.names_file(self.scene.spill, lsn, &spilled.name);
+                self.found.names_file(self.scene.spill, seq, &spilled.name);
                 let is_lost = !self.scene.spill.exists(&spilled.name);
                 files.apply(chunk, &mut bytes, self.scene.spill).map_err(|e| match is_lost {
                     true => refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)),
@@ -505,6 +516,35 @@ impl Pass<'_, '_> {
         }
         Ok((self.found, self.files))
     }
+}
+
+/// Rows `Replay` and `Skip`: redo of a record that stands at this LSN, of this transaction.
+pub(crate) fn replay_redo(
+    scene: &Scene<'_>,
+    found: &mut Recovered,
+    replay: &mut Replay<'_>,
+    (lsn, seq): (Lsn, CommitSeq),
+    id: ParticipantId,
+    redo: &RedoRef<'_>,
+) -> Result<(), RecoveryError> {
+    let participant = scene.participants.iter().find(|p| p.id() == id).ok_or_else(|| {
+        refused(Row::Unknown, format!("the log record at LSN {lsn} holds redo of participant {id}"))
+    })?;
+    if let RedoRef::Spilled(file) = redo {
+        // It may have been removed.
+        found.names_file(scene.spill, seq, &file.name);
+    }
+    if lsn < participant.durable_lsn() {
+        found.skipped += 1; // Row::Skip
+        return Ok(());
+    }
+    let bytes = match redo {
+        RedoRef::Inline(bytes) => bytes.to_vec(),
+        RedoRef::Spilled(file) => read_spilled_redo(scene.fs, scene.spill_dir, file)?,
+    };
+    replay.add(id, Redo::new(bytes))?; // Row::Replay
+    found.replayed += 1;
+    Ok(())
 }
 
 /// Reads spilled redo back and checks it.

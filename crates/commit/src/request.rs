@@ -7,8 +7,8 @@ use cohort_binlog::Sealed;
 use cohort_binlog::event::XaXid;
 use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::LockOwner;
-use cohort_log::Room;
 
+use crate::logs::Rooms;
 use crate::pace::ClientPace;
 use crate::stage;
 
@@ -87,8 +87,8 @@ pub struct Trx {
     pub(crate) spilled: Vec<Option<SpilledRedo>>,
     /// Redo that its participant takes in outside of the order stage.
     pub(crate) staged: Vec<(ParticipantId, Box<dyn StagedRedo>)>,
-    /// Room in the log, taken when the record is written.
-    pub(crate) room: Option<Room>,
+    /// Room in the logs, taken when the records are written.
+    pub(crate) rooms: Rooms,
     /// Given at the order stage.
     pub(crate) gtid: Option<Gtid>,
     pub(crate) xid: Xid,

@@ -32,10 +32,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq};
-use cohort_binlog::{Batch, BinlogFiles, GtidState, StreamOut};
+use cohort_binlog::{BinlogFiles, GtidState, StreamOut};
 use cohort_log::Room;
 
-use crate::binlog::{Binlog, add_to_batch, append_binlog_record};
+use crate::binlog::Binlog;
 use crate::checkpoint::Sealed;
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
@@ -74,7 +74,7 @@ impl Coordinator {
     pub fn reset_binlog(&self, first: NonZeroU32) -> Result<(), ResetError> {
         let Some(binlog) = &self.env().binlog else { return Err(ResetError::Off) };
         self.checkpoint().map_err(ResetError::Checkpoint)?;
-        let room = self.reserve(binlog.rotation_room.wanted_bytes()).map_err(ResetError::Commit)?;
+        let room = self.stream_room(binlog).map_err(ResetError::Commit)?;
         let pins = binlog.files.with_files(|files: &mut BinlogFiles| files.pins().clone());
         let _closed = pins.close().map_err(ResetError::Reader)?;
         let _running = self.checkpointer.one_at_a_time();
@@ -91,7 +91,7 @@ impl Coordinator {
         &self,
         binlog: &Binlog,
         first: NonZeroU32,
-        room: Room,
+        room: Option<Room>,
         last: CommitSeq,
     ) -> Result<(), CheckpointError> {
         if !self.is_published(last) {
@@ -113,29 +113,33 @@ impl Coordinator {
         })
     }
 
-    fn begin_anew(&self, binlog: &Binlog, first: NonZeroU32, room: Room) -> Result<(), CheckpointError> {
+    fn begin_anew(
+        &self,
+        binlog: &Binlog,
+        first: NonZeroU32,
+        room: Option<Room>,
+    ) -> Result<(), CheckpointError> {
         let env = self.env();
         let mut stream = binlog.stream.lock();
         let mut out = StreamOut::default();
-        {
+        let batch = {
             let mut end = binlog.end.lock();
             binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
             stream.restart(first.get(), env.now_s(), &mut out);
-            append_binlog_record(&env.log, room, &out);
-            self.harden_now().map_err(|Stopped| CheckpointError::Stopped)?;
+            let hardened = self.harden_stream(binlog, room, &out);
+            let batch = hardened.map_err(|Stopped| CheckpointError::Stopped)?;
             end.position = stream.position();
             end.gtids = GtidState::default();
             *env.gtids.lock() = GtidState::default();
             env.is_out_of_numbers.store(false, Ordering::Relaxed);
             env.view.write().binlog_end = end.position;
-        }
+            batch
+        };
         if let Some(gate) = env.gate.get() {
             gate.restarted();
         }
         binlog.rotation_room.note_need(stream.rotation_bytes_max());
-        let mut batch = Batch::default();
-        add_to_batch(&mut batch, &out);
-        binlog.files.submit(batch);
+        binlog.hand_over(batch);
         Ok(())
     }
 

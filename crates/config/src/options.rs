@@ -33,6 +33,8 @@ pub struct Options {
     pub user: Option<String>,
     /// `--initialize`: to make a data directory and end.
     pub initialize: bool,
+    /// `--convert-log-layout`: to give the data directory the `log_layout` of the options and end.
+    pub convert_log_layout: bool,
 }
 
 /// The server does not start; nothing was touched.
@@ -164,11 +166,17 @@ fn print_request(argument: &str) -> Option<String> {
     }
 }
 
+/// Of an option that is no variable.
+fn is_on(given: &Given<'_>) -> bool {
+    !matches!(given.value, Some("0" | "OFF" | "off" | "FALSE" | "false"))
+}
+
 fn help() -> String {
     let mut out = format!("cohortd  Ver {}\n\nUsage: cohortd [OPTIONS]\n\n", crate::VERSION);
     out.push_str("Files read: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf\n");
     out.push_str("First options: --no-defaults, --defaults-file=F, --defaults-extra-file=F, --defaults-group-suffix=S, --print-defaults\n\n");
     out.push_str("--initialize: makes the data directory, which must not exist or be empty, and ends\n\n");
+    out.push_str("--convert-log-layout: gives the data directory of a stopped server the --log-layout that is given, and ends\n\n");
     out.push_str("Variables (--variable-name=value)                          default\n");
     for id in VarId::shown().filter(|id| id.setting().option) {
         let setting = id.setting();
@@ -237,9 +245,8 @@ impl Options {
             }
             "skip_log_bin" | "disable_log_bin" => self.log_bin = None,
             "user" => self.user = Some(required(&given, rest)?.to_owned()),
-            "initialize" => {
-                self.initialize = !matches!(given.value, Some("0" | "OFF" | "off" | "FALSE" | "false"))
-            }
+            "initialize" => self.initialize = is_on(&given),
+            "convert_log_layout" => self.convert_log_layout = is_on(&given),
             "console" | "verbose" => {}
             "default_time_zone" => self.set(VarId::TimeZone, required(&given, rest)?)?,
             name => return self.variable(name, &given, rest),

@@ -180,6 +180,10 @@ with_inert_settings! { settings! {
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
     SessionsMemoryMax = Setting::global("sessions_memory_max", num(0, 0, u64::MAX))
         .doc("Memory that the statements, prepared statements, transactions and user variables of all sessions and the plans that they share may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
+    LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()
+        .doc("shared: one log for the binary log and all engines, one flush for a group of commits. separate: a log for each engine, and the binary log decides: two flushes, on two devices if wanted. Fixed when the data directory is made; cohortd --convert-log-layout changes it.");
+    BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).admin(Privilege::BinlogAdmin)
+        .doc("With log_layout=separate. ON: the engines' logs are synced once for each group of commits. OFF: once more for each transaction when it is prepared, as servers did before; it makes nothing safer.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))

@@ -353,7 +353,6 @@ impl Engine for RocksEngine {
             named("Rocksdb_num_snapshots", "rocksdb.num-snapshots"),
             named("Rocksdb_compaction_pending", "rocksdb.compaction-pending"),
             named("Rocksdb_background_errors", "rocksdb.background-errors"),
-            ("Rocksdb_wal_synced".to_owned(), 0),
         ]
     }
 }

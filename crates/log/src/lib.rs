@@ -37,4 +37,4 @@ pub use log::{Log, Room, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
 pub use reader::LogReader;
 pub use record::{Record, RecordKind};
-pub use recovery::{Opened, Recovery};
+pub use recovery::{NewLog, Opened, Recovery};

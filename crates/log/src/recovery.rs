@@ -51,15 +51,39 @@ pub struct Recovery {
     at_end: bool,
 }
 
+/// How a log begins that is made because there is none.
+#[derive(Clone, Debug, Default)]
+pub struct NewLog {
+    /// The log begins at the first segment border at or behind this.
+    pub from: Lsn,
+    /// What [`Recovery::checkpoint`] answers until the first [`Log::checkpoint`].
+    pub payload: Vec<u8>,
+}
+
 impl Recovery {
     /// Opens the log in a directory, or makes it.
     pub fn open(world: &World, dir: &Path, options: LogOptions) -> Result<Recovery, LogError> {
+        Recovery::open_or_make(world, dir, options, NewLog::default())
+    }
+
+    /// Whether the directory holds a log.
+    pub fn is_there(world: &World, dir: &Path) -> bool {
+        world.fs.exists(&dir.join(control::NAME))
+    }
+
+    /// The same, and how the log is to begin if it has to be made.
+    pub fn open_or_make(
+        world: &World,
+        dir: &Path,
+        options: LogOptions,
+        new: NewLog,
+    ) -> Result<Recovery, LogError> {
         options.check();
         let fs = &world.fs;
-        let exists = fs.exists(&dir.join(control::NAME));
+        let exists = Recovery::is_there(world, dir);
         let control = match exists {
             true => Control::open(fs, dir)?,
-            false => create(world, dir, &options)?,
+            false => create(world, dir, &options, new)?,
         };
         let state = &control.state;
         let opened = match (exists, state.clean) {
@@ -140,12 +164,39 @@ impl Recovery {
     /// Reads again from the checkpoint, and ends the log at `end`, the start of a record that
     /// [`Recovery::next`] has shown: it and all that follows are given up by [`Recovery::finish`].
     pub fn cut_at(&mut self, end: Lsn) {
+        self.rewind();
+        self.limit = end.0;
+        self.cut = Some(end.0);
+    }
+
+    /// Reads again from the checkpoint.
+    pub fn rewind(&mut self) {
         let state = &self.control.state;
         let generations = Generations { current: state.generation, start: state.generation_start };
         self.scanner = Scanner::new(self.segments.clone(), generations, state.from);
-        self.limit = end.0;
-        self.cut = Some(end.0);
         self.at_end = false;
+    }
+
+    /// Leaves the log closed, empty, and beginning at the first segment border at or behind `from`, with this
+    /// payload; one update of the control file. The log was closed and holds nothing behind its checkpoint.
+    ///
+    /// # Panics
+    /// When it holds records.
+    pub fn begin_at(mut self, from: Lsn, payload: Vec<u8>) -> Result<Lsn, LogError> {
+        assert_eq!(self.opened, Opened::Clean, "a log that is moved was closed");
+        assert!(self.next()?.is_none(), "a log that is moved holds no records");
+        let (first, geometry) = (from.0.max(self.scanner.position()), self.segments.geometry);
+        let from = match first == self.scanner.position() {
+            true => first,
+            false => border_behind(geometry, first),
+        };
+        let updated = self.control.update(|state| {
+            (state.from, state.hardened, state.generation_start) = (from, from, from);
+            state.clean = true;
+            state.payload = payload;
+        });
+        updated.map_err(|e| LogError::io(self.control.path(), "writing", e))?;
+        Ok(Lsn(from))
     }
 
     /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called
@@ -187,8 +238,17 @@ impl Recovery {
     }
 }
 
+/// The first segment border at or behind an LSN.
+fn border_behind(geometry: Geometry, lsn: u64) -> u64 {
+    let segment = geometry.segment_of(lsn);
+    match geometry.start_of(segment) {
+        start if start == lsn => lsn,
+        _ => geometry.start_of(segment + 1),
+    }
+}
+
 /// Makes the control file of a new log; its segments come when room is reserved.
-fn create(world: &World, dir: &Path, options: &LogOptions) -> Result<Control, LogError> {
+fn create(world: &World, dir: &Path, options: &LogOptions, new: NewLog) -> Result<Control, LogError> {
     let fs = &world.fs;
     fs.create_dir_all(dir).map_err(|e| LogError::io(dir, "creation", e))?;
     if let Some(parent) = dir.parent().filter(|p| fs.exists(p)) {
@@ -203,16 +263,18 @@ fn create(world: &World, dir: &Path, options: &LogOptions) -> Result<Control, Lo
             cure: "put the file back from where it went, or restore the data directory from a backup or a replica",
         });
     }
+    let salt = world.rng.next_u64() as u32;
+    let from = border_behind(Geometry { segment_bytes: options.segment_bytes, salt }, new.from.0);
     let state = control::State {
         sequence: 0,
         segment_bytes: options.segment_bytes,
-        salt: world.rng.next_u64() as u32,
+        salt,
         generation: 0,
-        generation_start: 0,
-        from: 0,
-        hardened: 0,
+        generation_start: from,
+        from,
+        hardened: from,
         clean: false,
-        payload: Vec::new(),
+        payload: new.payload,
     };
     Control::create(fs, dir, state)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use cohort_commit::Coordinator;
+use cohort_commit::{Converted, Coordinator};
 use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
@@ -76,10 +76,23 @@ fn run(options: &Options) -> Result<(), Failed> {
     let path = PathBuf::from(text(&globals, VarId::Datadir));
     if options.initialize {
         datadir::initialize(&path).map_err(|e| refuse(&e))?;
+        storage::initialize(&path, &world, &globals).map_err(|e| refuse(&e))?;
         stderr.note(format_args!("Data directory '{}' is made; root has no password", path.display()));
         return Ok(());
     }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
+    let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint, layout: None };
+    if options.convert_log_layout {
+        let datadir = inspected.take().map_err(|e| refuse(&e))?;
+        let done = storage::convert_layout(datadir.path(), &world, &globals, &storage_options, &stderr);
+        let what = match done.map_err(|e| refuse(&e))? {
+            Converted::Done => "has got",
+            Converted::Nothing => "has",
+        };
+        let layout = text(&globals, VarId::LogLayout);
+        stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
+        return Ok(());
+    }
     let sockets = Sockets {
         clients: bind(&globals, &path).map_err(|e| refuse(&e))?,
         metrics: bind_metrics(&globals).map_err(|e| refuse(&e))?,
@@ -102,7 +115,6 @@ fn run(options: &Options) -> Result<(), Failed> {
         refuse(&format!("SSL error: {error}"))
     })?;
     let sockets = Sockets { tls: tls.map(Arc::new), ..sockets };
-    let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint };
     serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
 }
 

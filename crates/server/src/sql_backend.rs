@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
 use cohort_binlog::GtidState;
-use cohort_commit::Coordinator;
+use cohort_binlog::event::Checksum;
+use cohort_commit::{Coordinator, LogLayout};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
@@ -572,6 +573,16 @@ impl ServerFacts for Facts {
             }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
+            VarId::BinlogGroupCommitSyncEngine => self.commit.set_group_sync(self.globals.flag(id)),
+            VarId::BinlogChecksum
+                if self.commit.layout() == LogLayout::Separate
+                    && storage::checksum(&self.globals) == Checksum::None =>
+            {
+                self.globals.put(id, &VarValue::text("CRC32"));
+                let what = "binlog_checksum=NONE cannot be had with log_layout=separate: recovery finds the end of \
+                            the binary log by its checksums";
+                return Err(SqlError::new(ErrorCode::UnknownError, what));
+            }
             VarId::BinlogChecksum => {
                 let rotated = self.commit.set_binlog_checksum(storage::checksum(&self.globals));
                 rotated.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;

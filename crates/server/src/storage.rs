@@ -13,8 +13,8 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
-    BinlogSettings, Coordinator, CoordinatorOptions, FailpointHook, PaceOptions, Point, RecoveryError, Stage,
-    Unreleased,
+    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, LogLayout, PaceOptions, Point,
+    RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
@@ -86,6 +86,8 @@ pub struct StorageOptions {
     /// `COHORT_FAILPOINT=before:harden:3`: abort when the stage is reached for the third time. For crash
     /// tests.
     pub failpoint: Option<(Point, u64)>,
+    /// In place of `log_layout`.
+    pub layout: Option<LogLayout>,
 }
 
 impl StorageOptions {
@@ -143,6 +145,7 @@ pub fn open(
     let commit =
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
+    commit.set_group_sync(globals.flag(VarId::BinlogGroupCommitSyncEngine));
     tell_recovery(&commit, log);
     Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }
@@ -203,7 +206,8 @@ fn coordinator_options(
     };
     CoordinatorOptions {
         datadir: datadir.to_owned(),
-        log: LogOptions { segment_bytes: globals.uint(VarId::LogSegmentSize), ..LogOptions::default() },
+        log: log_options(globals),
+        layout: options.layout.unwrap_or_else(|| layout(globals)),
         binlog,
         pace: pace_options(globals),
         is_early_release: globals.flag(VarId::EarlyLockRelease),
@@ -219,6 +223,44 @@ fn coordinator_options(
         on_stop: Arc::new(on_stop),
         failpoint: options.failpoint.map(|(point, count)| abort_at(point, count)),
     }
+}
+
+fn log_options(globals: &Globals) -> LogOptions {
+    LogOptions { segment_bytes: globals.uint(VarId::LogSegmentSize), ..LogOptions::default() }
+}
+
+/// `log_layout`.
+fn layout(globals: &Globals) -> LogLayout {
+    match globals.uint(VarId::LogLayout) {
+        0 => LogLayout::Shared,
+        _ => LogLayout::Separate,
+    }
+}
+
+/// Makes the logs of a new data directory.
+pub fn initialize(datadir: &Path, world: &World, globals: &Globals) -> Result<(), OpenError> {
+    make_logs(world, datadir, &log_options(globals), layout(globals)).map_err(OpenError::Recovery)
+}
+
+/// `--convert-log-layout`: gives the data directory the layout of the settings. What a crash or a stop has
+/// left in the logs is recovered first.
+pub fn convert_layout(
+    datadir: &Path,
+    world: &World,
+    globals: &Globals,
+    options: &StorageOptions,
+    log: &ErrorLog,
+) -> Result<Converted, OpenError> {
+    let logs = log_options(globals);
+    let found = layout_on_disk(world, datadir, &logs).map_err(OpenError::Recovery)?;
+    let Some(found) = found.filter(|found| *found != layout(globals)) else { return Ok(Converted::Nothing) };
+    let options = StorageOptions { layout: Some(found), ..options.clone() };
+    let Storage { commit, engines, .. } = open(datadir, world, globals, &options, log)?;
+    let closed = commit.close();
+    closed.map_err(|error| OpenError::Recovery(RecoveryError::Checkpoint(error)))?;
+    let engines: Vec<_> = engines.iter().map(|engine| (engine.id(), engine.durable_lsn())).collect();
+    drop(commit);
+    convert(world, datadir, &logs, &engines, layout(globals)).map_err(OpenError::Recovery)
 }
 
 /// How flush groups are gathered, as the variables say now.

@@ -11,17 +11,27 @@ const ROUNDS: u64 = 12;
 
 #[test]
 fn crashes_of_the_server_keep_every_promise() {
+    rounds("shared", 33_871, ROUNDS);
+}
+
+#[test]
+fn crashes_of_a_server_with_separate_logs_keep_every_promise() {
+    rounds("separate", 33_874, ROUNDS);
+}
+
+fn rounds(log_layout: &'static str, port: u16, rounds: u64) {
     let folder = tempfile::tempdir().expect("temporary directory");
     let target = Target {
         server: PathBuf::from(env!("CARGO_BIN_EXE_cohortd")),
         datadir: folder.path().join("data"),
-        port: 33_871,
+        port,
         clients: 4,
         bulk_engine: "InnoDB",
+        log_layout,
     };
     target.set_up().expect("sets up");
     let mut books = Books::default();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         target.round(&mut books, &end(round, SEED), SEED).expect("no violation");
     }
     println!("seed {SEED}: {} rounds, {} transfers acknowledged", books.rounds, books.acknowledged);
@@ -49,6 +59,7 @@ fn bulk_rounds(bulk_engine: &'static str, port: u16) {
         port,
         clients: 0,
         bulk_engine,
+        log_layout: "shared",
     };
     target.set_up_bulk().expect("sets up");
     let (mut batches, mut index_changes) = (0, 0);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
 use crate::bank::{Bank, Script, Violation, check};
-use crate::world::{Disk, World};
+use crate::world::{Disk, Setup, World};
 
 /// What an exploration met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub struct Explored {
 }
 
 /// Runs the script until operation `at` and returns the disk as the crash finds it.
-fn run_until(script: Script, at: u64) -> (MemFs, Bank, bool) {
+fn run_until(script: Script, setup: Setup, at: u64) -> (MemFs, Bank, bool) {
     let memory = MemFs::new();
     let faults = FaultFs::new(Arc::new(memory.clone()));
     faults.set(Fault::CrashAt(at));
     let disk: Disk = Arc::new(faults.clone());
     let mut bank = Bank::default();
-    if let Ok(world) = World::open(&disk) {
+    if let Ok(world) = World::open_as(&disk, setup) {
         bank.run(&world, script);
         if !faults.crashed() {
             // The whole script and the clean stop fit before the k-th operation, or the stop is where it
@@ -40,37 +40,43 @@ fn run_until(script: Script, at: u64) -> (MemFs, Bank, bool) {
     (memory, bank, faults.crashed())
 }
 
-fn recover_and_check(left: MemFs, bank: &Bank, script: Script, what: &str) -> Result<(), Violation> {
+fn recover_and_check(
+    left: MemFs,
+    bank: &Bank,
+    (script, setup): (Script, Setup),
+    what: &str,
+) -> Result<(), Violation> {
     let at = |v: Violation| Violation(format!("{what}: {}", v.0));
     let disk: Disk = Arc::new(left);
-    let world = World::open(&disk).map_err(|e| at(Violation(format!("does not recover: {e}"))))?;
-    check(&world, &disk, bank, script.seed).map_err(at)?;
+    let world = World::open_as(&disk, setup).map_err(|e| at(Violation(format!("does not recover: {e}"))))?;
+    check(&world, &disk, bank, script).map_err(at)?;
     // The recovered server works: more transfers, a clean stop, another start.
     let mut bank = Bank { next: world.coordinator.recovered().last_seq.0, ..bank.clone() };
     bank.run(&world, Script { transfers: bank.next + 3, ..script });
     world.coordinator.close().map_err(|e| at(Violation(format!("does not stop: {e}"))))?;
     drop(world);
-    let world = World::open(&disk).map_err(|e| at(Violation(format!("does not start again: {e}"))))?;
-    check(&world, &disk, &bank, script.seed).map_err(at)
+    let world =
+        World::open_as(&disk, setup).map_err(|e| at(Violation(format!("does not start again: {e}"))))?;
+    check(&world, &disk, &bank, script).map_err(at)
 }
 
 /// Crashes the script at every operation from `first` on in steps of `step`.
-pub fn explore(script: Script, first: u64, step: u64) -> Result<Explored, Violation> {
+pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Explored, Violation> {
     let mut explored = Explored::default();
     for at in (first..).step_by(step as usize) {
-        let (memory, bank, is_crashed) = run_until(script, at);
+        let (memory, bank, is_crashed) = run_until(script, setup, at);
         if !is_crashed {
             break;
         }
         explored.crashes += 1;
         explored.acknowledged += bank.acknowledged.len() as u64;
         for seed in 0..2 {
-            let what = format!("seed {} operation {at} power failure {seed}", script.seed);
-            recover_and_check(memory.crash_clone(seed ^ (at << 8)), &bank, script, &what)?;
+            let what = format!("{setup:?} seed {} operation {at} power failure {seed}", script.seed);
+            recover_and_check(memory.crash_clone(seed ^ (at << 8)), &bank, (script, setup), &what)?;
             explored.recoveries += 1;
         }
-        let what = format!("seed {} operation {at} kill", script.seed);
-        recover_and_check(memory.kill_clone(), &bank, script, &what)?;
+        let what = format!("{setup:?} seed {} operation {at} kill", script.seed);
+        recover_and_check(memory.kill_clone(), &bank, (script, setup), &what)?;
         explored.recoveries += 1;
     }
     Ok(explored)
@@ -78,9 +84,9 @@ pub fn explore(script: Script, first: u64, step: u64) -> Result<Explored, Violat
 
 /// Crashes the recovery itself at each of its operations, after a crash of the script at `at`; each recovery
 /// that is cut short is followed by one that is not.
-pub fn explore_recovery(script: Script, at: u64) -> Result<Explored, Violation> {
+pub fn explore_recovery(script: Script, setup: Setup, at: u64) -> Result<Explored, Violation> {
     let mut explored = Explored::default();
-    let (memory, bank, is_crashed) = run_until(script, at);
+    let (memory, bank, is_crashed) = run_until(script, setup, at);
     if !is_crashed {
         return Ok(explored);
     }
@@ -89,13 +95,13 @@ pub fn explore_recovery(script: Script, at: u64) -> Result<Explored, Violation> 
         let faults = FaultFs::new(Arc::new(left.clone()));
         faults.set(Fault::CrashAt(again));
         let disk: Disk = Arc::new(faults.clone());
-        drop(World::open(&disk));
+        drop(World::open_as(&disk, setup));
         if !faults.crashed() {
             break;
         }
         explored.crashes += 1;
-        let what = format!("seed {} operation {at}, recovery's operation {again}", script.seed);
-        recover_and_check(left.crash_clone(again), &bank, script, &what)?;
+        let what = format!("{setup:?} seed {} operation {at}, recovery's operation {again}", script.seed);
+        recover_and_check(left.crash_clone(again), &bank, (script, setup), &what)?;
         explored.recoveries += 1;
     }
     Ok(explored)

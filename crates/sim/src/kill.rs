@@ -42,6 +42,8 @@ pub struct Target {
     /// Engine of the bulk statements' table. The bank's transactions write to InnoDB and RocksDB tables at
     /// once; a server built without RocksDB keeps all in InnoDB.
     pub bulk_engine: &'static str,
+    /// `log_layout`.
+    pub log_layout: &'static str,
 }
 
 /// How a round ends.
@@ -94,6 +96,7 @@ impl Target {
             .arg(format!("--datadir={}", self.datadir.display()))
             .arg("--bind-address=127.0.0.1")
             .arg(format!("--port={}", self.port))
+            .arg(format!("--log-layout={}", self.log_layout))
             .arg(format!("--socket={}", self.datadir.with_extension("sock").display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -135,6 +138,7 @@ impl Target {
         }
         let mut command = Command::new(&self.server);
         command.args(["--no-defaults", "--initialize"]).arg(format!("--datadir={}", self.datadir.display()));
+        command.arg(format!("--log-layout={}", self.log_layout));
         let output = command.output().map_err(|e| violation(format!("{}: {e}", self.server.display())))?;
         match output.status.success() {
             true => Ok(()),

@@ -19,7 +19,7 @@ pub mod kill;
 mod replica;
 mod world;
 
-pub use bank::{Bank, Script, Violation, check};
+pub use bank::{Bank, Logged, Script, Violation, check};
 pub use branches::{Branches, check_branches};
 pub use bulk::BulkOutcome;
 pub use explore::{Explored, explore, explore_recovery};

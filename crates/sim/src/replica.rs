@@ -93,7 +93,7 @@ impl Bank {
                 return;
             }
             let group = 1 + self.next % 4;
-            let seqs: Option<Vec<_>> = (0..group).map(|_| self.order(world, script.seed)).collect();
+            let seqs: Option<Vec<_>> = (0..group).map(|_| self.order(world, script)).collect();
             let Some(seqs) = seqs else { return };
             waiting = seqs;
             world.coordinator.lead();

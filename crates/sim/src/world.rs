@@ -9,7 +9,7 @@ use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_commit::{
-    BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions, RecoveryError, Unreleased,
+    BinlogSettings, Coordinator, CoordinatorOptions, LogLayout, PaceOptions, RecoveryError, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -42,11 +42,25 @@ pub struct Setup {
     pub binlog: Option<&'static str>,
     /// `init_rpl_role=SLAVE` cuts.
     pub unreleased: Unreleased,
+    /// One log, or one for each engine.
+    pub layout: LogLayout,
+}
+
+impl Setup {
+    /// The usual one with this layout.
+    pub fn of(layout: LogLayout) -> Setup {
+        Setup { layout, ..Setup::default() }
+    }
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Keep }
+        Setup {
+            right_engine: 2,
+            binlog: Some("binlog"),
+            unreleased: Unreleased::Keep,
+            layout: LogLayout::Shared,
+        }
     }
 }
 
@@ -110,6 +124,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
             preallocation: Preallocation::Inline,
             ..LogOptions::default()
         },
+        layout: setup.layout,
         binlog: setup.binlog.map(|base| BinlogSettings {
             name: BinlogName::new(Path::new(DATADIR), base),
             file_bytes_max: BINLOG_FILE_BYTES,

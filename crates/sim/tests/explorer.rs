@@ -1,27 +1,61 @@
 //! The crash explorer's share of every test run; the seeds are fixed and printed.
 
-use cohort_sim::{Script, explore, explore_recovery};
+use cohort_commit::LogLayout;
+use cohort_sim::{Logged, Script, Setup, explore, explore_recovery};
 
-const SCRIPT: Script = Script { seed: 20, transfers: 60, resets: true };
+const SCRIPT: Script = Script { seed: 20, transfers: 60, resets: true, logged: Logged::All };
+/// A third of the transfers depends on ones that the binlog does not tell.
+const SOME_LOGGED: Script = Script { logged: Logged::Some, transfers: 24, ..SCRIPT };
+const NONE_LOGGED: Script = Script { logged: Logged::None, resets: false, transfers: 24, ..SCRIPT };
 
-#[test]
-fn a_crash_at_any_write_or_sync_keeps_every_promise() {
-    let explored = explore(SCRIPT, 0, 1).expect("no violation");
-    println!("{SCRIPT:?}: {explored:?}");
+fn every_operation(script: Script, setup: Setup) {
+    let explored = explore(script, setup, 0, 1).expect("no violation");
+    println!("{setup:?} {script:?}: {explored:?}");
     assert!(explored.crashes > 100, "the script has many operations: {explored:?}");
     assert!(explored.acknowledged > 0);
 }
 
-#[test]
-fn a_crash_of_the_recovery_is_recovered_from() {
+fn every_operation_of_recoveries(script: Script, setup: Setup, step: usize) {
     let mut crashes = 0;
-    for at in (5..).step_by(37) {
-        let explored = explore_recovery(SCRIPT, at).expect("no violation");
+    for at in (5..).step_by(step) {
+        let explored = explore_recovery(script, setup, at).expect("no violation");
         if explored == Default::default() {
             break;
         }
         crashes += explored.crashes;
     }
-    println!("{SCRIPT:?}: {crashes} crashes of recoveries");
+    println!("{setup:?} {script:?}: {crashes} crashes of recoveries");
     assert!(crashes > 20, "{crashes}");
+}
+
+#[test]
+fn a_crash_at_any_write_or_sync_keeps_every_promise() {
+    every_operation(SCRIPT, Setup::default());
+}
+
+#[test]
+fn a_crash_of_the_recovery_is_recovered_from() {
+    every_operation_of_recoveries(SCRIPT, Setup::default(), 37);
+}
+
+#[test]
+fn a_crash_at_any_write_or_sync_of_separate_logs_keeps_every_promise() {
+    every_operation(Script { transfers: 40, ..SCRIPT }, Setup::of(LogLayout::Separate));
+}
+
+#[test]
+fn what_the_binlog_does_not_tell_stays_in_order_with_what_it_tells() {
+    every_operation(SOME_LOGGED, Setup::of(LogLayout::Separate));
+    every_operation(SOME_LOGGED, Setup::default());
+}
+
+#[test]
+fn without_a_binlog_the_coordinator_s_log_decides() {
+    every_operation(NONE_LOGGED, Setup { binlog: None, ..Setup::of(LogLayout::Separate) });
+}
+
+#[test]
+fn a_crash_of_the_recovery_of_separate_logs_is_recovered_from() {
+    every_operation_of_recoveries(SCRIPT, Setup::of(LogLayout::Separate), 97);
+    every_operation_of_recoveries(SOME_LOGGED, Setup::of(LogLayout::Separate), 97);
 }

@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cohort_sim::{Bank, Disk, Script, World};
+use cohort_commit::LogLayout;
+use cohort_sim::{Bank, Disk, Logged, Script, Setup, World};
 use cohort_vfs::{MemFs, TraceFs};
 
 fn assert_golden(name: &str, trace: &str) {
@@ -21,14 +22,23 @@ fn assert_golden(name: &str, trace: &str) {
 
 #[test]
 fn the_commit_path_writes_and_syncs_in_this_order() {
+    trace_of(Setup::default(), "commit_path");
+}
+
+#[test]
+fn separate_logs_are_synced_before_the_binlog_is_written() {
+    trace_of(Setup::of(LogLayout::Separate), "commit_path_separate");
+}
+
+fn trace_of(setup: Setup, name: &str) {
     let memory = MemFs::new();
     let trace = TraceFs::new(Arc::new(memory.clone()));
     let disk: Disk = Arc::new(trace.clone());
 
     trace.note("# a new data directory");
-    let world = World::open(&disk).expect("opens");
+    let world = World::open_as(&disk, setup).expect("opens");
     let mut bank = Bank::default();
-    let script = |transfers| Script { seed: 1, transfers, resets: false };
+    let script = |transfers| Script { seed: 1, transfers, resets: false, logged: Logged::All };
 
     trace.note("# one transaction: one write, one sync");
     bank.run(&world, script(1));
@@ -44,10 +54,10 @@ fn the_commit_path_writes_and_syncs_in_this_order() {
     world.coordinator.close().expect("stops");
     drop(world);
     trace.note("# a start after a clean stop");
-    let world = World::open(&disk).expect("opens");
+    let world = World::open_as(&disk, setup).expect("opens");
     bank.run(&world, script(12));
     drop(world);
     trace.note("# a start after a kill: replay, the binlog completed");
-    World::open(&disk).expect("recovers");
-    assert_golden("commit_path", &trace.take());
+    World::open_as(&disk, setup).expect("recovers");
+    assert_golden(name, &trace.take());
 }

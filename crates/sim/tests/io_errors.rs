@@ -6,9 +6,11 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_commit::PurgeRule;
-use cohort_sim::{Bank, Disk, Script, World, check};
+use cohort_commit::{LogLayout, PurgeRule};
+use cohort_sim::{Bank, Disk, Logged, Script, Setup, World, check};
 use cohort_vfs::{Fault, FaultFs, MemFs};
+
+const SCRIPT: Script = Script { seed: 1, transfers: 24, resets: true, logged: Logged::All };
 
 /// What happened to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +22,16 @@ enum Outcome {
 }
 
 /// Transfers with rotations, checkpoints and a PURGE, then more of them.
-fn run(at: u64, kind: ErrorKind) -> Outcome {
+fn run(setup: Setup, at: u64, kind: ErrorKind) -> Outcome {
     let memory = MemFs::new();
     let faults = FaultFs::new(Arc::new(memory.clone()));
     let disk: Disk = Arc::new(faults.clone());
-    let world = World::open(&disk).expect("opens without a fault");
+    let world = World::open_as(&disk, setup).expect("opens without a fault");
     let opened = faults.ops();
     faults.set(Fault::ErrorAt(opened + at, kind));
-    let what = format!("operation {at}, {kind:?}");
+    let what = format!("{}, operation {at}, {kind:?}", setup.layout);
     let mut bank = Bank::default();
-    bank.run(&world, Script { seed: 1, transfers: 24, resets: true });
+    bank.run(&world, SCRIPT);
     let is_stopped = || world.is_stopped.load(Ordering::SeqCst);
     if !is_stopped() {
         // A statement may fail; the server must not.
@@ -42,7 +44,7 @@ fn run(at: u64, kind: ErrorKind) -> Outcome {
         // of a real server have looked again.
         let wanted = bank.next + 20;
         for _ in 0..4 {
-            bank.run(&world, Script { seed: 1, transfers: wanted, resets: true });
+            bank.run(&world, Script { transfers: wanted, ..SCRIPT });
             let _ = world.coordinator.with_binlog_files(|_| ());
             world.coordinator.tick();
         }
@@ -59,18 +61,18 @@ fn run(at: u64, kind: ErrorKind) -> Outcome {
     drop(world);
     faults.set(Fault::None);
     let left: Disk = Arc::new(memory.crash_clone(at));
-    let world = World::open(&left).unwrap_or_else(|e| panic!("{what}: does not start again: {e}"));
+    let world = World::open_as(&left, setup).unwrap_or_else(|e| panic!("{what}: does not start again: {e}"));
     // A PURGE removes the events of old transfers, which the check would miss.
     if bank.next < 24 {
-        check(&world, &left, &bank, 1).unwrap_or_else(|e| panic!("{what}: {}", e.0));
+        check(&world, &left, &bank, SCRIPT).unwrap_or_else(|e| panic!("{what}: {}", e.0));
     }
     outcome
 }
 
-fn outcomes(kind: ErrorKind) -> (usize, usize) {
+fn outcomes(layout: LogLayout, kind: ErrorKind) -> (usize, usize) {
     let (mut stopped, mut went_on) = (0, 0);
     for at in 0.. {
-        match run(at, kind) {
+        match run(Setup::of(layout), at, kind) {
             Outcome::NotReached => break,
             Outcome::Stopped => stopped += 1,
             Outcome::WentOn => went_on += 1,
@@ -79,14 +81,20 @@ fn outcomes(kind: ErrorKind) -> (usize, usize) {
     (stopped, went_on)
 }
 
+const LAYOUTS: [LogLayout; 2] = [LogLayout::Shared, LogLayout::Separate];
+
 #[test]
 fn an_io_error_ends_the_server_or_refuses_one_statement() {
-    let (stopped, went_on) = outcomes(ErrorKind::Other);
-    assert!(stopped > 50 && went_on > 0, "stopped {stopped}, went on {went_on}");
+    for layout in LAYOUTS {
+        let (stopped, went_on) = outcomes(layout, ErrorKind::Other);
+        assert!(stopped > 50 && went_on > 0, "{layout}: stopped {stopped}, went on {went_on}");
+    }
 }
 
 #[test]
 fn a_disk_that_is_full_for_a_moment_is_no_end() {
-    let (_, went_on) = outcomes(ErrorKind::StorageFull);
-    assert!(went_on > 30, "went on {went_on}");
+    for layout in LAYOUTS {
+        let (_, went_on) = outcomes(layout, ErrorKind::StorageFull);
+        assert!(went_on > 30, "{layout}: went on {went_on}");
+    }
 }

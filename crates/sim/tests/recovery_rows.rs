@@ -7,11 +7,11 @@ use std::sync::Arc;
 use cohort_base::{IndexId, TrxId};
 use cohort_commit::{CommitRequest, PurgeRule, RecoveryError, Row};
 use cohort_engine::ReadAt;
-use cohort_sim::{Bank, Disk, Script, Setup, World, check, explore};
+use cohort_sim::{Bank, Disk, Logged, Script, Setup, World, check, explore};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
 
 /// Three transfers and a rotation, no checkpoint.
-const SCRIPT: Script = Script { seed: 3, transfers: 3, resets: false };
+const SCRIPT: Script = Script { seed: 3, transfers: 3, resets: false, logged: Logged::All };
 
 fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
@@ -75,7 +75,7 @@ fn complete_records_are_replayed() {
     let world = World::open(&disk(&memory)).expect("recovers");
     let recovered = world.coordinator.recovered();
     assert_eq!((recovered.commits, recovered.replayed, recovered.skipped), (bank.next, 2 * bank.next, 0));
-    check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+    check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn binlog_bytes_are_completed_or_found_present() {
     let world = World::open(&disk(&memory)).expect("recovers");
     let completed = read(&memory, "/data/binlog.000001");
     assert!(completed.len() > before.len() && completed.starts_with(&before), "{:?}", Row::Complete);
-    check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+    check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
 
     // Killed again before any checkpoint: the same bytes come from the log once more and are there already.
     let again = memory.kill_clone();
@@ -125,7 +125,7 @@ fn binlog_bytes_are_completed_or_found_present() {
 #[test]
 fn what_was_not_hardened_is_nowhere() {
     // The explorer asserts for every torn record that nothing of it is anywhere (I3): Row::Cut.
-    let explored = explore(Script { transfers: 5, ..SCRIPT }, 0, 1).expect("no violation");
+    let explored = explore(Script { transfers: 5, ..SCRIPT }, Setup::default(), 0, 1).expect("no violation");
     assert!(explored.crashes > 10, "{:?}: {explored:?}", Row::Cut);
 }
 
@@ -183,7 +183,7 @@ fn files_of_before_a_reset_are_removed() {
         for left in [memory.kill_clone(), memory.crash_clone(at)] {
             let again = left.kill_clone();
             let world = World::open(&disk(&left)).expect("recovers");
-            check(&world, &disk(&left), &bank, SCRIPT.seed).unwrap_or_else(|e| panic!("{at}: {e:?}"));
+            check(&world, &disk(&left), &bank, SCRIPT).unwrap_or_else(|e| panic!("{at}: {e:?}"));
             if world.coordinator.recovered().is_binlog_restarted {
                 restarted += 1;
                 let files = world.binlog_files().expect("written");
@@ -349,7 +349,7 @@ fn a_name_in_the_log_is_not_given_to_another_spill_file() {
     let mut bank = Bank::default();
     for transfers in [12, 24, 36] {
         let world = World::open(&disk(&memory)).expect("recovers");
-        check(&world, &disk(&memory), &bank, SCRIPT.seed).expect("all there");
+        check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
         bank.run(&world, Script { transfers, ..SCRIPT });
         let files = world.coordinator.binlog_files().expect("the binlog is on");
         if transfers == 12 {

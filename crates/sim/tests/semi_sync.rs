@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use cohort_commit::{RecoveryError, Row, Unreleased};
-use cohort_sim::{Bank, Disk, Replica, Script, Setup, World, check};
+use cohort_commit::{LogLayout, RecoveryError, Row, Unreleased};
+use cohort_sim::{Bank, Disk, Logged, Replica, Script, Setup, World, check};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
-const SCRIPT: Script = Script { seed: 7, transfers: 40, resets: false };
-const CUT: Setup = Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut };
+const SCRIPT: Script = Script { seed: 7, transfers: 40, resets: false, logged: Logged::All };
+const CUT: Setup =
+    Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut, layout: LogLayout::Shared };
 
 fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
@@ -17,7 +18,7 @@ fn disk(memory: &MemFs) -> Disk {
 /// How many transfers are there, after everything was checked against each other.
 fn survivors(world: &World, disk: &Disk, bank: &Bank) -> u64 {
     let told = Bank { acknowledged: Vec::new(), ..bank.clone() };
-    check(world, disk, &told, SCRIPT.seed).expect("binlog and engines agree");
+    check(world, disk, &told, SCRIPT).expect("binlog and engines agree");
     world.transfers_done()
 }
 
@@ -60,7 +61,7 @@ fn what_was_released_when_the_replica_was_given_up_is_never_cut() {
     let left = memory.kill_clone();
     let world = World::open_as(&disk(&left), CUT).expect("recovers");
     assert_eq!(world.coordinator.recovered().cut, 0, "clients were told (I4)");
-    check(&world, &disk(&left), &bank, SCRIPT.seed).expect("all there");
+    check(&world, &disk(&left), &bank, SCRIPT).expect("all there");
     assert_eq!(world.transfers_done(), bank.next);
 }
 

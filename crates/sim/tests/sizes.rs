@@ -62,6 +62,7 @@ fn open(disk: &SharedFs) -> Server {
         }),
         pace: PaceOptions::default(),
         is_early_release: true,
+        layout: cohort_commit::LogLayout::Shared,
         unreleased: Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,

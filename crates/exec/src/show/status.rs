@@ -53,9 +53,11 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     };
     db.commit.status().iter().for_each(|(name, value)| put(name, *value));
     let log = db.commit.log_stats();
-    put("Rocksdb_wal_synced", log.syncs);
-    put("Rocksdb_wal_group_syncs", log.syncs);
-    put("Innodb_os_log_fsyncs", log.syncs);
+    // Of the log that has the engine's redo: with one log for all it is that one.
+    let syncs_of = |engine| db.commit.engine_log_stats(engine).map_or(0, |log| log.syncs);
+    put("Rocksdb_wal_synced", syncs_of("ROCKSDB"));
+    put("Rocksdb_wal_group_syncs", db.commit.engine_group_syncs("ROCKSDB").unwrap_or(0));
+    put("Innodb_os_log_fsyncs", syncs_of("InnoDB"));
     put("Innodb_data_fsyncs", log.syncs);
     let locks = db.locks.stats();
     put("Innodb_row_lock_waits", locks.row_waits);

@@ -11,7 +11,7 @@ use cohort_catalog::{
     Account, Catalog, CatalogVersions, Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Schema,
     Table, TableName,
 };
-use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, PaceOptions};
+use cohort_commit::{BinlogSettings, Coordinator, CoordinatorOptions, LogLayout, PaceOptions};
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_locks::{KillFlag, LockTable};
 use cohort_log::{LogOptions, Preallocation};
@@ -34,6 +34,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<Database> {
     let locks = LockTable::new(1, cohort_locks::this_thread);
     let options = CoordinatorOptions {
         datadir: datadir.clone(),
+        layout: LogLayout::Shared,
         log: LogOptions {
             segment_bytes: 1 << 20,
             segments_ahead: 1,

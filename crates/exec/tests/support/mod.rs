@@ -61,6 +61,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         binlog: Some(binlog),
         pace: PaceOptions::default(),
         is_early_release: true,
+        layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,

@@ -181,6 +181,7 @@ fn options(datadir: PathBuf) -> CoordinatorOptions {
         }),
         pace: PaceOptions::default(),
         is_early_release: true,
+        layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
         free_bytes_min: 0,

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use cohort_commit::LogLayout;
 use cohort_sim::kill::{Books, Target, bulk_end, end};
-use cohort_sim::{BulkOutcome, Script, Violation, explore};
+use cohort_sim::{BulkOutcome, Logged, Script, Setup, Violation, explore};
 
 struct Arguments {
     minutes: u64,
@@ -44,6 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
         port: arguments.port,
         clients: 8,
         bulk_engine: "InnoDB",
+        log_layout: if arguments.seed % 2 == 0 { "separate" } else { "shared" },
     };
     target.set_up()?;
     // Apart, because each round reads all binary log files of the transfers.
@@ -53,7 +55,10 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
     let (mut books, mut seed, mut recoveries) = (Books::default(), arguments.seed, 0);
     let mut bulk = BulkOutcome::default();
     while start.elapsed() < limit {
-        recoveries += explore(Script { seed, transfers: 60, resets: seed % 2 == 1 }, seed % 3, 3)?.recoveries;
+        let script = Script { seed, transfers: 60, resets: seed % 2 == 1, logged: Logged::All };
+        for layout in [LogLayout::Shared, LogLayout::Separate] {
+            recoveries += explore(script, Setup::of(layout), seed % 3, 3)?.recoveries;
+        }
         for round in 0..16 {
             if start.elapsed() < limit {
                 target.round(&mut books, &end(round, seed), seed)?;

@@ -1,0 +1,142 @@
+//! From one layout of the logs to the other, while no server runs.
+//!
+//! A server that was stopped cleanly has everything in its engines and its binlog files: the logs hold
+//! nothing that anybody needs. So only the control file of the coordinator's log changes, by one update,
+//! which decides. LSNs of one layout mean nothing in the other, but engines remember up to which one they are
+//! durable: the logs that take over begin behind it.
+//!
+//! # On failure
+//! Before the update the directory has its old layout, behind it the new one. Logs of engines that the
+//! coordinator's log does not name are leftovers of a conversion that was cut off; the next one removes them.
+
+use std::path::Path;
+
+use cohort_base::{Lsn, ParticipantId, Xid};
+use cohort_log::{LogOptions, NewLog, Opened, Recovery};
+use cohort_vfs::World;
+
+use crate::logs::{LogLayout, engine_dir, main_dir};
+use crate::open_logs::layout_of;
+use crate::record::{self, Checkpoint, EngineLogs};
+use crate::recovery::RecoveryError;
+use crate::separate::Pair;
+
+/// What a conversion did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Converted {
+    Done,
+    /// The directory had the layout already.
+    Nothing,
+}
+
+/// The layout of a data directory; none if nothing was committed in it.
+pub fn layout_on_disk(
+    world: &World,
+    datadir: &Path,
+    options: &LogOptions,
+) -> Result<Option<LogLayout>, RecoveryError> {
+    let dir = main_dir(datadir);
+    if !Recovery::is_there(world, &dir) {
+        return Ok(None);
+    }
+    let mut main = Recovery::open(world, &dir, options.clone())?;
+    Ok(layout_of(&mut main, &dir)?.0)
+}
+
+/// Makes the logs of a new data directory that is to have this layout.
+pub fn make_logs(
+    world: &World,
+    datadir: &Path,
+    options: &LogOptions,
+    layout: LogLayout,
+) -> Result<(), RecoveryError> {
+    if layout == LogLayout::Separate {
+        let separate = Some(EngineLogs { pair: Pair(world.rng.next_u64()), from: Vec::new() });
+        let checkpoint = Checkpoint { next_xid: Xid(1), separate, ..Checkpoint::default() };
+        let new = NewLog { from: Lsn(0), payload: checkpoint.encode() };
+        Recovery::open_or_make(world, &main_dir(datadir), options.clone(), new)?;
+    }
+    Ok(())
+}
+
+/// Gives a data directory, whose server was stopped cleanly, another layout. `engines`: each with the LSN up
+/// to which it is durable.
+pub fn convert(
+    world: &World,
+    datadir: &Path,
+    options: &LogOptions,
+    engines: &[(ParticipantId, Lsn)],
+    to: LogLayout,
+) -> Result<Converted, RecoveryError> {
+    let dir = main_dir(datadir);
+    let mut main = Recovery::open(world, &dir, options.clone())?;
+    let (layout, checkpoint) = layout_of(&mut main, &dir)?;
+    if layout.is_none_or(|layout| layout == to) {
+        return Ok(Converted::Nothing);
+    }
+    let is_idle = main.opened() == Opened::Clean && main.next()?.is_none();
+    main.rewind();
+    if !is_idle {
+        return Err(RecoveryError::Setting(
+            "the logs hold transactions: start the server with the layout that it has, wait until replicas have everything, and stop it",
+        ));
+    }
+    match to {
+        LogLayout::Separate => to_separate(world, datadir, options, engines, main, checkpoint)?,
+        LogLayout::Shared => to_shared(world, datadir, options, engines, main, checkpoint)?,
+    }
+    Ok(Converted::Done)
+}
+
+fn to_separate(
+    world: &World,
+    datadir: &Path,
+    options: &LogOptions,
+    engines: &[(ParticipantId, Lsn)],
+    main: Recovery,
+    checkpoint: Checkpoint,
+) -> Result<(), RecoveryError> {
+    let pair = Pair(world.rng.next_u64());
+    let mut from = Vec::new();
+    for (engine, durable) in engines {
+        let dir = engine_dir(datadir, *engine);
+        remove(world, &dir)?;
+        let new = NewLog { from: *durable, payload: record::encode_engine_log(pair, *engine) };
+        let log = Recovery::open_or_make(world, &dir, options.clone(), new)?;
+        from.push((*engine, log.checkpoint().0));
+    }
+    let separate = Some(EngineLogs { pair, from });
+    let end = main.checkpoint().0;
+    main.begin_at(end, Checkpoint { separate, ..checkpoint }.encode())?;
+    Ok(())
+}
+
+fn to_shared(
+    world: &World,
+    datadir: &Path,
+    options: &LogOptions,
+    engines: &[(ParticipantId, Lsn)],
+    main: Recovery,
+    checkpoint: Checkpoint,
+) -> Result<(), RecoveryError> {
+    let mut end = main.checkpoint().0;
+    for (engine, durable) in engines {
+        let mut log = Recovery::open(world, &engine_dir(datadir, *engine), options.clone())?;
+        while log.next()?.is_some() {}
+        end = end.max(log.read_to()).max(*durable);
+    }
+    main.begin_at(end, Checkpoint { separate: None, ..checkpoint }.encode())?;
+    engines.iter().try_for_each(|(engine, _)| remove(world, &engine_dir(datadir, *engine)))
+}
+
+/// Removes a log that nobody names.
+fn remove(world: &World, dir: &Path) -> Result<(), RecoveryError> {
+    let failed = |e| RecoveryError::Io(dir.to_path_buf(), e);
+    if !world.fs.exists(dir) {
+        return Ok(());
+    }
+    for name in world.fs.list(dir).map_err(failed)? {
+        world.fs.remove(&dir.join(name)).map_err(failed)?;
+    }
+    world.fs.sync_dir(dir).map_err(failed)
+}
