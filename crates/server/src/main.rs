@@ -89,7 +89,7 @@ fn run(options: &Options) -> Result<(), Failed> {
             Converted::Done => "has got",
             Converted::Nothing => "has",
         };
-        let layout = text(&globals, VarId::LogLayout);
+        let layout = storage::layout(&globals);
         stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
         return Ok(());
     }

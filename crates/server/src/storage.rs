@@ -230,7 +230,7 @@ fn log_options(globals: &Globals) -> LogOptions {
 }
 
 /// `log_layout`.
-fn layout(globals: &Globals) -> LogLayout {
+pub fn layout(globals: &Globals) -> LogLayout {
     match globals.uint(VarId::LogLayout) {
         0 => LogLayout::Shared,
         _ => LogLayout::Separate,

@@ -45,7 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
         port: arguments.port,
         clients: 8,
         bulk_engine: "InnoDB",
-        log_layout: if arguments.seed % 2 == 0 { "separate" } else { "shared" },
+        log_layout: if arguments.seed.is_multiple_of(2) { "separate" } else { "shared" },
     };
     target.set_up()?;
     // Apart, because each round reads all binary log files of the transfers.
