@@ -28,6 +28,9 @@ use crate::model::TableName;
 /// `address/mask`. A role has the empty host.
 pub type AccountName = (String, String);
 
+/// The name of the role that everybody has.
+pub const PUBLIC: &str = "PUBLIC";
+
 const NATIVE_PASSWORD: &str = "mysql_native_password";
 
 /// A user or a role, and what he may do.
@@ -144,6 +147,17 @@ impl AuthMethod {
 }
 
 impl Account {
+    /// The role whose privileges everybody has. It is not there until something was granted to it.
+    pub fn public() -> Account {
+        let name = (PUBLIC.to_owned(), String::new());
+        Account { methods: Vec::new(), is_role: true, ..Account::new(name) }
+    }
+
+    /// Whether it is that role.
+    pub fn is_public(&self) -> bool {
+        self.is_role && self.name.0 == PUBLIC
+    }
+
     /// A user with nothing but the name, who has no password.
     pub fn new(name: AccountName) -> Account {
         Account {

@@ -12,8 +12,8 @@ mod versions;
 mod view;
 
 pub use account::{
-    Account, AccountName, AccountRules, AdminOption, AuthMethod, Grants, Lifetime, Limits, TableGrant,
-    TlsRequirement,
+    Account, AccountName, AccountRules, AdminOption, AuthMethod, Grants, Lifetime, Limits, PUBLIC,
+    TableGrant, TlsRequirement,
 };
 pub use change::CatalogChange;
 pub use foreign::{ForeignAction, ForeignKey};

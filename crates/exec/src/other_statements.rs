@@ -153,10 +153,13 @@ impl Session {
 
     /// Error 1290 for a transaction that has written, and `read_only` came: it is rolled back.
     fn check_may_commit(&mut self) -> SqlResult<()> {
-        if self.trx.branch_state().is_some() || !self.trx.has_something_to_commit() {
-            return Ok(());
+        match crate::guards::check_read_only(&self.state) {
+            Err(error) if self.trx.branch_state().is_none() && self.trx.has_something_to_commit() => {
+                self.trx.rollback();
+                Err(error)
+            }
+            _ => Ok(()),
         }
-        crate::guards::check_read_only(&self.state).inspect_err(|_| self.trx.rollback())
     }
 
     /// LOCK TABLES; the transaction before it is committed.

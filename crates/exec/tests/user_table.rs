@@ -102,6 +102,49 @@ fn passwords_that_are_too_simple_are_refused() {
 }
 
 #[test]
+fn what_public_holds_everybody_has() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut root = server.connect();
+    root.ok("CREATE TABLE test.t (a INT)");
+    root.ok("CREATE USER u");
+    let mut u = server.connect_as("u", "%");
+    assert!(u.run("SELECT * FROM test.t").starts_with("ERROR 1142"));
+    assert_eq!(u.run("SHOW GRANTS FOR public"), "Grants for PUBLIC\n");
+    root.ok("CREATE ROLE r");
+    root.ok("GRANT INSERT ON test.t TO r");
+    root.ok("GRANT SELECT ON test.* TO public");
+    root.ok("GRANT r TO PUBLIC");
+    u.ok("INSERT INTO test.t VALUES (1)");
+    assert_eq!(u.run("SELECT * FROM test.t"), "a\n1\n");
+    let of_all = "GRANT `r` TO PUBLIC\nGRANT SELECT ON `test`.* TO PUBLIC\nGRANT USAGE ON *.* TO `r`\nGRANT INSERT ON `test`.`t` TO \
+                  `r`\n";
+    assert_eq!(u.run("SHOW GRANTS FOR PUBLIC"), format!("Grants for PUBLIC\n{of_all}"));
+    assert_eq!(u.run("SHOW GRANTS"), format!("Grants for u@%\nGRANT USAGE ON *.* TO `u`@`%`\n{of_all}"));
+    assert_eq!(u.run("SHOW GRANTS FOR u"), "Grants for u@%\nGRANT USAGE ON *.* TO `u`@`%`\n");
+    for refused in
+        ["SET ROLE PUBLIC", "SET ROLE r", "CREATE ROLE public", "GRANT PUBLIC TO u", "DROP ROLE PUBLIC"]
+    {
+        let answer = root.run(refused);
+        let expected = if refused == "SET ROLE r" { "OK" } else { "ERROR 1959" };
+        assert!(answer.starts_with(expected), "{refused}: {answer}");
+    }
+    assert!(u.run("SET ROLE r").starts_with("ERROR 1959"));
+    assert_eq!(
+        root.run("REVOKE SELECT ON mysql.* FROM PUBLIC"),
+        "ERROR 1141 (42000): There is no such grant defined for user 'PUBLIC' on host ''\n"
+    );
+    drop((root, u));
+    drop(server);
+    let mut server = Server::open(&disk).expect("recovers");
+    let (mut root, mut u) = (server.connect(), server.connect_as("u", "%"));
+    assert_eq!(u.run("SELECT * FROM test.t"), "a\n1\n");
+    root.ok("REVOKE ALL PRIVILEGES, GRANT OPTION FROM PUBLIC");
+    assert!(u.run("SELECT * FROM test.t").starts_with("ERROR 1142"));
+    assert_eq!(u.run("SHOW GRANTS FOR PUBLIC"), "Grants for PUBLIC\n");
+}
+
+#[test]
 fn routines_that_are_not_there_cannot_be_granted() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut root = server.connect();

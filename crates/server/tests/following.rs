@@ -625,3 +625,76 @@ fn foreign_keys_act_on_replicas_of_cohort() {
     source.sql(&format!("DELETE FROM related.p WHERE id = {}", id.trim()));
     assert_eq!(events(&source), before + 1);
 }
+
+const ACCOUNTS: &[&str] = &[
+    "CREATE USER plain IDENTIFIED BY 'secret', signer@localhost IDENTIFIED VIA ed25519 USING PASSWORD('secret')",
+    "CREATE USER ruled REQUIRE SSL WITH MAX_USER_CONNECTIONS 3 ACCOUNT LOCK PASSWORD EXPIRE INTERVAL 9 DAY",
+    "CREATE USER passing IDENTIFIED BY 'x'",
+    "CREATE ROLE reading",
+    "CREATE ROLE writing",
+    "GRANT SELECT ON test.* TO reading",
+    "GRANT reading TO writing",
+    "GRANT writing TO plain WITH ADMIN OPTION",
+    "SET DEFAULT ROLE writing FOR plain",
+    "CREATE TABLE test.granted (a INT, b INT)",
+    "GRANT SELECT (a), UPDATE (b) ON test.granted TO signer@localhost WITH GRANT OPTION",
+    "GRANT RELOAD, PROCESS ON *.* TO given IDENTIFIED BY 'made by grant'",
+    "ALTER USER signer@localhost IDENTIFIED VIA unix_socket OR ed25519 USING PASSWORD('other')",
+    "ALTER USER ruled ACCOUNT UNLOCK PASSWORD EXPIRE NEVER",
+    "SET PASSWORD FOR plain = PASSWORD('changed')",
+    "REVOKE UPDATE (b) ON test.granted FROM signer@localhost",
+    "RENAME USER ruled TO renamed@localhost",
+    "REVOKE reading FROM writing",
+    "DROP USER passing",
+    "GRANT SELECT ON hr.* TO PUBLIC",
+    "GRANT reading TO PUBLIC",
+];
+
+/// What both kinds of servers show of these accounts.
+fn shown_accounts(server: &dyn Ask) -> Vec<String> {
+    let mut lines = Vec::new();
+    for name in ["plain", "signer@localhost", "renamed@localhost", "given"] {
+        lines.push(server.ask(&format!("SHOW CREATE USER {name}")));
+        let mut grants: Vec<String> =
+            server.ask(&format!("SHOW GRANTS FOR {name}")).lines().map(str::to_owned).collect();
+        grants.sort();
+        lines.extend(grants);
+    }
+    for role in ["reading", "writing"] {
+        lines.push(server.ask(&format!("SHOW GRANTS FOR {role}")));
+    }
+    // MariaDB's installation grants more to it.
+    let of_all = server.ask("SHOW GRANTS FOR PUBLIC");
+    lines.extend(of_all.lines().filter(|line| !line.contains("`test")).map(str::to_owned));
+    lines.push(server.ask("SELECT COUNT(*) FROM mysql.user WHERE User IN ('passing', 'ruled')"));
+    lines
+}
+
+#[test]
+fn accounts_and_roles_arrive_both_ways() {
+    const KEYS: &str = "--plugin-load-add=auth_ed25519";
+    let maria = Maria::source(&[KEYS]);
+    let ours = Cohort::new(&[LOGS, "--server-id=7"]);
+    ours.follow(maria.port);
+    ACCOUNTS.iter().for_each(|statement| drop(maria.ask(statement)));
+    ours.wait_for(&maria.sql("SELECT @@gtid_binlog_pos"));
+    let expected = shown_accounts(&maria);
+    assert_eq!(shown_accounts(&ours), expected);
+
+    let source = Cohort::new(&[]);
+    let theirs = Maria::new(&["--server-id=8", KEYS]);
+    theirs.follow(source.port);
+    let own = Cohort::new(&["--server-id=9"]);
+    own.follow(source.port);
+    ACCOUNTS.iter().for_each(|statement| drop(source.ask(statement)));
+    let position = source.sql("SELECT @@gtid_binlog_pos");
+    theirs.wait_for(&position);
+    own.wait_for(&position);
+    assert_eq!(shown_accounts(&source), expected);
+    assert_eq!(shown_accounts(&theirs), expected);
+    assert_eq!(shown_accounts(&own), expected);
+    let logged = source.sql("SHOW BINLOG EVENTS");
+    for secret in ["'secret'", "'made by grant'", "'other'", "'changed'", "BY 'x'"] {
+        assert!(logged.contains("CREATE USER") && !logged.contains(secret), "{secret}: {logged}");
+    }
+}

@@ -5,6 +5,10 @@ mod certificates;
 #[path = "support/mod.rs"]
 mod support;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use certificates::Certificates;
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -313,4 +317,79 @@ fn a_reset_of_the_connection_frees_nobody() {
     let mut client = Conn::new(server.options().user(Some("one"))).expect("logged in");
     client.reset().expect("reset");
     assert_eq!(client.query_first("SELECT CURRENT_ROLE()").expect("a row"), Some("r".to_owned()));
+}
+
+/// A packet and its number; none when the server has gone.
+fn read_packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).ok()?;
+    let mut payload = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some((head[3], payload))
+}
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
+    [&[a, b, c, sequence], payload].concat()
+}
+
+/// Logs in with this answer, whatever is asked, and a statement behind each answer. The first byte of the
+/// server's last word.
+fn attack(port: u16, user: &str, plugin: &[u8], answer: &[u8]) -> Option<u8> {
+    const STATEMENT: &[u8] = b"\x03INSERT INTO test.hit VALUES (1)";
+    /// Protocol 4.1, secure connection, plugins.
+    const CAPABILITIES: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
+    read_packet(&mut stream).expect("a greeting");
+    let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+    let login = [&head[..], user.as_bytes(), &[0, answer.len() as u8], answer, plugin, &[0]].concat();
+    // The server may have gone already.
+    let _ = stream.write_all(&[packet(1, &login), packet(0, STATEMENT)].concat());
+    for _ in 0..5 {
+        let (sequence, reply) = read_packet(&mut stream)?;
+        if reply.first() != Some(&0xfe) {
+            return reply.first().copied();
+        }
+        let _ = stream.write_all(&[packet(sequence.wrapping_add(1), answer), packet(0, STATEMENT)].concat());
+    }
+    panic!("{user} is asked for ever");
+}
+
+#[test]
+fn wrong_answers_of_every_kind_open_nothing() {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE TABLE test.hit (n INT)");
+    server.sql("CREATE USER native IDENTIFIED BY 'secret'");
+    server.sql("CREATE USER signing IDENTIFIED VIA ed25519 USING PASSWORD('secret')");
+    server.sql("CREATE USER either IDENTIFIED VIA unix_socket OR mysql_native_password USING PASSWORD('a') OR ed25519 USING \
+         PASSWORD('b')");
+    server.sql("CREATE USER nobody IDENTIFIED VIA ed25519 USING 'invalid'");
+    let long = [b'x'; 300];
+    let plugins: [&[u8]; 7] = [
+        b"mysql_native_password",
+        b"client_ed25519",
+        b"mysql_clear_password",
+        b"caching_sha2_password",
+        b"unix_socket",
+        b"",
+        &long,
+    ];
+    for user in ["native", "signing", "either", "nobody", "stranger", "root", ""] {
+        for plugin in plugins {
+            for bytes in [0, 1, 19, 20, 21, 32, 63, 64, 65, 250] {
+                // From elsewhere than this machine root has no account, and here it has no password.
+                if user == "root" && bytes == 0 {
+                    continue;
+                }
+                let last = attack(server.port, user, plugin, &vec![7; bytes]);
+                let plugin = String::from_utf8_lossy(plugin);
+                assert!(matches!(last, None | Some(0xff)), "{user} by {plugin} with {bytes}: {last:?}");
+            }
+        }
+    }
+    assert_eq!(server.sql("SELECT COUNT(*) FROM test.hit"), "0");
+    let (is_in, said) =
+        ask(&[format!("--port={}", server.port)], "signing", &["--password=secret"], "SELECT 1");
+    assert!(is_in, "{said}");
 }

@@ -1,6 +1,7 @@
 //! The gate before a statement runs. Every match here names every statement: a new one does not compile
 //! before somebody has decided what it needs.
 
+use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
     AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
     FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement,
@@ -326,6 +327,7 @@ impl Gate<'_> {
             Some(Account::Named { user, host }) if (user, host) == (&own.0, &own.1) => Ok(()),
             Some(Account::NameAlone(name)) if name == &own.0 && own.1 == "%" => Ok(()),
             Some(Account::NameAlone(role)) if self.session.role.as_ref() == Some(role) => Ok(()),
+            Some(Account::NameAlone(role)) if role.eq_ignore_ascii_case(PUBLIC) => Ok(()),
             Some(Account::Named { .. } | Account::NameAlone(_)) => self.schema(P::Select, ACCOUNTS),
         }
     }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_catalog::{Account, AccountName, Catalog, TableGrant, TableName};
+use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName};
 use cohort_types::{Collation, Privileges};
 
-/// What the account of a session holds, as of one version of the catalog: by itself, and by the role that is
-/// in force with all that was granted to it.
+/// What the account of a session holds, as of one version of the catalog: by itself, by the role that is in
+/// force with all that was granted to it, and as everybody does, by PUBLIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) version: u64,
@@ -21,6 +21,7 @@ impl Access {
         let mut holders: Vec<Arc<Account>> = catalog.accounts.get(name).cloned().into_iter().collect();
         if !holders.is_empty() {
             holders.extend(roles_of(catalog, role));
+            holders.extend(roles_of(catalog, Some(PUBLIC)));
         }
         Access { version: catalog.version, holders }
     }

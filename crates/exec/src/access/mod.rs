@@ -4,7 +4,8 @@
 //! A *privilege* is granted to an account on everything, on a schema, on a table or on a column, and holds
 //! for all that lies within. [`Access`] is what the session's account holds in one version of the catalog; a
 //! GRANT or a REVOKE makes a new version, so it is obeyed from the next statement on. A *role* is an account
-//! that nobody logs in as; what the role in force holds, and the roles granted to it, adds to that.
+//! that nobody logs in as; what the role in force holds, and the roles granted to it, adds to that. So does
+//! what PUBLIC holds, the role that everybody has.
 //!
 //! # Where a statement is checked
 //! | what | where |
@@ -20,7 +21,7 @@
 //! A name is checked before anybody looks whether there is such a thing: an error must not tell.
 //!
 //! # Missing
-//! PUBLIC, proxy users, routines. Grants to an account of the same user name on another host that
+//! Proxy users, routines. Grants to an account of the same user name on another host that
 //! matches the client's do not add to those of the account that let the client in.
 
 mod check;

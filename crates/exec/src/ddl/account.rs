@@ -1,6 +1,6 @@
 //! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, SHOW CREATE USER.
 
-use cohort_catalog::{Account, AccountName, AuthMethod};
+use cohort_catalog::{Account, AccountName, AuthMethod, PUBLIC};
 use cohort_protocol::{ED25519, Ed25519Key, NativePassword};
 use cohort_sql::ast::{
     Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
@@ -45,6 +45,7 @@ pub(super) fn resolve_grantee(
     let role = |role: &str| (role.to_owned(), String::new());
     match name {
         Name::CurrentRole => session.role.as_deref().map(role).ok_or_else(|| SqlError::invalid_role("NONE")),
+        Name::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => Ok(role(PUBLIC)),
         Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
         name => Ok(resolve(session, name)),
     }

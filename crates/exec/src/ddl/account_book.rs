@@ -26,12 +26,13 @@ impl AccountBook {
         Ok(AccountBook { catalog: ctx.db.catalog(), changed: BTreeMap::new() })
     }
 
-    /// An account as the statement has left it so far.
+    /// An account as the statement has left it so far. PUBLIC is always there for who looks for it.
     pub(super) fn find(&self, name: &AccountName) -> Option<Account> {
-        match self.changed.get(name) {
+        let found = match self.changed.get(name) {
             Some(changed) => changed.clone(),
             None => self.catalog.accounts.get(name).map(|account| Account::clone(account)),
-        }
+        };
+        found.or_else(|| Some(Account::public()).filter(|public| public.name == *name))
     }
 
     pub(super) fn put(&mut self, account: Account) {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use cohort_catalog::{Account, AccountName, Catalog, Grants, TableName};
+use cohort_catalog::{Account, AccountName, Catalog, Grants, PUBLIC, TableName};
 use cohort_sql::ast::{
     Account as AccountWord, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke, UserSpec,
 };
@@ -200,6 +200,7 @@ fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlRe
         (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
             return Err(no_such_account());
         }
+        (Some(account), Some(_)) if account.is_public() => return Err(SqlError::invalid_role(PUBLIC)),
         (Some(account), Some(_)) => {
             if name != session.info.account {
                 check_schema(session, Privilege::Update, "mysql")?;

@@ -1,6 +1,8 @@
 //! What accounts hold, as SHOW GRANTS and information_schema list it.
 
-use cohort_catalog::{Account, AccountName, AdminOption, TableGrant, TableName};
+use std::sync::Arc;
+
+use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC, TableGrant, TableName};
 use cohort_sql::ast::Account as Name;
 use cohort_sql::print::quoted_name;
 use cohort_types::{Privilege, Privileges, SqlResult};
@@ -20,26 +22,37 @@ pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlRes
     let own = || session.info.account.clone();
     let role_name = |role: &str| (role.to_owned(), String::new());
     let is_role = |role: &str| catalog.accounts.contains_key(&role_name(role));
+    let is_own = name.is_none();
     let name = match name {
         None => own(),
         Some(Name::CurrentRole) => match &session.role {
             Some(role) => role_name(role),
             None => return Err(nonexisting(&own())),
         },
+        Some(Name::NameAlone(alone)) if alone.eq_ignore_ascii_case(PUBLIC) => role_name(PUBLIC),
         Some(Name::NameAlone(alone)) if is_role(alone) => role_name(alone),
         Some(name) => resolve(session, name),
     };
-    let account = catalog.accounts.get(&name).ok_or_else(|| nonexisting(&name))?;
+    let account = match catalog.accounts.get(&name) {
+        Some(account) => Arc::clone(account),
+        None if name == role_name(PUBLIC) => Arc::new(Account::public()),
+        None => return Err(nonexisting(&name)),
+    };
+    let account = &account;
     let mut lines = account_lines(account);
     // What a role holds is what those granted to it hold, too; of the own account, the role in force.
     let roles = match () {
-        () if account.is_role => roles_of(&catalog, Some(&name.0)).split_off(1),
+        () if account.is_role => roles_of(&catalog, Some(&name.0)).into_iter().skip(1).collect(),
         () if name == session.info.account => roles_of(&catalog, session.role.as_deref()),
         () => Vec::new(),
     };
     roles.iter().for_each(|role| lines.extend(account_lines(role)));
     if !account.default_role.is_empty() {
         lines.push(format!("SET DEFAULT ROLE {} FOR {}", quoted_name(&account.default_role), written(&name)));
+    }
+    if is_own {
+        let of_all = roles_of(&catalog, Some(PUBLIC));
+        of_all.iter().for_each(|role| lines.extend(account_lines(role)));
     }
     let (user, host) = &name;
     let title = if account.is_role { user.clone() } else { format!("{user}@{host}") };
@@ -49,6 +62,7 @@ pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlRes
 /// "`user`@`host`", or "`role`".
 fn written((user, host): &AccountName) -> String {
     match host.is_empty() {
+        true if user == PUBLIC => PUBLIC.to_owned(),
         true => quoted_name(user),
         false => format!("{}@{}", quoted_name(user), quoted_name(host)),
     }
@@ -74,7 +88,9 @@ fn account_lines(account: &Account) -> Vec<String> {
         format!("GRANT {} TO {to}{option}", quoted_name(role))
     };
     let mut lines: Vec<String> = account.roles.iter().map(role).collect();
-    lines.push(format!("GRANT {everything} ON *.* TO {to}{identified}{rules}"));
+    if !(account.is_public() && grants.everything.is_empty()) {
+        lines.push(format!("GRANT {everything} ON *.* TO {to}{identified}{rules}"));
+    }
     for (schema, held) in &grants.schemas {
         let on = format!("{}.*", quoted_name(schema));
         lines.push(line(names(*held, Privileges::OF_SCHEMA), &on, *held));

@@ -3,7 +3,7 @@
 //! A role is an account with the empty host that nobody logs in as. Who has it WITH ADMIN OPTION, himself or
 //! by the role that is in force, may give it to others and take it.
 
-use cohort_catalog::{Account, AccountName, AdminOption};
+use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC};
 use cohort_sql::ast::{
     Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
 };
@@ -129,6 +129,9 @@ fn take_from_all(book: &mut AccountBook, role: &str) {
 /// The one role that the statement names, which must be there: error 1959.
 fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
     let role = words.first().map_or("", |word| word.name.as_str());
+    if role.eq_ignore_ascii_case(PUBLIC) {
+        return Err(SqlError::invalid_role(PUBLIC));
+    }
     match book.find(&role_name(role)) {
         Some(account) if account.is_role => Ok(role.to_owned()),
         _ => Err(SqlError::invalid_role(role)),
