@@ -298,7 +298,7 @@ impl Applier {
         let job = Job { text: annotation, ..NO_JOB };
         self.session.with_context(&job, |ctx| {
             ctx.annotate();
-            apply_rows(ctx, map, rows, rules)
+            apply_rows(ctx, map, rows, rules).map_err(corrupt)
         })
     }
 
@@ -659,6 +659,16 @@ impl Drop for Applier {
     fn drop(&mut self) {
         self.rollback();
         self.session.state.db.processes.remove(self.process.id());
+    }
+}
+
+/// What BINLOG statements call malformed is error 1610 of a source.
+fn corrupt(error: SqlError) -> SqlError {
+    match error.code {
+        ErrorCode::Parse => {
+            SqlError::new(ErrorCode::SlaveCorruptEvent, "Corrupted replication event was detected")
+        }
+        _ => error,
     }
 }
 
