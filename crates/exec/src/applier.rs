@@ -207,6 +207,7 @@ impl Applier {
         settings.is_flushed_elsewhere = true;
         let binlog = &mut settings.binlog;
         binlog.on &= self.logs;
+        binlog.as_text = false;
         binlog.server = self.head.server;
         binlog.event_flags = self.head.event_flags;
         if let Some(gtid) = self.head.gtid {
