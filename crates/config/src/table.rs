@@ -206,7 +206,7 @@ with_inert_settings! { settings! {
     LogBinCompress = Setting::global("log_bin_compress", flag(false)).admin(Privilege::BinlogAdmin).doc("Compress statements and row events of log_bin_compress_min_len bytes and more.");
     LogBinCompressMinLen = Setting::global("log_bin_compress_min_len", num(256, 10, 1024)).admin(Privilege::BinlogAdmin).doc("Shortest statement or row to compress.").unit("bytes");
     LogBinTrustFunctionCreators = Setting::inert("log_bin_trust_function_creators", flag(false), "there are no stored functions").admin(Privilege::BinlogAdmin).doc("Allow CREATE FUNCTION without SUPER.");
-    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("How changes are logged. MariaDB's default is MIXED.").no_effect("row events are always written");
+    BinlogFormat = Setting::both("binlog_format", word(2, &["MIXED", "STATEMENT", "ROW"])).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("How changes are logged. MariaDB's default is MIXED. STATEMENT logs INSERT, REPLACE, UPDATE and DELETE as text where the text says all; everything else is logged as rows.");
     BinlogRowImage = Setting::both("binlog_row_image", word(2, &["MINIMAL", "NOBLOB", "FULL"])).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).doc("Which columns row events carry.");
     BinlogRowMetadata = Setting::global("binlog_row_metadata", word(0, &["NO_LOG", "MINIMAL", "FULL"])).admin(Privilege::BinlogAdmin).doc("How much the table map says about columns.");
     BinlogChecksum = Setting::global("binlog_checksum", word(1, CHECKSUMS)).doc("Checksum of each event; setting it begins a new file.");

@@ -208,6 +208,7 @@ impl Applier {
         settings.is_flushed_elsewhere = true;
         let binlog = &mut settings.binlog;
         binlog.on &= self.logs;
+        binlog.as_text = false;
         binlog.server = self.head.server;
         binlog.event_flags = self.head.event_flags;
         if let Some(gtid) = self.head.gtid {
@@ -299,7 +300,7 @@ impl Applier {
         let job = Job { text: annotation, ..NO_JOB };
         self.session.with_context(&job, |ctx| {
             ctx.annotate();
-            apply_rows(ctx, map, rows, rules)
+            apply_rows(ctx, map, rows, rules).map_err(corrupt)
         })
     }
 
@@ -660,6 +661,16 @@ impl Drop for Applier {
     fn drop(&mut self) {
         self.rollback();
         self.session.state.db.processes.remove(self.process.id());
+    }
+}
+
+/// What BINLOG statements call malformed is error 1610 of a source.
+fn corrupt(error: SqlError) -> SqlError {
+    match error.code {
+        ErrorCode::Parse => {
+            SqlError::new(ErrorCode::SlaveCorruptEvent, "Corrupted replication event was detected")
+        }
+        _ => error,
     }
 }
 

@@ -38,6 +38,7 @@ use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::table::{chain_too_long, is_current};
+use crate::text_logging::run_logged;
 use crate::transaction_track::TransactionState;
 use cohort_plan::{ParamSource, PlanContext, not_supported};
 
@@ -739,15 +740,15 @@ fn run_plan(
             {
                 return Ok(Executed::Stale);
             }
-            plan.run(ctx).map(Executed::Changed)
+            run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed)
         }
         Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+            Freshness::Fresh => run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed),
         },
         Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+            Freshness::Fresh => run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed),
         },
         Planned::Joined(plan) => {
             // What the source reads is locked.

@@ -63,6 +63,7 @@ mod statement_log;
 mod statement_names;
 mod table;
 mod temporary;
+mod text_logging;
 mod transaction_track;
 mod trx;
 mod unfilled;

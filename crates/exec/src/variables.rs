@@ -408,6 +408,8 @@ impl Session {
         settings.auto_increment_offset = vars.uint(VarId::AutoIncrementOffset);
         let binlog = &mut settings.binlog;
         binlog.on = vars.globals().flag(VarId::LogBin) && vars.flag(VarId::SqlLogBin);
+        // MIXED is 0.
+        binlog.as_text = vars.uint(VarId::BinlogFormat) == 1;
         binlog.annotate = vars.flag(VarId::BinlogAnnotateRowEvents);
         binlog.row_image = match vars.uint(VarId::BinlogRowImage) {
             0 => RowImage::Minimal,

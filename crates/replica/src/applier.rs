@@ -250,7 +250,10 @@ impl Follower<'_> {
                 }
                 continue;
             };
-            let raw = open.next_event().map_err(|e| relay_failure(&e))?;
+            let raw = match open.next_event() {
+                Ok(raw) => raw,
+                Err(error) => return Err(self.stopped_at(relay_failure(&error))),
+            };
             let Some(raw) = raw else {
                 let pause = match self.all_read(Some(open.place())) {
                     true => LOOK_AGAIN,
@@ -337,8 +340,15 @@ impl Follower<'_> {
                 connection.pause(Duration::from_secs(pause), Connection::sql_stops);
                 Ok(Turn::Again)
             }
-            Failure::Stopped | Failure::Final => Err(failure.error),
+            Failure::Stopped => Err(failure.error),
+            Failure::Final => Err(self.stopped_at(failure.error)),
         }
+    }
+
+    /// What is before an error is applied first, so that the place is that of the error.
+    fn stopped_at(&mut self, error: ThreadError) -> ThreadError {
+        self.drained();
+        error
     }
 
     fn decode(&mut self, raw: &RawEvent) -> Result<Event, ApplyError> {

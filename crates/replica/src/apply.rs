@@ -574,6 +574,7 @@ impl GroupApplier {
         let handler = match error.code {
             ErrorCode::KeyNotFound => "HA_ERR_KEY_NOT_FOUND",
             ErrorCode::DupEntry => "HA_ERR_FOUND_DUPP_KEY",
+            ErrorCode::SlaveCorruptEvent => "HA_ERR_CORRUPT_EVENT",
             ErrorCode::LockWaitTimeout => "HA_ERR_LOCK_WAIT_TIMEOUT",
             ErrorCode::LockDeadlock => "HA_ERR_LOCK_DEADLOCK",
             _ => "",

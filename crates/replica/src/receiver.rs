@@ -272,6 +272,7 @@ impl Receiver {
             arrived: Arrived::default(),
             is_semi_sync,
             has_come_on: false,
+            has_gtids: self.settings.use_gtid != UseGtid::No,
         };
         let ended = match stream.take_all(&mut link) {
             // What was received is the applier's, also while the source is away.
@@ -313,7 +314,7 @@ impl Receiver {
         let id: u32 = value(&rows, 1).and_then(|id| id.parse().ok()).unwrap_or(0);
         if id == own_id {
             return Err(fatal(
-                "The slave I/O thread stops because master and slave have equal MySQL server ids; these ids must be \
+                "The slave I/O thread stops because master and slave have equal MariaDB server ids; these ids must be \
                  different for replication to work (or the --replicate-same-server-id option must be used on slave but \
                  this does not always make sense; please check the manual before using it).",
             ));
@@ -391,6 +392,8 @@ struct Stream<'r> {
     is_semi_sync: bool,
     /// A whole group came, or a heartbeat.
     has_come_on: bool,
+    /// All groups of the source have GTIDs.
+    has_gtids: bool,
 }
 
 impl Stream<'_> {
@@ -519,13 +522,22 @@ impl Stream<'_> {
         if header.kind == EventType::GTID && self.groups.is_open() {
             return Err(damaged("a group begins before the one before it has ended"));
         }
+        let is_inside = self.groups.is_open();
         let part = self.groups.see(&header, body).map_err(damaged)?;
+        let needs_group =
+            !matches!(part, Part::Gtid(..) | Part::Outside) && header.kind != EventType::INCIDENT;
+        if self.has_gtids && !is_inside && needs_group {
+            return Err(damaged("an event belongs to no group"));
+        }
         // A rotation's own end is in the file that it leaves.
         if header.kind != EventType::ROTATE {
             self.place.pass(&header);
         }
         match part {
-            Part::Gtid(_, gtid) => self.gtid = Some(gtid),
+            Part::Gtid(_, gtid) => {
+                self.gtid = Some(gtid);
+                self.has_gtids = true;
+            }
             Part::End(_) => {
                 self.has_come_on = true;
                 self.arrived.whole = Some(self.place.clone());

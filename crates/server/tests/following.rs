@@ -102,7 +102,13 @@ fn change_definitions(source: &dyn Ask, n: usize) {
 
 #[test]
 fn a_replica_of_mariadb_follows_through_load_ddl_and_kills_in_every_mode() {
-    let runs = [("ROW", "none"), ("ROW", "conservative"), ("MIXED", "optimistic"), ("ROW", "aggressive")];
+    let runs = [
+        ("ROW", "none"),
+        ("ROW", "minimal"),
+        ("ROW", "conservative"),
+        ("MIXED", "optimistic"),
+        ("ROW", "aggressive"),
+    ];
     for (n, (format, mode)) in runs.into_iter().enumerate() {
         let format = format!("--binlog-format={format}");
         let source = Maria::source(&[&format, "--max-binlog-size=1M"]);
@@ -114,10 +120,13 @@ fn a_replica_of_mariadb_follows_through_load_ddl_and_kills_in_every_mode() {
         prepare(&source, source.port);
         let mut dice = Dice::new(long_or(u64::from(std::process::id()), 11) + n as u64);
         for round in 0..long_or(20, 1) {
-            let mut writes = load(source.port, ["oltp_write_only", "oltp_read_write"][(n + round) % 2], 2);
-            for step in 0..6 {
+            // Two minutes in each mode in the long run.
+            let (seconds, steps) = long_or((6, 24), (2, 6));
+            let workload = ["oltp_write_only", "oltp_read_write"][(n + round) % 2];
+            let mut writes = load(source.port, workload, seconds);
+            for step in 0..steps {
                 std::thread::sleep(Duration::from_millis(200));
-                change_definitions(&source, round * 6 + step);
+                change_definitions(&source, round * steps + step);
                 if dice.below(3) == 0 {
                     replica.kill_and_restart();
                 }

@@ -257,3 +257,59 @@ fn what_is_shown_of_a_replica_is_what_mariadb_shows() {
     };
     assert_eq!(named(&ours), named(&theirs));
 }
+
+/// What stopped the receivers of both, once they have come to it.
+fn receivers_errors(pair: &Pair) -> ((String, String), (String, String)) {
+    let field = |status: &str, name: &str| -> String {
+        let prefix = format!("{name}:");
+        let line = status.lines().find_map(|line| line.trim().strip_prefix(&prefix));
+        line.unwrap_or_else(|| panic!("{name}: {status}")).trim().to_owned()
+    };
+    let of = |status: String| (field(&status, "Last_IO_Errno"), field(&status, "Last_IO_Error"));
+    wait_until("Cohort goes on", || pair.cohort.replica_status().contains("Slave_IO_Running: No"));
+    wait_until("MariaDB goes on", || pair.maria.status().contains("Slave_IO_Running: No"));
+    (of(pair.cohort.replica_status()), of(pair.maria.status()))
+}
+
+#[test]
+fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
+    let pair = Pair::new("ROW");
+    pair.source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1)");
+    pair.wait();
+    let check = |what: &str, number: &str| {
+        let (ours, theirs) = receivers_errors(&pair);
+        assert_eq!(ours.0, number, "{what}: {ours:?} {theirs:?}");
+        assert_eq!(ours, theirs, "{what}");
+        pair.on_both("STOP SLAVE");
+    };
+    // The numbers of source and replica are equal.
+    pair.on_both("STOP SLAVE");
+    let ids = (pair.cohort.sql("SELECT @@server_id"), pair.maria.sql("SELECT @@server_id"));
+    pair.on_both("SET GLOBAL server_id = 2; START SLAVE");
+    check("equal numbers", "1593");
+    pair.cohort.sql(&format!("SET GLOBAL server_id = {}", ids.0));
+    pair.maria.sql(&format!("SET GLOBAL server_id = {}", ids.1));
+    // Rotated and purged meanwhile. It may still believe that a replica reads the file.
+    pair.source.sql("INSERT INTO test.t VALUES (2); FLUSH BINARY LOGS; INSERT INTO test.t VALUES (3)");
+    wait_until("it is not purged", || {
+        pair.source.sql("PURGE BINARY LOGS TO 'binlog.000002'");
+        !pair.source.sql("SHOW BINARY LOGS").contains("binlog.000001")
+    });
+    pair.on_both("START SLAVE");
+    check("purged", "1236");
+    // By file and position.
+    let by_file = |file: &str, position: u64| {
+        pair.on_both(&format!("CHANGE MASTER TO master_use_gtid=no, master_log_file='{file}', master_log_pos={position}; START SLAVE"));
+    };
+    by_file("binlog.000001", 4);
+    check("a file that is gone", "1236");
+    by_file("binlog.000002", 1 << 20);
+    check("behind the end", "1236");
+    // What it never had.
+    pair.on_both(
+        "CHANGE MASTER TO master_use_gtid=slave_pos; SET GLOBAL gtid_slave_pos = '0-2-1000'; START SLAVE",
+    );
+    check("ahead", "1236");
+    pair.on_both("SET GLOBAL gtid_slave_pos = '0-99-3'; START SLAVE");
+    check("diverged", "1236");
+}

@@ -180,3 +180,67 @@ fn a_source_that_does_not_encrypt_is_not_followed_where_that_was_asked_for() {
     source.sql("CREATE TABLE test.t (a INT)");
     replica.wait_for(&source.gtid_end());
 }
+
+/// What `pt-table-checksum` does: the replica computes the checksum of its own rows.
+#[test]
+fn a_change_that_is_logged_as_text_shows_a_replica_whose_rows_differ() {
+    let source = Cohort::new(&["--server-id=5"]);
+    let cohort = Cohort::new(&["--log-slave-updates", "--server-id=7", "--slave-parallel-threads=2"]);
+    let maria = Maria::new(&["--log-bin=binlog"]);
+    cohort.follow(source.port);
+    maria.follow(source.port);
+    source.sql(
+        "CREATE DATABASE shop CHARACTER SET utf8mb4; USE shop; CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(30), d TIMESTAMP); \
+         SET TIMESTAMP = 1000000000; INSERT INTO t (a) SELECT CONCAT('row ', seq) FROM seq_1_to_100; \
+         CREATE TABLE sums (chunk INT PRIMARY KEY, rows_here INT, crc_here CHAR(40), crc_there CHAR(40), ts TIMESTAMP DEFAULT CURRENT_TIMESTAMP)",
+    );
+    let end = || source.sql("SELECT @@gtid_binlog_pos");
+    let wait = || {
+        cohort.wait_for(&end());
+        maria.wait_for(&end());
+    };
+    wait();
+    let spoil = "SET sql_log_bin = 0; UPDATE shop.t SET a = 'other' WHERE id = 77";
+    cohort.sql(spoil);
+    maria.sql(spoil);
+    let crc = "LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, `a`, UNIX_TIMESTAMP(`d`))) AS UNSIGNED)), 10, 16))";
+    source.sql(&format!(
+        "USE shop; SET time_zone = '+05:00', binlog_format = 'STATEMENT'; \
+         REPLACE INTO `sums` (chunk, rows_here, crc_here) SELECT 1, COUNT(*), COALESCE({crc}, 0) FROM t WHERE ((`id` <= 50)); \
+         REPLACE INTO `sums` (chunk, rows_here, crc_here) SELECT 2, COUNT(*), COALESCE({crc}, 0) FROM t WHERE ((`id` > 50)); \
+         SET @one = (SELECT crc_here FROM sums WHERE chunk = 1), @two = (SELECT crc_here FROM sums WHERE chunk = 2); \
+         EXECUTE IMMEDIATE CONCAT('UPDATE sums SET crc_there = ', QUOTE(@one), ' WHERE chunk = 1'); \
+         EXECUTE IMMEDIATE CONCAT('UPDATE sums SET crc_there = ', QUOTE(@two), ' WHERE chunk = 2')"
+    ));
+    wait();
+    let verdict = "SELECT chunk, rows_here, crc_here = crc_there FROM shop.sums ORDER BY chunk";
+    assert_eq!(source.sql(verdict), "1\t50\t1\n2\t50\t1");
+    for server in [cohort.sql(verdict), maria.sql(verdict)] {
+        assert_eq!(server, "1\t50\t1\n2\t50\t0");
+    }
+    // What the source finds nothing to change in is there to be changed on a replica.
+    let spoil = "SET sql_log_bin = 0; INSERT INTO shop.t VALUES (500, 'more', NOW())";
+    cohort.sql(spoil);
+    maria.sql(spoil);
+    source.sql(
+        "SET binlog_format = 'STATEMENT'; USE shop; DELETE FROM `t` WHERE `id` = '500' LIMIT 1; \
+         REPLACE INTO `shop`.`t`(`id`, `a`, `d`) VALUES ('77', 'row 77', '2001-09-09 01:46:40') /*mended*/",
+    );
+    wait();
+    let rows = "SELECT id, a FROM shop.t ORDER BY id";
+    assert_eq!((cohort.sql(rows), maria.sql(rows)), (source.sql(rows), source.sql(rows)));
+    let times = "SELECT DISTINCT UNIX_TIMESTAMP(ts) FROM shop.sums";
+    assert_eq!((cohort.sql(times), maria.sql(times)), (source.sql(times), source.sql(times)));
+    // What its text does not tell comes as rows.
+    source.sql(
+        "USE shop; SET binlog_format = 'STATEMENT', @v = 'x'; UPDATE t SET a = @v WHERE id = 77; UPDATE t SET a = RAND() WHERE id = 1; \
+         DELETE FROM t ORDER BY id DESC LIMIT 1; INSERT INTO t (a) SELECT a FROM t WHERE id < 5; \
+         SET tx_isolation = 'READ-COMMITTED'; UPDATE t SET a = 'committed' WHERE id = 2; \
+         SET tx_isolation = 'REPEATABLE-READ'; BEGIN; DELETE FROM t WHERE id = 3; INSERT INTO t (id, a) VALUES (3, 'again'); \
+         UPDATE t SET a = CONCAT(a, '!') WHERE id BETWEEN 3 AND 6; ROLLBACK; BEGIN; UPDATE t SET a = 'kept' WHERE id = 4; \
+         SAVEPOINT s; DELETE FROM t WHERE id = 5; ROLLBACK TO s; DELETE FROM t WHERE id = 6; COMMIT",
+    );
+    wait();
+    let rows = "SELECT id, a, UNIX_TIMESTAMP(d) FROM shop.t ORDER BY id";
+    assert_eq!((cohort.sql(rows), maria.sql(rows)), (source.sql(rows), source.sql(rows)));
+}

@@ -78,6 +78,7 @@ errors! {
     FileExists = 1086, "HY000";
     WarnTooManyRecords = 1262, "01000";
     AmbiguousFieldTerm = 1475, "HY000";
+    SlaveCorruptEvent = 1610, "HY000";
     NonAsciiSeparator = 1638, "HY000";
     LoadInfileCapabilityDisabled = 4166, "HY000";
     NoSuchThread = 1094, "HY000";

@@ -87,7 +87,7 @@ pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use role::set_default_role;
 pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
-pub(crate) use work::{log_statement, query_event};
+pub(crate) use work::{change_event, log_statement, query_event};
 
 /// What the client is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

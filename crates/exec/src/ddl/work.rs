@@ -217,6 +217,17 @@ pub(crate) fn query_event(session: &SessionState, text: &str) -> QueryEvent {
     )
 }
 
+/// The same of a change of rows, whose outcome may depend on the time and its zone.
+pub(crate) fn change_event(ctx: &StatementContext<'_>, text: &[u8]) -> QueryEvent {
+    let session = ctx.session;
+    let mut status = status_vars(session, text);
+    status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    let micros = (session.env.now_micros % 1_000_000) as u32;
+    status.hrnow = (micros > 0).then_some(micros);
+    let current = session.current_schema.as_deref().unwrap_or("");
+    QueryEvent::new(session.info.id.0 as u32, &status, current.as_bytes(), text)
+}
+
 fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
     let vars = &session.vars;
     let charset = match vars.value(VarId::CharacterSetClient) {

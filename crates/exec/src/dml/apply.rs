@@ -17,7 +17,7 @@ use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
-use cohort_types::{BinlogColumn, ErrorCode, SqlError, SqlResult, Value, WireFit};
+use cohort_types::{BinlogColumn, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::dml::apply_locate::Located;
 use crate::dml::apply_scan::apply_by_scan;
@@ -250,15 +250,22 @@ impl RowApplier {
             match self.table.columns.get(n) {
                 // The table here has no such column.
                 None if is_null => {}
-                None => column.skip(from).map_err(|_| conversion_failed(&self.table, n, column))?,
+                None => column.skip(from).map_err(|e| self.bad_image(n, column, &e))?,
                 Some(_) if is_null => image[n] = Some(Value::Null),
                 Some(described) => {
                     let value = column.read(&described.ty, from);
-                    image[n] = Some(value.map_err(|_| conversion_failed(&self.table, n, column))?);
+                    image[n] = Some(value.map_err(|e| self.bad_image(n, column, &e))?);
                 }
             }
         }
         Ok(image)
+    }
+
+    fn bad_image(&self, n: usize, column: &BinlogColumn, error: &ImageError) -> SqlError {
+        match error {
+            ImageError::Corrupt => bad_event(DecodeError::BadValue("a row image")),
+            ImageError::WrongClass | ImageError::UnknownType(_) => conversion_failed(&self.table, n, column),
+        }
     }
 
     fn insert(&mut self, ctx: &mut StatementContext<'_>, image: Image) -> SqlResult<()> {

@@ -13,6 +13,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 use crate::handler_counts::Handler;
 use crate::table::OpenTable;
 use crate::trx::active::{Active, TemporaryChanges};
+use crate::trx::binlog::LogMark;
 use crate::trx::locking::WaitPolicy;
 use crate::trx::settings::BinlogSettings;
 use crate::trx::{SessionTrx, engine_error};
@@ -176,6 +177,16 @@ impl SessionTrx {
         self.active_mut();
         self.log_query(event, flags)?;
         self.active_mut().log.statement_end()
+    }
+
+    /// Where the running transaction's events end.
+    pub(crate) fn log_mark(&mut self) -> LogMark {
+        self.active_mut().log.mark()
+    }
+
+    /// Forgets the events behind a mark.
+    pub(crate) fn unlog(&mut self, mark: LogMark) -> SqlResult<()> {
+        self.active_mut().log.truncate(mark)
     }
 
     /// Adds a statement of the running transaction as text, behind what it has logged.

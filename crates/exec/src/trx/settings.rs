@@ -50,6 +50,8 @@ pub enum RowImage {
 pub struct BinlogSettings {
     /// The server logs, and `sql_log_bin` is on.
     pub on: bool,
+    /// `binlog_format=STATEMENT`: what a text says all of is logged as text.
+    pub as_text: bool,
     /// `binlog_annotate_row_events`.
     pub annotate: bool,
     /// `binlog_row_image`.
@@ -124,6 +126,7 @@ impl Default for TrxSettings {
             time_zone: TimeZone::Offset(0),
             binlog: BinlogSettings {
                 on: false,
+                as_text: false,
                 annotate: true,
                 row_image: RowImage::Full,
                 rows_flags: 0,

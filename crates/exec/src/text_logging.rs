@@ -1,0 +1,250 @@
+//! Changes that are logged as their text: `binlog_format=STATEMENT`.
+//!
+//! INSERT, REPLACE, UPDATE and DELETE are logged as text if the text says all: a replica that has the same
+//! rows then makes the same changes, and one that has not shows it, which is what tools that compare replicas
+//! rely on. So a change that finds no row is logged, too. Everything else is logged as rows, also under
+//! STATEMENT, where MariaDB logs text and warns: what uses variables, a function that is not known to be
+//! repeatable, temporary tables or generated numbers, and what LIMIT chose.
+//!
+//! What such a statement reads is locked, so that the binary log has it behind all that it has seen. Under
+//! READ COMMITTED nothing locks it, and rows are logged.
+
+use cohort_types::{SqlMode, SqlResult};
+
+use crate::ddl::change_event;
+use crate::dml::DmlOutcome;
+use crate::statement::StatementContext;
+
+/// Functions whose value follows from their arguments and the statement's time.
+const REPEATABLE: [&str; 66] = [
+    "ABS",
+    "ADDDATE",
+    "AVG",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "CAST",
+    "CEIL",
+    "CHAR",
+    "CHAR_LENGTH",
+    "COALESCE",
+    "CONCAT",
+    "CONCAT_WS",
+    "CONV",
+    "CONVERT",
+    "COUNT",
+    "CRC32",
+    "CURDATE",
+    "CURRENT_TIMESTAMP",
+    "DATE",
+    "DATE_ADD",
+    "DATE_FORMAT",
+    "DATE_SUB",
+    "DATEDIFF",
+    "DAY",
+    "FLOOR",
+    "FROM_UNIXTIME",
+    "GREATEST",
+    "HEX",
+    "HOUR",
+    "IF",
+    "IFNULL",
+    "INSTR",
+    "ISNULL",
+    "LAST_DAY",
+    "LCASE",
+    "LEAST",
+    "LEFT",
+    "LENGTH",
+    "LOWER",
+    "LPAD",
+    "LTRIM",
+    "MAX",
+    "MD5",
+    "MIN",
+    "MOD",
+    "MONTH",
+    "NOW",
+    "NULLIF",
+    "REPEAT",
+    "REPLACE",
+    "REVERSE",
+    "RIGHT",
+    "ROUND",
+    "RPAD",
+    "RTRIM",
+    "SHA1",
+    "SUBSTR",
+    "SUBSTRING",
+    "SUM",
+    "TRIM",
+    "UCASE",
+    "UNHEX",
+    "UNIX_TIMESTAMP",
+    "UPPER",
+    "YEAR",
+];
+
+/// Words that may stand before a parenthesis without being functions.
+const NO_FUNCTIONS: [&str; 25] = [
+    "AND", "AS", "BETWEEN", "BY", "DECIMAL", "DISTINCT", "ELSE", "EXISTS", "FROM", "IN", "INDEX", "INTERVAL",
+    "JOIN", "KEY", "LIKE", "NOT", "ON", "OR", "SELECT", "SET", "THEN", "USING", "VALUES", "WHEN", "WHERE",
+];
+
+/// Words that tell of more than the text.
+const TELLING: [&str; 12] = [
+    "CURRENT_ROLE",
+    "CURRENT_USER",
+    "INFORMATION_SCHEMA",
+    "MYSQL",
+    "NEXT",
+    "NEXTVAL",
+    "OFFSET",
+    "PERFORMANCE_SCHEMA",
+    "PREVIOUS",
+    "RETURNING",
+    "SYS",
+    "SYSDATE",
+];
+
+/// What a text says of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Says {
+    All,
+    /// With LIMIT: which rows it means only if there are none.
+    Which,
+    TooLittle,
+}
+
+/// Runs a change, and logs it as text where that is asked for and says all.
+pub(crate) fn run_logged(
+    ctx: &mut StatementContext<'_>,
+    run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DmlOutcome>,
+) -> SqlResult<DmlOutcome> {
+    let binlog = &ctx.trx.settings.binlog;
+    if !binlog.as_text || !binlog.on {
+        return run(ctx);
+    }
+    let says = what_is_said(ctx);
+    ctx.trx.begin_writing();
+    if says == Says::TooLittle || !ctx.trx.plain_reads_lock() {
+        return run(ctx);
+    }
+    let mark = ctx.trx.log_mark();
+    let outcome = run(ctx)?;
+    let is_exact = says == Says::All || outcome.found == 0 && outcome.affected == 0;
+    if is_exact && outcome.generated_id.is_none() {
+        ctx.trx.unlog(mark)?;
+        let mut text = Vec::new();
+        let (params, mode) = (ctx.params, ctx.session.env.sql_mode);
+        crate::annotation::append_statement(&mut text, ctx.text.trim_ascii(), ctx.param_at, params, mode);
+        let event = change_event(ctx, &text);
+        ctx.trx.log_text(event)?;
+    }
+    Ok(outcome)
+}
+
+fn what_is_said(ctx: &StatementContext<'_>) -> Says {
+    let mode = ctx.session.env.sql_mode;
+    let is_plain = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) || !ctx.text.contains(&b'\\');
+    match is_plain && ctx.trx.temporary.is_empty() {
+        true => said_by(ctx.text),
+        false => Says::TooLittle,
+    }
+}
+
+/// Whether a text uses nothing but what is known to be the same everywhere. It is looked at word by word:
+/// what it is not sure of it refuses.
+fn said_by(text: &[u8]) -> Says {
+    let mut rest = text;
+    let mut says = if text.is_empty() { Says::TooLittle } else { Says::All };
+    while let Some((&first, behind)) = rest.split_first() {
+        let after = match first {
+            b'\'' | b'"' | b'`' => behind_quoted(behind, first),
+            b'@' | b'#' => None,
+            b'-' if behind.first() == Some(&b'-') => None,
+            b'/' if behind.first() == Some(&b'*') => behind_comment(&behind[1..]),
+            _ if is_letter(first) => {
+                let end = rest.iter().position(|byte| !is_letter(*byte)).unwrap_or(rest.len());
+                let (word, after) = rest.split_at(end);
+                if word.eq_ignore_ascii_case(b"LIMIT") {
+                    says = Says::Which;
+                }
+                is_allowed(word, after).then_some(after)
+            }
+            _ => Some(behind),
+        };
+        let Some(after) = after else { return Says::TooLittle };
+        rest = after;
+    }
+    says
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn is_allowed(word: &[u8], after: &[u8]) -> bool {
+    let word = String::from_utf8_lossy(word).to_ascii_uppercase();
+    if TELLING.contains(&word.as_str()) {
+        return false;
+    }
+    let calls = after.trim_ascii_start().first() == Some(&b'(');
+    !calls || REPEATABLE.contains(&word.as_str()) || NO_FUNCTIONS.contains(&word.as_str())
+}
+
+/// Behind the end of what began with this quote.
+fn behind_quoted(text: &[u8], quote: u8) -> Option<&[u8]> {
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'\\' if quote != b'`' => at += 2,
+            _ if byte == quote => return text.get(at + 1..),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Behind a comment, unless it may be a part of the statement.
+fn behind_comment(text: &[u8]) -> Option<&[u8]> {
+    if text.starts_with(b"!") || text.starts_with(b"M!") {
+        return None;
+    }
+    let end = text.windows(2).position(|pair| pair == b"*/")?;
+    text.get(end + 2..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_says_all_when_nothing_in_it_depends_on_the_server() {
+        for text in [
+            "REPLACE INTO `percona`.`checksums` (db, tbl) SELECT 'shop', 't', COUNT(*) AS cnt, \
+             COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, `rand`)) AS UNSIGNED)), 10, 16)), 0) AS crc \
+             FROM `shop`.`t` FORCE INDEX(`PRIMARY`) WHERE ((`id` >= '1')) AND ((`id` <= '10')) /*checksum chunk*/",
+            "UPDATE t SET a = '@x', b = \"it's \\\" LIMIT\", c = NOW() WHERE d IN (1, 2)",
+            "DELETE FROM t WHERE a = 1",
+        ] {
+            assert_eq!(said_by(text.as_bytes()), Says::All, "{text}");
+        }
+        for text in [
+            "",
+            "UPDATE t SET a = @x",
+            "UPDATE t SET a = RAND()",
+            "UPDATE t SET a = my_function (1)",
+            "UPDATE t SET a = CURRENT_USER",
+            "DELETE FROM t WHERE a = RAND() LIMIT 1",
+            "DELETE FROM t /*! LIMIT 1 */",
+            "DELETE FROM t WHERE a = 'open",
+            "INSERT INTO t SELECT NEXT VALUE FOR s",
+            "INSERT INTO t SELECT table_name FROM information_schema.tables",
+            "DELETE FROM t -- LIMIT",
+        ] {
+            assert_eq!(said_by(text.as_bytes()), Says::TooLittle, "{text}");
+        }
+        assert_eq!(said_by(b"DELETE FROM t WHERE a = 5 LIMIT 1"), Says::Which);
+    }
+}
