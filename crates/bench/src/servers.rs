@@ -116,7 +116,7 @@ impl Server {
         let port = free_port().map_err(|error| format!("no free port: {error}"))?;
         let socket = dir.join("s");
         let mut command = match contestant.kind {
-            Kind::Cohort => cohort_command(setup, &label, &dir, &log)?,
+            Kind::Cohort => cohort_command(setup, contestant, &label, &dir, &log)?,
             Kind::MariaDb => mariadb_command(setup, &dir, &log)?,
         };
         command.args(&contestant.options);
@@ -234,13 +234,22 @@ fn keep(dir: &Path, log: &Path) -> String {
     }
 }
 
-fn cohort_command(setup: &Setup, label: &str, dir: &Path, log: &Path) -> Result<Command, String> {
+fn cohort_command(
+    setup: &Setup,
+    contestant: &Contestant,
+    label: &str,
+    dir: &Path,
+    log: &Path,
+) -> Result<Command, String> {
     let program = match &setup.cohortd {
         Some(path) => path.clone(),
         None => beside_this_program("cohortd")?,
     };
     let datadir = format!("--datadir={}", dir.join("data").display());
-    let made = Command::new(&program).args(["--no-defaults", "--initialize", &datadir]).output();
+    // The layout is chosen when the directory is made.
+    let layout =
+        contestant.options.iter().filter(|option| option.replace('_', "-").starts_with("--log-layout="));
+    let made = Command::new(&program).args(["--no-defaults", "--initialize", &datadir]).args(layout).output();
     let made = made.map_err(|error| format!("{}: {error}", program.display()))?;
     if !made.status.success() {
         fs::write(log, [made.stdout, made.stderr].concat())

@@ -55,6 +55,11 @@
 //! `leader` (the pipeline's) > `decision`; > the stream > the writer of the binlog files.
 //!
 //! # Missing
+//! - Without space for the binlog the leader waits whatever happens: a stop of the server, STOP SLAVE and
+//!   FLUSH BINARY LOGS wait with it until there is space.
+//! - A dump that reads files may be given bytes of a group that is written and not synced yet, if somebody
+//!   lists the binary log at that moment.
+//!
 //! Transactions that a replica never had cannot be cut (`init_rpl_role=SLAVE`): a start that would have to is
 //! refused. Binlog checksums cannot be switched off.
 

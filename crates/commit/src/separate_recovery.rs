@@ -163,7 +163,8 @@ pub fn recover(
     check_durable(logs[0].from, &checkpoint, scene.participants)?;
     // No start has come to its first checkpoint.
     let is_first = checkpoint.separate.as_ref().is_none_or(|named| named.from.is_empty());
-    let opened = open_binlog(&checkpoint, on_disk, base, is_first)?;
+    // Under a name that no checkpoint knows, files without a whole head are leftovers of a start, too.
+    let opened = open_binlog(&checkpoint, on_disk, base, is_first || checkpoint.binlog_base != base)?;
     if let Some((files, found)) = &opened
         && let Some(end) = found.end
         && let Some(path) = files.hole_behind(end)?

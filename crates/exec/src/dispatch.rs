@@ -740,15 +740,15 @@ fn run_plan(
             {
                 return Ok(Executed::Stale);
             }
-            run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed)
+            run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
         }
         Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed),
+            Freshness::Fresh => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
         },
         Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => run_logged(ctx, |ctx| plan.run(ctx)).map(Executed::Changed),
+            Freshness::Fresh => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
         },
         Planned::Joined(plan) => {
             // What the source reads is locked.

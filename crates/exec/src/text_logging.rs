@@ -3,12 +3,15 @@
 //! INSERT, REPLACE, UPDATE and DELETE are logged as text if the text says all: a replica that has the same
 //! rows then makes the same changes, and one that has not shows it, which is what tools that compare replicas
 //! rely on. So a change that finds no row is logged, too. Everything else is logged as rows, also under
-//! STATEMENT, where MariaDB logs text and warns: what uses variables, a function that is not known to be
-//! repeatable, temporary tables or generated numbers, and what LIMIT chose.
+//! STATEMENT, where MariaDB logs text and warns: what uses variables, views, a function that is not known to be
+//! repeatable, temporary tables, defaults that are computed or generated numbers, what IGNORE passes over and
+//! what LIMIT chose, and all changes of a session whose settings say what the event cannot.
 //!
 //! What such a statement reads is locked, so that the binary log has it behind all that it has seen. Under
 //! READ COMMITTED nothing locks it, and rows are logged.
 
+use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_config::VarId;
 use cohort_types::{SqlMode, SqlResult};
 
 use crate::ddl::change_event;
@@ -92,9 +95,10 @@ const NO_FUNCTIONS: [&str; 25] = [
 ];
 
 /// Words that tell of more than the text.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 13] = [
     "CURRENT_ROLE",
     "CURRENT_USER",
+    "IGNORE",
     "INFORMATION_SCHEMA",
     "MYSQL",
     "NEXT",
@@ -119,13 +123,14 @@ enum Says {
 /// Runs a change, and logs it as text where that is asked for and says all.
 pub(crate) fn run_logged(
     ctx: &mut StatementContext<'_>,
+    table: &Table,
     run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<DmlOutcome>,
 ) -> SqlResult<DmlOutcome> {
     let binlog = &ctx.trx.settings.binlog;
     if !binlog.as_text || !binlog.on {
         return run(ctx);
     }
-    let says = what_is_said(ctx);
+    let says = what_is_said(ctx, table);
     ctx.trx.begin_writing();
     if says == Says::TooLittle || !ctx.trx.plain_reads_lock() {
         return run(ctx);
@@ -144,23 +149,43 @@ pub(crate) fn run_logged(
     Ok(outcome)
 }
 
-fn what_is_said(ctx: &StatementContext<'_>) -> Says {
+fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
     let mode = ctx.session.env.sql_mode;
     let is_plain = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES) || !ctx.text.contains(&b'\\');
-    match is_plain && ctx.trx.temporary.is_empty() {
-        true => said_by(ctx.text),
-        false => Says::TooLittle,
-    }
+    let vars = &ctx.session.vars;
+    // What the event does not tell is as everywhere.
+    let is_usual = vars.uint(VarId::DivPrecisionIncrement) == 4
+        && [VarId::DefaultWeekFormat, VarId::LcTimeNames].iter().all(|id| vars.uint(*id) == 0)
+        && vars.flag(VarId::CheckConstraintChecks);
+    let is_computed = |column: &Column| matches!(column.default, DefaultValue::Expression(_));
+    let current = ctx.session.current_schema.as_deref().unwrap_or("").to_ascii_uppercase();
+    let is_sure = is_plain
+        && is_usual
+        && ctx.trx.temporary.is_empty()
+        && !table.columns.iter().any(is_computed)
+        && !TELLING.contains(&current.as_str());
+    let catalog = ctx.db.catalog();
+    let is_view = |name: &str| {
+        let mut schemas = catalog.schemas.values();
+        schemas.any(|schema| schema.views.keys().any(|view| view.eq_ignore_ascii_case(name)))
+    };
+    if is_sure { said_by(ctx.text, &is_view) } else { Says::TooLittle }
 }
 
 /// Whether a text uses nothing but what is known to be the same everywhere. It is looked at word by word:
 /// what it is not sure of it refuses.
-fn said_by(text: &[u8]) -> Says {
+fn said_by(text: &[u8], is_view: &dyn Fn(&str) -> bool) -> Says {
     let mut rest = text;
     let mut says = if text.is_empty() { Says::TooLittle } else { Says::All };
     while let Some((&first, behind)) = rest.split_first() {
         let after = match first {
-            b'\'' | b'"' | b'`' => behind_quoted(behind, first),
+            b'\'' => behind_quoted(behind, first),
+            b'"' | b'`' => behind_quoted(behind, first).filter(|after| {
+                // A name, in some mode.
+                let name = &behind[..behind.len() - after.len() - 1];
+                let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+                !TELLING.contains(&name.as_str()) && !is_view(&name)
+            }),
             b'@' | b'#' => None,
             b'-' if behind.first() == Some(&b'-') => None,
             b'/' if behind.first() == Some(&b'*') => behind_comment(&behind[1..]),
@@ -170,7 +195,7 @@ fn said_by(text: &[u8]) -> Says {
                 if word.eq_ignore_ascii_case(b"LIMIT") {
                     says = Says::Which;
                 }
-                is_allowed(word, after).then_some(after)
+                is_allowed(word, after, is_view).then_some(after)
             }
             _ => Some(behind),
         };
@@ -184,9 +209,9 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-fn is_allowed(word: &[u8], after: &[u8]) -> bool {
+fn is_allowed(word: &[u8], after: &[u8], is_view: &dyn Fn(&str) -> bool) -> bool {
     let word = String::from_utf8_lossy(word).to_ascii_uppercase();
-    if TELLING.contains(&word.as_str()) {
+    if TELLING.contains(&word.as_str()) || is_view(&word) {
         return false;
     }
     let calls = after.trim_ascii_start().first() == Some(&b'(');
@@ -228,7 +253,7 @@ mod tests {
             "UPDATE t SET a = '@x', b = \"it's \\\" LIMIT\", c = NOW() WHERE d IN (1, 2)",
             "DELETE FROM t WHERE a = 1",
         ] {
-            assert_eq!(said_by(text.as_bytes()), Says::All, "{text}");
+            assert_eq!(said_by(text.as_bytes(), &|name| name == "V"), Says::All, "{text}");
         }
         for text in [
             "",
@@ -242,9 +267,13 @@ mod tests {
             "INSERT INTO t SELECT NEXT VALUE FOR s",
             "INSERT INTO t SELECT table_name FROM information_schema.tables",
             "DELETE FROM t -- LIMIT",
+            "INSERT INTO t SELECT * FROM v",
+            "INSERT INTO t SELECT * FROM `d`.`v`",
+            "INSERT INTO t SELECT COUNT(*) FROM `information_schema`.`tables`",
+            "UPDATE IGNORE t SET a = 1",
         ] {
-            assert_eq!(said_by(text.as_bytes()), Says::TooLittle, "{text}");
+            assert_eq!(said_by(text.as_bytes(), &|name| name == "V"), Says::TooLittle, "{text}");
         }
-        assert_eq!(said_by(b"DELETE FROM t WHERE a = 5 LIMIT 1"), Says::Which);
+        assert_eq!(said_by(b"DELETE FROM t WHERE a = 5 LIMIT 1", &|_| false), Says::Which);
     }
 }

@@ -54,7 +54,16 @@ pub struct OpenTable {
     /// Average bytes of an entry that scans have met; steers how many they ask for.
     entry_bytes: AtomicU32,
     /// Where writers tell what they touch, while an index is built beside them.
-    touched: RwLock<Option<Arc<TouchedRows>>>,
+    touched: Arc<TouchedCell>,
+}
+
+type TouchedCell = RwLock<Option<Arc<TouchedRows>>>;
+
+/// What all versions of a table that write into one key space share.
+#[derive(Clone, Default)]
+struct OfSpace {
+    counters: Arc<AutoIncrement>,
+    touched: Arc<TouchedCell>,
 }
 
 /// The tables that statements have used, each in the version that the catalog holds, and their counters.
@@ -73,8 +82,9 @@ pub struct TableRegistry {
 #[derive(Default)]
 struct Open {
     tables: HashMap<TableId, Arc<OpenTable>>,
-    /// By clustered key space: all versions of a table that write into one share its counters.
-    counters: HashMap<IndexId, Arc<AutoIncrement>>,
+    /// By clustered key space. The catalog makes a version anew also when another table's foreign key comes
+    /// or goes.
+    spaces: HashMap<IndexId, OfSpace>,
 }
 
 impl TableRegistry {
@@ -90,15 +100,12 @@ impl TableRegistry {
         // Looked at to the end: what is current now is not replaced meanwhile.
         db.read_catalog(|catalog| {
             let space = table.clustered().id;
-            let counters = match all.counters.get(&space) {
-                Some(counters) => counters.clone(),
-                None => Arc::default(),
-            };
+            let shared = all.spaces.get(&space).cloned().unwrap_or_default();
             let map_id = self.map_ids.fetch_add(1, Ordering::Relaxed) + 18;
             let engine = engine_of(&db.engines, table)?;
-            let open = Arc::new(OpenTable::new(engine, table, counters.clone(), map_id));
+            let open = Arc::new(OpenTable::new(engine, table, shared.clone(), map_id));
             if is_current(catalog, table) {
-                all.counters.insert(space, counters);
+                all.spaces.insert(space, shared);
                 all.tables.insert(table.id, open.clone());
             }
             Ok(open)
@@ -113,7 +120,7 @@ impl TableRegistry {
     /// Forgets the counters of key spaces that no table has any more.
     pub(crate) fn forget_counters(&self, spaces: impl Iterator<Item = IndexId>) {
         let mut all = self.open.write();
-        spaces.for_each(|space| drop(all.counters.remove(&space)));
+        spaces.for_each(|space| drop(all.spaces.remove(&space)));
     }
 }
 
@@ -144,15 +151,10 @@ pub(crate) fn is_current(catalog: &Catalog, table: &Arc<Table>) -> bool {
 impl OpenTable {
     /// A session's own table, whose rows are never logged.
     pub(crate) fn temporary(db: &Database, table: &Arc<Table>, counters: Arc<AutoIncrement>) -> OpenTable {
-        OpenTable::new(EngineNo::temporary(db), table, counters, 0)
+        OpenTable::new(EngineNo::temporary(db), table, OfSpace { counters, ..OfSpace::default() }, 0)
     }
 
-    fn new(
-        engine: EngineNo,
-        table: &Arc<Table>,
-        auto_increment: Arc<AutoIncrement>,
-        map_id: u64,
-    ) -> OpenTable {
+    fn new(engine: EngineNo, table: &Arc<Table>, shared: OfSpace, map_id: u64) -> OpenTable {
         let schema: Arc<str> = table.name.schema.as_str().into();
         let name: Arc<str> = table.name.table.as_str().into();
         let indexes: Vec<OpenIndex> =
@@ -162,7 +164,7 @@ impl OpenTable {
             engine,
             layout: RowLayout::new(columns.map(|c| (c.ty.clone(), c.value_in_old_rows.clone()))),
             auto_column: auto_column(table, &indexes),
-            auto_increment,
+            auto_increment: shared.counters,
             on_update: (0..table.columns.len())
                 .filter(|&c| table.columns[c].on_update == OnUpdate::CurrentTimestamp)
                 .collect(),
@@ -172,7 +174,7 @@ impl OpenTable {
             rich_maps: Default::default(),
             all_columns: all_columns(table.columns.len()),
             entry_bytes: AtomicU32::new(first_guess_bytes(&table.columns)),
-            touched: RwLock::new(None),
+            touched: shared.touched,
             indexes,
             table: table.clone(),
         }

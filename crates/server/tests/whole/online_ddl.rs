@@ -101,12 +101,20 @@ fn writers_go_on_while_indexes_are_built() {
         let _ends = Ends(&ends);
         let mut client = server.in_test();
         for round in 0..long_or(60, 6) {
+            client.query_drop("CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES t (id))").expect("made");
+            // The catalog's description of `t` is made anew by this.
+            let dropped = scope.spawn(|| {
+                let mut client = server.in_test();
+                client.query_drop("DO SLEEP(0.1)").expect("slept");
+                client.query_drop("DROP TABLE child").expect("dropped");
+            });
             let before = done.load(Ordering::Relaxed);
             let began = Instant::now();
             let options = if round % 2 == 0 { ", ALGORITHM=INPLACE, LOCK=NONE" } else { "" };
             let keys = format!("ALTER TABLE t ADD KEY v (v), ADD UNIQUE KEY u (u){options}");
             client.query_drop(keys).expect("built beside writers");
             slowest = slowest.max(began.elapsed());
+            dropped.join().expect("no panic");
             meanwhile += done.load(Ordering::Relaxed) - before;
             // A moment of life with the indexes before they are looked at.
             client.query_drop("DO SLEEP(0.05)").expect("slept");
