@@ -3,9 +3,9 @@
 //! INSERT, REPLACE, UPDATE and DELETE are logged as text if the text says all: a replica that has the same
 //! rows then makes the same changes, and one that has not shows it, which is what tools that compare replicas
 //! rely on. So a change that finds no row is logged, too. Everything else is logged as rows, also under
-//! STATEMENT, where MariaDB logs text and warns: what uses variables, views, a function that is not known to be
-//! repeatable, temporary tables, defaults that are computed or generated numbers, what IGNORE passes over and
-//! what LIMIT chose, and all changes of a session whose settings say what the event cannot.
+//! STATEMENT, where MariaDB logs text and warns: what uses variables, views, a function that is not known to
+//! be repeatable, temporary tables, defaults that are computed or generated numbers, what IGNORE passes over
+//! and what LIMIT chose, and all changes of a session whose settings say what the event cannot.
 //!
 //! What such a statement reads is locked, so that the binary log has it behind all that it has seen. Under
 //! READ COMMITTED nothing locks it, and rows are logged.
