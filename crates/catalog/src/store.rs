@@ -20,10 +20,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, TableId, Write};
-use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
+use cohort_engine::{CheckpointTask, EngineError, Participant, Redo, checkpoint_file};
 use cohort_types::Collation;
-use cohort_vfs::{OpenMode, SharedFs};
+use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::account::Account;
@@ -103,33 +103,13 @@ fn initial() -> Catalog {
 }
 
 fn read_file(fs: &SharedFs, path: &Path) -> Result<(Catalog, Lsn), EngineError> {
-    let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
-    let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-    file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
-    decode_file(&bytes).ok_or_else(|| {
-        let cure = "restore the file from a backup";
-        let end = bytes.len();
-        EngineError::Corrupt(format!(
-            "{}: the bytes from offset 0 to {end} fail their checksum; {cure}",
-            path.display()
-        ))
+    checkpoint_file::read(fs, path, MAGIC, |lsn, mut rest| {
+        let version = rest.u64().ok()?;
+        let mut catalog = Catalog::default();
+        catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo::new(rest.rest().to_vec())).ok()?);
+        catalog.version = version;
+        Some((catalog, lsn))
     })
-}
-
-fn decode_file(bytes: &[u8]) -> Option<(Catalog, Lsn)> {
-    let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let mut r = Reader::new(body);
-    if r.bytes(MAGIC.len()).ok()? != MAGIC {
-        return None;
-    }
-    let (lsn, version) = (Lsn(r.u64().ok()?), r.u64().ok()?);
-    let mut catalog = Catalog::default();
-    catalog.apply(CommitSeq(0), CatalogChange::decode(&Redo::new(r.rest().to_vec())).ok()?);
-    catalog.version = version;
-    Some((catalog, lsn))
 }
 
 impl Participant for CatalogStore {
@@ -192,12 +172,10 @@ impl CheckpointTask for WriteFile {
         if self.durable.lock().version == version && version > 0 {
             return Ok(());
         }
-        let mut bytes = MAGIC.to_vec();
-        bytes.put_u64(self.lsn.0);
+        let mut bytes = checkpoint_file::begin(MAGIC, self.lsn);
         bytes.put_u64(version);
         bytes.extend_from_slice(&CatalogChange::encode(&self.catalog.to_changes()).bytes);
-        let crc = crc32c::crc32c(&bytes);
-        bytes.put_u32(crc);
+        checkpoint_file::seal(&mut bytes);
         let new = self.dir.join(FILE_NEW);
         self.fs.replace(&self.dir.join(FILE), &new, &bytes).map_err(EngineError::Io)?;
         *self.durable.lock() = Durable { lsn: self.lsn, version };

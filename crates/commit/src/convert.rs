@@ -81,52 +81,50 @@ pub fn convert(
             "the logs hold transactions: start the server with the layout that it has, wait until replicas have everything, and stop it",
         ));
     }
+    let directory = Directory { world, datadir, options, engines };
     match to {
-        LogLayout::Separate => to_separate(world, datadir, options, engines, main, checkpoint)?,
-        LogLayout::Shared => to_shared(world, datadir, options, engines, main, checkpoint)?,
+        LogLayout::Separate => directory.to_separate(main, checkpoint)?,
+        LogLayout::Shared => directory.to_shared(main, checkpoint)?,
     }
     Ok(Converted::Done)
 }
 
-fn to_separate(
-    world: &World,
-    datadir: &Path,
-    options: &LogOptions,
-    engines: &[(ParticipantId, Lsn)],
-    main: Recovery,
-    checkpoint: Checkpoint,
-) -> Result<(), RecoveryError> {
-    let pair = Pair(world.rng.next_u64());
-    let mut from = Vec::new();
-    for (engine, durable) in engines {
-        let dir = engine_dir(datadir, *engine);
-        remove(world, &dir)?;
-        let new = NewLog { from: *durable, payload: record::encode_engine_log(pair, *engine) };
-        let log = Recovery::open_or_make(world, &dir, options.clone(), new)?;
-        from.push((*engine, log.checkpoint().0));
-    }
-    let separate = Some(EngineLogs { pair, from });
-    let end = main.checkpoint().0;
-    main.begin_at(end, Checkpoint { separate, ..checkpoint }.encode())?;
-    Ok(())
+/// A data directory that is converted.
+struct Directory<'a> {
+    world: &'a World,
+    datadir: &'a Path,
+    options: &'a LogOptions,
+    engines: &'a [(ParticipantId, Lsn)],
 }
 
-fn to_shared(
-    world: &World,
-    datadir: &Path,
-    options: &LogOptions,
-    engines: &[(ParticipantId, Lsn)],
-    main: Recovery,
-    checkpoint: Checkpoint,
-) -> Result<(), RecoveryError> {
-    let mut end = main.checkpoint().0;
-    for (engine, durable) in engines {
-        let mut log = Recovery::open(world, &engine_dir(datadir, *engine), options.clone())?;
-        while log.next()?.is_some() {}
-        end = end.max(log.read_to()).max(*durable);
+impl Directory<'_> {
+    fn to_separate(&self, main: Recovery, checkpoint: Checkpoint) -> Result<(), RecoveryError> {
+        let pair = Pair(self.world.rng.next_u64());
+        let mut from = Vec::new();
+        for (engine, durable) in self.engines {
+            let dir = engine_dir(self.datadir, *engine);
+            remove(self.world, &dir)?;
+            let new = NewLog { from: *durable, payload: record::encode_engine_log(pair, *engine) };
+            let log = Recovery::open_or_make(self.world, &dir, self.options.clone(), new)?;
+            from.push((*engine, log.checkpoint().0));
+        }
+        let separate = Some(EngineLogs { pair, from });
+        let end = main.checkpoint().0;
+        main.begin_at(end, Checkpoint { separate, ..checkpoint }.encode())?;
+        Ok(())
     }
-    main.begin_at(end, Checkpoint { separate: None, ..checkpoint }.encode())?;
-    engines.iter().try_for_each(|(engine, _)| remove(world, &engine_dir(datadir, *engine)))
+
+    fn to_shared(&self, main: Recovery, checkpoint: Checkpoint) -> Result<(), RecoveryError> {
+        let dirs = || self.engines.iter().map(|(engine, _)| engine_dir(self.datadir, *engine));
+        let mut end = main.checkpoint().0;
+        for (dir, (_, durable)) in dirs().zip(self.engines) {
+            let mut log = Recovery::open(self.world, &dir, self.options.clone())?;
+            while log.next()?.is_some() {}
+            end = end.max(log.read_to()).max(*durable);
+        }
+        main.begin_at(end, Checkpoint { separate: None, ..checkpoint }.encode())?;
+        dirs().try_for_each(|dir| remove(self.world, &dir))
+    }
 }
 
 /// Removes a log that nobody names.

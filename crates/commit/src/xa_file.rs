@@ -28,8 +28,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{Lsn, Reader, Write};
-use cohort_engine::{CheckpointTask, EngineError};
+use cohort_base::{Lsn, Write};
+use cohort_engine::{CheckpointTask, EngineError, checkpoint_file};
 use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::Mutex;
 
@@ -121,16 +121,9 @@ impl XaFile {
         Box::new(WriteFiles { file: Arc::clone(self), lsn, version, bodies })
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, EngineError> {
-        let file = self.fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
-        let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-        file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
-        Ok(bytes)
-    }
-
     fn read_list(&self, bodies: &mut Vec<XaBody>) -> Result<Lsn, EngineError> {
         let path = self.path();
-        let bytes = self.read(&path)?;
+        let bytes = checkpoint_file::read_bytes(&self.fs, &path)?;
         let (lsn, entries) = decode_list(&bytes).ok_or_else(|| corrupt(&path))?;
         for entry in entries {
             bodies.push(match entry {
@@ -143,7 +136,7 @@ impl XaFile {
 
     fn read_body(&self, file: BodyFile, bytes: u64) -> Result<XaBody, EngineError> {
         let path = self.path_of(file.number);
-        let redo = self.read(&path)?;
+        let redo = checkpoint_file::read_bytes(&self.fs, &path)?;
         let is_whole = redo.len() as u64 == bytes && crc32c::crc32c(&redo) == file.crc;
         let body = prepared(&redo).filter(|_| is_whole).ok_or_else(|| corrupt(&path))?;
         body.set_file(file);
@@ -251,8 +244,7 @@ enum Entry<'b> {
 }
 
 fn encode_list(lsn: Lsn, bodies: &[XaBody]) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.put_u64(lsn.0);
+    let mut bytes = checkpoint_file::begin(MAGIC, lsn);
     for body in bodies {
         match body.file() {
             None => {
@@ -267,21 +259,12 @@ fn encode_list(lsn: Lsn, bodies: &[XaBody]) -> Vec<u8> {
             }
         }
     }
-    let crc = crc32c::crc32c(&bytes);
-    bytes.put_u32(crc);
+    checkpoint_file::seal(&mut bytes);
     bytes
 }
 
 fn decode_list(bytes: &[u8]) -> Option<(Lsn, Vec<Entry<'_>>)> {
-    let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let mut r = Reader::new(body);
-    if r.bytes(MAGIC.len()).ok()? != MAGIC {
-        return None;
-    }
-    let lsn = Lsn(r.u64().ok()?);
+    let (lsn, mut r) = checkpoint_file::open(MAGIC, bytes)?;
     let mut entries = Vec::new();
     while !r.is_empty() {
         entries.push(match r.u8().ok()? {

@@ -7,6 +7,7 @@
 //! whether a transaction is committed: the commit record in the log does (I2).
 
 mod bed;
+pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
 mod read_view;

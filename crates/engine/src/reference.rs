@@ -36,6 +36,7 @@ use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::{Mutex, RwLock};
 
+use crate::checkpoint_file;
 use crate::read_view::EngineSnapshot;
 use crate::redo::Redo;
 use crate::traits::{
@@ -81,9 +82,7 @@ impl ReferenceEngine {
         let (mut store, mut durable) = (Store::default(), Lsn(0));
         let path = dir.join(FILE);
         if fs.exists(&path) {
-            let file = fs.open(&path, OpenMode::Read).map_err(EngineError::Io)?;
-            let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-            file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+            let bytes = checkpoint_file::read_bytes(&fs, &path)?;
             let checkpoint = decode_checkpoint(&bytes)
                 .ok_or_else(|| EngineError::Corrupt(format!("{} fails its checksum", path.display())))?;
             store.apply(CommitSeq(0), checkpoint.redo, CommitSeq(0))?;
@@ -106,9 +105,7 @@ impl ReferenceEngine {
 /// Bulk loads since the checkpoint.
 fn read_loads(fs: &SharedFs, dir: &Path, store: &mut Store) -> Result<(), EngineError> {
     for number in load_numbers(fs, dir)? {
-        let file = fs.open(&load_path(dir, number), OpenMode::Read).map_err(EngineError::Io)?;
-        let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-        file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
+        let bytes = checkpoint_file::read_bytes(fs, &load_path(dir, number))?;
         let body = bytes.split_last_chunk::<4>().filter(|(b, crc)| crc32c::crc32c(b).to_le_bytes() == **crc);
         if let (Some((redo, _)), true) = (body, number >= store.next_load) {
             store.apply(CommitSeq(0), redo, CommitSeq(0))?;
@@ -137,15 +134,8 @@ struct Decoded<'b> {
 }
 
 fn decode_checkpoint(bytes: &[u8]) -> Option<Decoded<'_>> {
-    let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let mut r = Reader::new(body);
-    if r.bytes(MAGIC.len()).ok()? != MAGIC {
-        return None;
-    }
-    Some(Decoded { lsn: Lsn(r.u64().ok()?), next_load: r.u64().ok()?, redo: r.rest() })
+    let (lsn, mut r) = checkpoint_file::open(MAGIC, bytes)?;
+    Some(Decoded { lsn, next_load: r.u64().ok()?, redo: r.rest() })
 }
 
 fn put_write(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
@@ -241,16 +231,14 @@ impl Participant for ReferenceEngine {
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
         let mut store = self.shared.store.write();
-        let mut bytes = MAGIC.to_vec();
-        bytes.put_u64(lsn.0);
+        let mut bytes = checkpoint_file::begin(MAGIC, lsn);
         bytes.put_u64(store.next_load);
         for (key, versions) in &store.keys {
             if let Some(value) = visible(versions, CommitSeq(u64::MAX)) {
                 put_write(&mut bytes, key, Some(value));
             }
         }
-        let crc = crc32c::crc32c(&bytes);
-        bytes.put_u32(crc);
+        checkpoint_file::seal(&mut bytes);
         store.unflushed_bytes = 0;
         let next_load = store.next_load;
         Ok(Box::new(Checkpoint { shared: self.shared.clone(), lsn, next_load, bytes }))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_binlog::event::{flags, rows_flags};
-use cohort_config::{Scope, SetError, SetNote, VarId, VarValue};
+use cohort_config::{Scope, SessionVars, SetError, SetNote, VarId, VarValue};
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
@@ -129,11 +129,7 @@ impl Session {
         }
         let before = self.state.vars.clone();
         self.set_items(items, job)?;
-        let outcome = self.run_statement(statement, job, None, sink);
-        self.state.vars = before;
-        self.state.refresh();
-        self.apply_settings();
-        outcome
+        self.run_with_settings(before, statement, job, sink)
     }
 
     /// WAIT n, NOWAIT: the statement with these timeouts of its own.
@@ -149,6 +145,17 @@ impl Session {
             self.state.vars.put(id, &VarValue::UInt(seconds));
         }
         self.apply_settings();
+        self.run_with_settings(before, statement, job, sink)
+    }
+
+    /// Runs a statement with the variables as they are; afterwards they are as they were before.
+    fn run_with_settings(
+        &mut self,
+        before: SessionVars,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let outcome = self.run_statement(statement, job, None, sink);
         self.state.vars = before;
         self.state.refresh();

@@ -35,8 +35,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, DomainId, Gtid, Lsn, ParticipantId, Reader, ServerId, Truncated, Write};
-use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
-use cohort_vfs::{OpenMode, SharedFs};
+use cohort_engine::{CheckpointTask, EngineError, Participant, Redo, checkpoint_file};
+use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::settings::SourceSettings;
@@ -251,31 +251,11 @@ fn corrupt(what: &str) -> EngineError {
 }
 
 fn read_file(fs: &SharedFs, path: &Path) -> Result<(ReplicaState, Lsn), EngineError> {
-    let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
-    let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
-    file.read_at(&mut bytes, 0).map_err(EngineError::Io)?;
-    decode_file(&bytes).ok_or_else(|| {
-        corrupt(&format!(
-            "{}: the bytes from offset 0 to {} fail their checksum; restore the file from a backup",
-            path.display(),
-            bytes.len()
-        ))
+    checkpoint_file::read(fs, path, MAGIC, |lsn, rest| {
+        let mut state = ReplicaState::default();
+        Change::decode_all(rest.rest())?.into_iter().for_each(|change| state.apply(change));
+        Some((state, lsn))
     })
-}
-
-fn decode_file(bytes: &[u8]) -> Option<(ReplicaState, Lsn)> {
-    let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let mut r = Reader::new(body);
-    if r.bytes(MAGIC.len()).ok()? != MAGIC {
-        return None;
-    }
-    let lsn = Lsn(r.u64().ok()?);
-    let mut state = ReplicaState::default();
-    Change::decode_all(r.rest())?.into_iter().for_each(|change| state.apply(change));
-    Some((state, lsn))
 }
 
 impl Participant for StateStore {
@@ -349,11 +329,9 @@ impl CheckpointTask for WriteFile {
         if is_new || self.durable.lock().version == self.version {
             return Ok(());
         }
-        let mut bytes = MAGIC.to_vec();
-        bytes.put_u64(self.lsn.0);
+        let mut bytes = checkpoint_file::begin(MAGIC, self.lsn);
         bytes.extend_from_slice(&Change::redo(&self.state.changes()).bytes);
-        let crc = crc32c::crc32c(&bytes);
-        bytes.put_u32(crc);
+        checkpoint_file::seal(&mut bytes);
         let new = self.dir.join(FILE_NEW);
         self.fs.replace(&self.dir.join(FILE), &new, &bytes).map_err(EngineError::Io)?;
         *self.durable.lock() = Durable { lsn: self.lsn, version: self.version };
@@ -363,7 +341,7 @@ impl CheckpointTask for WriteFile {
 
 #[cfg(test)]
 mod tests {
-    use cohort_vfs::MemFs;
+    use cohort_vfs::{MemFs, OpenMode};
 
     use super::*;
 

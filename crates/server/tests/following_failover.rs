@@ -25,41 +25,30 @@ trait Server {
     fn start_it(&mut self);
 }
 
-impl Server for Cohort {
-    fn ask(&self, sql: &str) -> String {
-        self.sql(sql)
-    }
-    fn port(&self) -> u16 {
-        self.port
-    }
-    fn connect(&self) -> mysql::Conn {
-        self.client()
-    }
-    fn kill_it(&mut self) {
-        self.kill();
-    }
-    fn start_it(&mut self) {
-        self.restart();
-    }
+macro_rules! server {
+    ($kind:ty) => {
+        impl Server for $kind {
+            fn ask(&self, sql: &str) -> String {
+                self.sql(sql)
+            }
+            fn port(&self) -> u16 {
+                self.port
+            }
+            fn connect(&self) -> mysql::Conn {
+                self.client()
+            }
+            fn kill_it(&mut self) {
+                self.kill();
+            }
+            fn start_it(&mut self) {
+                self.restart();
+            }
+        }
+    };
 }
 
-impl Server for Maria {
-    fn ask(&self, sql: &str) -> String {
-        self.sql(sql)
-    }
-    fn port(&self) -> u16 {
-        self.port
-    }
-    fn connect(&self) -> mysql::Conn {
-        self.client()
-    }
-    fn kill_it(&mut self) {
-        self.kill();
-    }
-    fn start_it(&mut self) {
-        self.restart();
-    }
-}
+server!(Cohort);
+server!(Maria);
 
 fn end_of(server: &dyn Server) -> String {
     server.ask("SELECT @@gtid_binlog_pos")

@@ -10,15 +10,15 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, DomainId, IndexId, ServerId, TrxId};
+use cohort_base::{CommitSeq, IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Event, EventReader, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
+use cohort_commit::{BinlogPart, CommitRequest};
 use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
 use cohort_vfs::{Rng, SeededRng};
 
-use crate::world::{Disk, World};
+use crate::world::{Disk, World, part};
 
 const ACCOUNTS: u64 = 8;
 const OPENING_BALANCE: i64 = 1000;
@@ -188,16 +188,7 @@ fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
     let event = QueryEvent::new(1, &StatusVars::default(), b"bank", transfer.text().as_bytes());
     cache.query(0, &event).ok()?;
-    Some(BinlogPart {
-        xa: None,
-        events: cache.seal().ok()?,
-        kind: GroupKind::Transaction,
-        domain: DomainId(0),
-        server: ServerId(1),
-        seq_no: None,
-        hints: GtidHints::default(),
-        timestamp: 1,
-    })
+    Some(part(cache.seal().ok()?))
 }
 
 fn side_of(account: u64) -> usize {

@@ -10,19 +10,19 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use cohort_base::{Budget, CommitSeq, DomainId, IndexId, Reservation, ServerId, TrxId};
+use cohort_base::{Budget, CommitSeq, IndexId, Reservation, ServerId, TrxId};
 use cohort_binlog::event::{Event, QueryEvent, StatusVars, XaPrepare, XaXid};
 use cohort_binlog::{CacheOptions, EventReader, Stamp, TrxCache};
 use cohort_commit::{
-    BinlogPart, CommitRequest, GroupKind, GtidHints, XA, XaBody, XaBodyBuilder, XaHead, XaHeld, XaTaker,
-    XaWrite, end_redo,
+    BinlogPart, CommitRequest, GroupKind, XA, XaBody, XaBodyBuilder, XaHead, XaHeld, XaTaker, XaWrite,
+    end_redo,
 };
 use cohort_engine::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
 use cohort_locks::{KillFlag, LockOwner, RowMode, WaitLimit};
 
 use crate::bank::Violation;
 use crate::replica::Replica;
-use crate::world::{Disk, World};
+use crate::world::{Disk, World, part};
 
 /// Branch -> its filler, in both engines.
 const MARKS: IndexId = IndexId(60);
@@ -128,16 +128,7 @@ fn told(world: &World, half: Half, kind: GroupKind, of: XaXid) -> Option<BinlogP
     if kind == GroupKind::XaPrepare {
         cache.event(0, &Event::XaPrepare(XaPrepare { one_phase: 0, xid: of.clone() })).ok()?;
     }
-    Some(BinlogPart {
-        xa: Some(Box::new(of)),
-        events: cache.seal().ok()?,
-        kind,
-        domain: DomainId(0),
-        server: ServerId(1),
-        seq_no: None,
-        hints: GtidHints::default(),
-        timestamp: 1,
-    })
+    Some(BinlogPart { xa: Some(Box::new(of)), kind, ..part(cache.seal().ok()?) })
 }
 
 /// PREPARE; none when the machine has stopped.

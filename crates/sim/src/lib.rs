@@ -24,4 +24,4 @@ pub use branches::{Branches, check_branches};
 pub use bulk::BulkOutcome;
 pub use explore::{Explored, explore, explore_recovery};
 pub use replica::Replica;
-pub use world::{Disk, Setup, World};
+pub use world::{Disk, Setup, World, part};

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cohort_base::{ParticipantId, ServerId};
-use cohort_binlog::BinlogName;
+use cohort_base::{DomainId, ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
+use cohort_binlog::{BinlogName, Sealed};
 use cohort_commit::{
-    BinlogSettings, Coordinator, CoordinatorOptions, LogLayout, PaceOptions, RecoveryError, Unreleased,
+    BinlogPart, BinlogSettings, Coordinator, CoordinatorOptions, GroupKind, GtidHints, LogLayout,
+    PaceOptions, RecoveryError, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -141,5 +142,19 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
         has_threads: false,
         on_stop: Arc::new(move |_| is_stopped.store(true, Ordering::SeqCst)),
         failpoint: None,
+    }
+}
+
+/// A transaction's part in the binlog: of domain 0 and server 1, at the beginning of time.
+pub fn part(events: Sealed) -> BinlogPart {
+    BinlogPart {
+        xa: None,
+        events,
+        kind: GroupKind::Transaction,
+        domain: DomainId(0),
+        server: ServerId(1),
+        seq_no: None,
+        hints: GtidHints::default(),
+        timestamp: 1,
     }
 }

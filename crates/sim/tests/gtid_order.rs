@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use cohort_base::{DomainId, IndexId, ServerId, TrxId};
+use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitError, CommitRequest, GroupKind, GtidHints, Prepared};
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, Prepared};
 use cohort_engine::ReadAt;
 use cohort_locks::{KillFlag, RowMode, WaitLimit};
-use cohort_sim::{Disk, World};
+use cohort_sim::{Disk, World, part};
 use cohort_vfs::MemFs;
 
 const SPACE: IndexId = IndexId(16);
@@ -31,16 +31,7 @@ fn prepared(world: &World, row: u64, seq_no: Option<u64>) -> Prepared {
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
     let event = QueryEvent::new(1, &StatusVars::default(), b"d", "x".repeat(1000).as_bytes());
     cache.query(0, &event).expect("in memory");
-    let binlog = BinlogPart {
-        xa: None,
-        events: cache.seal().expect("in memory"),
-        kind: GroupKind::Transaction,
-        domain: DomainId(0),
-        server: ServerId(1),
-        seq_no,
-        hints: GtidHints::default(),
-        timestamp: 1,
-    };
+    let binlog = BinlogPart { seq_no, ..part(cache.seal().expect("in memory")) };
     let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
     world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room")
 }

@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cohort_base::{DomainId, IndexId, ServerId, TrxId};
+use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints, LogLayout};
+use cohort_commit::{BinlogPart, CommitRequest, LogLayout};
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
-use cohort_sim::{Disk, Setup, World};
+use cohort_sim::{Disk, Setup, World, part};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 use parking_lot::Mutex;
 
@@ -28,16 +28,7 @@ fn told(world: &World, n: u64) -> BinlogPart {
     cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
     let event = QueryEvent::new(1, &StatusVars::default(), b"d", format!("insert {n}").as_bytes());
     cache.query(0, &event).expect("in memory");
-    BinlogPart {
-        xa: None,
-        events: cache.seal().expect("in memory"),
-        kind: GroupKind::Transaction,
-        domain: DomainId(0),
-        server: ServerId(1),
-        seq_no: None,
-        hints: GtidHints::default(),
-        timestamp: 1,
-    }
+    part(cache.seal().expect("in memory"))
 }
 
 /// Commits a key in one engine or in both, in the binlog or not; true when it was acknowledged.

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, DomainId, IndexId, ParticipantId, ServerId, TrxId};
+use cohort_base::{CommitSeq, IndexId, ParticipantId, ServerId, TrxId};
 use cohort_binlog::event::{Checksum, QueryEvent, StatusVars};
 use cohort_binlog::{BinlogName, CacheOptions, Stamp, TrxCache};
 use cohort_commit::{
-    BinlogPart, BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, GroupKind, GtidHints,
-    PaceOptions, Unreleased,
+    BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReadAt, ReferenceEngine};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
+use cohort_sim::part;
 use cohort_vfs::{MemFs, SharedFs, World as Machine};
 
 const SPACE: IndexId = IndexId(16);
@@ -88,16 +88,7 @@ impl Server {
         cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
         let text = vec![b'x'; event_bytes];
         cache.query(0, &QueryEvent::new(1, &StatusVars::default(), b"d", &text)).expect("in memory");
-        let binlog = BinlogPart {
-            xa: None,
-            events: cache.seal().expect("in memory"),
-            kind: GroupKind::Transaction,
-            domain: DomainId(0),
-            server: ServerId(1),
-            seq_no: None,
-            hints: GtidHints::default(),
-            timestamp: 1,
-        };
+        let binlog = part(cache.seal().expect("in memory"));
         let locks = self.locks.owner(TrxId(number));
         let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
         let prepared = self.commit.prepare(request).map_err(|(error, _)| error).expect("there is room");

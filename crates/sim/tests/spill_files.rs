@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::{DomainId, IndexId, ServerId, TrxId};
+use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
+use cohort_commit::CommitRequest;
 use cohort_engine::RedoFiles;
-use cohort_sim::{Disk, World};
+use cohort_sim::{Disk, World, part};
 use cohort_vfs::MemFs;
 
 const SPACE: IndexId = IndexId(16);
@@ -27,16 +27,7 @@ fn commit_large(world: &World) {
         let event = QueryEvent::new(1, &StatusVars::default(), b"d", &vec![b'x'; 1 << 20]);
         cache.query(0, &event).expect("spilled");
     }
-    let binlog = BinlogPart {
-        xa: None,
-        events: cache.seal().expect("spilled"),
-        kind: GroupKind::Transaction,
-        domain: DomainId(0),
-        server: ServerId(1),
-        seq_no: None,
-        hints: GtidHints::default(),
-        timestamp: 1,
-    };
+    let binlog = part(cache.seal().expect("spilled"));
     let locks = world.locks.owner(TrxId(1));
     let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
     let prepared = world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room");

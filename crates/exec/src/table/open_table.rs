@@ -16,7 +16,7 @@ use crate::database::Database;
 use crate::table::AutoIncrement;
 use crate::table::image::table_map;
 use crate::table::map_metadata::MapMetadata;
-use crate::table::touched::TouchedRows;
+use crate::table::touched::{TouchedCell, TouchedRows};
 use crate::trx::{EngineNo, all_columns};
 
 /// An index with its key codec.
@@ -56,8 +56,6 @@ pub struct OpenTable {
     /// Where writers tell what they touch, while an index is built beside them.
     touched: Arc<TouchedCell>,
 }
-
-type TouchedCell = RwLock<Option<Arc<TouchedRows>>>;
 
 /// What all versions of a table that write into one key space share.
 #[derive(Clone, Default)]
@@ -197,13 +195,13 @@ impl OpenTable {
     /// Where a writer tells what it touches. The name's lock keeps the answer as it is until the writer's
     /// transaction ends.
     pub(crate) fn touched(&self) -> Option<Arc<TouchedRows>> {
-        self.touched.read().clone()
+        self.touched.get()
     }
 
     /// Has writers tell what they touch from now on, or no longer. The caller has the name exclusively, or
     /// gives up.
     pub(crate) fn set_touched(&self, touched: Option<Arc<TouchedRows>>) {
-        *self.touched.write() = touched;
+        self.touched.set(touched);
     }
 
     /// Bytes of an entry, as the last scan met them.

@@ -9,11 +9,34 @@
 //! - Keys beyond `bytes_max` are not kept. The build fails then, the writers do not notice.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 /// Bytes that a key takes beside its own.
 const ENTRY_BYTES: u64 = 48;
+
+/// Where the writers of a table look whether an index is built beside them.
+#[derive(Debug, Default)]
+pub(crate) struct TouchedCell {
+    /// Almost always false, so that statements share no lock.
+    is_set: AtomicBool,
+    rows: RwLock<Option<Arc<TouchedRows>>>,
+}
+
+impl TouchedCell {
+    /// What was set. The lock of the table's name orders both.
+    pub(crate) fn get(&self) -> Option<Arc<TouchedRows>> {
+        if self.is_set.load(Ordering::Acquire) { self.rows.read().clone() } else { None }
+    }
+
+    pub(crate) fn set(&self, rows: Option<Arc<TouchedRows>>) {
+        let is_set = rows.is_some();
+        *self.rows.write() = rows;
+        self.is_set.store(is_set, Ordering::Release);
+    }
+}
 
 /// Clustered keys, each once.
 #[derive(Debug)]
