@@ -213,6 +213,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         agenda,
         contestants: match contestants {
             Some(named) => named,
+            None if names.iter().any(|name| name == plan::LAYOUTS) => Contestant::layouts(),
             None => ["cohort", "mariadb"].into_iter().filter_map(Contestant::parse).collect(),
         },
         setup,

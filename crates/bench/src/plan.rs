@@ -190,6 +190,8 @@ const PIPELINE: &str = "pipeline";
 const RECOVERY: &str = "recovery";
 const REPLICATION: &str = "replication";
 const REPLICA: &str = "replica";
+/// Has contestants of its own.
+pub const LAYOUTS: &str = "layouts";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
 const LARGE_MIB: u32 = 256;
@@ -249,6 +251,15 @@ const BLOCKS: &[Block] = &[
         workloads: &["xa_branch"],
         disks: &[Disk::REAL, Disk::SSD],
         clients: &[1, 16, 64],
+        quick: &[1, 64],
+        variants: &[],
+    },
+    Block {
+        table: LAYOUTS,
+        about: "inserts with one log and with separate ones, beside InnoDB's and MyRocks's: what a commit syncs",
+        workloads: &["slap"],
+        disks: &[Disk::REAL, Disk::SSD, Disk::HDD],
+        clients: &[1, 8, 32, 128, 512],
         quick: &[1, 64],
         variants: &[],
     },

@@ -29,6 +29,9 @@ pub const STAGES: &[&str] = &[
     "acknowledge",
 ];
 
+/// In the names of servers with a log for each engine.
+pub const SEPARATE: &str = "separate";
+
 /// A table, in any form.
 pub struct Table {
     pub title: String,
@@ -67,6 +70,7 @@ pub fn measured_tables(results: &Results) -> Vec<Table> {
     tables.extend(disks(results).into_iter().map(|disk| latencies(results, disk)));
     tables.extend(stages(results));
     tables.extend(segment_waits(results));
+    tables.extend(disks(results).into_iter().filter_map(|disk| layouts(results, disk)));
     if !results.pipeline.is_empty() {
         tables.push(pipeline(results));
     }
@@ -245,6 +249,39 @@ fn segment_waits(results: &Results) -> Option<Table> {
     let head = ["workload", "clients", "/s", "waits per 1,000 transactions"].map(str::to_owned).to_vec();
     let title = "Rollback segments: waits for their mutexes".to_owned();
     (!rows.is_empty()).then_some(Table { title, head, rows })
+}
+
+/// What each server syncs for a commit, if contestants differ in how they lay out their logs.
+fn layouts(results: &Results, disk: &str) -> Option<Table> {
+    if !results.servers.iter().any(|server| server.name.contains(SEPARATE)) {
+        return None;
+    }
+    let by_commit = |samples: &[Sample], figure: fn(&Sample) -> Option<f64>| {
+        Spread::of(samples, figure).map_or("-".into(), |s| format!("{:.3}", s.median))
+    };
+    let row = |case: &CaseResult, name: &str, samples: &[Sample]| {
+        let outside = |s: &Sample| Some(s.flushes_per_second? / s.per_second);
+        vec![
+            workload_name(case),
+            case.clients.to_string(),
+            name.to_owned(),
+            rate(samples),
+            by_commit(samples, |s| s.engine_syncs),
+            by_commit(samples, |s| s.binlog_syncs),
+            by_commit(samples, outside),
+        ]
+    };
+    let of_case = |case: &&CaseResult| {
+        let servers = results.servers.iter().zip(&case.samples).filter(|(_, samples)| !samples.is_empty());
+        servers.map(|(server, samples)| row(case, &server.name, samples)).collect::<Vec<_>>()
+    };
+    let rows = results.cases.iter().filter(|case| case.disk == disk).collect::<Vec<_>>();
+    let head = ["workload", "clients", "logs", "/s", "engine syncs", "binlog syncs", "flushes from outside"];
+    Some(Table {
+        title: format!("What a commit syncs. {}", disk_title(disk)),
+        head: head.map(str::to_owned).to_vec(),
+        rows: rows.iter().flat_map(of_case).collect(),
+    })
 }
 
 fn pipeline(results: &Results) -> Table {

@@ -17,6 +17,10 @@ pub struct Counters {
     stages: Vec<(String, u64)>,
     /// Waits for rollback segments, where the server tells.
     segment_waits: Option<u64>,
+    /// Syncs of the logs of its engines, InnoDB's first.
+    engine_syncs: [u64; 2],
+    /// Whether each commit group syncs the binary log.
+    syncs_binlog: bool,
     processor_seconds: f64,
     /// Of this program.
     load_seconds: f64,
@@ -37,6 +41,8 @@ impl Counters {
             flushes: server.flushes.counts(),
             stages: stages(connection)?,
             segment_waits: segment_waits(connection)?,
+            engine_syncs: engine_syncs(connection)?,
+            syncs_binlog: syncs_binlog(connection)?,
             processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
             load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
             machine_seconds: process::machine_seconds().unwrap_or(0.0),
@@ -47,6 +53,22 @@ impl Counters {
 fn segment_waits(connection: &mut Connection) -> Result<Option<u64>, ConnectionError> {
     let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Innodb\\_rollback\\_segment\\_waits'")?;
     Ok(rows.first().and_then(|row| row[1].as_deref()?.parse().ok()))
+}
+
+fn engine_syncs(connection: &mut Connection) -> Result<[u64; 2], ConnectionError> {
+    let rows = connection
+        .query("SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_os_log_fsyncs', 'Rocksdb_wal_synced')")?;
+    let of = |name: &str| {
+        let row = rows.iter().find(|row| row[0].as_deref() == Some(name));
+        row.and_then(|row| row[1].as_deref()?.parse().ok()).unwrap_or(0)
+    };
+    Ok([of("Innodb_os_log_fsyncs"), of("Rocksdb_wal_synced")])
+}
+
+/// Where one log holds everything, nobody syncs the binary log.
+fn syncs_binlog(connection: &mut Connection) -> Result<bool, ConnectionError> {
+    let rows = connection.query("SHOW GLOBAL VARIABLES LIKE 'log\\_layout'")?;
+    Ok(rows.first().is_none_or(|row| row[1].as_deref() != Some("shared")))
 }
 
 fn stages(connection: &mut Connection) -> Result<Vec<(String, u64)>, ConnectionError> {
@@ -82,6 +104,10 @@ pub struct Sample {
     pub processor_us: Option<f64>,
     /// Waits for a rollback segment's mutex by thousand transactions, where the server tells.
     pub segment_waits: Option<f64>,
+    /// Syncs of the engines' logs, as the server counts them, by commit.
+    pub engine_syncs: Option<f64>,
+    /// Syncs of the binary log by commit.
+    pub binlog_syncs: Option<f64>,
     /// Share of the processors (0..=1) that neither the server nor the load used: noise.
     pub others_share: Option<f64>,
 }
@@ -121,6 +147,12 @@ impl Sample {
                 .segment_waits
                 .zip(before.segment_waits)
                 .and_then(|(after, before)| ratio((after - before) as f64 * 1000.0, transactions)),
+            // Where one log serves all engines, each of them tells of its syncs.
+            engine_syncs: (0..2)
+                .map(|engine| after.engine_syncs[engine] - before.engine_syncs[engine])
+                .max()
+                .and_then(|syncs| ratio(syncs as f64, commits)),
+            binlog_syncs: ratio(if after.syncs_binlog { groups } else { 0.0 }, commits),
             others_share: ratio(others, processors * outcome.seconds).map(|share| share.min(1.0)),
         }
     }
@@ -143,6 +175,8 @@ impl Sample {
             "flush_us": self.flush_us,
             "processor_us": self.processor_us,
             "segment_waits": self.segment_waits,
+            "engine_syncs": self.engine_syncs,
+            "binlog_syncs": self.binlog_syncs,
             "others_share": self.others_share,
         })
     }
@@ -166,6 +200,8 @@ impl Sample {
             flush_us: number("flush_us"),
             processor_us: number("processor_us"),
             segment_waits: number("segment_waits"),
+            engine_syncs: number("engine_syncs"),
+            binlog_syncs: number("binlog_syncs"),
             others_share: number("others_share"),
         })
     }

@@ -56,6 +56,25 @@ impl Contestant {
 }
 
 impl Contestant {
+    /// The layouts of logs side by side: what each commit syncs.
+    pub fn layouts() -> Vec<Contestant> {
+        let separate = |more: &str| format!("cohort:log_layout=separate{more}");
+        [
+            ("cohort", "cohort".to_owned()),
+            ("separate", separate("")),
+            ("separate, one group at a time", separate(":binlog_group_commit_overlap=0")),
+            ("separate, engines synced by transaction", separate(":binlog_group_commit_sync_engine=0")),
+            ("mariadb", "mariadb".to_owned()),
+            (
+                "mariadb rocksdb",
+                "mariadb:plugin_load_add=ha_rocksdb:default_storage_engine=rocksdb".to_owned(),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(name, text)| Some(Contestant::parse(&text)?.named(name)))
+        .collect()
+    }
+
     /// The same under another name.
     pub fn named(&self, label: &str) -> Contestant {
         Contestant { label: label.to_owned(), ..self.clone() }

@@ -247,6 +247,11 @@ impl BinlogFiles {
         self.current.as_ref().map(|current| BinlogPos { file: current.number, offset: current.len })
     }
 
+    /// Behind the last byte that readers get.
+    pub fn shown_end(&self) -> Option<BinlogPos> {
+        self.shown.or_else(|| self.end())
+    }
+
     /// Up to where the files are synced.
     pub fn synced(&self) -> Option<BinlogPos> {
         self.synced

@@ -241,7 +241,11 @@ impl Materialiser {
     /// Shows a batch that was written by [`Materialiser::write_synced`] to those who read the stream.
     pub fn show(&self, batch: Batch) {
         let Some(last) = batch.chunks.last() else { return };
-        self.shared.writer.lock().files.show_to(last.end());
+        {
+            let mut writer = self.shared.writer.lock();
+            writer.files.show_to(last.end());
+            self.shared.queue.lock().written = writer.files.shown_end();
+        }
         self.shared.tail.push(&Arc::new(batch));
     }
 
@@ -293,7 +297,7 @@ impl Materialiser {
         self.shared.publish(&writer, 0, outcome)
     }
 
-    /// Up to where the files hold the stream.
+    /// Up to where the files hold the stream for readers: what decides is theirs when it is shown.
     pub fn written(&self) -> Option<BinlogPos> {
         self.shared.queue.lock().written
     }
@@ -466,7 +470,7 @@ impl Shared {
         let mut queue = self.queue.lock();
         queue.bytes -= bytes;
         queue.buffered_bytes = writer.files.buffered_bytes();
-        queue.written = writer.files.end();
+        queue.written = writer.files.shown_end();
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
             // For good, whatever another caller could still write.

@@ -36,8 +36,6 @@ pub struct Binlog {
     pub stream: Mutex<Stream>,
     pub files: Arc<Materialiser>,
     pub rotation_room: RotationRoom,
-    /// The written group's bytes until they are hardened; only the leader.
-    pub pending: Mutex<Option<Batch>>,
     /// The stream's end after the last hardened group.
     pub end: Mutex<BinlogEnd>,
     /// The files decide: bytes are in them before they are submitted.
@@ -91,7 +89,6 @@ impl Binlog {
             stream: Mutex::new(stream),
             files: Arc::new(materialiser),
             rotation_room: RotationRoom::new(needed_bytes),
-            pending: Mutex::new(None),
             end: Mutex::new(BinlogEnd { gtids: recovered.gtids.clone(), ..BinlogEnd::default() }),
             is_deciding: logs.separate().is_some(),
         };
@@ -104,7 +101,8 @@ impl Binlog {
             }
             Some(_) => binlog.files.write_synced(&batch)?,
         }
-        binlog.submit(&binlog.stream.lock(), batch, |_| ());
+        let end = binlog.stream.lock().position();
+        binlog.submit(end, batch, |_| ());
         Ok(binlog)
     }
 
@@ -118,17 +116,17 @@ impl Binlog {
                 append_binlog_record(log, room.expect("reserved in the one log"), out);
                 log.flush().map_err(HardenError::Log)?;
             }
-            Logs::Separate(_) => write_binlog(self, &batch).map_err(HardenError::binlog)?,
+            Logs::Separate(logs) => write_binlog(logs, self, &batch).map_err(HardenError::binlog)?,
         }
         Ok(batch)
     }
 
-    /// Hands hardened bytes to whoever shows them: the files. The stream is at the end of these bytes; `note`
-    /// brings the GTIDs there.
-    pub fn submit(&self, stream: &Stream, batch: Batch, note: impl FnOnce(&mut GtidState)) {
+    /// Hands hardened bytes to whoever shows them: the files. `position` is behind them; `note` brings the
+    /// GTIDs there.
+    pub fn submit(&self, position: BinlogPos, batch: Batch, note: impl FnOnce(&mut GtidState)) {
         {
             let mut end = self.end.lock();
-            end.position = stream.position();
+            end.position = position;
             note(&mut end.gtids);
         }
         self.hand_over(batch);
@@ -182,6 +180,10 @@ impl Coordinator {
     }
 
     fn catch_up(&self, binlog: &Binlog) -> Result<(), BinlogError> {
+        // Where the files decide they hold all that is hardened.
+        if binlog.is_deciding {
+            return Ok(());
+        }
         let (position, restarts) = {
             let end = binlog.end.lock();
             (end.position, binlog.files.restarts())
@@ -267,6 +269,10 @@ impl Coordinator {
     ) -> Result<bool, CommitError> {
         let env = self.env();
         let room = self.stream_room(binlog)?;
+        // The decider waits for space, and a file change would wait for it.
+        if env.logs.separate().is_some() && binlog.files.is_without_space() {
+            return Err(CommitError::DiskFull(NO_SPACE_FOR_BINLOG.to_owned()));
+        }
         let hardened = self.pipeline.hold(|_| {
             let mut stream = binlog.stream.lock();
             let needed_bytes = stream.rotation_bytes_max();
@@ -283,7 +289,7 @@ impl Coordinator {
             // With the order stage still held, so that no later group overtakes these bytes on their way to
             // the files.
             let batch = self.harden_stream(binlog, room, &out)?;
-            binlog.submit(&stream, batch, |gtids| gtids.clone_from(stream.gtid_state()));
+            binlog.submit(stream.position(), batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
         });
         Ok(hardened.and_then(|done| done)?)

@@ -81,6 +81,13 @@ pub fn convert(
             "the logs hold transactions: start the server with the layout that it has, wait until replicas have everything, and stop it",
         ));
     }
+    let is_here = |id: &ParticipantId| engines.iter().any(|(engine, _)| engine == id);
+    let named = checkpoint.separate.iter().flat_map(|named| &named.from);
+    if named.into_iter().any(|(id, _)| !is_here(id)) {
+        return Err(RecoveryError::Setting(
+            "the data directory has the log of an engine that this build of the server does not have",
+        ));
+    }
     let directory = Directory { world, datadir, options, engines };
     match to {
         LogLayout::Separate => directory.to_separate(main, checkpoint)?,
@@ -101,9 +108,9 @@ impl Directory<'_> {
     fn to_separate(&self, main: Recovery, checkpoint: Checkpoint) -> Result<(), RecoveryError> {
         let pair = Pair(self.world.rng.next_u64());
         let mut from = Vec::new();
+        self.remove_engine_logs()?;
         for (engine, durable) in self.engines {
             let dir = engine_dir(self.datadir, *engine);
-            remove(self.world, &dir)?;
             let new = NewLog { from: *durable, payload: record::encode_engine_log(pair, *engine) };
             let log = Recovery::open_or_make(self.world, &dir, self.options.clone(), new)?;
             from.push((*engine, log.checkpoint().0));
@@ -123,7 +130,13 @@ impl Directory<'_> {
             end = end.max(log.read_to()).max(*durable);
         }
         main.begin_at(end, Checkpoint { separate: None, ..checkpoint }.encode())?;
-        dirs().try_for_each(|dir| remove(self.world, &dir))
+        self.remove_engine_logs()
+    }
+
+    /// Also those of engines that were here when a conversion was cut off, and may come back.
+    fn remove_engine_logs(&self) -> Result<(), RecoveryError> {
+        let dirs = (0..=u8::MAX).map(|n| engine_dir(self.datadir, ParticipantId(n)));
+        dirs.into_iter().try_for_each(|dir| remove(self.world, &dir))
     }
 }
 

@@ -115,6 +115,13 @@ impl Coordinator {
         }
     }
 
+    /// `binlog_group_commit_overlap`: takes effect with the next group. Without effect in the shared layout.
+    pub fn set_group_overlap(&self, is_on: bool) {
+        if let Some(logs) = self.env().logs.separate() {
+            logs.set_overlap(is_on);
+        }
+    }
+
     /// `early_lock_release`: takes effect with the next transaction that is ordered.
     pub fn set_early_release(&self, is_early: bool) {
         self.env().is_early_release.store(is_early, Ordering::Relaxed);
@@ -290,9 +297,12 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
-    /// The server is about to stop: statements do not wait for replicas any more. Their transactions stay
-    /// where they are, and nobody is told OK.
+    /// The server is about to stop: statements do not wait for replicas any more, and the binlog's files not
+    /// for space. Their transactions stay where they are, and nobody is told OK.
     pub fn leave_gates(&self) {
+        if let Some(logs) = self.env().logs.separate() {
+            logs.note_stopping();
+        }
         self.pipeline.leave_gates();
     }
 

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
 //! | `logs` | appended to by the leader, flushed by whoever hardens |
-//! | `stream`, `pending` | the leader (from write to hardened), and start and stop |
+//! | `stream` | the leader (while it writes), and start and stop |
 //! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
 //! | `view` | written by whoever publishes, read by every statement |
 //!
@@ -35,6 +35,7 @@ use crate::pace::ClientPace;
 use crate::record;
 use crate::request::{BinlogPart, GroupKind, Trx};
 use crate::seam::CommitEnv;
+use crate::separate::Decision;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
 /// Called when a file of the durable path has failed: writes a message and ends the process. Tests record the
@@ -246,10 +247,10 @@ impl ServerEnv {
         self.metrics.record_each_alone(Step::OrderWork, work_ns, batch.len() as u64);
     }
 
-    /// The group is hardened; the caller leads.
-    fn time_harden(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
-        let began_ns = self.metrics.flush_began_ns.load(Ordering::Relaxed);
-        let ended_ns = self.metrics.flush_ended_ns.load(Ordering::Relaxed);
+    /// The group is hardened; the caller decides.
+    fn time_harden(&self, group: &[Hardened<Trx>], began_ns: u64, boundary: &mut Boundary) {
+        let ended_ns = self.now_ns();
+        self.metrics.flush_ended(began_ns, ended_ns);
         let taken_ns = std::mem::replace(&mut boundary.since_ns, ended_ns);
         for trx in group {
             self.metrics.record_alone(Step::Queue, taken_ns.saturating_sub(trx.get().since_ns), 1);
@@ -286,7 +287,7 @@ impl ServerEnv {
     }
 
     /// The records of the one log.
-    fn write_shared(&self, log: &Log, group: &mut [Ordered<Trx>]) {
+    fn write_shared(&self, log: &Log, group: &mut [Ordered<Trx>]) -> Written {
         let ids = ServerEnv::commit_ids(group);
         let is_gated = self.is_gated();
         let published = self.view.read().view.seq();
@@ -309,9 +310,18 @@ impl ServerEnv {
         }
         if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
             self.rotate(log, binlog, stream, &mut batch);
-            self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
-            *binlog.pending.lock() = Some(batch);
         }
+        Written {
+            binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)),
+            decision: None,
+            began_ns: 0,
+        }
+    }
+
+    /// A group's binlog bytes, with the stream behind them.
+    pub(crate) fn binlog_bytes(&self, stream: &Stream, batch: Batch) -> BinlogBytes {
+        self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
+        BinlogBytes { batch, end: stream.position() }
     }
 }
 
@@ -321,6 +331,23 @@ fn room_of(trx: &mut Trx) -> Room {
         Rooms::Shared(room) => room.take().expect("reserved at prepare (I6)"),
         Rooms::Separate { .. } => unreachable!("reserved for the one log"),
     }
+}
+
+/// What a group leaves for those who harden it.
+pub struct Written {
+    /// None with the binlog off.
+    pub(crate) binlog: Option<BinlogBytes>,
+    /// What has yet to be decided; none with one log.
+    pub(crate) decision: Option<Decision>,
+    /// When the leader began to sync.
+    pub(crate) began_ns: u64,
+}
+
+/// A group's events, and what its file change brings.
+pub(crate) struct BinlogBytes {
+    pub batch: Batch,
+    /// Behind them.
+    pub end: BinlogPos,
 }
 
 /// What a group leaves for its way out.
@@ -338,6 +365,7 @@ pub struct Boundary {
 impl CommitEnv for ServerEnv {
     type Trx = Trx;
     type Boundary = Boundary;
+    type Written = Written;
     type Error = HardenError;
 
     type Wakeups = Wakeups;
@@ -384,39 +412,47 @@ impl CommitEnv for ServerEnv {
         }
     }
 
-    fn write(&self, group: &mut [Ordered<Trx>]) {
+    fn write(&self, group: &mut [Ordered<Trx>]) -> Written {
         match &self.logs {
             Logs::Shared(log) => self.write_shared(log, group),
             Logs::Separate(logs) => self.write_separate(logs, group),
         }
     }
 
-    fn harden(&self) -> Result<(), HardenError> {
-        self.metrics.flush_began_ns.store(self.now_ns(), Ordering::Relaxed);
+    fn sync(&self, written: &mut Written) -> Result<(), HardenError> {
+        written.began_ns = self.now_ns();
+        self.metrics.flush_began_ns.store(written.began_ns, Ordering::Relaxed);
         match &self.logs {
             Logs::Shared(log) => {
                 let appended = log.appended();
                 let hardened = log.flush().map_err(HardenError::Log)?;
                 assert!(hardened >= appended, "a flush hardens all that was appended before it (I4)");
+                Ok(())
             }
-            Logs::Separate(logs) => self.harden_separate(logs)?,
+            Logs::Separate(logs) => logs.sync_all().map_err(HardenError::Log),
         }
-        self.metrics.flush_ended_ns.store(self.now_ns(), Ordering::Relaxed);
-        Ok(())
     }
 
-    fn hardened(&self, group: &[Hardened<Trx>], boundary: &mut Boundary) {
-        self.time_harden(group, boundary);
-        let Some(binlog) = &self.binlog else { return };
-        let Some(batch) = binlog.pending.lock().take() else { return };
+    fn overlaps(&self, written: &Written) -> bool {
+        self.logs.separate().is_some_and(|logs| logs.overlaps(written))
+    }
+
+    fn decide(&self, written: &mut Written) -> Result<(), HardenError> {
+        match &self.logs {
+            Logs::Shared(_) => Ok(()),
+            Logs::Separate(logs) => self.decide_separate(logs, written),
+        }
+    }
+
+    fn hardened(&self, group: &[Hardened<Trx>], written: Written, boundary: &mut Boundary) {
+        self.time_harden(group, written.began_ns, boundary);
+        let (Some(binlog), Some(BinlogBytes { batch, end })) = (&self.binlog, written.binlog) else { return };
         // I3: files and replicas get these bytes only now.
-        let stream = binlog.stream.lock();
-        binlog.submit(&stream, batch, |gtids| {
+        binlog.submit(end, batch, |gtids| {
             group.iter().filter_map(|trx| trx.get().gtid).for_each(|gtid| gtids.update(gtid));
         });
         let logged = logged(group);
         if logged > 0 {
-            let end = stream.position();
             boundary.binlog_end = Some(end);
             if let Some(gate) = self.gate.get() {
                 let last = group.last().expect("a group is not empty").seq();

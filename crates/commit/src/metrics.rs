@@ -5,7 +5,7 @@
 //! |---|---|
 //! | step `prepare` | every worker |
 //! | steps `order_wait`, `order_work` | the holder of the order stage |
-//! | steps `queue`, `write`, `flush`, the times of the flush | the leader |
+//! | steps `queue`, `write`, `flush`, the times of flushes | the decider |
 //! | steps `replica_wait`, `publish`, the counters of groups and their size | whoever lets hardened groups out, under its lock |
 //! | step `acknowledge` | whoever let groups out; the next may be at work |
 //!
@@ -109,14 +109,13 @@ pub struct Metrics {
     pub checkpoint_failures: AtomicU64,
     /// When the last flush began, by the clock of the steps. Written by the leader.
     pub flush_began_ns: AtomicU64,
-    /// When the last flush that is over ended; before `flush_began_ns`: one is under way. Written by the
-    /// leader.
+    /// When the last flush ended; before `flush_began_ns`: one is under way. Written by the decider.
     pub flush_ended_ns: AtomicU64,
     /// A flush is slow from here on; `u64::MAX`: never. Written by whoever sets `slow_flush_warning_ms`.
     pub slow_flush_ns: AtomicU64,
     /// Flushes that were slow.
     pub slow_flushes: AtomicU64,
-    /// The longest flush since somebody last took this value. Written by the leader, set to 0 by the watch.
+    /// The longest flush since somebody last took this value. Written by the decider, set to 0 by the watch.
     pub flush_ns_recent_max: AtomicU64,
     steps: [StepTimes; Step::ALL.len()],
 }
@@ -163,7 +162,14 @@ impl Metrics {
         add_alone(&of.trx_ns, ns * transactions);
     }
 
-    /// A flush of so many transactions ended; the caller leads.
+    /// A flush that began then has ended now; the caller decides. One that began later is still under way.
+    pub fn flush_ended(&self, began_ns: u64, now_ns: u64) {
+        if self.flush_began_ns.load(Ordering::Relaxed) == began_ns {
+            self.flush_ended_ns.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// A flush of so many transactions ended; the caller decides.
     pub fn flushed(&self, ns: u64, transactions: u64) {
         self.record_alone(Step::Flush, ns, transactions);
         if ns >= self.slow_flush_ns.load(Ordering::Relaxed) {

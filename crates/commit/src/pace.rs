@@ -135,6 +135,8 @@ pub struct Pace {
 #[derive(Default)]
 struct Alarm {
     is_stopped: bool,
+    /// Somebody wants it to lead.
+    is_called: bool,
     /// The time at which it last told somebody to look.
     told: u64,
 }
@@ -331,14 +333,26 @@ impl Pace {
         }
     }
 
-    /// The timekeeper: blocks until somebody must look at a group that is open for too long. False: the
-    /// pipeline ends.
+    /// Has the timekeeper lead what is queued. Not while flushes are fast: then its wake-up would take as
+    /// long as what it waits for.
+    pub(crate) fn call_timekeeper(&self) {
+        if self.is_slow.load(Ordering::Relaxed) {
+            self.alarm.lock().is_called = true;
+            self.ring.notify_one();
+        }
+    }
+
+    /// The timekeeper: blocks until somebody must look at a group that is open for too long, or must lead.
+    /// False: the pipeline ends.
     pub(crate) fn wait_due(&self, now_ns: &dyn Fn() -> u64) -> bool {
         let mut alarm = self.alarm.lock();
         loop {
             if alarm.is_stopped {
                 self.alarm_ns.store(0, Ordering::SeqCst);
                 return false;
+            }
+            if std::mem::take(&mut alarm.is_called) {
+                return true;
             }
             let until = self.open_until.load(Ordering::SeqCst);
             let left_ns = until.saturating_sub(now_ns());

@@ -15,9 +15,10 @@
 //!                                             else flush_group():
 //! order_arrived():                              under order: take the queue, make its boundary
 //!   while arrived > ordered:                    write the records, sync once
-//!     try_lock order, or return                 put the group behind the others
-//!     apply all arrivals as one batch           let_out(): publish and acknowledge, gate by gate
-//!     append them to the queue                  unlock leader, then tell the clients
+//!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
+//!     apply all arrivals as one batch           decide; put the group behind the others
+//!     append them to the queue                  let_out(): publish and acknowledge, gate by gate
+//!                                               unlock decider and leader, then tell the clients
 //! ```
 //! A session calls `order`, parks its reply with `when_acknowledged`, and calls `lead`. A lone client's
 //! worker therefore flushes inline.
@@ -41,6 +42,11 @@
 //! - **Group** (flush group): what a leader takes from the queue at once and hardens by one sync.
 //! - **Leader**: the worker that holds `leader`. There is no leader while nothing is queued. `lead` only
 //!   tries the lock, so it costs next to nothing while another worker leads.
+//! - **Decider**: the thread that holds `decider` and hardens a group that is synced. Its group's leader goes
+//!   on to be it. With one log the sync has hardened the group, and there is nothing left to decide. Where
+//!   the binlog decides, the leader may hand the leadership on before it decides: then the next group is
+//!   written and synced meanwhile (two groups are under way, never more). It calls the timekeeper to lead
+//!   what is queued already.
 //! - **Open group**: a queue that is left for more transactions to join (`pace.rs`). It has no leader: the
 //!   worker that completes the group leads, or the timekeeper does when the time is up.
 //! - **Boundary**: the environment's memory of the state right after the group's last transaction (the read
@@ -58,9 +64,9 @@
 //!
 //! # Invariants
 //! - I1: `arrivals` gives CommitSeqs without a hole. The holder of `order` drains the arrivals in that order.
-//!   A leader takes all that is ordered. Leaders exclude each other from taking to hardening (asserted in
-//!   `take_group`), and put their groups behind each other in that order. `behind` loses groups only at its
-//!   front.
+//!   A leader takes all that is ordered. Leaders exclude each other from taking to syncing (asserted in
+//!   `take_group`), and a leader takes `decider` before it lets go of `leader`: groups are decided, and put
+//!   behind each other, in the order in which they were taken. `behind` loses groups only at its front.
 //! - I4: no client is told before `acknowledged` has reached its transaction. `acknowledged` only grows, and
 //!   only over hardened groups.
 //! - I5: a group's boundary is published after the group is hardened.
@@ -76,12 +82,13 @@
 //!   and a timekeeper.
 //!
 //! # Lock order
-//! `leader` > `order` > `arrivals`; `leader` > `behind`; `waiting` is taken with none of them held. `order`
+//! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them held. `order`
 //! and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`] and
 //! [`Pipeline::order_alone`], which harden what is ordered.
 //!
 //! # On failure
-//! See I6. A client that went away changes nothing: its acknowledgement goes nowhere.
+//! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped when it has
+//! `decider`. A client that went away changes nothing: its acknowledgement goes nowhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -111,6 +118,13 @@ impl<T> Arrivals<T> {
         self.next = CommitSeq(seq.0 + 1);
         trx.order(seq)
     }
+}
+
+/// A flush group that is written and synced.
+struct Flush<E: CommitEnv> {
+    written: E::Written,
+    /// When the leader began to sync; none once the pace knows how long it had to.
+    began_ns: Option<u64>,
 }
 
 /// A flush group after its flush.
@@ -150,6 +164,8 @@ pub struct Pipeline<E: CommitEnv> {
     /// The queue. Holding it is holding the order stage.
     order: Mutex<Vec<Ordered<E::Trx>>>,
     leader: Mutex<Leader<E::Trx>>,
+    /// Holding it is deciding.
+    decider: Mutex<()>,
     /// Holding it is publishing.
     behind: Mutex<Behind<E>>,
     waiting: Mutex<Waiting>,
@@ -189,6 +205,7 @@ impl<E: CommitEnv> Pipeline<E> {
             arrivals: Mutex::new(Arrivals { next: CommitSeq(last.0 + 1), waiting: Vec::new() }),
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
+            decider: Mutex::new(()),
             behind: Mutex::new(Behind { hardened: VecDeque::new(), published: VecDeque::new() }),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
@@ -375,6 +392,7 @@ impl<E: CommitEnv> Pipeline<E> {
 
     fn take_alone(&self, trx: Prepared<E::Trx>) -> Result<(CommitSeq, Vec<Hardened<E::Trx>>), Stopped> {
         let mut leader = self.leader.lock();
+        let _decider = self.decider.lock();
         let mut queue = self.order.lock();
         let start = queue.len();
         let seq = {
@@ -389,13 +407,13 @@ impl<E: CommitEnv> Pipeline<E> {
         self.env.reached(Point::After(Stage::Order));
         let spare = std::mem::take(&mut leader.spare);
         let mut group = self.take_group(&mut queue, spare);
-        self.harden(&mut group)?;
+        let flush = self.harden(&mut group)?;
         let more = self.env.apply_staged(group.last_mut().expect("it was just queued"));
         let boundary = self.env.boundary(seq);
         drop(queue);
         drop((wakeups, more));
         self.order_arrived(None);
-        leader.spare = self.put_behind(group, boundary);
+        leader.spare = self.put_behind(group, flush, boundary);
         Ok((seq, self.let_out()))
     }
 
@@ -441,7 +459,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.pace.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
     }
 
-    /// One group: take, write, harden, publish, resign, acknowledge.
+    /// One group: take, write, sync, decide, publish, resign, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
         let (mut group, boundary) = {
             let mut queue = self.order.lock();
@@ -450,13 +468,41 @@ impl<E: CommitEnv> Pipeline<E> {
             (self.take_group(&mut queue, spare), self.env.boundary(last))
         };
         self.order_arrived(None);
-        if self.harden(&mut group).is_err() {
+        let Ok(mut flush) = self.write_and_sync(&mut group) else { return };
+        // Before `leader` goes, so that no later group gets here first (I1).
+        let decider = self.decider.lock();
+        let leader = match self.env.overlaps(&flush.written) {
+            true => self.hand_on(leader, &mut flush),
+            false => Some(leader),
+        };
+        if self.decide(&mut flush).is_err() {
             return;
         }
-        leader.spare = self.put_behind(group, boundary);
+        let spare = self.put_behind(group, flush, boundary);
         let done = self.let_out();
-        MutexGuard::unlock_fair(leader);
+        drop(decider);
+        if let Some(mut leader) = leader {
+            leader.spare = spare;
+            MutexGuard::unlock_fair(leader);
+        }
         self.acknowledge(done);
+    }
+
+    /// Lets another lead while this thread decides. What is queued already is led by the timekeeper: whoever
+    /// queued it found `leader` taken.
+    fn hand_on<'a>(
+        &self,
+        leader: MutexGuard<'a, Leader<E::Trx>>,
+        flush: &mut Flush<E>,
+    ) -> Option<MutexGuard<'a, Leader<E::Trx>>> {
+        self.note_flush_time(flush);
+        MutexGuard::unlock_fair(leader);
+        fence(Ordering::SeqCst);
+        self.pace.queued(self.queue_len());
+        if self.has_queued() {
+            self.pace.call_timekeeper();
+        }
+        None
     }
 
     fn take_group(
@@ -474,27 +520,58 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Writes and syncs the group.
-    fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<(), Stopped> {
+    /// Hardens the group; `leader` and `decider` are held.
+    fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
+        let mut flush = self.write_and_sync(group)?;
+        self.decide(&mut flush)?;
+        Ok(flush)
+    }
+
+    fn write_and_sync(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
         self.env.reached(Point::Before(Stage::Harden));
-        self.env.write(group);
-        let start_ns = self.env.now_ns();
-        if let Err(error) = self.env.harden() {
-            // I6: nothing may fail here, so the server ends. Nobody is told OK.
-            self.stop();
-            self.env.stop(&error);
+        let mut written = self.env.write(group);
+        let began_ns = Some(self.env.now_ns());
+        self.or_stop(self.env.sync(&mut written))?;
+        Ok(Flush { written, began_ns })
+    }
+
+    fn decide(&self, flush: &mut Flush<E>) -> Result<(), Stopped> {
+        // The group before this one may have failed meanwhile.
+        if self.is_stopped() {
             return Err(Stopped);
         }
-        self.pace.flushed(self.env.now_ns().saturating_sub(start_ns));
+        self.or_stop(self.env.decide(&mut flush.written))?;
+        self.note_flush_time(flush);
         self.env.reached(Point::After(Stage::Harden));
         Ok(())
     }
 
+    /// For so long the next group had to wait.
+    fn note_flush_time(&self, flush: &mut Flush<E>) {
+        if let Some(began_ns) = flush.began_ns.take() {
+            self.pace.flushed(self.env.now_ns().saturating_sub(began_ns));
+        }
+    }
+
+    /// I6: nothing may fail here, so the server ends. Nobody is told OK.
+    fn or_stop(&self, done: Result<(), E::Error>) -> Result<(), Stopped> {
+        done.map_err(|error| {
+            self.stop();
+            self.env.stop(&error);
+            Stopped
+        })
+    }
+
     /// Puts a hardened group behind the earlier ones. Returns the emptied vector for reuse.
-    fn put_behind(&self, mut group: Vec<Ordered<E::Trx>>, mut boundary: E::Boundary) -> Vec<Ordered<E::Trx>> {
+    fn put_behind(
+        &self,
+        mut group: Vec<Ordered<E::Trx>>,
+        flush: Flush<E>,
+        mut boundary: E::Boundary,
+    ) -> Vec<Ordered<E::Trx>> {
         let trxs: Vec<Hardened<E::Trx>> = group.drain(..).map(Ordered::harden).collect();
         let last = trxs.last().expect("a group is not empty").seq();
-        self.env.hardened(&trxs, &mut boundary);
+        self.env.hardened(&trxs, flush.written, &mut boundary);
         self.behind.lock().hardened.push_back(HardenedGroup { last, trxs, boundary });
         group
     }
@@ -648,6 +725,7 @@ impl<E: CommitEnv> Pipeline<E> {
         work: impl FnOnce(CommitSeq) -> R,
     ) -> Result<(R, Vec<Hardened<E::Trx>>), Stopped> {
         let _leader = self.leader.lock();
+        let _decider = self.decider.lock();
         if self.is_stopped() {
             return Err(Stopped);
         }
@@ -657,8 +735,8 @@ impl<E: CommitEnv> Pipeline<E> {
         if !queue.is_empty() {
             let mut group = self.take_group(&mut queue, Vec::new());
             let boundary = self.env.boundary(last);
-            self.harden(&mut group)?;
-            self.put_behind(group, boundary);
+            let flush = self.harden(&mut group)?;
+            self.put_behind(group, flush, boundary);
         }
         let result = work(last);
         drop(queue);

@@ -10,7 +10,6 @@
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
-use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
 
@@ -74,7 +73,25 @@ impl Coordinator {
     pub fn purge_binlog(&self, rule: PurgeRule) -> Result<Purged, PurgeError> {
         let Some((position, _)) = self.binlog_status() else { return Ok(Purged::default()) };
         let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
-        let floor = self.release_files(wanted)?.min(position.file);
+        let mut purged = self.purge_released(wanted, position.file)?;
+        // Where the files decide and wait for space, a checkpoint would wait with them.
+        let is_stuck = || self.env().logs.separate().is_some() && self.is_without_binlog_space();
+        if self.checkpointer.binlog_from() < wanted && !is_stuck() {
+            let done = self.checkpoint();
+            let more = self.purge_released(wanted, position.file)?;
+            purged.files.extend(more.files);
+            purged.held_back = more.held_back;
+            if let (Err(error), true) = (done, purged.files.is_empty()) {
+                return Err(PurgeError::Checkpoint(error));
+            }
+        }
+        Ok(purged)
+    }
+
+    /// Removes the files before `wanted`, and before the one that is written, into which recovery would not
+    /// look.
+    fn purge_released(&self, wanted: u32, written: u32) -> Result<Purged, PurgeError> {
+        let floor = self.checkpointer.binlog_from().min(written);
         let purge = |files: &mut BinlogFiles| {
             // Whoever pins a file from here on finds those that stay.
             let reader = files.pins().oldest_reader().filter(|(file, _)| *file < wanted);
@@ -85,23 +102,8 @@ impl Coordinator {
         self.with_written_files(purge).unwrap_or(Ok(Purged::default()))
     }
 
-    /// Has recovery begin behind the files before `wanted`, as far as it can be had; returns the first that
-    /// recovery would look into.
-    fn release_files(&self, wanted: u32) -> Result<u32, PurgeError> {
-        let needed = self.checkpointer.binlog_from();
-        // Where the files decide, the leader waits for their space, and a checkpoint would wait for it.
-        let is_stuck =
-            self.env().logs.separate().is_some() && self.refusal().as_deref() == Some(NO_SPACE_FOR_BINLOG);
-        if needed >= wanted || is_stuck {
-            return Ok(needed);
-        }
-        let done = self.checkpoint();
-        let needed = self.checkpointer.binlog_from();
-        let first = self.with_written_files(|files| files.numbers().first().copied()).flatten();
-        match done {
-            Err(error) if first.is_none_or(|first| first >= needed) => Err(PurgeError::Checkpoint(error)),
-            _ => Ok(needed),
-        }
+    fn is_without_binlog_space(&self) -> bool {
+        self.env().binlog.as_ref().is_some_and(|binlog| binlog.files.is_without_space())
     }
 
     /// The name of the first file that the rule would remove, if it would remove any.

@@ -14,6 +14,8 @@ pub trait CommitEnv: Send + Sync {
     type Trx: Send;
     /// The state right after a group.
     type Boundary: Send;
+    /// What a group leaves between its write and its hardening.
+    type Written: Send;
     /// Why the log failed.
     type Error: Clone + Send;
 
@@ -34,14 +36,28 @@ pub trait CommitEnv: Send + Sync {
 
     /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail
     /// (room was reserved).
-    fn write(&self, group: &mut [Ordered<Self::Trx>]);
+    fn write(&self, group: &mut [Ordered<Self::Trx>]) -> Self::Written;
 
-    /// The leader makes all that was written durable: one sync.
-    fn harden(&self) -> Result<(), Self::Error>;
+    /// The leader syncs what it has written. The group is hardened, unless it has yet to be decided.
+    fn sync(&self, written: &mut Self::Written) -> Result<(), Self::Error>;
 
-    /// The leader has hardened the group: its binlog bytes may be shown to files and replicas (I3). In order.
-    fn hardened(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
-        let _ = (group, boundary);
+    /// Whether a group that is synced has yet to be decided, and the next one may be written and synced
+    /// meanwhile.
+    fn overlaps(&self, written: &Self::Written) -> bool {
+        let _ = written;
+        false
+    }
+
+    /// The decider hardens a synced group, if it is not hardened yet. In order.
+    fn decide(&self, written: &mut Self::Written) -> Result<(), Self::Error> {
+        let _ = written;
+        Ok(())
+    }
+
+    /// The decider has hardened the group: its binlog bytes may be shown to files and replicas (I3). In
+    /// order.
+    fn hardened(&self, group: &[Hardened<Self::Trx>], written: Self::Written, boundary: &mut Self::Boundary) {
+        let _ = (group, written, boundary);
     }
 
     /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at

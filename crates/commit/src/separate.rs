@@ -10,12 +10,15 @@
 //! order:                as in every layout
 //! write (leader):       for each member in CommitSeq order: its binlog bytes get their places in memory,
 //!                       a PREPARE record goes to each log that has redo of it
-//! harden (leader):      sync all logs that have something new, at once
-//!                       write the binlog bytes to their file, sync it            <- the decision
+//! sync (leader):        sync all logs that have something new, at once
+//! decide (decider):     write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
 //! hardened, publish, acknowledge: as in every layout
 //! ```
+//! While a group is decided by the binlog, the next one is written to the logs and synced there
+//! (`binlog_group_commit_overlap`). A group that needs a DECIDED record keeps the others away: records of a
+//! later group must not lie before it, because recovery cuts a log at the first one that is undecided.
 //!
 //! # Concepts
 //! - **PREPARE** is appended by the leader, not by the session: so each log is in CommitSeq order (I1), and
@@ -25,6 +28,7 @@
 //!   *written*, not only synced, after the engines' logs are synced: the kernel may write them at any time.
 //!   What the binlog holds decides about all members before it too, logged or not: a group's members are one
 //!   prefix. Only members behind the last logged one need a DECIDED record.
+//! - **Undecided** after a crash are the members of two groups at most, the end of each log.
 //! - **COMMIT marks** are lazy: each PREPARE says up to which CommitSeq all was decided when it was written,
 //!   and a checkpoint says so for everything before it. With them a binlog that was cut or lost is told from
 //!   one that never had the events.
@@ -38,30 +42,29 @@
 //! ```
 //!
 //! # Invariants
-//! - I1: only the leader appends PREPARE and DECIDED records and writes binlog files.
+//! - I1: only the leader appends PREPARE records, only the decider writes binlog files, and only whoever is
+//!   both appends DECIDED records.
 //! - I2: the binlog decides, DECIDED records decide about what is not in it; recovery keeps the longest
 //!   prefix that is decided (`separate_recovery.rs`).
 //! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held and everything
 //!   ordered decided. Readers of the binlog get what is synced, not what is written.
-//! - I4: `harden` returns when the group is decided. Every log is hardened beyond the group's records; the
+//! - I4: `decide` returns when the group is decided. Every log is hardened beyond the group's records; the
 //!   leader compares LSNs, no option can leave that out.
 //! - I6: after a failed write or sync of any of the files the server ends. Without space for the binlog the
-//!   leader waits and tries again, and `prepare` refuses meanwhile: nothing was lost, and nothing can be
-//!   taken back.
+//!   decider waits and tries again, and `prepare` refuses meanwhile: nothing was lost, and nothing can be
+//!   taken back. A server that is told to stop waits no longer and ends as after a failure: nobody was told
+//!   OK, and the next start cuts what is undecided.
 //! - I7: binlog files from the one of the last checkpoint on are kept, because the marks of everything before
 //!   are durable; BINLOG_CHECKPOINT events tell which one that is.
 //!
 //! # Lock order
-//! `leader` (the pipeline's) > `decision`; > the stream > the writer of the binlog files.
+//! `leader`, `decider` (the pipeline's) > the stream > the writer of the binlog files.
 //!
 //! # Missing
-//! - Without space for the binlog the leader waits whatever happens: a stop of the server, STOP SLAVE and
-//!   FLUSH BINARY LOGS wait with it until there is space.
-//! - A dump that reads files may be given bytes of a group that is written and not synced yet, if somebody
-//!   lists the binary log at that moment.
-//!
-//! Transactions that a replica never had cannot be cut (`init_rpl_role=SLAVE`): a start that would have to is
-//! refused. Binlog checksums cannot be switched off.
+//! - STOP SLAVE waits, as in MariaDB, for transactions of the replica that wait for space for the binlog.
+//! - Transactions that a replica never had cannot be cut (`init_rpl_role=SLAVE`): a start that would have to
+//!   is refused.
+//! - Binlog checksums cannot be switched off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -70,10 +73,9 @@ use std::time::Duration;
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogError, StreamOut};
 use cohort_log::{Log, LogError, Room};
-use parking_lot::Mutex;
 
 use crate::binlog::{Binlog, add_to_batch};
-use crate::env::ServerEnv;
+use crate::env::{ServerEnv, Written};
 use crate::error::HardenError;
 use crate::logs::Rooms;
 use crate::record;
@@ -97,8 +99,8 @@ struct OwnLog {
     group_syncs: AtomicU64,
 }
 
-/// What the leader has yet to decide; written by `write`, taken by `harden`.
-struct Decision {
+/// What is to be decided about a group beside its binlog bytes.
+pub struct Decision {
     last: CommitSeq,
     /// For the DECIDED record; none if the group's last member is in the binlog.
     room: Option<Room>,
@@ -113,9 +115,12 @@ pub struct SeparateLogs {
     pair: Pair,
     /// The coordinator's first.
     logs: Vec<OwnLog>,
-    decision: Mutex<Option<Decision>>,
-    /// All up to here is decided; written by the leader.
+    /// All up to here is decided; written by the decider.
     decided: AtomicU64,
+    /// `binlog_group_commit_overlap`.
+    overlaps: AtomicBool,
+    /// The server is about to stop: nobody waits for space any more.
+    is_stopping: AtomicBool,
     /// `binlog_group_commit_sync_engine=OFF`: sessions sync the engines' logs at prepare too.
     is_synced_each: AtomicBool,
 }
@@ -139,8 +144,9 @@ impl SeparateLogs {
         SeparateLogs {
             pair,
             logs: std::iter::once(main).chain(engines).collect(),
-            decision: Mutex::new(None),
             decided: AtomicU64::new(decided.0),
+            overlaps: AtomicBool::new(true),
+            is_stopping: AtomicBool::new(false),
             is_synced_each: AtomicBool::new(false),
         }
     }
@@ -198,6 +204,22 @@ impl SeparateLogs {
         self.is_synced_each.store(!is_on, Ordering::Relaxed);
     }
 
+    /// `binlog_group_commit_overlap`: whether a group is synced while the one before it is decided.
+    pub fn set_overlap(&self, is_on: bool) {
+        self.overlaps.store(is_on, Ordering::Relaxed);
+    }
+
+    /// The server is about to stop: what finds no space from here on fails.
+    pub fn note_stopping(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the next group may be written and synced while this one is decided.
+    pub fn overlaps(&self, written: &Written) -> bool {
+        let needs_record = written.decision.as_ref().is_none_or(|decision| decision.room.is_some());
+        self.overlaps.load(Ordering::Relaxed) && !needs_record
+    }
+
     /// What the transaction needs in each log that gets a part of it: place and payload bytes. One without
     /// redo has its part in the coordinator's.
     pub fn needs(&self, request: &CommitRequest, spilled: &[Option<SpilledRedo>]) -> Vec<(usize, u64)> {
@@ -250,7 +272,7 @@ impl SeparateLogs {
 
     /// Syncs all logs that have something new, at once. What was appended before the call is hardened at
     /// return.
-    fn sync_all(&self) -> Result<(), LogError> {
+    pub fn sync_all(&self) -> Result<(), LogError> {
         let appended: Vec<Lsn> = self.each().map(Log::appended).collect();
         let mut due = (0..self.logs.len()).filter(|place| self.at(*place).hardened() < appended[*place]);
         let Some(own) = due.next() else { return Ok(()) };
@@ -275,8 +297,7 @@ impl SeparateLogs {
     }
 
     /// The group's binlog bytes are synced: decides about what is not in them.
-    fn decide(&self) -> Result<(), LogError> {
-        let Some(Decision { last, room }) = self.decision.lock().take() else { return Ok(()) };
+    fn decide(&self, Decision { last, room }: Decision) -> Result<(), LogError> {
         if let Some(room) = room {
             self.main().append(room, record::DECIDED, &[&last.0.to_le_bytes()]);
             self.main().flush()?;
@@ -288,7 +309,7 @@ impl SeparateLogs {
 
 impl ServerEnv {
     /// [`crate::CommitEnv::write`] of the separate layout.
-    pub(crate) fn write_separate(&self, logs: &SeparateLogs, group: &mut [Ordered<Trx>]) {
+    pub(crate) fn write_separate(&self, logs: &SeparateLogs, group: &mut [Ordered<Trx>]) -> Written {
         let ids = ServerEnv::commit_ids(group);
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
         let (mut out, mut batch) = (StreamOut::default(), Batch::default());
@@ -307,36 +328,38 @@ impl ServerEnv {
             self.keep_spilled(seq, ordered.get());
             add_to_batch(&mut batch, &out);
         }
-        *logs.decision.lock() = decision;
-        if let (Some(binlog), Some(stream)) = (&self.binlog, &mut stream) {
-            if stream.wants_rotation() {
-                out.clear();
-                stream.rotate(&mut out, self.now_s());
-                add_to_batch(&mut batch, &out);
-            }
-            self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
-            *binlog.pending.lock() = Some(batch);
+        if let Some(stream) = stream.as_mut().filter(|stream| stream.wants_rotation()) {
+            out.clear();
+            stream.rotate(&mut out, self.now_s());
+            add_to_batch(&mut batch, &out);
         }
+        Written { binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)), decision, began_ns: 0 }
     }
 
-    /// [`crate::CommitEnv::harden`] of the separate layout.
-    pub(crate) fn harden_separate(&self, logs: &SeparateLogs) -> Result<(), HardenError> {
-        logs.sync_all().map_err(HardenError::Log)?;
-        if let Some(binlog) = &self.binlog {
-            let pending = binlog.pending.lock();
-            if let Some(batch) = pending.as_ref().filter(|batch| !batch.chunks.is_empty()) {
-                write_binlog(binlog, batch).map_err(HardenError::binlog)?;
-            }
+    /// [`crate::CommitEnv::decide`] of the separate layout.
+    pub(crate) fn decide_separate(
+        &self,
+        logs: &SeparateLogs,
+        written: &mut Written,
+    ) -> Result<(), HardenError> {
+        if let (Some(binlog), Some(bytes)) = (&self.binlog, &written.binlog)
+            && !bytes.batch.chunks.is_empty()
+        {
+            write_binlog(logs, binlog, &bytes.batch).map_err(HardenError::binlog)?;
         }
-        logs.decide().map_err(HardenError::Log)
+        let decision = written.decision.take().expect("a group is written once, and decided once");
+        logs.decide(decision).map_err(HardenError::Log)
     }
 }
 
-/// Writes and syncs bytes of the binlog: what they hold is decided at return. Without space it waits.
-pub fn write_binlog(binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
+/// Writes and syncs bytes of the binlog: what they hold is decided at return. Without space it waits, unless
+/// the server is about to stop.
+pub fn write_binlog(logs: &SeparateLogs, binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
     loop {
         match binlog.files.write_synced(batch) {
-            Err(BinlogError::NoSpace { .. }) => std::thread::sleep(SPACE_PAUSE),
+            Err(BinlogError::NoSpace { .. }) if !logs.is_stopping.load(Ordering::Relaxed) => {
+                std::thread::sleep(SPACE_PAUSE);
+            }
             written => return written,
         }
     }

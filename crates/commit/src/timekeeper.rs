@@ -1,9 +1,9 @@
 //! The timekeeper: a thread that closes groups which were left open (`pace.rs`) and whose last members did
-//! not come in time.
+//! not come in time, and leads what nobody else would lead while a leader decides (`pipeline.rs`).
 //!
 //! It sleeps while no group is open. When an open group is out of time, [`Pace::wait_due`](crate::Pace)
 //! returns, and the timekeeper leads as a worker does. Without the thread (in tests) the next caller that
-//! orders or waits closes such a group.
+//! orders or waits closes such a group, or the leader that has decided.
 
 use std::sync::Arc;
 

@@ -14,6 +14,9 @@
 //! | a boundary is made without the order stage | `nobody_is_left_behind` |
 //! | `hold` does not lead, or does not recheck the arrivals | `work_that_holds_the_order_stage_strands_nobody` |
 //! | a refused transaction's worker does not lead for those that it ordered | `work_that_holds_the_order_stage_strands_nobody` |
+//! | the leader hands the leadership on before it has taken `decider` | `groups_that_overlap_keep_their_order` |
+//! | a leader that has decided does not recheck the queue | `groups_that_overlap_keep_their_order` |
+//! | `hold` does not wait for the decider | `groups_that_overlap_keep_their_order` |
 //! | the timekeeper is not rung when a group is opened | `an_open_group_is_closed_in_time` |
 //! | whoever opened a gate lets nothing out | `a_gate_lets_everybody_through` |
 //! | whoever else waits for a killed client's transaction counts as that client | `whoever_gives_up_waiting_is_told` |
@@ -65,11 +68,17 @@ struct Env {
     /// Up to here the gate lets groups through.
     gate: AtomicU64,
     clock_ns: AtomicU64,
+    /// Whether a group is written and synced while the one before it is decided.
+    overlaps: bool,
 }
+
+/// First and last of a group.
+struct Written(u64, u64);
 
 impl CommitEnv for Env {
     type Trx = ();
     type Boundary = CommitSeq;
+    type Written = Written;
     type Error = ();
     type Wakeups = ();
 
@@ -88,16 +97,30 @@ impl CommitEnv for Env {
         last
     }
 
-    fn write(&self, group: &mut [Ordered<()>]) {
+    fn write(&self, group: &mut [Ordered<()>]) -> Written {
+        let written = Written(group[0].seq().0, group[group.len() - 1].seq().0);
         for trx in group {
             assert_eq!(self.written.swap(trx.seq().0, Ordering::SeqCst) + 1, trx.seq().0, "I1");
         }
+        written
     }
 
-    fn harden(&self) -> Result<(), ()> {
-        let written = self.written.load(Ordering::SeqCst);
+    fn sync(&self, Written(_, last): &mut Written) -> Result<(), ()> {
         thread::yield_now();
-        *self.hardened.lock() = written;
+        assert_eq!(self.written.load(Ordering::SeqCst), *last, "one group is written and synced at a time");
+        Ok(())
+    }
+
+    fn overlaps(&self, _: &Written) -> bool {
+        self.overlaps
+    }
+
+    fn decide(&self, Written(first, last): &mut Written) -> Result<(), ()> {
+        thread::yield_now();
+        let mut hardened = self.hardened.lock();
+        assert_eq!(*hardened + 1, *first, "I1: decided in the order of the groups");
+        *hardened = *last;
+        drop(hardened);
         self.has_hardened.notify_all();
         Ok(())
     }
@@ -152,6 +175,10 @@ impl Client {
 type Checked = Arc<Pipeline<Env>>;
 
 fn pipeline(pace: PaceOptions, gate: u64) -> Checked {
+    pipeline_of(pace, gate, choose(2) == 1)
+}
+
+fn pipeline_of(pace: PaceOptions, gate: u64, overlaps: bool) -> Checked {
     let env = Env {
         applied: AtomicU64::new(0),
         written: AtomicU64::new(0),
@@ -160,6 +187,7 @@ fn pipeline(pace: PaceOptions, gate: u64) -> Checked {
         published: AtomicU64::new(0),
         gate: AtomicU64::new(gate),
         clock_ns: AtomicU64::new(1_000_000),
+        overlaps,
     };
     Arc::new(Pipeline::new(env, CommitSeq(0), pace))
 }
@@ -252,6 +280,40 @@ fn work_that_holds_the_order_stage_strands_nobody() {
         let others = [hold, alone, conditional, refused];
         let [one, two] = [choose(4), choose(4)].map(|n| others[n as usize]);
         in_threads(&pipeline, &[commit, one, two]);
+    });
+}
+
+/// Two groups are under way, with a timekeeper that may be called to lead the second.
+#[test]
+fn groups_that_overlap_keep_their_order() {
+    check(4_000, || {
+        let pipeline = pipeline_of(PaceOptions::default(), u64::MAX, true);
+        let keeper = (choose(2) == 1).then(|| {
+            // Slow enough for calls.
+            for _ in 0..8 {
+                pipeline.pace().flushed(10_000_000);
+            }
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
+                    pipeline.lead();
+                }
+            })
+        });
+        let hold = |pipeline: &Checked| {
+            let held = pipeline.hold(|last| {
+                assert_eq!(*pipeline.env().hardened.lock(), last.0, "all that is ordered is hardened (I3)");
+            });
+            assert!(held.is_ok());
+        };
+        let ways = [commit, commit_and_go_on, hold];
+        let [one, two] = [choose(3), choose(3)].map(|n| ways[n as usize]);
+        in_threads(&pipeline, &[commit, one, two]);
+        assert_eq!(pipeline.acknowledged(), pipeline.placed());
+        pipeline.pace().stop_timekeeper();
+        if let Some(keeper) = keeper {
+            keeper.join().expect("no panic");
+        }
     });
 }
 

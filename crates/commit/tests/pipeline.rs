@@ -21,6 +21,15 @@ struct Counters {
     fail: AtomicBool,
     stops: AtomicU64,
     flush: Duration,
+    /// Groups are decided after their sync, for as long again, and overlap.
+    overlaps: bool,
+    /// Decisions fail from this one on.
+    fail_decision: AtomicU64,
+    /// Groups that are synced.
+    synced: AtomicU64,
+    deciding: AtomicBool,
+    /// No group is decided before this is free.
+    decision: Mutex<()>,
     /// The first batch stays at the order stage until this is free.
     first_batch: Mutex<()>,
     /// Where to panic.
@@ -33,6 +42,7 @@ struct Counters {
 impl CommitEnv for Counters {
     type Trx = u64;
     type Boundary = CommitSeq;
+    type Written = u64;
     type Error = &'static str;
     type Wakeups = ();
 
@@ -50,21 +60,44 @@ impl CommitEnv for Counters {
         last
     }
 
-    fn write(&self, group: &mut [Ordered<u64>]) {
+    fn write(&self, group: &mut [Ordered<u64>]) -> u64 {
         self.written.lock().extend(group.iter().map(|trx| trx.seq().0));
         self.groups.lock().push(group.len());
+        group.last().expect("not empty").seq().0
     }
 
-    fn harden(&self) -> Result<(), &'static str> {
+    fn sync(&self, last: &mut u64) -> Result<(), &'static str> {
         if self.fail.load(Ordering::SeqCst) {
             return Err("no disk");
         }
         std::thread::sleep(self.flush);
-        self.hardened.store(*self.written.lock().last().expect("written"), Ordering::SeqCst);
+        match self.overlaps {
+            false => self.hardened.store(*last, Ordering::SeqCst),
+            true => drop(self.synced.fetch_add(1, Ordering::SeqCst)),
+        }
         Ok(())
     }
 
-    fn hardened(&self, group: &[Hardened<u64>], boundary: &mut CommitSeq) {
+    fn overlaps(&self, _: &u64) -> bool {
+        self.overlaps
+    }
+
+    fn decide(&self, last: &mut u64) -> Result<(), &'static str> {
+        if self.overlaps {
+            assert!(!self.deciding.swap(true, Ordering::SeqCst), "one is decided at a time");
+            std::thread::sleep(self.flush);
+            drop(self.decision.lock());
+            self.deciding.store(false, Ordering::SeqCst);
+            if *last >= self.fail_decision.load(Ordering::SeqCst) {
+                return Err("no disk for decisions");
+            }
+            assert!(self.hardened.swap(*last, Ordering::SeqCst) < *last, "I1: decided in order");
+        }
+        Ok(())
+    }
+
+    fn hardened(&self, group: &[Hardened<u64>], last: u64, boundary: &mut CommitSeq) {
+        assert_eq!(last, boundary.0, "what was written of the same group");
         assert_eq!(group.last().expect("not empty").seq(), *boundary);
         assert!(boundary.0 <= self.hardened.load(Ordering::SeqCst), "I3: shown when hardened");
     }
@@ -100,6 +133,19 @@ fn pipeline(flush: Duration, pace: PaceOptions) -> Arc<Pipeline<Counters>> {
     let (held_unpublished, held_untold) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
     let counters = Counters { flush, held_unpublished, held_untold, ..Counters::default() };
     Arc::new(Pipeline::new(counters, CommitSeq(0), pace))
+}
+
+fn overlapping(flush: Duration, fail_decision: u64) -> Arc<Pipeline<Counters>> {
+    let open = || AtomicU64::new(u64::MAX);
+    let counters = Counters {
+        flush,
+        overlaps: true,
+        fail_decision: AtomicU64::new(fail_decision),
+        held_unpublished: open(),
+        held_untold: open(),
+        ..Counters::default()
+    };
+    Arc::new(Pipeline::new(counters, CommitSeq(0), PaceOptions::default()))
 }
 
 struct Told(AtomicU64);
@@ -263,6 +309,68 @@ fn a_failed_flush_stops_everything_and_tells_nobody_ok() {
     assert_eq!(pipeline.hold(|_| ()), Err(Stopped));
     assert_eq!(pipeline.acknowledged(), first);
     assert_eq!((told.0.load(Ordering::SeqCst), pipeline.env().stops.load(Ordering::SeqCst)), (0, 1));
+}
+
+#[test]
+fn a_group_is_synced_while_the_one_before_it_is_decided() {
+    let pipeline = overlapping(Duration::from_micros(100), u64::MAX);
+    let env = pipeline.env();
+    std::thread::scope(|scope| {
+        let held = env.decision.lock();
+        for n in 1..=3 {
+            let pipeline = &pipeline;
+            let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+            scope.spawn(move || pipeline.wait_acknowledged(seq).expect("running"));
+            while env.synced.load(Ordering::SeqCst) < n.min(2) {
+                std::thread::yield_now();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        assert_eq!(env.synced.load(Ordering::SeqCst), 2, "two groups are under way, not more");
+        assert_eq!((env.hardened.load(Ordering::SeqCst), pipeline.acknowledged()), (0, CommitSeq(0)));
+        drop(held);
+    });
+    assert_eq!((pipeline.acknowledged(), env.hardened.load(Ordering::SeqCst)), (CommitSeq(3), 3));
+}
+
+#[test]
+fn groups_that_overlap_keep_one_order_and_lose_nobody() {
+    let pipeline = overlapping(Duration::from_micros(20), u64::MAX);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for n in 0..200 {
+                    let seq = pipeline.order(Pipeline::<Counters>::prepared(n));
+                    if n % 64 == 0 {
+                        pipeline.hold(|last| assert!(last >= seq)).expect("running");
+                    }
+                    pipeline.wait_acknowledged(seq).expect("running");
+                }
+            });
+        }
+    });
+    assert_eq!(*pipeline.env().written.lock(), (1..=1600).collect::<Vec<_>>(), "I1");
+}
+
+#[test]
+fn what_overlaps_a_failed_group_is_not_decided() {
+    let pipeline = overlapping(Duration::from_millis(20), 1);
+    let told = Arc::new(Told(AtomicU64::new(0)));
+    std::thread::scope(|scope| {
+        let first = pipeline.order(Pipeline::<Counters>::prepared(1));
+        assert!(pipeline.when_acknowledged(first, told.clone()));
+        scope.spawn(|| pipeline.lead());
+        while !pipeline.env().deciding.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let second = pipeline.order(Pipeline::<Counters>::prepared(2));
+        pipeline.when_acknowledged(second, told.clone());
+        pipeline.lead();
+        assert_eq!(pipeline.wait_acknowledged(second), Err(Stopped));
+    });
+    let env = pipeline.env();
+    assert_eq!((env.hardened.load(Ordering::SeqCst), env.stops.load(Ordering::SeqCst)), (0, 1));
+    assert_eq!((pipeline.acknowledged(), told.0.load(Ordering::SeqCst)), (CommitSeq(0), 0));
 }
 
 #[test]

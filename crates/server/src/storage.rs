@@ -146,6 +146,7 @@ pub fn open(
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
     commit.set_group_sync(globals.flag(VarId::BinlogGroupCommitSyncEngine));
+    commit.set_group_overlap(globals.flag(VarId::BinlogGroupCommitOverlap));
     tell_recovery(&commit, log);
     Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }

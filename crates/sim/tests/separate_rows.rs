@@ -235,7 +235,16 @@ fn a_directory_keeps_its_layout_until_it_is_converted() {
         world.coordinator.close().expect("stops");
         let durable = ids(true);
         drop((world, engines));
+        if layout == LogLayout::Separate {
+            let refused = convert(&machine(&memory), datadir, &logs, &durable[..1], other);
+            assert!(matches!(refused, Err(RecoveryError::Setting(_))), "it has another's log: {refused:?}");
+        }
+        // Of an engine that was here when another conversion was cut off.
+        let left = datadir.join("log.engine-9");
+        disk(&memory).create_dir_all(&left).expect("made");
+        drop(disk(&memory).open(&left.join("log.control"), OpenMode::CreateNew).expect("made"));
         let done = convert(&machine(&memory), datadir, &logs, &durable, other).expect("converted");
+        assert!(disk(&memory).list(&left).expect("a directory").is_empty(), "nobody would name it");
         assert_eq!(done, Converted::Done);
         let again = convert(&machine(&memory), datadir, &logs, &durable, other).expect("looked at");
         assert_eq!(again, Converted::Nothing);

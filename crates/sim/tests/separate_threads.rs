@@ -2,16 +2,21 @@
 //! `binlog_group_commit_sync_engine` was set to between a transaction's prepare and its group's flush. A
 //! leader that left a sync out because of the option, or that took its group after the engines' sync, would
 //! lose some.
+//!
+//! Groups overlap: one is written to the logs and synced there while the one before it is decided. And a
+//! disk that is full holds nobody up who is to go on.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitRequest, LogLayout};
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, LogLayout, PurgeRule};
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
-use cohort_sim::{Disk, Setup, World, part};
+use cohort_sim::{Disk, HeldFs, Operation, Setup, World, part};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 use parking_lot::Mutex;
 
@@ -77,6 +82,7 @@ fn run_until(memory: &MemFs, at: u64) -> BTreeSet<u64> {
             let mut is_on = false;
             while !faults.crashed() {
                 world.coordinator.set_group_sync(is_on);
+                world.coordinator.set_group_overlap(!is_on);
                 is_on = !is_on;
                 std::thread::yield_now();
             }
@@ -127,4 +133,172 @@ fn the_option_adds_syncs_and_the_leader_s_stay() {
     assert_eq!(of_ten(true), (10, 10), "one sync for each group");
     assert_eq!(of_ten(false), (20, 10), "and one for each transaction");
     assert_eq!(of_ten(true), (10, 10));
+}
+
+/// Keys that are found after a crash of what is on this disk, in both engines, by a server that commits and
+/// crashes once more.
+fn recovered(memory: &MemFs, seed: u64) -> BTreeSet<u64> {
+    let left = memory.crash_clone(seed);
+    let world = World::open_as(&disk(&left), Setup::of(LogLayout::Separate)).expect("recovers");
+    let [all, odd] = world.engines.each_ref().map(|engine| keys(&**engine));
+    let expected: BTreeSet<u64> = all.iter().copied().filter(|n| n % 2 == 1).collect();
+    assert_eq!(odd, expected, "I2: both engines or none");
+    assert!(commit(&world, 1001), "it goes on");
+    drop(world);
+    let again = World::open_as(&disk(&left.crash_clone(seed)), Setup::of(LogLayout::Separate));
+    let again = keys(&*again.expect("recovers").engines[0]);
+    assert!(again.contains(&1001) && again.is_superset(&all), "I4: {all:?}, then {again:?}");
+    all
+}
+
+/// Two transactions of two groups: the first is being decided, the second is synced in the logs. Where the
+/// machine stops, the second one is never there without the first.
+#[test]
+fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
+    // The second one is in the binlog, or needs a record of its own and waits with it.
+    for second in [4, 5] {
+        for held in [Operation::Write, Operation::Sync] {
+            let memory = MemFs::new();
+            let fs = HeldFs::new(disk(&memory));
+            let shared: Disk = Arc::new(fs.clone());
+            let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
+            assert!(commit(&world, 1));
+            let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
+            fs.hold(held, "binlog.");
+            std::thread::scope(|scope| {
+                let first = scope.spawn(|| commit(&world, 3));
+                fs.await_held();
+                let before = syncs();
+                let later = scope.spawn(|| commit(&world, second));
+                while syncs() == before {
+                    std::thread::yield_now();
+                }
+                for seed in 0..40 {
+                    let found = recovered(&memory, seed);
+                    let allowed = [BTreeSet::from([1]), BTreeSet::from([1, 3])];
+                    assert!(allowed.contains(&found), "{held:?} is held: {found:?}");
+                    assert!(held == Operation::Sync || found.len() == 1, "nothing is in the binlog yet");
+                }
+                fs.release();
+                assert!(first.join().expect("no panic") && later.join().expect("no panic"));
+            });
+            assert_eq!(recovered(&memory, 0), BTreeSet::from([1, 3, second]));
+        }
+    }
+}
+
+#[test]
+fn without_overlap_one_group_is_under_way() {
+    let memory = MemFs::new();
+    let fs = HeldFs::new(disk(&memory));
+    let shared: Disk = Arc::new(fs.clone());
+    let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
+    world.coordinator.set_group_overlap(false);
+    let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
+    fs.hold(Operation::Sync, "binlog.");
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| commit(&world, 1));
+        fs.await_held();
+        let before = syncs();
+        let second = scope.spawn(|| commit(&world, 2));
+        while world.coordinator.placed() < cohort_base::CommitSeq(2) {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(syncs(), before);
+        fs.release();
+        assert!(first.join().expect("no panic") && second.join().expect("no panic"));
+    });
+}
+
+/// Bytes that are written and not synced are nobody's, whoever looks at the files meanwhile.
+#[test]
+fn readers_of_the_binlog_get_what_is_synced() {
+    let memory = MemFs::new();
+    let fs = HeldFs::new(disk(&memory));
+    let shared: Disk = Arc::new(fs.clone());
+    let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
+    assert!(commit(&world, 1));
+    let files = world.coordinator.binlog_files().expect("the binlog is on");
+    let (end, _) = world.coordinator.binlog_status().expect("the binlog is on");
+    assert_eq!(files.written(), Some(end));
+    fs.hold(Operation::Sync, "binlog.");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| commit(&world, 2));
+        fs.await_held();
+        let sizes = world.coordinator.with_binlog_files(|files| files.sizes());
+        let sizes = sizes.expect("the binlog is on").expect("nothing to wait for").expect("reads");
+        assert!(sizes.last().expect("a file").bytes > end.offset, "they are in the file");
+        files.step().expect("nothing to do");
+        assert_eq!(files.written(), Some(end), "a dump would read up to there");
+        fs.release();
+        assert!(writer.join().expect("no panic"));
+    });
+    assert!(files.written() > Some(end));
+}
+
+/// Ends the writer when the test fails.
+struct Ends<'a>(&'a World, &'a MemFs);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.1.set_capacity_bytes(u64::MAX);
+        self.0.is_stopped.store(true, SeqCst);
+    }
+}
+
+/// The disk is full when a group is to be decided.
+#[test]
+fn without_space_for_the_binlog_nobody_else_is_held_up() {
+    let memory = MemFs::new();
+    let world = World::open_as(&disk(&memory), Setup::of(LogLayout::Separate)).expect("opens");
+    let coordinator = &world.coordinator;
+    let mut n = 1;
+    while coordinator.binlog_status().expect("on").0.file < 4 {
+        assert!(commit(&world, n));
+        n += 1;
+    }
+    coordinator.checkpoint().expect("there is space");
+    let files = coordinator.binlog_files().expect("the binlog is on");
+    let out_of_space = || {
+        const LARGE: u64 = 1 << 40;
+        memory.set_capacity_bytes(LARGE);
+        let free = disk(&memory).free_bytes(Path::new("/data")).expect("known");
+        memory.set_capacity_bytes(LARGE - free);
+        while !files.is_without_space() {
+            std::thread::yield_now();
+        }
+    };
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            while !world.is_stopped.load(SeqCst) {
+                n += u64::from(commit(&world, n));
+            }
+        });
+        let _ends = Ends(&world, &memory);
+        out_of_space();
+        let refused = coordinator.rotate_binlog();
+        assert!(matches!(refused, Err(CommitError::DiskFull(_))), "{refused:?}");
+        assert!(coordinator.acknowledged() < coordinator.placed(), "somebody waits");
+        let purged = coordinator.purge_binlog(PurgeRule::Before(4)).expect("a purge makes space");
+        assert_eq!(purged.files, [1, 2, 3]);
+        memory.set_capacity_bytes(u64::MAX);
+        while files.is_without_space() {
+            std::thread::yield_now();
+        }
+        coordinator.rotate_binlog().expect("there is space again");
+        out_of_space();
+        assert!(!world.is_stopped.load(SeqCst), "whoever has a place waits");
+        coordinator.leave_gates();
+        writer.join().expect("no panic");
+        assert!(world.is_stopped.load(SeqCst), "a stop does not wait for space");
+    });
+    memory.set_capacity_bytes(u64::MAX);
+    let acknowledged = coordinator.acknowledged().0;
+    let left = keys(
+        &*World::open_as(&disk(&memory.crash_clone(0)), Setup::of(LogLayout::Separate))
+            .expect("starts")
+            .engines[0],
+    );
+    assert!(left.len() as u64 >= acknowledged, "I4: {acknowledged} acknowledged, {} there", left.len());
 }
