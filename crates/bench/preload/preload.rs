@@ -12,6 +12,7 @@
 //! | 3 | library | calls of `sync_file_range` (not a flush: the disk's cache is not asked) |
 //! | 4 | library | nanoseconds spent in `fsync` and `fdatasync`, waiting for the emulated disk included |
 //! | 5 | benchmark | nanoseconds that each `fsync` and `fdatasync` takes at least; 0: as long as the real disk |
+//! | 6 | benchmark | 1: the binary log's files are on a disk of their own |
 //!
 //! With word 5 set the calls go through one at a time, as on a disk that has one head: the call runs on the
 //! real disk, then sleeps for the rest of its time. The sleep asks for a timer slack of 1 ns (the kernel's
@@ -34,6 +35,7 @@ const FDATASYNC: usize = 2;
 const SYNC_FILE_RANGE: usize = 3;
 const NANOSECONDS: usize = 4;
 const DELAY: usize = 5;
+const TWO_DISKS: usize = 6;
 
 type Flush = unsafe extern "C" fn(c_int) -> c_int;
 type FlushRange = unsafe extern "C" fn(c_int, i64, i64, c_uint) -> c_int;
@@ -132,8 +134,14 @@ fn sleep_until(end: Instant) {
     }
 }
 
+/// Whether the benchmark has the server call it so.
+fn is_binary_log(fd: c_int) -> bool {
+    let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("binlog."))
+}
+
 fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
-    static DISK: Mutex<()> = Mutex::new(());
+    static DISKS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
     // SAFETY: libc's fsync and fdatasync have this signature.
     let call = unsafe { std::mem::transmute::<*mut c_void, Flush>(real.address()) };
@@ -143,7 +151,8 @@ fn flush(real: &Real, counter: usize, fd: c_int) -> c_int {
     };
     let asked = Instant::now();
     let delay = Duration::from_nanos(words[DELAY].load(Ordering::Relaxed));
-    let turn = (!delay.is_zero()).then(|| DISK.lock().unwrap_or_else(|broken| broken.into_inner()));
+    let disk = usize::from(words[TWO_DISKS].load(Ordering::Relaxed) == 1 && is_binary_log(fd));
+    let turn = (!delay.is_zero()).then(|| DISKS[disk].lock().unwrap_or_else(|broken| broken.into_inner()));
     let began = Instant::now();
     // SAFETY: the caller's own arguments.
     let result = unsafe { call(fd) };

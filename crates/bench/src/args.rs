@@ -59,7 +59,8 @@ Options of run:
   --warm=N              seconds of load before it (2; goals 1; quick 0.5)
   --repeats=N           measurements of each case, whose median counts (3; quick 1)
   --clients=LIST        instead of those of the table
-  --disk=LIST           real, ssd (flushes of 1.4 ms), hdd (33 ms), or microseconds per flush
+  --disk=LIST           real, ssd (flushes of 1.4 ms), ssds (the same, with a disk for the binary log), hdd (33 ms),
+                        or microseconds per flush
   --idle=N              connections beside the clients that do nothing (0)
   --large=MIB           size of the large transaction of table 'large' (256; quick 64)
   --protocol=NAME       prepared (default) or text

@@ -12,24 +12,29 @@ use std::time::{Duration, Instant};
 pub struct Disk {
     /// How long each flush takes at least, one at a time; zero: the real disk.
     pub flush: Duration,
+    /// The binary log has one of its own.
+    pub is_two: bool,
 }
 
 impl Disk {
-    pub const REAL: Disk = Disk { flush: Duration::ZERO };
+    pub const REAL: Disk = Disk { flush: Duration::ZERO, is_two: false };
     /// A good disk of a server, for what runs without one.
-    pub const FAST: Disk = Disk { flush: Duration::from_micros(120) };
+    pub const FAST: Disk = Disk { flush: Duration::from_micros(120), is_two: false };
     /// A solid-state disk without a battery-backed cache.
-    pub const SSD: Disk = Disk { flush: Duration::from_micros(1400) };
+    pub const SSD: Disk = Disk { flush: Duration::from_micros(1400), is_two: false };
     /// A rotating disk.
-    pub const HDD: Disk = Disk { flush: Duration::from_millis(33) };
+    pub const HDD: Disk = Disk { flush: Duration::from_millis(33), is_two: false };
+    /// Two solid-state disks: one for the binary log, one for everything else.
+    pub const SSDS: Disk = Disk { is_two: true, ..Disk::SSD };
 
-    /// `real`, `ssd`, `hdd`, or microseconds per flush.
+    /// `real`, `ssd`, `ssds` (two), `hdd`, or microseconds per flush.
     pub fn parse(text: &str) -> Option<Disk> {
         match text {
             "real" => Some(Disk::REAL),
             "ssd" => Some(Disk::SSD),
+            "ssds" => Some(Disk::SSDS),
             "hdd" => Some(Disk::HDD),
-            _ => text.parse().ok().map(|us| Disk { flush: Duration::from_micros(us) }),
+            _ => text.parse().ok().map(|us| Disk { flush: Duration::from_micros(us), ..Disk::REAL }),
         }
     }
 
@@ -37,6 +42,7 @@ impl Disk {
         match self {
             Disk::REAL => "real".to_owned(),
             Disk::SSD => "ssd".to_owned(),
+            Disk::SSDS => "ssds".to_owned(),
             Disk::HDD => "hdd".to_owned(),
             other => format!("{}us", other.flush.as_micros()),
         }
@@ -133,7 +139,7 @@ mod tests {
 
     #[test]
     fn disks_by_name_and_by_time() {
-        for (text, us) in [("real", 0), ("ssd", 1400), ("hdd", 33_000), ("250", 250)] {
+        for (text, us) in [("real", 0), ("ssd", 1400), ("ssds", 1400), ("hdd", 33_000), ("250", 250)] {
             let disk = Disk::parse(text).expect("a disk");
             assert_eq!(disk.flush.as_micros(), us);
             assert_eq!(disk.name().trim_end_matches("us"), text);

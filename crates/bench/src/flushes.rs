@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+
+use crate::disk::Disk;
 
 /// Built by `build.rs`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libcohort_preload.so"));
@@ -20,6 +21,7 @@ const FDATASYNC: usize = 2;
 const SYNC_FILE_RANGE: usize = 3;
 const NANOSECONDS: usize = 4;
 const DELAY: usize = 5;
+const TWO_DISKS: usize = 6;
 
 /// The flushes of one server process.
 pub struct Flushes {
@@ -75,9 +77,10 @@ impl Flushes {
         self.words()[READY].load(Ordering::Relaxed) == 1
     }
 
-    /// From now on each flush takes at least this long, one at a time; zero: the disk's own speed.
-    pub fn set_delay(&self, delay: Duration) {
-        self.words()[DELAY].store(delay.as_nanos() as u64, Ordering::Relaxed);
+    /// From now on the server's files are on this disk.
+    pub fn set_disk(&self, disk: Disk) {
+        self.words()[TWO_DISKS].store(u64::from(disk.is_two), Ordering::Relaxed);
+        self.words()[DELAY].store(disk.flush.as_nanos() as u64, Ordering::Relaxed);
     }
 
     pub fn counts(&self) -> FlushCounts {
@@ -105,13 +108,13 @@ impl Drop for Flushes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_program_s_flushes_are_counted_and_take_the_time_they_are_given() {
         let dir = tempfile::tempdir().expect("a folder");
         let flushes = Flushes::new(dir.path()).expect("set up");
-        flushes.set_delay(Duration::from_millis(40));
+        flushes.set_disk(Disk { flush: Duration::from_millis(40), ..Disk::REAL });
         let mut dd = Command::new("dd");
         dd.args(["if=/dev/zero", "bs=512", "count=1", "conv=fdatasync", "status=none"]);
         dd.arg(format!("of={}", dir.path().join("file").display()));

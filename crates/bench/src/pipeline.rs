@@ -18,7 +18,7 @@ pub fn measure(dir: &Path, threads: usize, disk: Disk, time: Duration) -> Result
     let at = |error: std::io::Error| format!("{}: {error}", folder.display());
     std::fs::create_dir_all(&folder).map_err(at)?;
     let flushes = Flushes::new(&folder).map_err(at)?;
-    flushes.set_delay(disk.flush);
+    flushes.set_disk(disk);
     let mut command = Command::new(&program);
     command.arg(&folder).arg(time.as_secs_f64().to_string()).arg(threads.to_string());
     flushes.preload_into(&mut command);

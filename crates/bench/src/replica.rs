@@ -284,7 +284,7 @@ fn catch_up(
         source.resume();
         attach(&mut connection, variant.kind, source, begin, all)?;
         source.pause();
-        server.flushes.set_delay(variant.disk.flush);
+        server.flushes.set_disk(variant.disk);
         let mut rates = Vec::new();
         for backlog in backlogs {
             progress.show(&format!("replica: {name}, {}", backlog.workload));

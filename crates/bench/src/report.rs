@@ -147,6 +147,9 @@ pub fn disk_title(disk: &str) -> String {
     match disk {
         "real" => "The disk as it is".to_owned(),
         "ssd" => "Flushes of 1.4 ms, one at a time".to_owned(),
+        "ssds" => {
+            "Two disks, one of them for the binary log: flushes of 1.4 ms, one at a time on each".to_owned()
+        }
         "hdd" => "Flushes of 33 ms, one at a time".to_owned(),
         other => format!("Flushes of {other}, one at a time"),
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::certificate::Certificate;
 use crate::connection::{Address, Connection, ConnectionError};
-use crate::disk;
+use crate::disk::{self, Disk};
 use crate::driver::{self, Load, Moment};
 use crate::interrupt;
 use crate::large::Large;
@@ -225,9 +225,9 @@ fn measure_case(
             let name = contender.server.label.clone();
             let label = format!("{title}: {name} {}/{repeats}", repeat + 1);
             contender.server.resume();
-            contender.server.flushes.set_delay(case.disk.flush);
+            contender.server.flushes.set_disk(case.disk);
             let sample = measure(run, case, contender, &label, progress);
-            contender.server.flushes.set_delay(Duration::ZERO);
+            contender.server.flushes.set_disk(Disk::REAL);
             if interrupt::is_requested() {
                 return Err("interrupted".to_owned());
             }

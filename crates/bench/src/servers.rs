@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::callgrind;
 use crate::connection::{Address, Connection};
+use crate::disk::Disk;
 use crate::flushes::Flushes;
 use crate::process;
 
@@ -62,7 +63,7 @@ impl Contestant {
         [
             ("cohort", "cohort".to_owned()),
             ("separate", separate("")),
-            ("separate, one group at a time", separate(":binlog_group_commit_overlap=0")),
+            ("separate, groups overlap", separate(":binlog_group_commit_overlap=on")),
             ("separate, engines synced by transaction", separate(":binlog_group_commit_sync_engine=0")),
             ("mariadb", "mariadb".to_owned()),
             (
@@ -225,7 +226,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.flushes.set_delay(Duration::ZERO);
+        self.flushes.set_disk(Disk::REAL);
         self.resume();
         process::signal(self.pid(), libc::SIGTERM);
         let end = Instant::now() + STOP_TIMEOUT;

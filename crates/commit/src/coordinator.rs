@@ -26,6 +26,7 @@ use cohort_engine::ReadView;
 use crate::checkpoint::Checkpointer;
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
 use crate::error::{CheckpointError, CommitError};
+use crate::logs::engine_dir;
 use crate::metrics::Metrics;
 use crate::options::CoordinatorOptions;
 use crate::pace::Pace;
@@ -34,6 +35,7 @@ use crate::record;
 use crate::recovery::Recovered;
 use crate::request::{BinlogPart, CommitRequest, Prepared};
 use crate::seam::{CommitEnv, Stopped, Wake};
+use crate::separate::Overlap;
 use crate::xa::XaBranches;
 
 /// The commit path, shared by all sessions.
@@ -116,10 +118,23 @@ impl Coordinator {
     }
 
     /// `binlog_group_commit_overlap`: takes effect with the next group. Without effect in the shared layout.
-    pub fn set_group_overlap(&self, is_on: bool) {
-        if let Some(logs) = self.env().logs.separate() {
-            logs.set_overlap(is_on);
-        }
+    pub fn set_group_overlap(&self, overlap: Overlap) {
+        let Some(logs) = self.env().logs.separate() else { return };
+        logs.set_overlap(match overlap {
+            Overlap::Off => false,
+            Overlap::On => true,
+            Overlap::Auto => self.is_binlog_apart(),
+        });
+    }
+
+    /// Whether the binlog is on a device on which there is no log of an engine.
+    fn is_binlog_apart(&self) -> bool {
+        let fs = &self.env().world.fs;
+        let Some(binlog) = &self.options.binlog else { return false };
+        let dirs = self.env().engines.iter().map(|engine| engine_dir(&self.options.datadir, engine.id()));
+        fs.device(binlog.name.dir()).is_ok_and(|device| {
+            dirs.into_iter().all(|dir| fs.device(&dir).is_ok_and(|of_engine| of_engine != device))
+        })
     }
 
     /// `early_lock_release`: takes effect with the next transaction that is ordered.

@@ -82,13 +82,13 @@
 //!   and a timekeeper.
 //!
 //! # Lock order
-//! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them held. `order`
-//! and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`] and
-//! [`Pipeline::order_alone`], which harden what is ordered.
+//! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them
+//! held. `order` and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`]
+//! and [`Pipeline::order_alone`], which harden what is ordered.
 //!
 //! # On failure
-//! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped when it has
-//! `decider`. A client that went away changes nothing: its acknowledgement goes nowhere.
+//! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped when it
+//! has `decider`. A client that went away changes nothing: its acknowledgement goes nowhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -16,8 +16,8 @@
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
 //! hardened, publish, acknowledge: as in every layout
 //! ```
-//! While a group is decided by the binlog, the next one is written to the logs and synced there
-//! (`binlog_group_commit_overlap`). A group that needs a DECIDED record keeps the others away: records of a
+//! While a group is decided by the binlog, the next one may be written to the logs and synced there
+//! ([`Overlap`]). A group that needs a DECIDED record keeps the others away: records of a
 //! later group must not lie before it, because recovery cuts a log at the first one that is undecided.
 //!
 //! # Concepts
@@ -110,6 +110,17 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair(pub u64);
 
+/// `binlog_group_commit_overlap`: whether the logs are synced for a group while the binlog is synced for the
+/// one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    Off,
+    On,
+    /// If the binlog is on a device of its own. On one device the two syncs only wait for each other, and
+    /// groups are half as large.
+    Auto,
+}
+
 /// The logs of the separate layout.
 pub struct SeparateLogs {
     pair: Pair,
@@ -117,7 +128,7 @@ pub struct SeparateLogs {
     logs: Vec<OwnLog>,
     /// All up to here is decided; written by the decider.
     decided: AtomicU64,
-    /// `binlog_group_commit_overlap`.
+    /// Whether groups overlap.
     overlaps: AtomicBool,
     /// The server is about to stop: nobody waits for space any more.
     is_stopping: AtomicBool,
@@ -145,7 +156,7 @@ impl SeparateLogs {
             pair,
             logs: std::iter::once(main).chain(engines).collect(),
             decided: AtomicU64::new(decided.0),
-            overlaps: AtomicBool::new(true),
+            overlaps: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             is_synced_each: AtomicBool::new(false),
         }
@@ -204,7 +215,7 @@ impl SeparateLogs {
         self.is_synced_each.store(!is_on, Ordering::Relaxed);
     }
 
-    /// `binlog_group_commit_overlap`: whether a group is synced while the one before it is decided.
+    /// Whether a group is synced while the one before it is decided.
     pub fn set_overlap(&self, is_on: bool) {
         self.overlaps.store(is_on, Ordering::Relaxed);
     }

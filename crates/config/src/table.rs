@@ -184,8 +184,8 @@ with_inert_settings! { settings! {
         .doc("shared: one log for the binary log and all engines, one flush for a group of commits. separate: a log for each engine, and the binary log decides: two flushes, on two devices if wanted. Fixed when the data directory is made; cohortd --convert-log-layout changes it.");
     BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).admin(Privilege::BinlogAdmin)
         .doc("With log_layout=separate. ON: the engines' logs are synced once for each group of commits. OFF: once more for each transaction when it is prepared, as servers did before; it makes nothing safer.");
-    BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", flag(true)).admin(Privilege::BinlogAdmin)
-        .doc("With log_layout=separate: the engines' logs are synced for the next group of commits while the binary log is synced for the one before. OFF: one group after the other.");
+    BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", word(2, &["OFF", "ON", "AUTO"])).admin(Privilege::BinlogAdmin)
+        .doc("With log_layout=separate: whether the engines' logs are synced for the next group of commits while the binary log is synced for the one before. AUTO: if the binary log is on a device of its own; on one device the syncs only wait for each other.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))

@@ -574,7 +574,7 @@ impl ServerFacts for Facts {
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),
             VarId::BinlogGroupCommitSyncEngine => self.commit.set_group_sync(self.globals.flag(id)),
-            VarId::BinlogGroupCommitOverlap => self.commit.set_group_overlap(self.globals.flag(id)),
+            VarId::BinlogGroupCommitOverlap => self.commit.set_group_overlap(storage::overlap(&self.globals)),
             VarId::BinlogChecksum
                 if self.commit.layout() == LogLayout::Separate
                     && storage::checksum(&self.globals) == Checksum::None =>

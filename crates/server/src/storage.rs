@@ -13,8 +13,8 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
-    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, LogLayout, PaceOptions, Point,
-    RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
+    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, LogLayout, Overlap,
+    PaceOptions, Point, RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, Participant};
@@ -146,7 +146,7 @@ pub fn open(
         Coordinator::open(world.clone(), commit_options, participants, engines.clone(), Arc::clone(&locks))
             .map_err(OpenError::Recovery)?;
     commit.set_group_sync(globals.flag(VarId::BinlogGroupCommitSyncEngine));
-    commit.set_group_overlap(globals.flag(VarId::BinlogGroupCommitOverlap));
+    commit.set_group_overlap(overlap(globals));
     tell_recovery(&commit, log);
     Ok(Storage { commit, engines, locks, catalog: versions, replica })
 }
@@ -228,6 +228,15 @@ fn coordinator_options(
 
 fn log_options(globals: &Globals) -> LogOptions {
     LogOptions { segment_bytes: globals.uint(VarId::LogSegmentSize), ..LogOptions::default() }
+}
+
+/// `binlog_group_commit_overlap`.
+pub fn overlap(globals: &Globals) -> Overlap {
+    match globals.uint(VarId::BinlogGroupCommitOverlap) {
+        0 => Overlap::Off,
+        1 => Overlap::On,
+        _ => Overlap::Auto,
+    }
 }
 
 /// `log_layout`.

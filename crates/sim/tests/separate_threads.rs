@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use cohort_base::{IndexId, ServerId, TrxId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
-use cohort_commit::{BinlogPart, CommitError, CommitRequest, LogLayout, PurgeRule};
+use cohort_commit::{BinlogPart, CommitError, CommitRequest, LogLayout, Overlap, PurgeRule};
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_sim::{Disk, HeldFs, Operation, Setup, World, part};
 use cohort_vfs::{Fault, FaultFs, MemFs};
@@ -82,7 +82,7 @@ fn run_until(memory: &MemFs, at: u64) -> BTreeSet<u64> {
             let mut is_on = false;
             while !faults.crashed() {
                 world.coordinator.set_group_sync(is_on);
-                world.coordinator.set_group_overlap(!is_on);
+                world.coordinator.set_group_overlap(if is_on { Overlap::Off } else { Overlap::On });
                 is_on = !is_on;
                 std::thread::yield_now();
             }
@@ -162,6 +162,7 @@ fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
             let fs = HeldFs::new(disk(&memory));
             let shared: Disk = Arc::new(fs.clone());
             let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
+            world.coordinator.set_group_overlap(Overlap::On);
             assert!(commit(&world, 1));
             let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
             fs.hold(held, "binlog.");
@@ -193,7 +194,7 @@ fn without_overlap_one_group_is_under_way() {
     let fs = HeldFs::new(disk(&memory));
     let shared: Disk = Arc::new(fs.clone());
     let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
-    world.coordinator.set_group_overlap(false);
+    world.coordinator.set_group_overlap(Overlap::Off);
     let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
     fs.hold(Operation::Sync, "binlog.");
     std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -82,6 +82,10 @@ impl Fs for RealFs {
         // SAFETY: statvfs said that it filled the structure.
         let stat = unsafe { stat.assume_init() };
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn device(&self, dir: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(dir)?.dev())
     }
 }
 

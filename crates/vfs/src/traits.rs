@@ -83,6 +83,11 @@ pub trait Fs: Send + Sync {
     }
     /// Bytes that can still be written, for the disk-full check.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+    /// A number of the device that a directory is on: different numbers, different devices.
+    fn device(&self, dir: &Path) -> io::Result<u64> {
+        let _ = dir;
+        Ok(0)
+    }
 }
 
 /// An open file. Positions are given, there is no cursor.
