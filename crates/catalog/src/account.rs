@@ -9,12 +9,14 @@
 //!            | u8 tls (0 none, 1 encrypted, 2 certificate, 3 specified: string cipher, string issuer, string
 //! subject)
 //!            | string default role | list of (string role, u8 with admin option)
+//!            | list of (string user, string host, u8 with grant option)
 //! limits     u32 queries, u32 updates, u32 connections an hour | i32 connections | u64 microseconds of a
 //! statement old        string user | string host | string plugin | bytes auth | privileges | schemas |
 //! tables privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
 //! ```
 //!
-//! An old account is read and no longer written; the oldest ones end before the tables.
+//! An old account is read and no longer written; the oldest ones end before the tables. One of an earlier
+//! form ends before the last list.
 
 use std::collections::BTreeMap;
 
@@ -46,6 +48,8 @@ pub struct Account {
     pub default_role: String,
     /// Roles that were granted to it, and whether it may grant them.
     pub roles: BTreeMap<String, AdminOption>,
+    /// Accounts that it may stand in for, and whether it may grant that. The empty user is everybody.
+    pub proxies: BTreeMap<AccountName, AdminOption>,
 }
 
 /// Whether an account that has a role may give it to others.
@@ -168,13 +172,20 @@ impl Account {
             is_role: false,
             default_role: String::new(),
             roles: BTreeMap::new(),
+            proxies: BTreeMap::new(),
         }
     }
 
     /// The account of a new data directory: all privileges, no password, local connections only.
     pub fn local_root() -> Account {
         let grants = Grants { everything: Privileges::EVERY, ..Grants::default() };
-        Account { grants, ..Account::new(("root".to_owned(), "localhost".to_owned())) }
+        let proxies = Account::proxies_of_all();
+        Account { grants, proxies, ..Account::new(("root".to_owned(), "localhost".to_owned())) }
+    }
+
+    /// What the account of a new data directory may stand in for, and let others: everybody.
+    fn proxies_of_all() -> BTreeMap<AccountName, AdminOption> {
+        BTreeMap::from([((String::new(), "%".to_owned()), AdminOption::With)])
     }
 
     /// Whether the account has a privilege on everything.
@@ -208,7 +219,8 @@ const LOCKED: u8 = 1;
 const ROLE: u8 = 2;
 
 pub(crate) fn put_account(out: &mut Vec<u8>, account: &Account) {
-    let Account { name: (user, host), methods, grants, rules, is_role, default_role, roles } = account;
+    let Account { name: (user, host), methods, grants, rules, is_role, default_role, roles, proxies } =
+        account;
     put_string(out, user);
     put_string(out, host);
     put_list(out, methods.iter(), |out, method| {
@@ -245,9 +257,34 @@ pub(crate) fn put_account(out: &mut Vec<u8>, account: &Account) {
         put_string(out, role);
         out.put_u8(u8::from(*admin == AdminOption::With));
     });
+    put_list(out, proxies.iter(), |out, ((user, host), option)| {
+        put_string(out, user);
+        put_string(out, host);
+        out.put_u8(u8::from(*option == AdminOption::With));
+    });
 }
 
 pub(crate) fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
+    let mut account = read_account_without_proxies(r)?;
+    let proxies = read_list(r, |r| {
+        let name = (read_string(r)?, read_string(r)?);
+        Ok((name, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
+    })?;
+    account.proxies = proxies.into_iter().collect();
+    Ok(account)
+}
+
+/// One of an earlier form. The administrator gets what that of a new data directory has: nobody else could
+/// grant it.
+pub(crate) fn read_earlier_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
+    let mut account = read_account_without_proxies(r)?;
+    if account.name.0 == "root" && account.name.1 == "localhost" && account.may(Privilege::Super) {
+        account.proxies = Account::proxies_of_all();
+    }
+    Ok(account)
+}
+
+fn read_account_without_proxies(r: &mut Reader<'_>) -> Result<Account, Truncated> {
     let name = (read_string(r)?, read_string(r)?);
     let methods = read_list(r, |r| Ok(AuthMethod { plugin: read_string(r)?, text: read_string(r)? }))?;
     let grants = read_grants(r)?;
@@ -284,7 +321,8 @@ pub(crate) fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
         Ok((role, if r.u8()? == 1 { AdminOption::With } else { AdminOption::Without }))
     })?;
     let (is_role, roles) = (flags & ROLE != 0, roles.into_iter().collect());
-    Ok(Account { name, methods, grants, rules, is_role, default_role, roles })
+    let proxies = BTreeMap::new();
+    Ok(Account { name, methods, grants, rules, is_role, default_role, roles, proxies })
 }
 
 fn put_grants(out: &mut Vec<u8>, grants: &Grants) {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 old account without tables
-//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 old account | 9 account
-//!    | 20 view | 21 string schema, string view
+//!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 old account
+//!    | 9 account without proxies | 10 account | 20 view | 21 string schema, string view
 //!                                                  one after the other up to the end
 //! ```
 //!
-//! 5 and 8 are read and no longer written.
+//! 5, 8 and 9 are read and no longer written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,9 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
 use cohort_engine::Redo;
 
-use crate::account::{Account, AccountName, put_account, read_account, read_old_account};
+use crate::account::{
+    Account, AccountName, put_account, read_account, read_earlier_account, read_old_account,
+};
 use crate::codec::{put_schema, put_string, put_table, read_schema, read_string, read_table};
 use crate::foreign::{link, note_links};
 use crate::model::{Catalog, Schema, Table, TableName};
@@ -91,7 +93,7 @@ impl CatalogChange {
                 put_string(out, &name.table);
             }
             CatalogChange::PutAccount(account) => {
-                out.put_u8(9);
+                out.put_u8(10);
                 put_account(out, account);
             }
             CatalogChange::DropAccount((user, host)) => {
@@ -117,7 +119,8 @@ impl CatalogChange {
             6 => CatalogChange::DropAccount((read_string(r)?, read_string(r)?)),
             7 => CatalogChange::NextIds { table: TableId(r.u64()?), index: IndexId(r.u32()?) },
             8 => CatalogChange::PutAccount(read_old_account(r, true)?),
-            9 => CatalogChange::PutAccount(read_account(r)?),
+            9 => CatalogChange::PutAccount(read_earlier_account(r)?),
+            10 => CatalogChange::PutAccount(read_account(r)?),
             20 => CatalogChange::PutView(read_view(r)?),
             21 => CatalogChange::DropView(TableName { schema: read_string(r)?, table: read_string(r)? }),
             _ => return Err(Truncated),

@@ -119,6 +119,7 @@ fn account() -> Account {
         tables: [(name, TableGrant { table: Privilege::Select.into(), columns })].into(),
     };
     Account {
+        proxies: Default::default(),
         methods: vec![AuthMethod::password(format!("*{}", "07".repeat(20)))],
         grants,
         ..Account::new(("v".to_owned(), "10.%".to_owned()))

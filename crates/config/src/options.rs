@@ -71,8 +71,7 @@ const EXIT_BAD_VALUE: i32 = 13;
 /// one line of the error log. By their full names, so that a mistyped one is refused.
 const FOREIGN: &str = include_str!("foreign_options.txt");
 /// The same for plugins that bring their own options.
-const FOREIGN_PREFIXES: &[&str] =
-    &["rocksdb_", "plugin_", "provider_", "server_audit", "spider_", "mroonga_"];
+const FOREIGN_PREFIXES: &[&str] = &["rocksdb_", "plugin_", "provider_", "spider_", "mroonga_"];
 /// Options of the server itself that mean nothing here.
 const IGNORED: &[&str] = &[
     "symbolic_links",
@@ -90,6 +89,9 @@ const IGNORED: &[&str] = &[
     "des_key_file",
     "plugin_load",
     "plugin_load_add",
+    "server_audit",
+    "simple_password_check",
+    "cracklib_password_check",
     "host_cache_size",
     "flush_time",
     "table_open_cache_instances",

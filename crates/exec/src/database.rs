@@ -1,6 +1,6 @@
 //! All that sessions share. A server is a value: source and replica can live in one test process.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, ParticipantId};
 use cohort_binlog::{CacheOptions, TrxCache};
@@ -15,8 +15,9 @@ use cohort_vfs::{SharedClock, SharedFs, SharedRng};
 use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
+use crate::audit::Audit;
 use crate::binlog_filter::BinlogFilter;
-use crate::ddl::Ids;
+use crate::ddl::{Ids, WordList};
 use crate::dispatch::CachedPlan;
 use crate::files::ServerFiles;
 use crate::plan::IndexSamples;
@@ -45,8 +46,9 @@ pub trait ServerFacts: Send + Sync {
     /// A variable whose value is computed when it is read (`gtid_binlog_pos`); None: as stored.
     fn variable(&self, id: VarId) -> Option<VarValue>;
 
-    /// A global variable was set: what depends on it follows. The error is the statement's; the value stays.
-    fn global_changed(&self, id: VarId) -> SqlResult<()>;
+    /// A global variable was set: what depends on it follows. Answers what the client is to be warned of. The
+    /// error is the statement's; the value stays.
+    fn global_changed(&self, id: VarId) -> SqlResult<Vec<String>>;
 
     /// The replicas that are connected, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
@@ -141,6 +143,8 @@ pub struct Database {
     pub(crate) prepared_texts: Arc<PreparedTexts>,
     /// Which databases' changes are logged.
     pub binlog_filter: BinlogFilter,
+    /// Who did what.
+    pub audit: Arc<Audit>,
     /// `mysql.general_log` and `mysql.slow_log`.
     pub log_rows: LogRows,
     /// Who holds which lock of GET_LOCK.
@@ -151,6 +155,8 @@ pub struct Database {
     pub(crate) sequences: Sequences,
     /// Set by the session that makes a backup.
     pub(crate) backup: BackupGate,
+    /// What new passwords must not be; set once by the server, if at all.
+    pub words: OnceLock<WordList>,
     /// Set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -192,12 +198,14 @@ impl Database {
             index_samples: IndexSamples::default(),
             plans: Arc::new(PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX)),
             prepared_texts,
+            audit: Arc::default(),
             log_rows: LogRows::default(),
             user_locks: UserLockHolders::default(),
             account_usages: Arc::default(),
             last_deadlock: Mutex::default(),
             sequences: Sequences::default(),
             backup: BackupGate::default(),
+            words: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),

@@ -28,6 +28,8 @@ use cohort_sql::{Digest, PlanKey};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::access::{self, TableNeed};
+use crate::account_tables;
+use crate::audit::TableUse;
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
@@ -64,9 +66,9 @@ pub struct CachedPlan {
     /// Privileges that each execution needs.
     needs: Vec<TableNeed>,
     /// The views that it reads.
-    views: Vec<Arc<View>>,
+    pub(crate) views: Vec<Arc<View>>,
     /// The sequences that its expressions name.
-    sequences: Vec<(Arc<Table>, bool)>,
+    pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     reusable: bool,
 }
 
@@ -159,7 +161,7 @@ const PLAN_BYTES: usize = 3 << 10;
 const COLUMN_BYTES: usize = 400;
 
 /// A DDL statement can come between planning and locking; not this often.
-const PLAN_ATTEMPTS: usize = 20;
+pub(crate) const PLAN_ATTEMPTS: usize = 20;
 
 impl Session {
     /// Runs one statement; false when it failed.
@@ -257,6 +259,9 @@ impl Session {
         }
         if self.state.transactions.is_on() {
             self.track(statement, job);
+        }
+        if let Some(table) = account_tables::changed_by(&self.state, statement) {
+            return self.change_account_table(table, statement, job, sink);
         }
         match statement {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
@@ -365,34 +370,6 @@ impl Session {
             let is_stale = matches!(executed, Executed::Stale);
             Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))
         })
-    }
-
-    /// The first row of a query, for expressions in other statements.
-    pub(crate) fn query_one_row(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Value>> {
-        let statement = Statement::Query(Box::new(query.clone()));
-        for _ in 0..PLAN_ATTEMPTS {
-            let catalog = self.state.db.catalog();
-            let found = self.with_context(job, |ctx| {
-                let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
-                let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
-                if ctx.session.transactions.is_on() {
-                    ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
-                }
-                if lock_views(&made.views, ctx)? == Freshness::Stale
-                    || lock_sequences(&made.sequences, ctx)? == Freshness::Stale
-                    || lock_tables(plan, ctx)? == Freshness::Stale
-                {
-                    return Ok(None);
-                }
-                let mut found = Collect { rows_max: Some(1), ..Collect::default() };
-                run_query(plan, ctx, u64::MAX, &mut found)?;
-                Ok(Some(found.rows.into_iter().next().unwrap_or_default()))
-            })?;
-            if let Some(row) = found {
-                return Ok(row);
-            }
-        }
-        Err(definition_changed())
     }
 
     /// Runs a plan of the cache; false when it turned out stale.
@@ -625,7 +602,7 @@ impl Session {
 }
 
 /// Plans a query or data change.
-fn make_plan(
+pub(crate) fn make_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
@@ -672,7 +649,7 @@ fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) 
 }
 
 /// What a plan does with tables.
-fn tables_used(plan: &Planned) -> TransactionState {
+pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
     let none = TransactionState::default();
     let of_query = |plan: &QueryPlan| match plan.locks() {
         _ if plan.tables().is_empty() => none,
@@ -701,7 +678,7 @@ fn execute(
 }
 
 /// Whether the session may do what the plan does.
-fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
+pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
     cached.needs.iter().try_for_each(|need| need.check(ctx.session))
 }
 
@@ -725,6 +702,7 @@ fn run_plan(
                 return Ok(Executed::Stale);
             }
             let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);
+            tell_tables(ctx.session, cached);
             if !plan.into.is_empty() {
                 return run_into(plan, ctx, limit);
             }
@@ -740,15 +718,22 @@ fn run_plan(
             {
                 return Ok(Executed::Stale);
             }
+            tell_tables(ctx.session, cached);
             run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
         }
         Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
+            Freshness::Fresh => {
+                tell_tables(ctx.session, cached);
+                run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
+            }
         },
         Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
             Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
+            Freshness::Fresh => {
+                tell_tables(ctx.session, cached);
+                run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
+            }
         },
         Planned::Joined(plan) => {
             // What the source reads is locked.
@@ -760,9 +745,38 @@ fn run_plan(
             }
             match lock_tables(plan.source(), ctx)? {
                 Freshness::Stale => Ok(Executed::Stale),
-                Freshness::Fresh => plan.run(ctx).map(Executed::Changed),
+                Freshness::Fresh => {
+                    tell_tables(ctx.session, cached);
+                    plan.run(ctx).map(Executed::Changed)
+                }
             }
         }
+    }
+}
+
+/// Tells the audit log which tables the plan uses: those that it writes first, as MariaDB orders them.
+pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
+    let Some(tables) = session.audit_tables() else { return };
+    match &cached.plan {
+        Planned::Query(plan) => tables.query(plan),
+        Planned::Insert(plan) => {
+            tables.tell_of(TableUse::Write, plan.table());
+            plan.query().into_iter().for_each(|query| tables.query(query));
+        }
+        Planned::Update(plan) => tables.tell_of(TableUse::Write, plan.table()),
+        Planned::Delete(plan) => tables.tell_of(TableUse::Write, plan.table()),
+        Planned::Joined(plan) => {
+            let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
+            plan.written().for_each(|(table, _)| tables.tell_of(TableUse::Write, table));
+            for (table, alias) in plan.source().tables() {
+                if !written.iter().any(|(id, name)| *id == table.id && *name == alias) {
+                    tables.tell_of(TableUse::Read, table);
+                }
+            }
+        }
+    }
+    for (table, is_written) in &cached.sequences {
+        tables.tell_of(if *is_written { TableUse::Write } else { TableUse::Read }, table);
     }
 }
 

@@ -14,6 +14,7 @@ use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
 
+use crate::audit::TableUse;
 use crate::dispatch::Job;
 use crate::plan::SessionNames;
 use crate::session::Session;
@@ -138,6 +139,9 @@ impl Session {
             if !ctx.db.read_catalog(|catalog| is_current(catalog, &table)) {
                 // It was altered while the name was waited for.
                 return Err(unknown(alias));
+            }
+            if let Some(tables) = ctx.session.audit_tables() {
+                tables.tell_of(TableUse::Read, &table);
             }
             let (range, reverse) = range(ctx, job, &table, index.unwrap_or(0), read, &place)?;
             let spans = KeySpans { index: index.unwrap_or(0), reverse, spans: range.into_iter().collect() };

@@ -15,9 +15,12 @@
 //! | `guards` | settings that refuse statements |
 //! | `handler` | HANDLER |
 //! | `handler_counts` | counters of row reads and writes |
+//! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
+//! | `audit/` | [`Audit`]: the log of who did what |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
+//! | `inner_query` | queries that statements of other kinds ask |
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
 //! | `trx` | a session's transaction: engines, row locks, read view, savepoints, binlog cache, commit |
 //! | `table` | rows of a table: access by index, writes with index maintenance, row images |
@@ -31,9 +34,11 @@
 //! | `show/` | SHOW, information_schema |
 
 mod access;
+mod account_tables;
 mod account_usage;
 mod annotation;
 mod applier;
+mod audit;
 mod binlog_filter;
 mod bulk;
 mod database;
@@ -46,6 +51,7 @@ mod gtid_position;
 mod guards;
 mod handler;
 mod handler_counts;
+mod inner_query;
 mod other_statements;
 mod plan;
 mod prepared;
@@ -74,8 +80,9 @@ mod xa;
 
 pub use account_usage::AccountUsages;
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
+pub use audit::{Audit, AuditSink, Client, ConnectionEvent, adjusted_users as adjusted_audit_users};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
-pub use ddl::{Ids, drop_orphans};
+pub use ddl::{Ids, WordList, drop_orphans};
 pub use dispatch::CachedPlan;
 pub use dml::{KeySet, RowKeys};
 pub use files::ServerFiles;

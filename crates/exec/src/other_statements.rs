@@ -16,6 +16,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
 use crate::access;
+use crate::audit::TableUse;
 use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
@@ -191,15 +192,29 @@ impl Session {
         // Looked at under the locks: nobody drops them any more.
         let catalog = self.state.db.catalog();
         let missing = self.trx.locked_tables().find(|(schema, table)| {
-            catalog.table(schema, table).is_none() && catalog.view(schema, table).is_none()
+            catalog.table(schema, table).is_none()
+                && catalog.view(schema, table).is_none()
+                && self.state.db.virtual_tables.find(schema, table).is_none()
         });
         let error = missing.map(|(schema, table)| SqlError::no_such_table(schema, table));
         match error {
-            None => Ok(()),
+            None => {
+                self.tell_locked();
+                Ok(())
+            }
             Some(error) => {
                 self.trx.unlock_tables()?;
                 Err(error)
             }
+        }
+    }
+
+    fn tell_locked(&self) {
+        let Some(tables) = self.state.audit_tables() else { return };
+        let catalog = self.state.db.catalog();
+        for ((schema, name), lock) in self.trx.locked_tables_with_locks() {
+            let of = if lock == TableLock::Write { TableUse::Write } else { TableUse::Read };
+            catalog.table(schema, name).into_iter().for_each(|table| tables.tell_of(of, table));
         }
     }
 
@@ -413,6 +428,7 @@ impl Session {
             return Err(not_supported("ANALYZE of a statement"));
         }
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
+        crate::dispatch::tell_tables(&self.state, &plan);
         let known = KnownNow { session: &self.state, params };
         Ok(match format {
             F::Json => crate::select::explain_json(&plan.plan),

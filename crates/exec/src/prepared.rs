@@ -15,6 +15,7 @@ use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
+use crate::account_tables;
 use crate::bulk::Bulk;
 use crate::dispatch::Job;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
@@ -76,6 +77,9 @@ impl Session {
             Ok(made) => made,
             Err(error) => {
                 self.diagnostics.set_error(&error);
+                if self.audit_begins() {
+                    self.audit_ended(sql, error.code as u16);
+                }
                 return Err(error);
             }
         };
@@ -98,6 +102,7 @@ impl Session {
         let of = self.shared_text(&sql[range])?;
         let text = &*of.text;
         let columns = match &of.parsed.statement {
+            statement if account_tables::changed_by(&self.state, statement).is_some() => Vec::new(),
             statement @ (Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
@@ -258,6 +263,7 @@ impl Session {
         let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
+        self.executed_text = Some(Arc::clone(&prepared.of.text));
         match unfilled {
             None => self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
             Some(unfilled) => {
@@ -310,7 +316,11 @@ impl Session {
         if let Some(unfilled) = unfilled {
             prepared = prepared.variant(&unfilled)?;
         }
-        self.run_once(prepared, &params, job.more, sink)
+        let outcome = self.run_once(prepared, &params, job.more, sink);
+        if self.state.db.audit.is_on() {
+            self.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.code as u16, |()| 0));
+        }
+        outcome
     }
 
     /// DEALLOCATE PREPARE.
@@ -336,10 +346,13 @@ impl Session {
             return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
         }
         let job = Job { text: &of.text, param_at, params, source: ParamSource::Placeholders, more };
-        if !matches!(
-            statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-        ) {
+        let changes_accounts = account_tables::changed_by(&self.state, statement).is_some();
+        if changes_accounts
+            || !matches!(
+                statement,
+                Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+            )
+        {
             return self.run_statement(statement, &job, None, sink);
         }
         self.state.check_restraint(statement)?;

@@ -13,6 +13,7 @@ use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::account_usage::Restraint;
+use crate::audit::ConnectionEvent;
 use crate::database::Database;
 use crate::diagnostics::Diagnostics;
 use crate::handler::OpenHandler;
@@ -69,8 +70,10 @@ pub struct Session {
     pub(crate) handlers: HashMap<String, OpenHandler>,
     /// Literals of the running statement; kept for its memory.
     pub(crate) literals: Vec<Value>,
-    /// What the running statement has done so far, for the slow log.
+    /// What the running statement has done so far, for the logs.
     pub(crate) work: Work,
+    /// The text that EXECUTE has run, in whose place the audit log tells it.
+    pub(crate) executed_text: Option<Arc<[u8]>>,
 }
 
 impl Session {
@@ -98,8 +101,10 @@ impl Session {
             handlers: HashMap::new(),
             literals: Vec::new(),
             work: Work::default(),
+            executed_text: None,
         };
         session.apply_settings();
+        session.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
             session.log_connect();
         }
@@ -299,7 +304,9 @@ impl Session {
         }
         self.process.set_schema(schema.as_deref());
         self.begin_anew(schema);
-        self.state.adopt_account()
+        self.state.adopt_account()?;
+        self.audit_connection(ConnectionEvent::ChangeUser, 0);
+        Ok(())
     }
 
     /// Makes everything that belongs to the session anew. The transaction is rolled back.
@@ -333,6 +340,7 @@ impl Session {
             self.state.db.status.count(Counter::MaxStatementTimeExceeded);
         }
         self.diagnostics.set_error(error);
+        self.work.error = error.code as u16;
         self.state.env.row_count = -1;
         sink.error(error);
     }

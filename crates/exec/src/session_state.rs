@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{Budget, Reservation, TableId};
+use cohort_catalog::PUBLIC;
 use cohort_commit::ClientPace;
 use cohort_config::{Scope, SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
@@ -95,6 +96,12 @@ pub struct SessionState {
     pub(crate) deadline_ns: Cell<Option<u64>>,
     /// What the commit path remembers of this connection.
     pub(crate) pace: Arc<ClientPace>,
+    /// The number of the running statement in the audit log.
+    pub(crate) audit_statement: Cell<u64>,
+    /// The current database when it began.
+    pub(crate) audit_schema: RefCell<Option<Arc<str>>>,
+    /// It is told there whoever the user is.
+    pub(crate) audit_always: Cell<bool>,
     /// Of SHOW PROFILES.
     pub(crate) profiles: RefCell<Profiles>,
     /// Of GET_LOCK.
@@ -148,7 +155,10 @@ impl SessionState {
     /// to one that has it by another role.
     pub(crate) fn knows_role(&self, role: &str) -> bool {
         let catalog = self.db.catalog();
-        if !catalog.accounts.contains_key(&(role.to_owned(), String::new())) {
+        // Everybody has what is granted to PUBLIC; nobody sets it.
+        if role.eq_ignore_ascii_case(PUBLIC)
+            || !catalog.accounts.contains_key(&(role.to_owned(), String::new()))
+        {
             return false;
         }
         let account = catalog.accounts.get(&self.info.account);
@@ -270,6 +280,9 @@ impl SessionState {
             current_schema,
             temporary,
             last_values: RefCell::default(),
+            audit_statement: Cell::new(0),
+            audit_always: Cell::new(false),
+            audit_schema: RefCell::default(),
             profiles: RefCell::default(),
             binlog: RefCell::new(TrxSettings::default().binlog),
             user_variables: RefCell::default(),

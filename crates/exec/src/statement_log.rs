@@ -28,6 +28,7 @@ use cohort_expr::TimeZone;
 use cohort_types::{DateTime, Time, Value};
 use parking_lot::Mutex;
 
+use crate::audit::ConnectionEvent;
 use crate::session::Session;
 
 /// One of the two.
@@ -108,13 +109,17 @@ pub(crate) struct Watch {
     rows_read: u64,
     /// SHOW PROFILES will tell of it.
     profiled: bool,
+    /// So will the audit log.
+    audited: bool,
 }
 
-/// What the slow log tells of a statement besides its text.
+/// What logs tell of a statement besides its text.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) rows_sent: u64,
     pub(crate) rows_affected: u64,
+    /// The error that it ended with; 0: none.
+    pub(crate) error: u16,
 }
 
 /// Bits of `log_output`.
@@ -130,11 +135,16 @@ impl Session {
             self.log_general(command, text);
         }
         let profiled = self.state.vars.flag(VarId::Profiling);
-        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled }
+        let audited = self.audit_begins();
+        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled, audited }
     }
 
     /// The statement has ended. `params` are those of a prepared statement, and where they stand in its text.
     pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
+        // Statements that switch the log on are in it, too.
+        if watch.audited || self.audit_begins() {
+            self.audit_statement(text, params);
+        }
         let db = &self.state.db;
         let took_us = db.clock.wall_us().saturating_sub(watch.began_us);
         let is_slow = took_us as f64 > self.state.vars.double(VarId::LongQueryTime) * 1e6;
@@ -150,6 +160,17 @@ impl Session {
         let rows_read = self.rows_read().saturating_sub(watch.rows_read);
         let text = self.expanded(text, params);
         self.log_slow(&Slow { watch, took_us, rows_read, text: &text });
+    }
+
+    /// Tells the audit log of the statement. The values of a prepared one are in its text where they are in
+    /// MariaDB's: when another log has them, too.
+    fn audit_statement(&mut self, text: &[u8], params: (&[u32], &[Value])) {
+        let executed = self.executed_text.take();
+        let text = executed.as_deref().unwrap_or(text);
+        let is_logged = self.state.db.globals.flag(VarId::GeneralLog)
+            || (self.trx.settings.binlog.on && cohort_sql::changes_rows(text, self.state.parse.mode));
+        let text = if is_logged { self.expanded(text, params) } else { Cow::Borrowed(text) };
+        self.audit_ended(&text, self.work.error);
     }
 
     /// Keeps the statement for SHOW PROFILES: its text, and what was sent with it.
@@ -300,6 +321,9 @@ impl Drop for Session {
     fn drop(&mut self) {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Quit", b"");
+        }
+        if !self.state.is_applier {
+            self.audit_connection(ConnectionEvent::Disconnect, 0);
         }
     }
 }

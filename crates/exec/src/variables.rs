@@ -185,7 +185,10 @@ impl Session {
                 self.state.note_change(Changed::Other);
                 return self.state.set_user_variable(name, value);
             }
-            Step::Variable { scope, name, value } => return self.set_variable(scope, name, value),
+            Step::Variable { scope, name, value } => {
+                self.tell_audit_before(name, job);
+                return self.set_variable(scope, name, value);
+            }
             Step::Other(item) => item,
         };
         match item {
@@ -248,6 +251,22 @@ impl Session {
         Ok(Step::Variable { scope, name, value })
     }
 
+    /// What moves or ends the audit log is told there before it has its effect; what chooses its users is
+    /// told whoever they are.
+    fn tell_audit_before(&self, name: &str, job: &Job<'_>) {
+        const ENDS: [&str; 3] =
+            ["server_audit_logging", "server_audit_file_path", "server_audit_output_type"];
+        const USERS: [&str; 2] = ["server_audit_incl_users", "server_audit_excl_users"];
+        let is_one_of = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if !self.state.db.audit.is_on() {
+            return;
+        }
+        if is_one_of(&ENDS) {
+            self.audit_ended(job.text, 0);
+        }
+        self.state.audit_always.set(is_one_of(&USERS));
+    }
+
     fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
         let Some(value) = value else {
@@ -290,7 +309,11 @@ impl Session {
     fn variable_changed(&mut self, id: VarId, scope: Scope, value: Option<&VarValue>) -> SqlResult<()> {
         if scope == Scope::Global {
             let facts = self.state.db.facts.read().clone();
-            return facts.map_or(Ok(()), |facts| facts.global_changed(id));
+            for text in facts.map_or(Ok(Vec::new()), |facts| facts.global_changed(id))? {
+                let error = SqlError::new(ErrorCode::OfPlugin, text);
+                self.diagnostics.push(Warning { level: Level::Warning, error });
+            }
+            return Ok(());
         }
         self.state.note_change(Changed::Variable(id));
         match id {

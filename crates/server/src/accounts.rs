@@ -1,5 +1,7 @@
 //! Who may log in.
 
+use std::sync::LazyLock;
+
 use cohort_catalog::AccountRules;
 use cohort_protocol::{Ed25519Key, NativePassword};
 
@@ -41,6 +43,20 @@ impl Account {
             is_blocked: false,
         }
     }
+}
+
+/// Of a password that nobody knows.
+pub(crate) const NOBODYS_HASH: &str = "*0123456789ABCDEF0123456789ABCDEF01234567";
+
+static NOBODY: LazyLock<Account> = LazyLock::new(|| {
+    let password = NativePassword::parse(NOBODYS_HASH).expect("a hash");
+    Account::new("", "", Method::Password(password))
+});
+
+/// Stands in for an account that is not there, so that its answer is judged as any other: how long a refusal
+/// takes must not tell who is there. It has the empty host, as no user has.
+pub(crate) fn nobody() -> Account {
+    NOBODY.clone()
 }
 
 /// The accounts; the catalog implements it.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
-use cohort_exec::EncryptedSession;
+use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
 use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
@@ -198,6 +198,11 @@ pub trait Backend: Send + Sync {
 
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;
+
+    /// Tells the audit log of somebody who has no session, or not another user's.
+    fn audit_failure(&self, event: ConnectionEvent, client: Client<'_>, code: u16) {
+        let _ = (event, client, code);
+    }
 
     /// What replicas are served from; `None` without a binary log.
     fn source(&self) -> Option<Arc<Source>> {

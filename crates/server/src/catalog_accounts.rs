@@ -1,7 +1,7 @@
 //! Accounts of the catalog.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cohort_catalog::{AuthMethod, CatalogVersions};
 use cohort_commit::Coordinator;
@@ -10,7 +10,7 @@ use cohort_exec::AccountUsages;
 use cohort_protocol::{ED25519, Ed25519Key, NATIVE_PASSWORD, NativePassword};
 use cohort_types::Privilege;
 
-use crate::accounts::{Account, Accounts, Method};
+use crate::accounts::{Account, Accounts, Method, NOBODYS_HASH};
 
 /// Looks accounts up in the published catalog: a change that a crash can undo neither admits a user nor keeps
 /// one out.
@@ -42,18 +42,37 @@ impl Accounts for CatalogAccounts {
             named && !account.is_role && (is_from(host) || address.is_some_and(is_from))
         });
         // The most specific host first, then a named user before the anonymous one.
-        let best =
-            fitting.max_by_key(|account| (specificity(&account.name.1), !account.name.0.is_empty()))?;
+        let best = fitting.max_by_key(|account| (specificity(&account.name.1), !account.name.0.is_empty()));
+        match best {
+            Some(best) => Some(self.for_login(best)),
+            // As much work as for somebody: time must not tell who is there.
+            None => {
+                std::hint::black_box(self.for_login(&NOBODY));
+                None
+            }
+        }
+    }
+
+    fn note_password(&self, account: &Account, is_right: bool) {
+        self.usages.note_password(&(account.user.clone(), account.host.clone()), is_right);
+    }
+}
+
+/// With a password that nobody has.
+static NOBODY: LazyLock<cohort_catalog::Account> = LazyLock::new(|| {
+    let mut account = cohort_catalog::Account::new((String::new(), String::new()));
+    account.methods = vec![AuthMethod::password(NOBODYS_HASH.to_owned())];
+    account
+});
+
+impl CatalogAccounts {
+    fn for_login(&self, best: &cohort_catalog::Account) -> Account {
         let is_super = best.may(Privilege::Super) || best.may(Privilege::ConnectionAdmin);
         let errors_max = self.globals.uint(VarId::MaxPasswordErrors);
         let is_blocked = !is_super && self.usages.is_blocked(&best.name, errors_max);
         let (user, host) = best.name.clone();
         let methods = best.methods.iter().filter_map(method).collect();
-        Some(Account { user, host, methods, rules: best.rules.clone(), is_super, is_blocked })
-    }
-
-    fn note_password(&self, account: &Account, is_right: bool) {
-        self.usages.note_password(&(account.user.clone(), account.host.clone()), is_right);
+        Account { user, host, methods, rules: best.rules.clone(), is_super, is_blocked }
     }
 }
 

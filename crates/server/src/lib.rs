@@ -28,8 +28,12 @@
 //! | `epoll` | epoll, eventfd and poll |
 //! | `semi_sync` | settings and status of semi-synchronous commits |
 //! | `error_log` | the error log |
+//! | `audit_log`, `audit_file`, `syslog` | where the audit log goes |
+//! | `statement_log` | files of the general and the slow query log |
 
 mod accounts;
+mod audit_file;
+mod audit_log;
 mod backend;
 mod binlog_expiry;
 pub mod binlog_watch;
@@ -60,6 +64,7 @@ mod sql_backend;
 mod statement_log;
 pub mod storage;
 mod sync;
+mod syslog;
 pub mod systemd;
 mod tls;
 pub mod warm;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_catalog::{AccountRules, TlsRequirement};
 use cohort_config::{Counter, VarId};
+use cohort_exec::{Client, ConnectionEvent};
 use cohort_protocol::{
     Capabilities, Challenge, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter,
     Scramble, SessionChange, auth_switch_request, write_error, write_ok,
@@ -12,7 +13,7 @@ use cohort_protocol::{
 use cohort_tls::TlsStream;
 use cohort_types::{ErrorCode, SqlError};
 
-use crate::accounts::{Account, Method};
+use crate::accounts::{Account, Method, nobody};
 use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
@@ -191,11 +192,11 @@ fn judge(
             let nonce = connection.shared().new_nonce();
             return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
         }
-        Err(error) => return reject(connection, inner, sequence, &error),
+        Err(error) => return reject_candidate(connection, inner, sequence, (&candidate, &error)),
     };
     let info = connection_info(connection, inner, &candidate, &account);
     if let Err(error) = become_user(connection, inner, &candidate, &account, info) {
-        return reject(connection, inner, sequence, &error);
+        return reject_candidate(connection, inner, sequence, (&candidate, &error));
     }
     let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
     let ok = OkInfo { status, ..OkInfo::default() };
@@ -280,18 +281,21 @@ fn verify(
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
         SqlError::new(ErrorCode::AccessDenied, text)
     };
-    let account = account.filter(|_| is_secure).ok_or_else(denied)?;
+    let account = account.filter(|_| is_secure);
+    let is_there = account.is_some();
+    let account = account.unwrap_or_else(nobody);
     if account.is_blocked {
         let text = "User is blocked because of too many credential errors; unblock with 'ALTER USER / FLUSH \
                     PRIVILEGES'";
         return Err(SqlError::new(ErrorCode::UserIsBlocked, text));
     }
-    let is_proven = account.methods.iter().any(|method| match (method, challenge) {
+    let fits_method = account.methods.iter().any(|method| match (method, challenge) {
         (Method::Password(password), Challenge::Native(scramble)) => password.accepts(scramble, answer),
         (Method::Ed25519(key), Challenge::Ed25519(nonce)) => key.accepts(nonce, answer),
         (Method::SystemUser, _) => connection.system_user().is_some_and(|user| user == candidate.user),
         _ => false,
     });
+    let is_proven = fits_method && is_there;
     if !is_proven && asks_again(&account, challenge, inner.capabilities) {
         return Ok(Verdict::AskAgain);
     }
@@ -387,8 +391,41 @@ fn enter(connection: &Arc<Connection>, inner: &mut Inner, info: ConnectionInfo) 
     Ok(())
 }
 
+/// Refuses somebody whose name is known.
+fn reject_candidate(
+    connection: &Connection,
+    inner: &mut Inner,
+    sequence: u8,
+    (candidate, error): (&Candidate, &SqlError),
+) {
+    let event = match candidate.kind {
+        Kind::Login => ConnectionEvent::FailedConnect,
+        Kind::Change => ConnectionEvent::ChangeUser,
+    };
+    // A session that init_connect ends has told of itself.
+    if candidate.kind == Kind::Change || inner.session.is_none() {
+        tell_audit(connection, event, &candidate.user, error);
+    }
+    refuse(connection, inner, sequence, error);
+}
+
+/// Refuses somebody who has not said who he is.
+fn reject(connection: &Connection, inner: &mut Inner, sequence: u8, error: &SqlError) {
+    tell_audit(connection, ConnectionEvent::FailedConnect, "", error);
+    refuse(connection, inner, sequence, error);
+}
+
+fn tell_audit(connection: &Connection, event: ConnectionEvent, user: &str, error: &SqlError) {
+    let client = Client { id: connection.id, user, host: &connection.peer.host };
+    let backend = &connection.shared().backend;
+    backend.audit_failure(event, client, error.code as u16);
+    if event == ConnectionEvent::FailedConnect {
+        backend.audit_failure(ConnectionEvent::Disconnect, client, 0);
+    }
+}
+
 /// The error is the last the client hears.
-fn reject(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
+fn refuse(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
     write_error(&mut inner.out, &mut sequence, error);
     inner.closing = true;
     let log = &connection.shared().log;

@@ -218,6 +218,7 @@ fn serve(
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
     let catalog = Arc::clone(&storage.catalog);
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
+    backend.read_words().map_err(|e| refuse(&e))?;
     let accounts = Arc::new(CatalogAccounts {
         catalog,
         commit: Arc::clone(&commit),

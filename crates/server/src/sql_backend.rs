@@ -10,8 +10,8 @@ use cohort_commit::{Coordinator, LogLayout};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
-    AccountUsages, BinlogCache, Database, DatabaseParts, LogFiles, MemoryLimits, Process, ProcessIdentity,
-    ReplicaControl, ReplicaRow, ServerFacts, StatementLog,
+    AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
+    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
@@ -20,6 +20,7 @@ use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
 use cohort_vfs::World;
 
+use crate::audit_log::{AuditLog, AuditStatus};
 use crate::backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };
@@ -79,6 +80,9 @@ impl SqlBackend {
             status.register(Box::new(semi_sync::SemiSyncStatus(Arc::clone(source))));
         }
         let log_files = Arc::new(StatementLogFiles::new(globals, log));
+        let audit = AuditLog::new(globals, &db.audit, log);
+        audit.start();
+        status.register(Box::new(AuditStatus(Arc::clone(&audit))));
         let datadir = PathBuf::from(globals.text(VarId::Datadir).as_deref().unwrap_or_default());
         let warm = Arc::new(WarmRestart::new(
             engines.clone(),
@@ -90,6 +94,7 @@ impl SqlBackend {
         let facts = Arc::new(Facts {
             source: source.clone(),
             log_files: Arc::clone(&log_files),
+            audit,
             commit,
             engines,
             globals: Arc::clone(globals),
@@ -103,6 +108,22 @@ impl SqlBackend {
         *db.files.write() = Some(Arc::new(MachineFiles { datadir }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
+    }
+
+    /// Reads the words that new passwords must not be made of, if there is a list.
+    pub fn read_words(&self) -> Result<(), String> {
+        let name = self.db.globals.text(VarId::CracklibPasswordCheckDictionary).unwrap_or_default();
+        if name.is_empty() {
+            return Ok(());
+        }
+        let cannot = |why: &dyn std::fmt::Display| {
+            format!("Can't read the words of cracklib_password_check_dictionary, '{name}': {why}")
+        };
+        let text = std::fs::read(&*name).map_err(|e| cannot(&e))?;
+        let words = WordList::new(&text).ok_or_else(|| cannot(&"the file is too large"))?;
+        // A second server over one backend has the first one's.
+        let _ = self.db.words.set(words);
+        Ok(())
     }
 
     /// The pages in memory before the last stop, and before the next one.
@@ -221,6 +242,11 @@ impl Backend for SqlBackend {
 
     fn source(&self) -> Option<Arc<Source>> {
         self.source.clone()
+    }
+
+    fn audit_failure(&self, event: ConnectionEvent, client: Client<'_>, code: u16) {
+        let (db, wall_us) = (&self.db, self.db.clock.wall_us());
+        db.audit.connection(&db.globals, (event, wall_us), client, ("", code));
     }
 
     fn lead(&self) {
@@ -454,6 +480,7 @@ struct Facts {
     engines: Vec<Arc<dyn Engine>>,
     source: Option<Arc<Source>>,
     log_files: Arc<StatementLogFiles>,
+    audit: Arc<AuditLog>,
     globals: Arc<Globals>,
     memory: MemoryLimits,
     warm: Arc<WarmRestart>,
@@ -533,8 +560,9 @@ impl ServerFacts for Facts {
         }
     }
 
-    fn global_changed(&self, id: VarId) -> SqlResult<()> {
+    fn global_changed(&self, id: VarId) -> SqlResult<Vec<String>> {
         match id.canonical() {
+            id if id.setting().name.starts_with("server_audit_") => return Ok(self.audit.configure(id)),
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
@@ -590,6 +618,6 @@ impl ServerFacts for Facts {
             }
             _ => {}
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }

@@ -393,3 +393,190 @@ fn wrong_answers_of_every_kind_open_nothing() {
         ask(&[format!("--port={}", server.port)], "signing", &["--password=secret"], "SELECT 1");
     assert!(is_in, "{said}");
 }
+
+/// Protocol 4.1, secure connection, plugins.
+const CAPABILITIES: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+const WITH_DATABASE: u32 = 1 << 3;
+const LENENC_ANSWER: u32 = 1 << 21;
+const ATTRIBUTES: u32 = 1 << 20;
+const HIT: &[u8] = b"\x03INSERT INTO test.hit VALUES (1)";
+
+/// A connection that has read the greeting.
+fn greeted(port: u16) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
+    read_packet(&mut stream).expect("a greeting");
+    stream
+}
+
+/// A length as the protocol writes it.
+fn lenenc(n: usize) -> Vec<u8> {
+    match n {
+        0..=250 => vec![n as u8],
+        251..=0xffff => [&[0xfc][..], &(n as u16).to_le_bytes()].concat(),
+        _ => [&[0xfd][..], &(n as u32).to_le_bytes()[..3]].concat(),
+    }
+}
+
+/// What the server says last to these bytes with a statement behind them: nothing, or the first byte of an
+/// error.
+fn last_word(stream: &mut TcpStream, payload: &[u8]) -> Option<u8> {
+    // The server may have gone already.
+    let _ = stream.write_all(&[packet(1, payload), packet(0, HIT), packet(2, HIT)].concat());
+    let mut last = None;
+    for _ in 0..4 {
+        let Some((_, reply)) = read_packet(stream) else { return last };
+        last = reply.first().copied();
+        if last != Some(0xfe) {
+            return last;
+        }
+    }
+    last
+}
+
+#[test]
+fn handshake_responses_of_every_length_open_nothing() {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE TABLE test.hit (n INT)");
+    server.sql("CREATE USER fuzz IDENTIFIED BY 'secret'");
+    let lengths =
+        [0, 1, 19, 20, 21, 32, 64, 127, 128, 129, 250, 251, 252, 255, 256, 1000, 65_535, 65_536, 200_000];
+    let head = |capabilities: u32| [&capabilities.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+    let plugin = b"mysql_native_password\0";
+    let all = CAPABILITIES | WITH_DATABASE | LENENC_ANSWER | ATTRIBUTES;
+    let attack = |payload: &[u8]| {
+        let last = last_word(&mut greeted(server.port), payload);
+        assert!(matches!(last, None | Some(0xff | 0xfe)), "{last:?} for {} bytes", payload.len());
+    };
+    for n in lengths {
+        let long = vec![b'x'; n];
+        // Each field that long; and each length told for a field that is not there.
+        for (user, answer, database, plugin, attributes) in [
+            (&long[..], &[7; 20][..], &b"test"[..], &plugin[..], &[][..]),
+            (b"fuzz", &long, b"test", plugin, &[]),
+            (b"fuzz", &[7; 20], &long, plugin, &[]),
+            (b"fuzz", &[7; 20], b"test", &long, &[]),
+            (b"fuzz", &[7; 20], b"test", plugin, &long),
+        ] {
+            let fields = [
+                &lenenc(answer.len())[..],
+                answer,
+                database,
+                &[0],
+                plugin,
+                &lenenc(attributes.len()),
+                attributes,
+            ];
+            attack(&[&head(all)[..], user, &[0], &fields.concat()].concat());
+        }
+        for told in [lenenc(n), vec![0xfb], vec![0xff], vec![0xfe, 255, 255, 255, 255, 255, 255, 255, 255]] {
+            attack(&[&head(all)[..], b"fuzz\0", &told].concat());
+            attack(&[&head(all)[..], b"fuzz\0", &[20], &[7; 20], b"test\0", plugin, &told].concat());
+            attack(&[&head(CAPABILITIES)[..], b"fuzz\0", &told, &[7; 20]].concat());
+        }
+    }
+    // A whole response, cut at every byte, and with every bit of its capabilities turned.
+    let answer = [&[20][..], &[7; 20]].concat();
+    let attributes = [&lenenc(8)[..], &[3], b"key", &[3], b"abc"].concat();
+    let rest = [b"fuzz\0", &answer[..], b"test\0", plugin, &attributes].concat();
+    let whole = [&head(all)[..], &rest].concat();
+    (0..=whole.len()).for_each(|n| attack(&whole[..n]));
+    // Not that of TLS, for which more is awaited, nor that of compression, whose frames are others.
+    for bit in (0..32).filter(|bit| ![5, 11].contains(bit)) {
+        attack(&[&head(all ^ 1 << bit)[..], &rest].concat());
+    }
+    assert_eq!(server.sql("SELECT COUNT(*) FROM test.hit"), "0");
+    let (is_in, said) = ask(&[format!("--port={}", server.port)], "fuzz", &["--password=secret"], "SELECT 1");
+    assert!(is_in, "{said}");
+}
+
+/// Somebody who is in asks to be another, with statements behind each wrong answer.
+#[test]
+fn a_change_of_user_with_wrong_answers_makes_nobody_more() {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE TABLE test.hit (n INT)");
+    server.sql("CREATE USER low; CREATE USER admin IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO admin");
+    server.sql(
+        "CREATE USER signing IDENTIFIED VIA ed25519 USING PASSWORD('secret'); GRANT ALL ON *.* TO signing",
+    );
+    let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+    let login = [&head[..], b"low\0", &[0], b"mysql_native_password\0"].concat();
+    for user in ["admin", "signing", "root", "stranger", "", "low\u{7f}", &"x".repeat(300)] {
+        for bytes in [0, 1, 19, 20, 21, 32, 64, 250] {
+            // Here root has no password, and other machines' root is nobody.
+            if user == "root" && bytes == 0 {
+                continue;
+            }
+            let answer = vec![7; bytes];
+            let mut stream = greeted(server.port);
+            stream.write_all(&packet(1, &login)).expect("sent");
+            let (_, ok) = read_packet(&mut stream).expect("low is let in");
+            assert_eq!(ok.first(), Some(&0));
+            let change = [
+                b"\x11",
+                user.as_bytes(),
+                &[0, bytes as u8],
+                &answer,
+                b"test\0\x2d\0mysql_native_password\0",
+            ]
+            .concat();
+            let _ = stream.write_all(&[packet(0, &change), packet(0, HIT)].concat());
+            let mut last = None;
+            for _ in 0..5 {
+                let Some((sequence, reply)) = read_packet(&mut stream) else { break };
+                last = reply.first().copied();
+                if last != Some(0xfe) {
+                    break;
+                }
+                let _ =
+                    stream.write_all(&[packet(sequence.wrapping_add(1), &answer), packet(0, HIT)].concat());
+            }
+            assert!(matches!(last, None | Some(0xff | 0xfe)), "{user} with {bytes}: {last:?}");
+        }
+    }
+    assert_eq!(server.sql("SELECT COUNT(*) FROM test.hit"), "0");
+    assert_eq!(server.sql("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'admin'"), "0");
+}
+
+/// Share of pairs in which the first is the larger; a half if they are alike.
+fn dominance(first: &[Duration], second: &[Duration]) -> f64 {
+    let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
+    let score = |(a, b): (&Duration, &Duration)| match a.cmp(b) {
+        std::cmp::Ordering::Less => 0.0,
+        std::cmp::Ordering::Equal => 0.5,
+        std::cmp::Ordering::Greater => 1.0,
+    };
+    pairs.map(score).sum::<f64>() / (first.len() * second.len()) as f64
+}
+
+/// Whether an account is there must not be told by how long its refusal takes.
+#[test]
+fn refusals_take_as_long_whether_the_account_is_there_or_not() {
+    let server = Cohort::new(&["--max-password-errors=4294967295"]);
+    server.sql("CREATE USER present IDENTIFIED BY 'secret'");
+    for n in 0..200 {
+        server.sql(&format!("CREATE USER other{n} IDENTIFIED BY 'secret'"));
+    }
+    let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+    let refused = |user: &str| {
+        let response = [&head[..], user.as_bytes(), &[0, 20], &[7; 20], b"mysql_native_password\0"].concat();
+        let mut stream = greeted(server.port);
+        let began = std::time::Instant::now();
+        stream.write_all(&packet(1, &response)).expect("sent");
+        let (_, reply) = read_packet(&mut stream).expect("an answer");
+        assert_eq!(reply.first(), Some(&0xff));
+        began.elapsed()
+    };
+    let mut times = [Vec::new(), Vec::new()];
+    for n in 0..1200 {
+        times[n % 2].push(refused(["present", "missing"][n % 2]));
+    }
+    let share = dominance(&times[0], &times[1]);
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2]
+    };
+    let [present, missing] = &mut times;
+    println!("present {:?}, missing {:?}, longer in {share:.3} of pairs", median(present), median(missing));
+    assert!((0.3..0.7).contains(&share), "an account's refusal is told by its time: {share:.3}");
+}

@@ -44,6 +44,11 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     assert!(code == 1 && said.contains(&format!("TCP/IP port {port}")), "{said}");
     assert_eq!(std::fs::read_dir(&datadir).expect("readable").count(), before);
 
+    // Passwords that nobody compares with the words that were asked for would be taken for good ones.
+    let words = "--cracklib-password-check-dictionary=/nonexistent/words";
+    let (code, said) = refused(&[&datadir_option, &socket, "--skip-networking", words]);
+    assert!(code == 1 && said.contains("'/nonexistent/words'") && said.contains("Aborting"), "{said}");
+
     let foreign = scratch.path().join("foreign");
     std::fs::create_dir(&foreign).expect("made");
     std::fs::write(foreign.join("ibdata1"), "").expect("written");

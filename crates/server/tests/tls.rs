@@ -337,3 +337,58 @@ fn handshakes_that_never_end_are_ended_and_keep_nobody_out() {
     assert!(began.elapsed() < Duration::from_secs(30));
     wait_until("they are gone", || server.sql("SELECT COUNT(*) FROM information_schema.processlist") == "1");
 }
+
+/// Whether a client over TLS is served, and how long that took.
+fn good_client(server: &Cohort) -> Duration {
+    let began = Instant::now();
+    let (is_in, said) = ask(server, &["--user=root", "--ssl"], CIPHER);
+    assert!(is_in, "{said}");
+    began.elapsed()
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_is_bounded_and_keeps_nobody_out() {
+    let certificates = Certificates::new();
+    let server = server(&certificates, &["--connect-timeout=5"]);
+    let request = packet(1, &tls_request(CAPABILITIES | SSL));
+    let mut hello = Caught(Vec::new());
+    records().flush(&mut hello).expect("caught");
+    let (begun, whole) = (&hello.0[..hello.0.len() / 2], &hello.0[..]);
+    // Whatever a stranger may have sent when he stops: nothing, the request, half of a ClientHello, a whole
+    // one, more than any.
+    let much = vec![0x16; 20_000];
+    let depths: [&[&[u8]]; 5] =
+        [&[], &[&request], &[&request, begun], &[&request, whole], &[&request, &much]];
+    good_client(&server);
+    let before_kib = server.resident_kib();
+    let (mut sockets, mut slowest, mut largest_kib) = (Vec::new(), Duration::ZERO, before_kib);
+    for wave in 0..4 {
+        for n in 0..500 {
+            // A server with too many of them turns strangers away at once.
+            let Ok(mut socket) = TcpStream::connect(("127.0.0.1", server.port)) else { continue };
+            for part in depths[n % depths.len()] {
+                let _ = socket.write_all(part);
+            }
+            sockets.push(socket);
+        }
+        slowest = slowest.max(good_client(&server));
+        largest_kib = largest_kib.max(server.resident_kib());
+        let held: usize =
+            server.sql("SELECT COUNT(*) FROM information_schema.processlist").parse().expect("a number");
+        assert!(held < 1000, "wave {wave}: {held} are kept");
+    }
+    let grown_kib = largest_kib.saturating_sub(before_kib);
+    println!("slowest good client {slowest:?}, grown by {grown_kib} KiB under {} strangers", sockets.len());
+    assert!(slowest < Duration::from_secs(20), "{slowest:?}");
+    assert!(grown_kib < 100 << 10, "{grown_kib} KiB");
+    // All of them end, whatever they go on to do.
+    for socket in &mut sockets {
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("settable");
+        let mut rest = Vec::new();
+        match socket.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+    wait_until("they are gone", || server.sql("SELECT COUNT(*) FROM information_schema.processlist") == "1");
+}

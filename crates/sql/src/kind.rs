@@ -67,6 +67,7 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::Binlog(_)
         | S::TableMaintenance(_)
         | S::Backup(_)
+        | S::Plugin(_)
         | S::Shutdown => StatementKind::Admin,
         S::ChangeMaster(_) | S::StartSlave(_) | S::StopSlave(_) | S::ResetSlave { .. } => {
             StatementKind::Replication
@@ -159,6 +160,8 @@ pub fn command_name(statement: &Statement) -> &'static str {
         },
         S::Backup(crate::ast::Backup::Stage(_)) => "backup",
         S::Backup(_) => "backup_table",
+        S::Plugin(plugin) if plugin.installs => "install_plugin",
+        S::Plugin(_) => "uninstall_plugin",
         S::Shutdown => "shutdown",
         S::ChangeMaster(_) => "change_master",
         S::StartSlave(_) => "start_slave",

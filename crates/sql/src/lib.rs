@@ -13,13 +13,15 @@
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
-//! | `secrets` | [`with_hashed_passwords`]: statements about accounts without their passwords |
+//! | `first_words` | [`first_words`]: what a text is about, whether it can be read or not |
+//! | `secrets` | [`with_hashed_passwords`], [`secret_literals`]: statements about accounts without their passwords |
 //! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
 //! | `print` | quoted identifiers and strings, expressions back to text |
 //! | `print_query` | queries back to text |
 
 pub mod ast;
 mod digest;
+mod first_words;
 mod kind;
 mod lexer;
 mod literal;
@@ -32,9 +34,10 @@ mod secrets;
 mod unsafe_words;
 
 pub use digest::Digest;
+pub use first_words::{changes_rows, first_words};
 pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Parsed, next_statement, parse};
 pub use plan_cache::{PlanCache, PlanKey};
-pub use secrets::{StoredForm, with_hashed_passwords};
+pub use secrets::{StoredForm, secret_literals, with_hashed_passwords};
 pub use unsafe_words::has_unsafe_words;

@@ -7,6 +7,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{Error, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::settings::names_of;
+use crate::stream::EARLY_BYTES_MAX;
 use crate::{TlsError, TlsSettings, TlsStream, material, x509};
 
 /// What connections are accepted with: certificate, key, authorities of clients. Never changed; a new one
@@ -75,6 +76,9 @@ impl Acceptor {
 
     /// A connection whose client asked for TLS; `early` is what has come behind the request.
     pub fn accept(self: &Arc<Self>, early: Vec<u8>) -> Result<TlsStream, TlsError> {
+        if early.len() > EARLY_BYTES_MAX {
+            return Err(TlsError::Unusable(format!("{} bytes came with the request for TLS", early.len())));
+        }
         let session = ServerConnection::new(Arc::clone(&self.config)).map_err(unusable)?;
         Ok(TlsStream::new(session.into(), Some(Arc::clone(self)), early))
     }

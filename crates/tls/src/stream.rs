@@ -26,13 +26,18 @@ use crate::{Acceptor, x509};
 /// Plaintext that is encrypted before it is looked whether there is room for it.
 const WRITE_BYTES: usize = 48 << 10;
 
+/// The longest that may come with the request for TLS. A peer that has had no answer yet sends its
+/// ClientHello and nothing else, which a record holds.
+pub const EARLY_BYTES_MAX: usize = 32 << 10;
+
 /// One connection's records.
 pub struct TlsStream {
     session: Connection,
     /// The context that the connection was accepted with; none on a client's side.
     acceptor: Option<Arc<Acceptor>>,
-    /// Ciphertext that has come and is not decrypted: what came with the request for TLS, and what a reader
-    /// had no room for. Its memory goes with its last byte.
+    /// Ciphertext that has come and is not decrypted: what came with the request for TLS, at most
+    /// [`EARLY_BYTES_MAX`], and what a reader had no room for, less than half of the reader's buffer. Its
+    /// memory goes with its last byte.
     waiting: Vec<u8>,
     /// Plaintext bytes whose records have not left entirely.
     owed: usize,

@@ -147,3 +147,12 @@ fn a_stream_keeps_the_context_that_accepted_it() {
     assert!(std::ptr::eq(stream.acceptor().expect("accepted"), &*first));
     assert!(!std::ptr::eq(stream.acceptor().expect("accepted"), &*second));
 }
+
+/// Nobody has proven anything yet: what a stranger sends ahead is kept up to a ClientHello's size.
+#[test]
+fn what_comes_with_the_request_is_bounded() {
+    let acceptor = acceptor("localhost");
+    assert!(acceptor.accept(vec![0x16; 32 << 10]).is_ok());
+    let refused = acceptor.accept(vec![0x16; (32 << 10) + 1]).err().expect("too much");
+    assert!(refused.to_string().contains("came with the request"), "{refused}");
+}

@@ -71,7 +71,11 @@ errors! {
     DbCreateExists = 1007, "HY000";
     DbDropExists = 1008, "HY000";
     UpdateTableUsed = 1093, "HY000";
+    OfPlugin = 1, "HY000";
     CantGetStat = 13, "HY000";
+    CantOpenLibrary = 1126, "HY000";
+    PluginDeleteBuiltin = 1619, "HY000";
+    PluginInstalled = 1968, "HY000";
     ErrorOnRead = 1024, "HY000";
     NetReadError = 1158, "08S01";
     WrongFieldTerminators = 1083, "42000";

@@ -176,6 +176,11 @@ impl Privileges {
         self.0
     }
 
+    /// Those of `mysql.global_priv` that are known.
+    pub fn from_bits(bits: u64) -> Privileges {
+        Privileges(bits).within(Privileges::EVERY)
+    }
+
     /// In the order of SHOW GRANTS.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
         Privilege::ALL.iter().copied().filter(move |privilege| self.has(*privilege))

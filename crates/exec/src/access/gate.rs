@@ -95,6 +95,10 @@ pub(crate) fn check_statement(session: &SessionState, statement: &Statement) -> 
         Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
         Statement::TableMaintenance(maintenance) => gate.maintenance(maintenance),
         Statement::Backup(backup) => gate.backup(backup),
+        Statement::Plugin(plugin) => {
+            let table = ObjectName { db: Some("mysql".to_owned()), name: "plugin".to_owned() };
+            gate.table(if plugin.installs { P::Insert } else { P::Delete }, &table)
+        }
         Statement::Shutdown => check_global(session, P::Shutdown),
         Statement::ChangeMaster(_) | Statement::StartSlave(_) | Statement::StopSlave(_) => {
             check_global(session, or(P::Super, P::ReplicationSlaveAdmin))
@@ -464,6 +468,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::Binlog(_)
         | Statement::TableMaintenance(_)
         | Statement::Backup(_)
+        | Statement::Plugin(_)
         | Statement::Shutdown
         | Statement::ChangeMaster(_)
         | Statement::StartSlave(_)

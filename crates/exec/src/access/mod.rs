@@ -21,7 +21,7 @@
 //! A name is checked before anybody looks whether there is such a thing: an error must not tell.
 //!
 //! # Missing
-//! Proxy users, routines. Grants to an account of the same user name on another host that
+//! Routines. Grants to an account of the same user name on another host that
 //! matches the client's do not add to those of the account that let the client in.
 
 mod check;
@@ -29,7 +29,7 @@ mod gate;
 mod held;
 mod needs;
 
-pub(crate) use check::{check_global, check_schema, may_enter, sees_schema, sees_table};
+pub(crate) use check::{check_global, check_schema, check_table, may_enter, sees_schema, sees_table};
 pub(crate) use gate::{
     check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };

@@ -12,8 +12,9 @@ use super::column::ColumnHome;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
-use super::work::{Changes, LogText, commit, free, lock_table, not_supported};
+use super::work::{Changes, LogText, commit, free, lock_table, not_supported, tell_table};
 use super::{DdlOutcome, charset, column, foreign, foreign_rows, key, options, rules, temporary};
+use crate::audit::TableUse;
 use crate::statement::StatementContext;
 use cohort_plan::same_name;
 
@@ -84,6 +85,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
         }
         other => other?,
     };
+    tell_table(ctx, TableUse::Alter, &before);
     let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
     if only_renames
         && !alter.actions.is_empty()

@@ -20,7 +20,8 @@ use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
 use super::foreign;
-use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead};
+use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
+use crate::audit::TableUse;
 use crate::dml::InsertPlan;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
 use crate::select::{Freshness, lock_tables};
@@ -52,6 +53,7 @@ pub(super) fn create(
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
     commit_rows(ctx, changes)?;
+    tell_table(ctx, TableUse::Write, &table);
     Ok(DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None })
 }
 
@@ -90,6 +92,9 @@ pub(super) fn bind(
             return Err(SqlError::new(ErrorCode::UpdateTableUsed, text));
         }
         if lock_tables(&query, ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                tables.query(&query);
+            }
             return Ok(query);
         }
     }

@@ -15,8 +15,9 @@ use super::foreign;
 use super::view;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
-    lock_table_name, refuse_virtual, schema_of,
+    lock_table_name, refuse_virtual, schema_of, tell_table,
 };
+use crate::audit::TableUse;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
 
@@ -129,6 +130,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
         return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
     }
     foreign::check_truncatable(ctx, &table)?;
+    tell_table(ctx, TableUse::Write, &table);
     let catalog = catalog(ctx);
     let mut changes = Changes::default();
     changes.free(&table.engine, table.indexes.iter().map(|i| i.id));

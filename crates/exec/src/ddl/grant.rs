@@ -45,10 +45,9 @@ impl Place {
                 Ok(Place::Table(TableName { schema, table: name.name.clone() }))
             }
             GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
-            GrantLevel::Routine { .. } | GrantLevel::Role | GrantLevel::RoleAdmin => {
-                unreachable!("roles and routines go their own ways")
+            GrantLevel::Routine { .. } | GrantLevel::Role | GrantLevel::RoleAdmin | GrantLevel::Proxy(_) => {
+                unreachable!("roles, routines and proxies go their own ways")
             }
-            GrantLevel::Proxy(_) => Err(not_supported("GRANT PROXY")),
         }
     }
 
@@ -168,6 +167,9 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     if grant.level == GrantLevel::Role {
         return super::role::grant(ctx, grant);
     }
+    if let GrantLevel::Proxy(of) = &grant.level {
+        return super::proxy::grant(ctx, of, grant);
+    }
     if let GrantLevel::Routine { name, .. } = &grant.level {
         check_giver_of_routine(ctx.session, &grant.privileges, name)?;
         let text = format!("FUNCTION or PROCEDURE {} does not exist", name.name);
@@ -193,7 +195,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 
 /// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
 /// allows it, makes an account; IDENTIFIED changes another's password: GRANT OPTION alone allows neither.
-fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
+pub(super) fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
     let name = resolve_grantee(session, book, &user.account)?;
     let mut account = match (book.find(&name), &user.authentication) {
         (Some(account), None) => return Ok(account),
@@ -253,6 +255,9 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     if matches!(revoke.level, GrantLevel::Role | GrantLevel::RoleAdmin) {
         return super::role::revoke(ctx, revoke);
     }
+    if let GrantLevel::Proxy(of) = &revoke.level {
+        return super::proxy::revoke(ctx, of, revoke);
+    }
     if let GrantLevel::Routine { name, .. } = &revoke.level {
         check_giver_of_routine(ctx.session, &revoke.privileges, name)?;
         return Err(nonexisting_on_routine(ctx, &revoke.accounts, &name.name)?);
@@ -304,16 +309,14 @@ pub(super) fn nonexisting((user, host): &AccountName) -> SqlError {
 /// 1370. There are no routines yet, but who may know that is decided before.
 fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectName) -> SqlResult<()> {
     const OF_ROUTINE: [Privilege; 3] = [Privilege::AlterRoutine, Privilege::Execute, Privilege::GrantOption];
-    let mut wanted = Privileges::from(Privilege::GrantOption);
+    let (mut wanted, mut is_illegal) = (Privileges::from(Privilege::GrantOption), false);
     for Word { name, columns } in words {
         let named = match name.as_str() {
             "USAGE" => Privileges::NONE,
             "ALL" | "ALL PRIVILEGES" => Privileges::of(&OF_ROUTINE),
             other => Privilege::named(other).map_or(Privileges::EVERY, Privileges::from),
         };
-        if !columns.is_empty() || !Privileges::of(&OF_ROUTINE).covers(named) {
-            return Err(SqlError::illegal_grant());
-        }
+        is_illegal |= !columns.is_empty() || !Privileges::of(&OF_ROUTINE).covers(named);
         wanted = wanted.and(named);
     }
     let current = session.current_schema.as_deref();
@@ -321,7 +324,9 @@ fn check_giver_of_routine(session: &SessionState, words: &[Word], name: &ObjectN
     let missing = wanted.without(session.access().on_schema(schema));
     // GRANT OPTION is told of only if nothing else is missing.
     let others = missing.without(Privilege::GrantOption.into());
-    let Some(first) = others.iter().next().or(missing.iter().next()) else { return Ok(()) };
+    let Some(first) = others.iter().next().or(missing.iter().next()) else {
+        return if is_illegal { Err(SqlError::illegal_grant()) } else { Ok(()) };
+    };
     let command = if first == Privilege::GrantOption { "grant" } else { &first.name().to_lowercase() };
     let ((user, host), routine) = (&session.info.account, &name.name);
     let text = format!("{command} command denied to user '{user}'@'{host}' for routine '{schema}.{routine}'");

@@ -47,6 +47,10 @@ pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlRes
         () => Vec::new(),
     };
     roles.iter().for_each(|role| lines.extend(account_lines(role)));
+    for (proxied, option) in &account.proxies {
+        let option = if *option == AdminOption::With { " WITH GRANT OPTION" } else { "" };
+        lines.push(format!("GRANT PROXY ON {} TO {}{option}", account_name(proxied), written(&name)));
+    }
     if !account.default_role.is_empty() {
         lines.push(format!("SET DEFAULT ROLE {} FOR {}", quoted_name(&account.default_role), written(&name)));
     }
@@ -59,12 +63,17 @@ pub(crate) fn grant_lines(session: &SessionState, name: Option<&Name>) -> SqlRes
     Ok((format!("Grants for {title}"), lines))
 }
 
-/// "`user`@`host`", or "`role`".
+/// "`user`@`host`".
+fn account_name((user, host): &AccountName) -> String {
+    format!("{}@{}", quoted_name(user), quoted_name(host))
+}
+
+/// The same, or "`role`".
 fn written((user, host): &AccountName) -> String {
     match host.is_empty() {
         true if user == PUBLIC => PUBLIC.to_owned(),
         true => quoted_name(user),
-        false => format!("{}@{}", quoted_name(user), quoted_name(host)),
+        false => account_name(&(user.clone(), host.clone())),
     }
 }
 

@@ -43,6 +43,8 @@
 //! | `account` | users |
 //! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
 //! | `grant` | GRANT, REVOKE |
+//! | `password_check`, `word_check` | which new passwords are refused |
+//! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
 //! | `orphans` | [`drop_orphans`] |
 
@@ -66,12 +68,14 @@ mod key;
 mod options;
 mod orphans;
 mod password_check;
+mod proxy;
 mod rebuild;
 mod role;
 mod rules;
 mod sequence;
 mod temporary;
 mod view;
+mod word_check;
 mod work;
 
 use cohort_sql::ast::Statement;
@@ -87,6 +91,7 @@ pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use role::set_default_role;
 pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
+pub use word_check::WordList;
 pub(crate) use work::{change_event, log_statement, query_event};
 
 /// What the client is told.

@@ -1,10 +1,11 @@
-//! Which new passwords are refused: `simple_password_check_*`, as MariaDB's plugin of that name judges them.
+//! Which new passwords are refused: by `simple_password_check_*`, as MariaDB's plugin of that name judges
+//! them, and by a list of words ([`super::word_check`]).
 //!
 //! A stored form cannot be judged; `strict_password_validation` refuses it. Replicas take it: there it is
 //! what their source has judged.
 
 use cohort_config::VarId;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
 
 use crate::session_state::SessionState;
 
@@ -47,17 +48,32 @@ impl Policy {
 
 /// Error 1819 for a password that is too simple.
 pub(super) fn check_password(session: &SessionState, user: &str, password: &str) -> SqlResult<()> {
-    if session.is_applier || Policy::of(session).is_none_or(|policy| policy.takes(user, password)) {
+    if session.is_applier {
         return Ok(());
     }
-    let text = "Your password does not satisfy the current policy requirements (simple_password_check)";
-    Err(SqlError::new(ErrorCode::NotValidPassword, text))
+    if let Some(words) = session.db.words.get()
+        && let Some(objection) = words.objection(user, password)
+    {
+        let error = SqlError::new(ErrorCode::NotValidPassword, format!("cracklib: {objection}"));
+        session.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+        return Err(refused("cracklib_password_check"));
+    }
+    match Policy::of(session).is_none_or(|policy| policy.takes(user, password)) {
+        true => Ok(()),
+        false => Err(refused("simple_password_check")),
+    }
+}
+
+fn refused(by: &str) -> SqlError {
+    let text = format!("Your password does not satisfy the current policy requirements ({by})");
+    SqlError::new(ErrorCode::NotValidPassword, text)
 }
 
 /// Error 1290 for what is stored of a password that nobody can judge.
 pub(super) fn check_stored_form(session: &SessionState) -> SqlResult<()> {
     let is_strict = session.db.globals.flag(VarId::StrictPasswordValidation);
-    match is_strict && !session.is_applier && Policy::of(session).is_some() {
+    let is_judged = session.db.words.get().is_some() || Policy::of(session).is_some();
+    match is_strict && !session.is_applier && is_judged {
         true => Err(SqlError::prevented_by_option("--strict-password-validation")),
         false => Ok(()),
     }

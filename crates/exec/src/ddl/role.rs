@@ -84,7 +84,9 @@ pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResu
     let mut book = AccountBook::open(ctx)?;
     let mut failed = Vec::new();
     for role in &drop.roles {
-        if book.find(&role_name(role)).is_some() {
+        if role == PUBLIC {
+            failed.push(PUBLIC.to_owned());
+        } else if book.find(&role_name(role)).is_some() {
             take_from_all(&mut book, role);
             book.remove(role_name(role));
         } else if drop.if_exists {

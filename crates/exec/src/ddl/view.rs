@@ -21,9 +21,10 @@ use super::create_table::created_at;
 use super::drop_table::{lock_all, qualified};
 use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
-    schema_of,
+    schema_of, tell_table,
 };
 use crate::access::check_global;
+use crate::audit::TableUse;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 
@@ -98,6 +99,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         ..empty_view(ctx, name)
     };
     let log = LogText::Instead(log_text(ctx, create, &view));
+    if ctx.session.audit_tables().is_some() {
+        for (schema, table, _) in named_tables(&view)? {
+            let read = catalog.table(&schema, &table);
+            read.into_iter().for_each(|table| tell_table(ctx, TableUse::Read, table));
+        }
+    }
     commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;
     Ok(DdlOutcome::default())
 }

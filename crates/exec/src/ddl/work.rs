@@ -11,6 +11,7 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
 
+use crate::audit::{TableUse, changed_tables};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::trx::DdlCommit;
@@ -114,6 +115,7 @@ fn commit_with(
         return Err(error);
     }
     let Changes { mut catalog, freed, closed, loaded, has_xid: catalog_has_xid } = changes;
+    let told = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
@@ -125,11 +127,21 @@ fn commit_with(
     // What is ordered stays, whatever comes after.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     wait(ctx, seq)?;
+    if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
+        changed_tables(&tables, before, changes);
+    }
     closed.iter().for_each(|id| ctx.db.tables.forget(*id));
     freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
     ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
     free(ctx, &freed);
     Ok(())
+}
+
+/// Tells the audit log of a table that is there before and afterwards.
+pub(super) fn tell_table(ctx: &StatementContext<'_>, of: TableUse, table: &Table) {
+    if let Some(tables) = ctx.session.audit_tables() {
+        tables.tell_of(of, table);
+    }
 }
 
 fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {

@@ -21,6 +21,7 @@ use cohort_types::{
 };
 
 use crate::access;
+use crate::audit::TableUse;
 use crate::dispatch::{Job, definition_changed, lock_for_write};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert::Insert;
@@ -204,6 +205,9 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         let table = plan.insert.table();
         if lock_for_write((table, &table.name.table), ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                tables.tell_of(TableUse::Write, table);
+            }
             return Ok(plan);
         }
     }

@@ -90,6 +90,9 @@ fn bind(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>
         let query = plan_query(&plan, ctx.session, &statement.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         if lock_tables(&query, ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                tables.query(&query);
+            }
             return Ok(query);
         }
     }

@@ -18,6 +18,7 @@ use cohort_types::{
 
 use super::listing::Listing;
 use super::schema_of;
+use crate::audit::TableUse;
 use crate::statement::StatementContext;
 use crate::table::{
     Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, check_entries, every_row,
@@ -132,6 +133,9 @@ fn locked(
         return Ok(Some(table));
     }
     ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
+    if let Some(tables) = ctx.session.audit_tables() {
+        tables.tell_of(TableUse::Read, &table);
+    }
     Ok(found(ctx))
 }
 

@@ -27,6 +27,7 @@ mod global_priv;
 mod listing;
 mod log_tables;
 mod maintenance;
+mod plugins;
 mod position_table;
 mod privileges;
 mod projection;
@@ -62,6 +63,7 @@ pub(crate) use create::create_text;
 pub(crate) use listing::Listing;
 pub use schema_table::information_schema;
 pub(crate) use transactions::deadlock_text;
+pub(crate) use user_table::privilege_of_column;
 pub(crate) use xa_recover::xa_recover;
 
 /// Statements of administration: None when it is none of these; Some(None) when it has no rows.
@@ -80,6 +82,7 @@ pub(crate) fn administrate(
             Ok(None)
         }
         Statement::ResetMaster { to } => binlog::reset(ctx, *to).map(|()| None),
+        Statement::Plugin(plugin) => plugins::run(ctx, plugin).map(|()| None),
         Statement::Backup(backup) => run_backup(ctx, backup).map(|()| None),
         _ => return None,
     })

@@ -38,7 +38,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,
-        "PLUGINS" | "ALL_PLUGINS" => rows_server::plugins,
+        "PLUGINS" | "ALL_PLUGINS" => super::plugins::rows,
         _ => |_, _, _| Ok(Vec::new()),
     }
 }

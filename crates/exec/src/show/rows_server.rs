@@ -279,21 +279,3 @@ pub(super) fn column_privileges(out: &SchemaTable, _: &WantedNames, ctx: &mut St
         _ => None,
     })
 }
-
-pub(super) fn plugins(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    let row = |name: &str, kind: &str| {
-        out.row([
-            ("PLUGIN_NAME", text(name)),
-            ("PLUGIN_VERSION", text("1.0")),
-            ("PLUGIN_STATUS", text("ACTIVE")),
-            ("PLUGIN_TYPE", text(kind)),
-            ("PLUGIN_TYPE_VERSION", text("1.0")),
-            ("PLUGIN_LICENSE", text("GPL")),
-            ("LOAD_OPTION", text("FORCE")),
-            ("PLUGIN_MATURITY", text("Stable")),
-        ])
-    };
-    let mut rows = vec![row("mysql_native_password", "AUTHENTICATION"), row("binlog", "STORAGE ENGINE")];
-    rows.extend(ctx.db.engines.iter().map(|e| row(e.name(), "STORAGE ENGINE")));
-    Ok(rows)
-}

@@ -79,6 +79,28 @@ impl ServerTable {
         rows
     }
 
+    /// Rows of `proxies_priv`. Who granted and when is not kept.
+    fn proxies(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
+        let catalog = ctx.db.catalog();
+        let mut rows = Vec::new();
+        for account in catalog.accounts.values() {
+            let (user, host) = &account.name;
+            for ((proxied, proxied_host), option) in &account.proxies {
+                let cell = |column: &VirtualColumn| match column.name {
+                    "Host" => Value::text(host.as_str()),
+                    "User" => Value::text(user.as_str()),
+                    "Proxied_host" => Value::text(proxied_host.as_str()),
+                    "Proxied_user" => Value::text(proxied.as_str()),
+                    "With_grant" => Value::Int(i64::from(*option == AdminOption::With)),
+                    "Timestamp" => Value::Timestamp(0),
+                    _ => Value::text(""),
+                };
+                rows.push(self.columns.iter().map(cell).collect());
+            }
+        }
+        rows
+    }
+
     /// Rows of `tables_priv` and `columns_priv`. Who granted and when is not kept.
     fn table_grants(&self, ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
         let set = |ty: &ColumnType, held: Privileges| {
@@ -140,6 +162,9 @@ impl VirtualTable for ServerTable {
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         if self.schema == "mysql" && matches!(self.name, "tables_priv" | "columns_priv") {
             return Ok(self.table_grants(ctx));
+        }
+        if (self.schema, self.name) == ("mysql", "proxies_priv") {
+            return Ok(self.proxies(ctx));
         }
         if (self.schema, self.name) == ("mysql", "roles_mapping") {
             return Ok(self.roles(ctx));

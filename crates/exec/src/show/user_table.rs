@@ -44,6 +44,11 @@ pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [
     ("Delete_history_priv", Privilege::DeleteHistory),
 ];
 
+/// What a column of these tables is called by GRANT; None: it is about something else.
+pub(crate) fn privilege_of_column(column: &str) -> Option<Privilege> {
+    PRIVILEGES.iter().find(|(known, _)| known.eq_ignore_ascii_case(column)).map(|(_, privilege)| *privilege)
+}
+
 /// The table.
 struct UserTable {
     columns: Vec<VirtualColumn>,

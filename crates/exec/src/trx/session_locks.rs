@@ -269,6 +269,12 @@ impl SessionTrx {
         self.session_locks.iter().flat_map(|locks| locks.tables.keys())
     }
 
+    /// The same with the strongest lock of each.
+    pub(crate) fn locked_tables_with_locks(&self) -> impl Iterator<Item = (&TableId, TableLock)> {
+        let tables = self.session_locks.iter().flat_map(|locks| &locks.tables);
+        tables.map(|(name, aliases)| (name, aliases.values().copied().max().unwrap_or(TableLock::Read)))
+    }
+
     /// From now on the session's statements may use no tables: its XA transaction is in this state. None:
     /// they may again.
     pub(super) fn refuse_tables(&mut self, state: Option<&'static str>) {

@@ -1,8 +1,8 @@
 //! Who may do what: Cohort and a real MariaDB are asked the same by the same accounts, and allow and refuse
 //! alike, with the same error number.
 //!
-//! `accounts.txt` has an account a line: its name and what it is granted; a bounded run asks those with a
-//! star.
+//! `accounts.txt` has an account a line: its name and what it is granted, roles too; a bounded run asks those
+//! with a star.
 //! `statements.txt` has a statement a line: `!` before one that changes something, after which all is made
 //! anew, and `=` before one whose rows are compared, too. `{other}` is the number of another's connection.
 //!
@@ -76,6 +76,20 @@ const WORLD: &[&str] = &[
     "SET PASSWORD FOR root@localhost = ''",
 ];
 
+/// Made once: what accounts have been granted by them, they keep.
+const ROLES: &[&str] = &[
+    "CREATE ROLE reading",
+    "CREATE ROLE writing",
+    "CREATE ROLE columnist",
+    "CREATE ROLE clerk",
+    "GRANT SELECT ON d.* TO reading",
+    "GRANT INSERT, UPDATE, DELETE ON d.* TO writing",
+    "GRANT reading TO writing",
+    "GRANT SELECT (a), UPDATE (b) ON d.t TO columnist",
+    "GRANT CREATE USER, RELOAD, PROCESS ON *.* TO clerk",
+    "GRANT SELECT ON d.* TO clerk WITH GRANT OPTION",
+];
+
 /// A name and what it is granted.
 struct Account {
     name: &'static str,
@@ -88,9 +102,13 @@ fn accounts() -> Vec<Account> {
     let account = |line: &'static str| {
         let (name, grants) = line[2..].split_once(':').unwrap_or((&line[2..], ""));
         let name = name.trim();
-        let grant = |grant: &str| match grant.strip_suffix("WITH GRANT OPTION") {
-            Some(grant) => format!("GRANT {grant} TO `{name}`@localhost WITH GRANT OPTION"),
-            None => format!("GRANT {grant} TO `{name}`@localhost"),
+        let grant = |grant: &str| {
+            if let Some(role) = grant.strip_prefix("DEFAULT ROLE ") {
+                return format!("SET DEFAULT ROLE {role} FOR `{name}`@localhost");
+            }
+            let options = ["WITH GRANT OPTION", "WITH ADMIN OPTION"];
+            let option = options.into_iter().find(|option| grant.ends_with(option)).unwrap_or_default();
+            format!("GRANT {} TO `{name}`@localhost {option}", grant.trim_end_matches(option))
         };
         let grants = grants.split(';').map(str::trim).filter(|grant| !grant.is_empty()).map(grant).collect();
         Account { name, grants }
@@ -127,6 +145,11 @@ impl Side {
     fn new(options: OptsBuilder) -> Side {
         let root = Conn::new(options.clone()).expect("root may enter");
         let mut side = Side { options, root };
+        side.root.query_drop("CREATE DATABASE d").expect("made");
+        side.root.query_drop("CREATE TABLE d.t (a INT, b INT)").expect("made");
+        ROLES
+            .iter()
+            .for_each(|sql| side.root.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}")));
         side.make_world();
         side
     }
@@ -205,7 +228,12 @@ fn reason<'r>(list: &'r [(&str, &str)], what: &str) -> Option<&'r str> {
 
 fn servers() -> (Cohort, Maria) {
     // Tables are made hundreds of times, and nothing here is about their durability.
-    let mariadb = Maria::new(&["--log-bin=b", "--default-storage-engine=MyISAM", "--sync-frm=0"]);
+    let mariadb = Maria::new(&[
+        "--log-bin=b",
+        "--default-storage-engine=MyISAM",
+        "--sync-frm=0",
+        "--plugin-load-add=server_audit",
+    ]);
     (Cohort::new(&[]), mariadb)
 }
 

@@ -187,3 +187,48 @@ fn tools_look_at_all_databases_and_backups_take_all() {
         assert!(!said.contains("rror:"), "{program} {arguments:?}: {said:.2000}");
     }
 }
+
+/// The script of Debian's package, answered with yes throughout.
+#[test]
+fn mariadb_secure_installation_runs_from_beginning_to_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut root = server.client();
+    for statement in [
+        "CREATE USER ''@localhost, root@'%', other",
+        "GRANT SELECT ON test.* TO ''@localhost",
+        "GRANT ALL ON `test\\_%`.* TO other",
+        "CREATE DATABASE IF NOT EXISTS test",
+    ] {
+        root.query_drop(statement).expect("runs");
+    }
+    let options = folder.path().join("client.cnf");
+    let socket = server.socket.display();
+    std::fs::write(&options, format!("[client]\nsocket={socket}\n[mysql]\nsocket={socket}\n"))
+        .expect("written");
+    let mut script = std::process::Command::new("mariadb-secure-installation")
+        .arg(format!("--defaults-file={}", options.display()))
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it is part of MariaDB's client package");
+    let mut stdin = script.stdin.take().expect("piped");
+    // No password yet; unix_socket; a new password, twice; anonymous users, remote root, test database,
+    // reload.
+    std::io::Write::write_all(&mut stdin, b"\ny\ny\nit's new\nit's new\ny\ny\ny\ny\n").expect("it reads");
+    drop(stdin);
+    let output = script.wait_with_output().expect("ends");
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("All done!"), "{said}");
+    assert_eq!(said.matches("Success!").count(), 7, "{said}");
+    let accounts = rows(&mut root, "SELECT User, Host FROM mysql.user ORDER BY User");
+    assert_eq!(accounts, "other\t%\nroot\tlocalhost\n");
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM mysql.db"), "0\n");
+    assert!(!rows(&mut root, "SHOW DATABASES").contains("test"));
+    let socket = server.socket.to_str().expect("text");
+    let address = ["--no-defaults", "--user=root", "--socket", socket, "-e", "SELECT 1"];
+    let login = |password: &str| run("mariadb", &[&address[..], &[password]].concat()).status.success();
+    assert!(login("--password=it's new"));
+}

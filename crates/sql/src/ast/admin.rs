@@ -140,3 +140,15 @@ pub struct SlaveControl {
     /// UNTIL option = value, ...
     pub until: Vec<(String, Expr)>,
 }
+
+/// INSTALL and UNINSTALL of a PLUGIN or of all in a SONAME.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    pub installs: bool,
+    /// IF NOT EXISTS, IF EXISTS.
+    pub if_not: bool,
+    /// None: all in the library.
+    pub name: Option<String>,
+    /// None: that of the plugin, which goes.
+    pub library: Option<String>,
+}

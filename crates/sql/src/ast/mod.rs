@@ -149,6 +149,7 @@ pub enum Statement {
     Binlog(Expr),
     TableMaintenance(TableMaintenance),
     Backup(Backup),
+    Plugin(Plugin),
     Shutdown,
     ChangeMaster(ChangeMaster),
     /// START SLAVE / START REPLICA.

@@ -176,7 +176,15 @@ impl Parser<'_> {
     /// Behind DROP ROLE.
     pub(super) fn drop_role(&mut self) -> SqlResult<Statement> {
         let if_exists = self.eat_words(&["IF", "EXISTS"]);
-        Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::role)? }))
+        Ok(Statement::DropRole(DropRole { if_exists, roles: self.list(Self::dropped_role)? }))
+    }
+
+    /// PUBLIC is a role that cannot go.
+    fn dropped_role(&mut self) -> SqlResult<String> {
+        match self.role() {
+            Err(error) if error == SqlError::invalid_role("PUBLIC") => Ok("PUBLIC".to_owned()),
+            other => other,
+        }
     }
 
     /// A role's name; error 1959 for words that mean something else.
@@ -310,6 +318,13 @@ impl Parser<'_> {
         let users = self.list(Self::user_spec)?;
         let mut grant =
             Grant { privileges, level, users, grant_option: false, options: AccountOptions::default() };
+        if matches!(grant.level, GrantLevel::Proxy(_)) {
+            if self.eat_word("WITH") {
+                self.expect_words(&["GRANT", "OPTION"])?;
+                grant.grant_option = true;
+            }
+            return Ok(Statement::Grant(grant));
+        }
         if self.eat_word("REQUIRE") {
             self.require(&mut grant.options)?;
         }

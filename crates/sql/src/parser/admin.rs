@@ -4,7 +4,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, BackupStage, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind,
+    Backup, BackupStage, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin,
     PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
@@ -33,6 +33,33 @@ impl Parser<'_> {
             "BACKUP" => Ok(Statement::Backup(self.backup()?)),
             _ => Ok(Statement::StopSlave(self.slave_control()?)),
         }
+    }
+
+    /// INSTALL, UNINSTALL.
+    pub(super) fn plugin(&mut self, word: &str) -> SqlResult<Statement> {
+        self.advance();
+        let installs = word == "INSTALL";
+        if self.eat_word("SONAME") {
+            let library = Some(self.text()?);
+            return Ok(Statement::Plugin(Plugin { installs, if_not: false, name: None, library }));
+        }
+        self.expect_word("PLUGIN")?;
+        let if_not = self.eat_word("IF");
+        if if_not && installs {
+            self.expect_word("NOT")?;
+        }
+        if if_not {
+            self.expect_word("EXISTS")?;
+        }
+        let name = Some(self.name()?);
+        let library = match installs {
+            true => {
+                self.expect_word("SONAME")?;
+                Some(self.text()?)
+            }
+            false => None,
+        };
+        Ok(Statement::Plugin(Plugin { installs, if_not, name, library }))
     }
 
     // ---- FLUSH

@@ -552,9 +552,8 @@ impl<'a> Parser<'a> {
             "REVOKE" => self.revoke(),
             "LOAD" => self.load(),
             "HANDLER" => self.handler(),
-            "CALL" | "INSTALL" | "UNINSTALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => {
-                Err(self.unsupported(&word))
-            }
+            "INSTALL" | "UNINSTALL" => self.plugin(&word),
+            "CALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => Err(self.unsupported(&word)),
             _ => Err(self.error()),
         }
     }

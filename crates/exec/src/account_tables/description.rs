@@ -1,0 +1,145 @@
+//! A row of `mysql.global_priv` as an account: its column `Priv` is a JSON object.
+
+use cohort_catalog::{Account, AuthMethod, Lifetime, Limits, TlsRequirement};
+use cohort_plan::ParamSource;
+use cohort_sql::ast::{Query, Statement};
+use cohort_sql::print::quoted_text;
+use cohort_types::{Privileges, SqlError, SqlResult, Value};
+
+use super::Row;
+use crate::dispatch::Job;
+use crate::session::Session;
+
+/// Members of the object, in the order in which they are asked for.
+const MEMBERS: [&str; 18] = [
+    "access",
+    "plugin",
+    "authentication_string",
+    "ssl_type",
+    "ssl_cipher",
+    "x509_issuer",
+    "x509_subject",
+    "max_questions",
+    "max_updates",
+    "max_connections",
+    "max_user_connections",
+    "max_statement_time",
+    "account_locked",
+    "password_last_changed",
+    "password_lifetime",
+    "default_role",
+    "is_role",
+    "version_id",
+];
+
+/// More methods than any account needs.
+const METHODS_MAX: usize = 16;
+
+/// The members that are there, as texts.
+struct Members(Vec<Option<String>>);
+
+impl Members {
+    fn text(&self, name: &str) -> Option<&str> {
+        let place = MEMBERS.iter().position(|known| *known == name).expect("one of the list");
+        self.0[place].as_deref()
+    }
+
+    fn number<T: std::str::FromStr + Default>(&self, name: &str) -> T {
+        self.text(name).and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.text(name).is_some_and(|text| text == "1" || text.eq_ignore_ascii_case("true"))
+    }
+}
+
+impl Session {
+    /// Error 4025 for what is no JSON object.
+    pub(super) fn described_account(&mut self, row: &Row) -> SqlResult<Account> {
+        let json = match row.text("Priv") {
+            empty if empty.is_empty() => "{}".to_owned(),
+            json => json,
+        };
+        let literal = quoted_text(&json);
+        let members = MEMBERS.map(|name| format!("JSON_VALUE({literal}, '$.{name}')")).join(", ");
+        let text = format!("SELECT JSON_TYPE({literal}), JSON_LENGTH({literal}, '$.auth_or'), {members}");
+        let mut values = self.ask(&text).unwrap_or_default().into_iter().map(as_text);
+        if values.next().flatten().as_deref() != Some("OBJECT") {
+            return Err(SqlError::constraint_failed("global_priv.Priv", "mysql", "global_priv"));
+        }
+        let others = values.next().flatten().and_then(|text| text.parse().ok()).unwrap_or(0usize);
+        let members = Members(values.collect());
+        let methods = self.methods(&literal, &members, others.min(METHODS_MAX))?;
+        let mut account = Account::new(row.account());
+        account.is_role = members.is_true("is_role");
+        account.methods = if account.is_role { Vec::new() } else { methods };
+        account.grants.everything = Privileges::from_bits(members.number("access"));
+        account.default_role = members.text("default_role").unwrap_or_default().to_owned();
+        let rules = &mut account.rules;
+        let text = |name| members.text(name).unwrap_or_default().to_owned();
+        rules.tls = match members.number::<u8>("ssl_type") {
+            0 => TlsRequirement::None,
+            1 => TlsRequirement::Encrypted,
+            2 => TlsRequirement::Certificate,
+            _ => TlsRequirement::Specified {
+                cipher: text("ssl_cipher"),
+                issuer: text("x509_issuer"),
+                subject: text("x509_subject"),
+            },
+        };
+        rules.limits = Limits {
+            queries_per_hour: members.number("max_questions"),
+            updates_per_hour: members.number("max_updates"),
+            connections_per_hour: members.number("max_connections"),
+            user_connections: members.number("max_user_connections"),
+            statement_time_us: (members.number::<f64>("max_statement_time") * 1e6) as u64,
+        };
+        rules.is_locked = members.is_true("account_locked");
+        if let Some(changed) = members.text("password_last_changed") {
+            rules.password_changed_at = changed.parse::<f64>().map_or(u64::MAX, |seconds| seconds as u64);
+        }
+        rules.lifetime = match members.text("password_lifetime").map(str::parse::<i64>) {
+            Some(Ok(0)) => Lifetime::Never,
+            Some(Ok(days)) if days > 0 => Lifetime::Days(days as u32),
+            _ => Lifetime::Default,
+        };
+        Ok(account)
+    }
+
+    /// Of several methods, `auth_or` has all; an empty object stands for the one beside it.
+    fn methods(&mut self, literal: &str, members: &Members, others: usize) -> SqlResult<Vec<AuthMethod>> {
+        let plugin =
+            members.text("plugin").filter(|name| !name.is_empty()).unwrap_or("mysql_native_password");
+        let text = members.text("authentication_string").unwrap_or_default();
+        let own = AuthMethod { plugin: plugin.to_owned(), text: text.to_owned() };
+        let mut methods = Vec::new();
+        for at in 0..others {
+            let member = |name| format!("JSON_VALUE({literal}, '$.auth_or[{at}].{name}')");
+            let text = format!("SELECT {}, {}", member("plugin"), member("authentication_string"));
+            let mut values = self.ask(&text)?.into_iter().map(as_text);
+            let (plugin, text) = (values.next().flatten(), values.next().flatten());
+            methods.push(match plugin {
+                Some(plugin) => AuthMethod { plugin, text: text.unwrap_or_default() },
+                None => own.clone(),
+            });
+        }
+        if methods.is_empty() {
+            methods.push(own);
+        }
+        Ok(methods)
+    }
+
+    /// The one row of a query of our own.
+    fn ask(&mut self, text: &str) -> SqlResult<Vec<Value>> {
+        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse)?;
+        let Statement::Query(query) = parsed.statement else { unreachable!("our own text is a query") };
+        let query: Query = *query;
+        let job =
+            Job { text: b"", param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
+        self.query_one_row(&query, &job)
+    }
+}
+
+fn as_text(value: Value) -> Option<String> {
+    (!value.is_null()).then(|| value.to_text())
+}

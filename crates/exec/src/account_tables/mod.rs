@@ -1,0 +1,318 @@
+//! Changes of the tables of `mysql` that show accounts: `global_priv`, `user`, `db`, `tables_priv`,
+//! `columns_priv`, `roles_mapping`, `proxies_priv`.
+//!
+//! These tables are made from the catalog when they are read. Tools made for MariaDB change them all the same
+//! (`mariadb-secure-installation`), so a change of their rows is carried out as the statements about accounts
+//! that mean the same, one after the other:
+//!
+//! ```text
+//! UPDATE mysql.global_priv SET .. WHERE ..
+//!   -> SELECT *, new values FROM mysql.global_priv WHERE ..     the rows, and what becomes of them
+//!   -> ALTER USER .., GRANT .., REVOKE ..                       `statements`
+//!   -> each with its own privileges, commit and event in the binary log
+//! ```
+//!
+//! # Differences to MariaDB
+//! The change counts at once, not from FLUSH PRIVILEGES on. Whoever makes it needs the privileges of the
+//! statements besides those on the table: nobody gives himself what he does not have. A row of `global_priv`
+//! takes all that the account holds with it.
+//!
+//! # On failure
+//! Statements before the one that fails stay, as in MariaDB's tables without transactions.
+//!
+//! # Missing
+//! `tables_priv`, `columns_priv`, `roles_mapping` and `proxies_priv` know DELETE only; joined changes,
+//! RETURNING, ON DUPLICATE KEY UPDATE (error 1235).
+
+mod description;
+mod statements;
+
+use cohort_plan::{ParamSource, not_supported};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_sql::ast::{
+    Assignment, Delete, Expr, Insert, InsertSource, Limit, OrderItem, Query, QueryBody, Select, SelectItem,
+    SelectOptions, Statement, TableRef, Update,
+};
+use cohort_types::{Privilege, SqlError, SqlResult, Value};
+
+use crate::access::check_table;
+use crate::dispatch::Job;
+use crate::session::Session;
+use crate::session_state::SessionState;
+
+/// One of these tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccountTable {
+    GlobalPriv,
+    User,
+    Db,
+    TablesPriv,
+    ColumnsPriv,
+    RolesMapping,
+    ProxiesPriv,
+}
+
+const SCHEMA: &str = "mysql";
+
+impl AccountTable {
+    const ALL: [(&'static str, AccountTable); 7] = [
+        ("global_priv", AccountTable::GlobalPriv),
+        ("user", AccountTable::User),
+        ("db", AccountTable::Db),
+        ("tables_priv", AccountTable::TablesPriv),
+        ("columns_priv", AccountTable::ColumnsPriv),
+        ("roles_mapping", AccountTable::RolesMapping),
+        ("proxies_priv", AccountTable::ProxiesPriv),
+    ];
+
+    fn name(self) -> &'static str {
+        let (name, _) = AccountTable::ALL.iter().find(|(_, table)| *table == self).expect("all are listed");
+        name
+    }
+}
+
+/// The table of accounts that a statement changes; None: it does something else.
+pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
+    let of_factor = |table: &'_ TableRef| match table {
+        TableRef::Table(factor) => Some(factor.name.clone()),
+        TableRef::Derived { .. } | TableRef::Join(_) => None,
+    };
+    let name = match statement {
+        Statement::Insert(insert) => insert.table.clone(),
+        Statement::Update(update) => of_factor(&update.tables)?,
+        Statement::Delete(delete) => of_factor(&delete.from)?,
+        _ => return None,
+    };
+    let schema = name.db.as_deref().or(session.current_schema.as_deref())?;
+    let known = AccountTable::ALL.iter().find(|(known, _)| schema == SCHEMA && *known == name.name)?;
+    let is_hidden = session.temporary.find(schema, &name.name).is_some();
+    (!is_hidden).then_some(known.1)
+}
+
+/// A row, by the names of its columns.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    names: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+impl Row {
+    /// A column as text; empty for NULL, and where there is no such column.
+    fn text(&self, name: &str) -> String {
+        let place = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
+        let value = place.map(|place| &self.values[place]).filter(|value| !value.is_null());
+        value.map_or_else(String::new, Value::to_text)
+    }
+
+    /// User and host.
+    fn account(&self) -> (String, String) {
+        (self.text("User"), self.text("Host"))
+    }
+}
+
+impl Session {
+    /// Runs the statement.
+    pub(crate) fn change_account_table(
+        &mut self,
+        table: AccountTable,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        crate::guards::check_read_only(&self.state)?;
+        if self.trx.may_only_read() {
+            return Err(SqlError::read_only_transaction());
+        }
+        let changed = match statement {
+            Statement::Delete(delete) => self.delete_account_rows(table, delete, job)?,
+            Statement::Update(update) => self.update_account_rows(table, update, job)?,
+            Statement::Insert(insert) => self.insert_account_rows(table, insert, job)?,
+            _ => unreachable!("found by changed_by"),
+        };
+        self.state.env.row_count = changed as i64;
+        self.work.rows_affected = changed;
+        self.send_ok(job.more, changed, 0, "", sink);
+        Ok(())
+    }
+
+    fn delete_account_rows(&mut self, table: AccountTable, delete: &Delete, job: &Job<'_>) -> SqlResult<u64> {
+        if !delete.targets.is_empty() || !delete.returning.is_empty() {
+            return Err(not_supported("joined changes and RETURNING of tables of accounts"));
+        }
+        check_table(&self.state, Privilege::Delete, SCHEMA, table.name())?;
+        let asked = Asked {
+            from: &delete.from,
+            new: &[],
+            filter: &delete.filter,
+            order_by: &delete.order_by,
+            limit: &delete.limit,
+        };
+        let rows = self.account_rows(table, asked, job)?;
+        for (row, _) in &rows {
+            let catalog = self.state.db.catalog();
+            self.run_all(&statements::removal(&catalog, table, row))?;
+        }
+        Ok(rows.len() as u64)
+    }
+
+    fn update_account_rows(&mut self, table: AccountTable, update: &Update, job: &Job<'_>) -> SqlResult<u64> {
+        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
+            return Err(not_supported("UPDATE of this table of accounts"));
+        }
+        check_table(&self.state, Privilege::Update, SCHEMA, table.name())?;
+        let values: Vec<Expr> = update.assignments.iter().map(|it| it.value.clone()).collect();
+        let asked = Asked {
+            from: &update.tables,
+            new: &values,
+            filter: &update.filter,
+            order_by: &update.order_by,
+            limit: &update.limit,
+        };
+        let mut changed = 0;
+        for (old, new_values) in self.account_rows(table, asked, job)? {
+            let new = assigned(&old, &update.assignments, new_values)?;
+            if new != old {
+                self.apply_new_row(table, Some(&old), &new)?;
+                changed += 1;
+            }
+        }
+        Ok(changed)
+    }
+
+    fn insert_account_rows(&mut self, table: AccountTable, insert: &Insert, job: &Job<'_>) -> SqlResult<u64> {
+        let plain = insert.on_duplicate.is_empty() && insert.returning.is_empty() && !insert.replace;
+        let (InsertSource::Values(rows), true) = (&insert.source, plain) else {
+            return Err(not_supported("this INSERT into a table of accounts"));
+        };
+        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
+            return Err(not_supported("INSERT into this table of accounts"));
+        }
+        check_table(&self.state, Privilege::Insert, SCHEMA, table.name())?;
+        let names = self.account_columns(table);
+        for row in rows {
+            let columns: Vec<&str> = match insert.columns.is_empty() {
+                true => names.clone(),
+                false => insert.columns.iter().map(String::as_str).collect(),
+            };
+            if row.len() != columns.len() {
+                return Err(SqlError::value_count(1));
+            }
+            let mut new = Row { values: vec![Value::text(""); names.len()], names: names.clone() };
+            for (name, expr) in columns.iter().zip(row) {
+                let place = names.iter().position(|known| known.eq_ignore_ascii_case(name));
+                let place = place.ok_or_else(|| SqlError::unknown_column(name, table.name()))?;
+                new.values[place] = self.eval_alone(expr, job)?;
+            }
+            self.apply_new_row(table, None, &new)?;
+        }
+        Ok(rows.len() as u64)
+    }
+
+    fn apply_new_row(&mut self, table: AccountTable, old: Option<&Row>, new: &Row) -> SqlResult<()> {
+        let described = match table {
+            AccountTable::GlobalPriv => Some(self.described_account(new)?),
+            _ => None,
+        };
+        let catalog = self.state.db.catalog();
+        let list = match &described {
+            Some(described) => statements::new_account_row(&catalog, old, described)?,
+            None => statements::new_schema_row(&catalog, old, new)?,
+        };
+        self.run_all(&list)
+    }
+
+    fn account_columns(&self, table: AccountTable) -> Vec<&'static str> {
+        let found = self.state.db.virtual_tables.find(SCHEMA, table.name());
+        let columns = found.expect("the tables of accounts are there");
+        columns.columns().iter().map(|column| column.name).collect()
+    }
+
+    /// The rows that a change is about, each with the new values.
+    fn account_rows(
+        &mut self,
+        table: AccountTable,
+        asked: Asked<'_>,
+        job: &Job<'_>,
+    ) -> SqlResult<Vec<(Row, Vec<Value>)>> {
+        let names = self.account_columns(table);
+        let rows = self.query_rows(&asked.query(), job)?;
+        let split = |mut values: Vec<Value>| {
+            let new = values.split_off(names.len());
+            (Row { names: names.clone(), values }, new)
+        };
+        Ok(rows.into_iter().map(split).collect())
+    }
+
+    /// Runs statements about accounts, each as if the client had sent it.
+    fn run_all(&mut self, texts: &[String]) -> SqlResult<()> {
+        for text in texts {
+            let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse)?;
+            let (text, source) = (text.as_bytes(), ParamSource::Literals);
+            let job = Job { text, param_at: &[], params: &[], source, more: false };
+            self.run_statement(&parsed.statement, &job, None, &mut Unheard)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the SELECT asks in a change's place.
+struct Asked<'s> {
+    from: &'s TableRef,
+    new: &'s [Expr],
+    filter: &'s Option<Expr>,
+    order_by: &'s [OrderItem],
+    limit: &'s Option<Limit>,
+}
+
+impl Asked<'_> {
+    fn query(&self) -> Query {
+        let value = |expr: &Expr| SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
+        let items = std::iter::once(SelectItem::Wildcard).chain(self.new.iter().map(value)).collect();
+        let select = Select {
+            options: SelectOptions::default(),
+            items,
+            from: Some(self.from.clone()),
+            filter: self.filter.clone(),
+            group_by: Vec::new(),
+            with_rollup: false,
+            having: None,
+            windows: Vec::new(),
+        };
+        Query {
+            with: None,
+            body: QueryBody::Select(Box::new(select)),
+            order_by: self.order_by.to_vec(),
+            limit: self.limit.clone(),
+            locking: None,
+            into: Vec::new(),
+        }
+    }
+}
+
+/// The row with what was assigned to it.
+fn assigned(old: &Row, assignments: &[Assignment], values: Vec<Value>) -> SqlResult<Row> {
+    let mut new = old.clone();
+    for (Assignment { column, .. }, value) in assignments.iter().zip(values) {
+        let place = new.names.iter().position(|known| known.eq_ignore_ascii_case(&column.name));
+        let place = place.ok_or_else(|| SqlError::unknown_column(&column.name, "UPDATE"))?;
+        // As the column has it: a text.
+        new.values[place] = Value::text(value.to_text());
+    }
+    let as_texts = |row: &Row| row.names.iter().map(|name| row.text(name)).collect::<Vec<_>>();
+    if as_texts(&new) == as_texts(old) { Ok(old.clone()) } else { Ok(new) }
+}
+
+/// The client is told of the change, not of the statements that it is made of.
+struct Unheard;
+
+impl ResultSink for Unheard {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
+    fn error(&mut self, _: &SqlError) {}
+    fn is_dead(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,87 @@
+//! Names and statements as lines of the audit log hold them.
+
+use cohort_sql::{ParseMode, secret_literals};
+
+/// In place of a password, quotes included.
+const MASK: &[u8] = b"*****";
+
+/// A name. What would break the line is shown as `?`: names come from clients that nobody knows yet.
+pub(super) fn put_name(line: &mut Vec<u8>, name: &str) {
+    line.extend(name.bytes().map(|byte| if byte.is_ascii_control() { b'?' } else { byte }));
+}
+
+/// A statement, escaped, without its passwords, in at most so many bytes.
+pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, mode: ParseMode) {
+    let text = &text[..text.len().min(bytes_max)];
+    let secrets = secret_literals(text, mode);
+    let mut secrets = secrets.into_iter().peekable();
+    let (begin, mut at) = (line.len(), 0);
+    while let Some(&byte) = text.get(at) {
+        let room = bytes_max.saturating_sub(line.len() - begin);
+        if let Some((_, end)) = secrets.next_if(|(start, _)| *start == at) {
+            if room < MASK.len() {
+                break;
+            }
+            line.extend_from_slice(MASK);
+            at = end;
+            continue;
+        }
+        let escaped = match byte {
+            b'\'' | b'\\' => Some(byte),
+            b'\n' => Some(b'n'),
+            b'\r' => Some(b'r'),
+            b'\t' => Some(b't'),
+            0 => Some(b'0'),
+            8 => Some(b'b'),
+            12 => Some(b'f'),
+            _ => None,
+        };
+        if room < 1 + usize::from(escaped.is_some()) {
+            break;
+        }
+        match escaped {
+            Some(letter) => line.extend_from_slice(&[b'\\', letter]),
+            None => line.push(byte),
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, bytes_max: usize) -> String {
+        let mut line = Vec::new();
+        put_statement(&mut line, text.as_bytes(), bytes_max, ParseMode::default());
+        String::from_utf8_lossy(&line).into_owned()
+    }
+
+    #[test]
+    fn a_statement_is_one_line_without_passwords() {
+        for (text, expected) in [
+            ("select 'it\\'s'", "select \\'it\\\\\\'s\\'"),
+            ("select 'a\nb\tc\rd\u{8}\u{c}\0'", "select \\'a\\nb\\tc\\rd\\b\\f\\0\\'"),
+            ("create user u identified by 's'", "create user u identified by *****"),
+        ] {
+            assert_eq!(shown(text, usize::MAX), expected);
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_what_is_written_and_cuts_no_pair() {
+        assert_eq!(shown("select 'abcdefghijklmnop'", 20), "select \\'abcdefghijk");
+        assert_eq!(shown("select ''''''''''''''''''", 20), "select \\'\\'\\'\\'\\'\\'");
+        // A password that the cut leaves without its end is one all the same.
+        assert_eq!(shown("set password = 'secret'", 18), "set password = ");
+        assert_eq!(shown("set password = 'secret'", 20), "set password = *****");
+        assert_eq!(shown("set password = 'secret'", 22), "set password = *****");
+    }
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        let mut line = Vec::new();
+        put_name(&mut line, "a\nb");
+        assert_eq!(line, b"a?b");
+    }
+}

@@ -1,0 +1,78 @@
+//! GRANT PROXY and REVOKE PROXY.
+//!
+//! An authentication plugin may let a client in as another account than the one that it has proven to be, if
+//! the one may stand in for the other. None of the plugins that are here does so, as none of them does in
+//! MariaDB: what was granted is kept, shown and replicated.
+
+use cohort_catalog::{AccountName, AdminOption};
+use cohort_sql::ast::{Account as Name, Grant, Revoke};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use super::DdlOutcome;
+use super::account::resolve;
+use super::account_book::{AccountBook, no_such_account};
+use super::grant::{grantee, nonexisting};
+use super::work::{LogText, commit};
+use crate::session_state::SessionState;
+use crate::statement::StatementContext;
+
+/// Everybody may give what is his own, others what they may grant: error 1698.
+fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {
+    if session.is_applier || *proxied == session.info.account {
+        return Ok(());
+    }
+    let catalog = session.db.catalog();
+    let own = catalog.accounts.get(&session.info.account);
+    let covers = |(name, option): (&AccountName, &AdminOption)| {
+        *option == AdminOption::With && (name.0.is_empty() || name.0 == proxied.0) && {
+            name.1 == "%" || name.1.is_empty() || name.1.eq_ignore_ascii_case(&proxied.1)
+        }
+    };
+    if own.is_some_and(|account| account.proxies.iter().any(covers)) {
+        return Ok(());
+    }
+    let text = format!("Access denied for user '{}'@'{}'", session.info.user, session.info.host);
+    Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text))
+}
+
+pub(super) fn grant(ctx: &mut StatementContext<'_>, of: &Name, grant: &Grant) -> SqlResult<DdlOutcome> {
+    let proxied = proxied(ctx.session, of);
+    check_giver(ctx.session, &proxied)?;
+    let mut book = AccountBook::open(ctx)?;
+    for user in &grant.users {
+        let name = resolve(ctx.session, &user.account);
+        if user.authentication.is_none() && book.find(&name).is_none_or(|account| account.is_role) {
+            return Err(no_such_account());
+        }
+        let mut account = grantee(ctx.session, &book, user)?;
+        let option = account.proxies.entry(proxied.clone()).or_insert(AdminOption::Without);
+        if grant.grant_option {
+            *option = AdminOption::With;
+        }
+        book.put(account);
+    }
+    commit(ctx, book.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
+}
+
+pub(super) fn revoke(ctx: &mut StatementContext<'_>, of: &Name, revoke: &Revoke) -> SqlResult<DdlOutcome> {
+    let proxied = proxied(ctx.session, of);
+    check_giver(ctx.session, &proxied)?;
+    let mut book = AccountBook::open(ctx)?;
+    for name in &revoke.accounts {
+        let name = resolve(ctx.session, name);
+        let mut account = book.find(&name).filter(|account| !account.is_role).ok_or_else(no_such_account)?;
+        account.proxies.remove(&proxied).ok_or_else(|| nonexisting(&name))?;
+        book.put(account);
+    }
+    commit(ctx, book.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
+}
+
+/// Of no user in particular the host means nothing.
+fn proxied(session: &SessionState, of: &Name) -> AccountName {
+    match resolve(session, of) {
+        (user, host) if user.is_empty() && host.is_empty() => (user, "%".to_owned()),
+        name => name,
+    }
+}

@@ -1,0 +1,58 @@
+//! Queries that are asked for statements of other kinds: SET and its like have expressions, changes of the
+//! tables of accounts have rows.
+
+use cohort_sql::ast::{self, Statement};
+use cohort_types::{SqlResult, Value};
+
+use crate::dispatch::{
+    Job, PLAN_ATTEMPTS, Planned, check_needs, definition_changed, make_plan, tables_used, tell_tables,
+};
+use crate::select::{Collect, Freshness, lock_sequences, lock_tables, lock_views, run_query};
+use crate::session::Session;
+
+impl Session {
+    /// The first row of a query, for expressions in other statements.
+    pub(crate) fn query_one_row(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Value>> {
+        let rows = self.query_some_rows(query, job, Some(1))?;
+        Ok(rows.into_iter().next().unwrap_or_default())
+    }
+
+    /// All rows of a query that there are few of.
+    pub(crate) fn query_rows(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        self.query_some_rows(query, job, None)
+    }
+
+    fn query_some_rows(
+        &mut self,
+        query: &ast::Query,
+        job: &Job<'_>,
+        rows_max: Option<u64>,
+    ) -> SqlResult<Vec<Vec<Value>>> {
+        let statement = Statement::Query(Box::new(query.clone()));
+        for _ in 0..PLAN_ATTEMPTS {
+            let catalog = self.state.db.catalog();
+            let found = self.with_context(job, |ctx| {
+                let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
+                check_needs(ctx, &made)?;
+                let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
+                if ctx.session.transactions.is_on() {
+                    ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
+                }
+                if lock_views(&made.views, ctx)? == Freshness::Stale
+                    || lock_sequences(&made.sequences, ctx)? == Freshness::Stale
+                    || lock_tables(plan, ctx)? == Freshness::Stale
+                {
+                    return Ok(None);
+                }
+                tell_tables(ctx.session, &made);
+                let mut found = Collect { rows_max, ..Collect::default() };
+                run_query(plan, ctx, u64::MAX, &mut found)?;
+                Ok(Some(found.rows))
+            })?;
+            if let Some(rows) = found {
+                return Ok(rows);
+            }
+        }
+        Err(definition_changed())
+    }
+}

@@ -1,0 +1,142 @@
+//! A file of lines that is put aside when it is full: `audit.log` becomes `audit.log.1`, that one
+//! `audit.log.2`, and the last one goes. The numbers have as many digits as the largest, as MariaDB's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// When a file is put aside, and how many such are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotation {
+    pub bytes_max: u64,
+    /// 0: no file is ever put aside.
+    pub files_max: u32,
+}
+
+/// The file, open.
+pub struct AuditFile {
+    path: PathBuf,
+    rotation: Rotation,
+    /// None: it could not be opened after a rotation; the next line tries again.
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl AuditFile {
+    /// Opens the file to append to it. Whatever is not a regular file is refused: writing to it might wait.
+    pub fn open(path: PathBuf, rotation: Rotation) -> io::Result<AuditFile> {
+        let (file, bytes) = open(&path)?;
+        Ok(AuditFile { path, rotation, file: Some(file), bytes })
+    }
+
+    pub fn set_rotation(&mut self, rotation: Rotation) {
+        self.rotation = rotation;
+    }
+
+    /// Writes a line. After an error nothing of it is in the file.
+    pub fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.bytes >= self.rotation.bytes_max {
+            self.rotate();
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let (file, bytes) = open(&self.path)?;
+                self.bytes = bytes;
+                self.file.insert(file)
+            }
+        };
+        let written = file.write_all(line);
+        match &written {
+            Ok(()) => self.bytes += line.len() as u64,
+            // A part may be there. What cannot be cut off stays a torn line.
+            Err(_) => drop(file.set_len(self.bytes)),
+        }
+        written
+    }
+
+    /// Puts the file aside. When it cannot be, it grows on.
+    pub fn rotate(&mut self) {
+        let last = self.rotation.files_max;
+        if last == 0 {
+            return;
+        }
+        for n in (1..last).rev() {
+            // Most are not there.
+            let _ = fs::rename(self.numbered(n), self.numbered(n + 1));
+        }
+        if fs::rename(&self.path, self.numbered(1)).is_ok() {
+            (self.file, self.bytes) = (None, 0);
+        }
+    }
+
+    fn numbered(&self, n: u32) -> PathBuf {
+        let digits = self.rotation.files_max.to_string().len();
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{n:0digits$}"));
+        name.into()
+    }
+}
+
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o660)
+        // Opening a pipe waits for its reader otherwise.
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, metadata.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(path: &Path) -> Option<String> {
+        fs::read_to_string(path).ok()
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside_and_the_last_one_goes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("audit.log");
+        let numbered = |n: &str| contents(&dir.path().join(format!("audit.log.{n}")));
+        let rotation = Rotation { bytes_max: 4, files_max: 2 };
+        let mut file = AuditFile::open(path.clone(), rotation).expect("opens");
+        for line in ["1\n", "2\n", "3333\n", "4444\n", "5\n"] {
+            file.append(line.as_bytes()).expect("there is room");
+        }
+        assert_eq!(contents(&path).as_deref(), Some("5\n"));
+        assert_eq!(numbered("1").as_deref(), Some("4444\n"));
+        assert_eq!(numbered("2").as_deref(), Some("3333\n"));
+        assert_eq!(numbered("3"), None);
+        file.set_rotation(Rotation { bytes_max: 4, files_max: 10 });
+        file.rotate();
+        assert_eq!(numbered("01").as_deref(), Some("5\n"));
+        file.set_rotation(Rotation { bytes_max: 4, files_max: 0 });
+        for line in ["6666\n", "7\n"] {
+            file.append(line.as_bytes()).expect("there is room");
+        }
+        file.rotate();
+        assert_eq!(contents(&path).as_deref(), Some("6666\n7\n"));
+        drop(file);
+        // A start goes on where the last one ended.
+        let mut file = AuditFile::open(path.clone(), Rotation { bytes_max: 7, files_max: 1 }).expect("opens");
+        file.append(b"8\n").expect("there is room");
+        assert_eq!(contents(&path).as_deref(), Some("8\n"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_nobody_waits() {
+        let rotation = Rotation { bytes_max: 100, files_max: 1 };
+        for path in ["/dev/full", "/", "/nonexistent/audit.log"] {
+            assert!(AuditFile::open(path.into(), rotation).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+// Logs in over TLS, verifies the server, and asks what it is encrypted with: client.js DRIVER PORT CA.
+const fs = require('fs');
+const [driver, port, ca] = process.argv.slice(2);
+const options = { host: 'localhost', port: Number(port), user: 'driver', password: 'secret',
+                  ssl: { ca: fs.readFileSync(ca), rejectUnauthorized: true } };
+
+async function main() {
+  const question = "SHOW SESSION STATUS LIKE 'Ssl_cipher'";
+  if (driver === 'mysql2') {
+    const connection = await require('mysql2/promise').createConnection(options);
+    const [rows] = await connection.query(question);
+    console.log('encrypted', rows[0].Value);
+    await connection.end();
+  } else {
+    const connection = await require('mariadb').createConnection(options);
+    const rows = await connection.query(question);
+    console.log('encrypted', rows[0].Value);
+    await connection.end();
+  }
+}
+
+main().catch((error) => { console.error(error.message); process.exit(1); });
