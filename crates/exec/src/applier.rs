@@ -50,6 +50,7 @@ use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
+use crate::account_tables;
 use crate::database::Database;
 use crate::dispatch::Job;
 use crate::dml::apply_rows;
@@ -160,6 +161,7 @@ impl Applier {
             multi_statements: false,
             found_rows: false,
             encryption: None,
+            is_local: true,
         };
         let session = Session::new(Arc::clone(db), info, Arc::clone(&process));
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
@@ -338,7 +340,8 @@ impl Applier {
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;
-        let outcome = match self.session.trx.in_transaction() && may_define(&sql) {
+        let may_define = may_define(&sql) || may_be_about_accounts(&sql, db);
+        let outcome = match self.session.trx.in_transaction() && may_define {
             true => self.definition_inside(&sql, replaces),
             false => self.run(&sql, replaces),
         };
@@ -396,7 +399,9 @@ impl Applier {
     /// logged with the rows that follow.
     fn definition_inside(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
         let parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
-        if !cohort_sql::commits_implicitly(&parsed.statement) {
+        // Rows of MariaDB's accounts are accounts here.
+        let is_about_accounts = account_tables::changed_by(&self.session.state, &parsed.statement).is_some();
+        if !is_about_accounts && !cohort_sql::commits_implicitly(&parsed.statement) {
             return self.run(sql, replaces);
         }
         let binlog = &mut self.session.trx.settings.binlog;
@@ -684,6 +689,11 @@ fn may_define(sql: &[u8]) -> bool {
     let begins =
         |word: &str| sql.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
     !["INSERT", "UPDATE", "DELETE", "REPLACE", "SAVEPOINT", "ROLLBACK", "RELEASE"].into_iter().any(begins)
+}
+
+/// Whether a change of rows may be one of a table of accounts.
+fn may_be_about_accounts(sql: &[u8], db: &[u8]) -> bool {
+    db == b"mysql" || sql.windows(5).any(|word| word.eq_ignore_ascii_case(b"mysql"))
 }
 
 fn unknown_collation(id: u16) -> SqlError {

@@ -29,7 +29,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_
 
 use crate::access::{self, TableNeed};
 use crate::account_tables;
-use crate::audit::TableUse;
+use crate::audit::{RowChange, TableUse};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
@@ -248,6 +248,7 @@ impl Session {
         self.begin_diagnostics(statement);
         self.state.check_restraint(statement)?;
         self.count(statement);
+        crate::show::check_log_tables(&self.state, statement)?;
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
         }
@@ -760,14 +761,19 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     match &cached.plan {
         Planned::Query(plan) => tables.query(plan),
         Planned::Insert(plan) => {
-            tables.tell_of(TableUse::Write, plan.table());
+            match (plan.replaces(), plan.updates()) {
+                (true, _) => tables.changed(plan.table(), RowChange::Delete),
+                (_, true) => tables.changed(plan.table(), RowChange::Update),
+                _ => tables.tell_of(TableUse::Write, plan.table()),
+            }
             plan.query().into_iter().for_each(|query| tables.query(query));
         }
-        Planned::Update(plan) => tables.tell_of(TableUse::Write, plan.table()),
-        Planned::Delete(plan) => tables.tell_of(TableUse::Write, plan.table()),
+        Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
+        Planned::Delete(plan) => tables.changed(plan.table(), RowChange::Delete),
         Planned::Joined(plan) => {
             let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
-            plan.written().for_each(|(table, _)| tables.tell_of(TableUse::Write, table));
+            let how = if plan.is_update() { RowChange::Update } else { RowChange::Delete };
+            plan.written().for_each(|(table, _)| tables.changed(table, how));
             for (table, alias) in plan.source().tables() {
                 if !written.iter().any(|(id, name)| *id == table.id && *name == alias) {
                     tables.tell_of(TableUse::Read, table);

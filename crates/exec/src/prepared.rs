@@ -228,6 +228,7 @@ impl Session {
 
     /// COM_STMT_CLOSE.
     pub fn close_statement(&mut self, id: u32) {
+        self.log_inner("Close stmt", b"", (&[], &[]));
         self.prepared.remove(&Handle::Id(id));
     }
 
@@ -246,6 +247,7 @@ impl Session {
             PrepareSource::Expr(expr) => text_of(Some(self.eval_alone(expr, job)?)),
         };
         let (prepared, _) = self.prepare_text(&text)?;
+        self.log_inner("Prepare", &text, (&[], &[]));
         self.prepared.insert(handle, prepared);
         self.state.note_change(Changed::Other);
         Ok(())
@@ -263,7 +265,10 @@ impl Session {
         let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
-        self.executed_text = Some(Arc::clone(&prepared.of.text));
+        let of = Arc::clone(&prepared.of);
+        self.executed_text = Some(Arc::clone(&of.text));
+        self.log_inner("Execute", &of.text, (&of.parsed.param_at, &params));
+        let prepared = self.prepared.get(&Handle::Name(name.to_lowercase()));
         match unfilled {
             None => self.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
             Some(unfilled) => {
@@ -316,6 +321,7 @@ impl Session {
         if let Some(unfilled) = unfilled {
             prepared = prepared.variant(&unfilled)?;
         }
+        self.log_inner("Execute", &text, (&prepared.of.parsed.param_at, &params));
         let outcome = self.run_once(prepared, &params, job.more, sink);
         if self.state.db.audit.is_on() {
             self.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.code as u16, |()| 0));

@@ -43,6 +43,8 @@ pub struct ConnectionInfo {
     pub found_rows: bool,
     /// None: the connection is not encrypted.
     pub encryption: Option<EncryptedSession>,
+    /// It came over the Unix socket.
+    pub is_local: bool,
 }
 
 /// What SHOW STATUS tells of a connection with TLS.
@@ -106,7 +108,7 @@ impl Session {
         session.apply_settings();
         session.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
-            session.log_connect();
+            session.log_connect("Connect");
         }
         Ok(session)
     }
@@ -245,6 +247,9 @@ impl Session {
 
     /// COM_INIT_DB.
     pub fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink) {
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general("Init DB", schema.as_bytes());
+        }
         let is_allowed = self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password);
         match is_allowed.and_then(|()| self.use_schema(schema)) {
             Ok(()) => {
@@ -275,6 +280,9 @@ impl Session {
 
     /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
     pub fn field_list(&mut self, table: &str, wildcard: &str) -> SqlResult<Vec<ColumnMeta>> {
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general("Field List", format!("{table} {wildcard}").as_bytes());
+        }
         let (db, name) = match table.split_once('.') {
             Some((db, name)) => (Some(db.to_owned()), name),
             None => (None, table),
@@ -305,6 +313,9 @@ impl Session {
         self.process.set_schema(schema.as_deref());
         self.begin_anew(schema);
         self.state.adopt_account()?;
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_connect("Change user");
+        }
         self.audit_connection(ConnectionEvent::ChangeUser, 0);
         Ok(())
     }

@@ -15,7 +15,8 @@
 //! statements go on.
 //!
 //! # Missing
-//! Failed logins are in the error log only. Entries of the tables end with the server.
+//! Entries of the tables end with the server. Commands of the protocol that run no statement and open none
+//! (COM_STATISTICS, COM_REFRESH) are not told.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -23,12 +24,14 @@ use std::fmt::Write;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cohort_base::ConnectionId;
 use cohort_config::{Counter, VarId};
 use cohort_expr::TimeZone;
-use cohort_types::{DateTime, Time, Value};
+use cohort_types::{DateTime, SqlError, Time, Value};
 use parking_lot::Mutex;
 
 use crate::audit::ConnectionEvent;
+use crate::database::Database;
 use crate::session::Session;
 
 /// One of the two.
@@ -127,6 +130,47 @@ const FILE: u64 = 2;
 const TABLE: u64 = 4;
 const NONE: u64 = 1;
 
+impl Database {
+    /// Tells the general log of somebody who was not let in.
+    pub fn log_refused(&self, id: ConnectionId, (user, host): (&str, &str), error: &SqlError) {
+        if self.globals.flag(VarId::GeneralLog) {
+            let user_host = format!("{user}[{user}] @ {host} []");
+            let text: String = error.message.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            self.log_general((id, &user_host), "Connect", &text);
+        }
+    }
+
+    /// The text is as it is to be shown.
+    fn log_general(&self, (id, user_host): (ConnectionId, &str), command: &str, text: &str) {
+        let output = self.globals.uint(VarId::LogOutput);
+        if output & NONE != 0 {
+            return;
+        }
+        let now_us = self.clock.wall_us();
+        if output & FILE != 0
+            && let Some(files) = self.log_files.read().as_ref()
+        {
+            let second = now_us / 1_000_000;
+            let is_new = self.log_rows.told_second.swap(second, Ordering::Relaxed) != second;
+            let time = if is_new { short_time(now_us) } else { "\t".to_owned() };
+            let line = format!("{time}\t{:6} {command}\t{text}\n", id.0);
+            files.append(StatementLog::General, line.as_bytes());
+        }
+        if output & TABLE != 0 {
+            let bytes = text.len();
+            let row = vec![
+                Value::Timestamp(now_us as i64),
+                Value::text(user_host),
+                Value::UInt(id.0),
+                Value::UInt(self.globals.uint(VarId::ServerId)),
+                Value::text(command),
+                Value::text(text),
+            ];
+            self.log_rows.general.lock().push(row, bytes);
+        }
+    }
+}
+
 impl Session {
     /// A statement begins: tells the general log, and looks at the clock for the slow log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
@@ -184,41 +228,22 @@ impl Session {
 
     /// Tells the general log of a command, unless the session is left out of it.
     pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
-        let db = &self.state.db;
-        let output = db.globals.uint(VarId::LogOutput);
-        if output & NONE != 0 || self.state.vars.flag(VarId::SqlLogOff) {
-            return;
-        }
-        let text = shown(text);
-        let now_us = db.clock.wall_us();
-        if output & FILE != 0
-            && let Some(files) = db.log_files.read().as_ref()
-        {
-            let second = now_us / 1_000_000;
-            let is_new = db.log_rows.told_second.swap(second, Ordering::Relaxed) != second;
-            let time = if is_new { short_time(now_us) } else { "\t".to_owned() };
-            let line = format!("{time}\t{:6} {command}\t{text}\n", self.state.info.id.0);
-            files.append(StatementLog::General, line.as_bytes());
-        }
-        if output & TABLE != 0 {
-            let bytes = text.len();
-            let row = vec![
-                Value::Timestamp(now_us as i64),
-                Value::text(self.user_host()),
-                Value::UInt(self.state.info.id.0),
-                Value::UInt(db.globals.uint(VarId::ServerId)),
-                Value::text(command),
-                Value::text(&*text),
-            ];
-            db.log_rows.general.lock().push(row, bytes);
+        if !self.state.vars.flag(VarId::SqlLogOff) {
+            self.state.db.log_general((self.state.info.id, &self.user_host()), command, &shown(text));
         }
     }
 
-    /// A connection begins.
-    pub(crate) fn log_connect(&self) {
+    /// A connection begins, or becomes another user's.
+    pub(crate) fn log_connect(&self, command: &str) {
         let info = &self.state.info;
         let schema = info.schema.as_deref().unwrap_or("");
-        self.log_general("Connect", format!("{}@{} on {schema}", info.user, info.host).as_bytes());
+        let over = match &info.encryption {
+            Some(_) => "SSL/TLS",
+            None if info.is_local => "Socket",
+            None => "TCP/IP",
+        };
+        let text = format!("{}@{} on {schema} using {over}", info.user, info.host);
+        self.log_general(command, text.as_bytes());
     }
 
     fn log_slow(&self, slow: &Slow<'_>) {
@@ -296,6 +321,13 @@ impl Session {
         let mut out = Vec::new();
         crate::annotation::append_statement(&mut out, text, param_at, params, self.state.env.sql_mode);
         Cow::Owned(out)
+    }
+
+    /// Tells the general log of a statement that another one runs.
+    pub(crate) fn log_inner(&self, command: &str, text: &[u8], params: (&[u32], &[Value])) {
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general(command, &self.expanded(text, params));
+        }
     }
 
     /// Tells the general log of a prepared statement with its values.

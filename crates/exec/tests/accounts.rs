@@ -37,6 +37,7 @@ fn a_session_that_changes_its_user_keeps_no_right_of_the_former_one() {
         multi_statements: false,
         found_rows: false,
         encryption: None,
+        is_local: true,
     };
     client.session.change_user(info.clone()).expect("no database is asked for");
     refused(&mut client, "SELECT * FROM test.t", "1142");

@@ -67,7 +67,7 @@ fn the_general_log_tells_statements_and_no_secrets() {
         "Prepare\tSELECT ? + 1\n",
         "Execute\tSELECT 41 + 1\n",
         "Query\tSELECT nosuch\n",
-        "\t     2 Connect\troot@localhost on test\n",
+        "\t     2 Connect\troot@localhost on test using Socket\n",
         "\t     2 Quit\t\n",
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
@@ -76,13 +76,78 @@ fn the_general_log_tells_statements_and_no_secrets() {
         assert!(!text.contains(part), "{part}:\n{text}");
     }
     let rows = a.run("SELECT command_type, argument FROM mysql.general_log WHERE command_type = 'Execute'");
-    assert_eq!(rows, "command_type | argument\nExecute | SELECT 41 + 1\n");
+    let expected = "Execute | SET PASSWORD FOR u@localhost = PASSWORD('<secret>')\nExecute | SELECT 41 + 1\n";
+    assert_eq!(rows, format!("command_type | argument\n{expected}"));
     a.ok("SET GLOBAL log_output = 'NONE'");
     let before = lines.general.lock().len();
     a.ok("SELECT 'nowhere'");
     assert_eq!(lines.general.lock().len(), before);
     a.ok("TRUNCATE TABLE mysql.general_log");
     assert_eq!(a.run("SELECT COUNT(*) FROM mysql.general_log"), "COUNT(*)\n0\n");
+}
+
+#[test]
+fn the_general_log_tells_commands_and_who_is_refused() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (a INT)");
+    a.ok("SET GLOBAL general_log = ON");
+    a.session.init_db("test", &mut Nowhere);
+    a.ok("PREPARE p FROM 'SELECT ? + 2'");
+    a.ok("SET @x = 5");
+    a.ok("EXECUTE p USING @x");
+    let id = a.session.prepare(b"SELECT 1").expect("prepares").id;
+    a.session.close_statement(id);
+    a.session.field_list("test.t", "%").expect("it is there");
+    let refusal = cohort_types::SqlError::access_denied("eve", "elsewhere", "YES");
+    server.db.log_refused(cohort_base::ConnectionId(77), ("eve", "elsewhere"), &refusal);
+    let text = lines.general.lock().clone();
+    for part in [
+        "Init DB\ttest\n",
+        "Prepare\tSELECT ? + 2\n",
+        "Query\tEXECUTE p USING @x\n",
+        "Execute\tSELECT 5 + 2\n",
+        "Close stmt\t\n",
+        "Field List\ttest.t %\n",
+        "    77 Connect\tAccess denied for user 'eve'@'elsewhere' (using password: YES)\n",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+/// As in MariaDB while logging is on.
+#[test]
+fn tables_of_logs_can_be_emptied_and_nothing_else() {
+    let (mut server, _) = logging_server();
+    let mut a = server.connect();
+    for (statement, code) in [
+        ("INSERT INTO mysql.general_log VALUES ()", "1556"),
+        ("DELETE FROM mysql.general_log", "1556"),
+        ("UPDATE mysql.slow_log SET db = 'x'", "1556"),
+        ("LOCK TABLES mysql.general_log READ", "1556"),
+        ("DROP TABLE mysql.general_log", "1580"),
+        ("ALTER TABLE mysql.slow_log ENGINE = Aria", "1580"),
+    ] {
+        let answer = a.run(statement);
+        assert!(answer.starts_with(&format!("ERROR {code}")), "{statement}: {answer}");
+    }
+    a.ok("TRUNCATE TABLE mysql.slow_log");
+}
+
+struct Nowhere;
+
+impl cohort_protocol::ResultSink for Nowhere {
+    fn start(&mut self, _: &[cohort_protocol::ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: cohort_protocol::StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &cohort_protocol::OkInfo<'_>) {}
+    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
+    fn error(&mut self, error: &cohort_types::SqlError) {
+        panic!("{error}");
+    }
+    fn is_dead(&self) -> bool {
+        false
+    }
 }
 
 #[test]

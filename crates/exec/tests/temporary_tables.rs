@@ -19,6 +19,7 @@ fn info(client: &Client, user: &str) -> ConnectionInfo {
         multi_statements: true,
         found_rows: false,
         encryption: None,
+        is_local: true,
     }
 }
 

@@ -66,6 +66,8 @@ pub struct ConnectionInfo {
     pub attributes: Vec<(String, String)>,
     /// None: not encrypted.
     pub encryption: Option<EncryptedSession>,
+    /// It came over the Unix socket.
+    pub is_local: bool,
 }
 
 /// What a prepared statement looks like.
@@ -199,9 +201,9 @@ pub trait Backend: Send + Sync {
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;
 
-    /// Tells the audit log of somebody who has no session, or not another user's.
-    fn audit_failure(&self, event: ConnectionEvent, client: Client<'_>, code: u16) {
-        let _ = (event, client, code);
+    /// Somebody has no session, or not another user's: the logs are told.
+    fn note_refused(&self, event: ConnectionEvent, client: Client<'_>, error: &SqlError) {
+        let _ = (event, client, error);
     }
 
     /// What replicas are served from; `None` without a binary log.

@@ -375,6 +375,7 @@ fn connection_info(
         found_rows: inner.capabilities.has(Capabilities::FOUND_ROWS),
         attributes: candidate.attributes.clone(),
         encryption: inner.encryption.as_ref().map(|encryption| encryption.session.clone()),
+        is_local: connection.peer.address.is_none(),
     }
 }
 
@@ -404,24 +405,20 @@ fn reject_candidate(
     };
     // A session that init_connect ends has told of itself.
     if candidate.kind == Kind::Change || inner.session.is_none() {
-        tell_audit(connection, event, &candidate.user, error);
+        tell_logs(connection, event, &candidate.user, error);
     }
     refuse(connection, inner, sequence, error);
 }
 
 /// Refuses somebody who has not said who he is.
 fn reject(connection: &Connection, inner: &mut Inner, sequence: u8, error: &SqlError) {
-    tell_audit(connection, ConnectionEvent::FailedConnect, "", error);
+    tell_logs(connection, ConnectionEvent::FailedConnect, "", error);
     refuse(connection, inner, sequence, error);
 }
 
-fn tell_audit(connection: &Connection, event: ConnectionEvent, user: &str, error: &SqlError) {
+fn tell_logs(connection: &Connection, event: ConnectionEvent, user: &str, error: &SqlError) {
     let client = Client { id: connection.id, user, host: &connection.peer.host };
-    let backend = &connection.shared().backend;
-    backend.audit_failure(event, client, error.code as u16);
-    if event == ConnectionEvent::FailedConnect {
-        backend.audit_failure(ConnectionEvent::Disconnect, client, 0);
-    }
+    connection.shared().backend.note_refused(event, client, error);
 }
 
 /// The error is the last the client hears.

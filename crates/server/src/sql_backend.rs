@@ -244,9 +244,14 @@ impl Backend for SqlBackend {
         self.source.clone()
     }
 
-    fn audit_failure(&self, event: ConnectionEvent, client: Client<'_>, code: u16) {
+    fn note_refused(&self, event: ConnectionEvent, client: Client<'_>, error: &SqlError) {
         let (db, wall_us) = (&self.db, self.db.clock.wall_us());
-        db.audit.connection(&db.globals, (event, wall_us), client, ("", code));
+        db.log_refused(client.id, (client.user, client.host), error);
+        db.audit.connection(&db.globals, (event, wall_us), client, ("", error.code as u16));
+        if event == ConnectionEvent::FailedConnect {
+            let end = (ConnectionEvent::Disconnect, wall_us);
+            db.audit.connection(&db.globals, end, client, ("", 0));
+        }
     }
 
     fn lead(&self) {
@@ -286,6 +291,7 @@ fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
         multi_statements: info.multi_statements == MultiStatements::On,
         found_rows: info.found_rows,
         encryption: info.encryption.clone(),
+        is_local: info.is_local,
     }
 }
 

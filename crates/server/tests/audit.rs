@@ -122,6 +122,18 @@ fn statements_and_tables_are_told_as_the_plugin_tells_them() {
         KILL 99999999
         CREATE DATABASE another
         DROP DATABASE another
+        CREATE TABLE parent (a INT PRIMARY KEY, b INT)
+        CREATE TABLE goes (a INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (a) ON DELETE CASCADE)
+        CREATE TABLE changes (a INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (a) ON UPDATE SET NULL)
+        CREATE TABLE goes_too (a INT, FOREIGN KEY (a) REFERENCES goes (a) ON DELETE CASCADE)
+        INSERT INTO parent VALUES (1, 1), (2, 2)
+        DELETE FROM parent WHERE a = 1
+        UPDATE parent SET a = 5 WHERE a = 2
+        UPDATE parent SET b = 5 WHERE a = 2
+        INSERT INTO parent VALUES (5, 9) ON DUPLICATE KEY UPDATE b = 11
+        REPLACE INTO parent VALUES (5, 5)
+        INSERT INTO goes VALUES (7, 5)
+        DROP TABLE goes_too, goes, changes, parent
         "#,
     );
 }

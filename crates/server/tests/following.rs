@@ -657,6 +657,16 @@ const ACCOUNTS: &[&str] = &[
     "DROP USER passing",
     "GRANT SELECT ON hr.* TO PUBLIC",
     "GRANT reading TO PUBLIC",
+    "GRANT PROXY ON plain TO given",
+    "GRANT PROXY ON nosuch@localhost TO plain",
+    "REVOKE PROXY ON plain FROM given",
+    "GRANT PROXY ON signer@localhost TO given",
+    // As tools change accounts.
+    "CREATE USER going, passing IDENTIFIED BY 'x'",
+    "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.account_locked', true, '$.max_questions', 4) WHERE User = 'given'",
+    "DELETE FROM mysql.global_priv WHERE User = 'going' OR User = 'passing'",
+    "DELETE FROM mysql.db WHERE User = 'PUBLIC' AND Db LIKE 'test%'",
+    "FLUSH PRIVILEGES",
 ];
 
 /// What both kinds of servers show of these accounts.

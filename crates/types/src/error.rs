@@ -76,6 +76,8 @@ errors! {
     CantOpenLibrary = 1126, "HY000";
     PluginDeleteBuiltin = 1619, "HY000";
     PluginInstalled = 1968, "HY000";
+    CantLockLogTable = 1556, "HY000";
+    BadLogStatement = 1580, "HY000";
     ErrorOnRead = 1024, "HY000";
     NetReadError = 1158, "08S01";
     WrongFieldTerminators = 1083, "42000";

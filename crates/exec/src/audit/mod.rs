@@ -27,9 +27,6 @@
 //! those in which MariaDB keeps statistics and accounts. CHANGEUSER tells the new user and database.
 //! Passwords are masked wherever they stand, in statements inside of texts, too. QUERY_DCL has ALTER USER and
 //! SET PASSWORD.
-//!
-//! # Missing
-//! The children of foreign keys that a statement changes by cascades have no TABLE events.
 
 mod rules;
 mod tables;
@@ -46,7 +43,7 @@ use parking_lot::RwLock;
 use crate::session::Session;
 pub use rules::adjusted_users;
 use rules::{EventKind, Rules};
-pub(crate) use tables::{TableUse, changed_tables};
+pub(crate) use tables::{RowChange, TableUse, changed_tables};
 
 /// Where lines go; the server around the database has it.
 pub trait AuditSink: Send + Sync {

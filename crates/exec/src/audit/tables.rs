@@ -1,7 +1,7 @@
 //! TABLE events: which tables a statement reads, writes, makes, changes and removes.
 
 use cohort_base::TableId;
-use cohort_catalog::{Catalog, CatalogChange, Table, TableName};
+use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
 use cohort_optimize::ReadMode;
 
 use super::rules::EventKind;
@@ -17,6 +17,13 @@ pub(crate) enum TableUse {
     Create,
     Alter,
     Drop,
+}
+
+/// What becomes of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowChange {
+    Update,
+    Delete,
 }
 
 /// The events of one session's statements.
@@ -46,6 +53,33 @@ impl AuditTables<'_> {
     pub(crate) fn tell_of(&self, of: TableUse, table: &Table) {
         if !table.is_temporary() {
             self.tell(of, &table.name);
+        }
+    }
+
+    /// A table whose rows are changed so, and those that follow it by their foreign keys, whatever rows it
+    /// comes to be.
+    pub(crate) fn changed(&self, table: &Table, how: RowChange) {
+        self.tell_of(TableUse::Write, table);
+        if table.referenced_by.is_empty() {
+            return;
+        }
+        let catalog = self.0.db.catalog();
+        let (mut seen, mut next) = (vec![table.name.clone()], vec![(table.name.clone(), how)]);
+        while let Some((parent, how)) = next.pop() {
+            let Some(children) = catalog.table(&parent.schema, &parent.table) else { continue };
+            for name in
+                children.referenced_by.iter().filter(|name| !seen.contains(name)).cloned().collect::<Vec<_>>()
+            {
+                let Some(child) = catalog.table(&name.schema, &name.table) else { continue };
+                let action =
+                    |key: &ForeignKey| if how == RowChange::Delete { key.on_delete } else { key.on_update };
+                let follows = |key: &&ForeignKey| key.parent == parent && action(key).changes_child();
+                let Some(key) = child.foreign_keys.iter().find(follows) else { continue };
+                self.tell(TableUse::Write, &name);
+                let is_gone = how == RowChange::Delete && action(key) == ForeignAction::Cascade;
+                seen.push(name.clone());
+                next.push((name, if is_gone { RowChange::Delete } else { RowChange::Update }));
+            }
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, m
     let secrets = secret_literals(text, mode);
     let mut secrets = secrets.into_iter().peekable();
     let (begin, mut at) = (line.len(), 0);
-    while let Some(&byte) = text.get(at) {
+    while at < text.len() {
         let room = bytes_max.saturating_sub(line.len() - begin);
         if let Some((_, end)) = secrets.next_if(|(start, _)| *start == at) {
             if room < MASK.len() {
@@ -26,26 +26,45 @@ pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, m
             at = end;
             continue;
         }
-        let escaped = match byte {
-            b'\'' | b'\\' => Some(byte),
-            b'\n' => Some(b'n'),
-            b'\r' => Some(b'r'),
-            b'\t' => Some(b't'),
-            0 => Some(b'0'),
-            8 => Some(b'b'),
-            12 => Some(b'f'),
-            _ => None,
-        };
-        if room < 1 + usize::from(escaped.is_some()) {
+        // What needs no escape goes over as a whole.
+        let until = secrets.peek().map_or(text.len(), |(start, _)| *start);
+        let plain = text[at..until].iter().position(|byte| ESCAPES[usize::from(*byte)] != 0);
+        let plain = plain.unwrap_or(until - at);
+        line.extend_from_slice(&text[at..at + plain.min(room)]);
+        at += plain;
+        if plain >= room {
             break;
         }
-        match escaped {
-            Some(letter) => line.extend_from_slice(&[b'\\', letter]),
-            None => line.push(byte),
+        if at < until {
+            if room - plain < 2 {
+                break;
+            }
+            line.extend_from_slice(&[b'\\', ESCAPES[usize::from(text[at])]]);
+            at += 1;
         }
-        at += 1;
     }
 }
+
+/// What stands behind a backslash for a byte; 0: the byte stands for itself.
+const ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    let pairs = [
+        (b'\'', b'\''),
+        (b'\\', b'\\'),
+        (b'\n', b'n'),
+        (b'\r', b'r'),
+        (b'\t', b't'),
+        (0, b'0'),
+        (8, b'b'),
+        (12, b'f'),
+    ];
+    let mut n = 0;
+    while n < pairs.len() {
+        escapes[pairs[n].0 as usize] = pairs[n].1;
+        n += 1;
+    }
+    escapes
+};
 
 #[cfg(test)]
 mod tests {

@@ -215,6 +215,11 @@ impl InsertPlan {
         matches!(self.on_duplicate, OnDuplicate::Replace)
     }
 
+    /// ON DUPLICATE KEY UPDATE.
+    pub(crate) fn updates(&self) -> bool {
+        matches!(self.on_duplicate, OnDuplicate::Update(_))
+    }
+
     /// The table that is written; the statement locks its name.
     pub fn table(&self) -> &Arc<Table> {
         &self.table

@@ -54,6 +54,7 @@ fn connect(db: &Arc<Database>) -> Session {
         multi_statements: false,
         found_rows: false,
         encryption: None,
+        is_local: true,
     };
     let process = db.processes.register(ConnectionId(1), Default::default(), 0);
     Session::new(db.clone(), info, process).expect("connects")

@@ -1,11 +1,13 @@
 //! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases
 //! among them. They hold the newest entries under `log_output=TABLE`; TRUNCATE empties them, nothing else
-//! changes them.
+//! changes them: errors 1556, 1580.
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+use cohort_sql::ast::{ObjectName, Statement, TableRef};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
+use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
 use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
@@ -42,6 +44,29 @@ const SLOW_LOG: &str = "CREATE TABLE `slow_log` (
   `thread_id` bigint(21) unsigned NOT NULL,
   `rows_affected` bigint(20) unsigned NOT NULL
 ) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='Slow log'";
+
+/// Errors of statements that would change or lock one of them.
+pub(crate) fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    let is_log = |name: &ObjectName| {
+        matches!(name.name.as_str(), "general_log" | "slow_log")
+            && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
+    };
+    let is_log_table = |table: &TableRef| matches!(table, TableRef::Table(factor) if is_log(&factor.name));
+    let locked = || SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables");
+    let is_in_use = |what: &str| {
+        let text = format!("You cannot '{what}' a log table if logging is enabled");
+        SqlError::new(ErrorCode::BadLogStatement, text)
+    };
+    match statement {
+        Statement::Insert(insert) if is_log(&insert.table) => Err(locked()),
+        Statement::Update(update) if is_log_table(&update.tables) => Err(locked()),
+        Statement::Delete(delete) if is_log_table(&delete.from) => Err(locked()),
+        Statement::LockTables(tables) if tables.iter().any(|table| is_log(&table.table)) => Err(locked()),
+        Statement::DropTable(drop) if drop.names.iter().any(is_log) => Err(is_in_use("DROP")),
+        Statement::AlterTable(alter) if is_log(&alter.table) => Err(is_in_use("ALTER")),
+        _ => Ok(()),
+    }
+}
 
 /// Both.
 pub(super) fn log_tables() -> [Arc<dyn VirtualTable>; 2] {

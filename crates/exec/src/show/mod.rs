@@ -61,6 +61,7 @@ use cohort_plan::not_supported;
 
 pub(crate) use create::create_text;
 pub(crate) use listing::Listing;
+pub(crate) use log_tables::check_log_tables;
 pub use schema_table::information_schema;
 pub(crate) use transactions::deadlock_text;
 pub(crate) use user_table::privilege_of_column;

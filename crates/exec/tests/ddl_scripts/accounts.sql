@@ -31,6 +31,7 @@ GRANT RELOAD ON *.* TO `u2`@`%`
 > SHOW GRANTS
 Grants for root@localhost
 GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION
+GRANT PROXY ON ``@`%` TO `root`@`localhost` WITH GRANT OPTION
 > SHOW GRANTS FOR nobody
 ERROR 1141 (42000): There is no such grant defined for user 'nobody' on host '%'
 > REVOKE INSERT ON app.* FROM u1@localhost

@@ -119,6 +119,7 @@ pub fn session(db: &Arc<Database>, id: u64) -> Session {
         multi_statements: false,
         found_rows: false,
         encryption: None,
+        is_local: true,
     };
     let process = db.processes.register(info.id, ProcessIdentity::default(), 0);
     Session::new(db.clone(), info, process).expect("d is there")

@@ -126,6 +126,7 @@ impl Server {
             multi_statements: true,
             found_rows: false,
             encryption: None,
+            is_local: true,
         };
         let session = Session::new(self.db.clone(), info, process).expect("the database test is there");
         let mut client = Client { session };
