@@ -48,6 +48,12 @@ pub trait ServerFacts: Send + Sync {
     /// A global variable was set: what depends on it follows. The error is the statement's; the value stays.
     fn global_changed(&self, id: VarId) -> SqlResult<()>;
 
+    /// Whether a global variable may be set now.
+    fn check_settable(&self, id: VarId) -> SqlResult<()> {
+        let _ = id;
+        Ok(())
+    }
+
     /// The replicas that are connected, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
         Vec::new()
