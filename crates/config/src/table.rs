@@ -248,7 +248,7 @@ with_inert_settings! { settings! {
     GtidBinlogState = Setting::global("gtid_binlog_state", text("")).admin(Privilege::ReplicationMasterAdmin).no_option().computed().doc("Last GTID of each domain and server in the binary log.");
     GtidCurrentPos = Setting::fact("gtid_current_pos", text("")).computed().doc("gtid_binlog_pos and gtid_slave_pos together.");
     GtidSlavePos = Setting::global("gtid_slave_pos", text("")).admin(Privilege::ReplicationSlaveAdmin).no_option().computed().doc("Last GTID of each domain that was applied as a replica.");
-    GtidIgnoreDuplicates = Setting::inert("gtid_ignore_duplicates", flag(false), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("Skip GTIDs that another source delivered.");
+    GtidIgnoreDuplicates = Setting::global("gtid_ignore_duplicates", flag(false)).admin(Privilege::ReplicationSlaveAdmin).doc("Skip GTIDs that another source delivered.");
     GtidPosAutoEngines = Setting::inert("gtid_pos_auto_engines", text(""), "the position is kept in the commit record").admin(Privilege::ReplicationSlaveAdmin).no_option().doc("Engines with their own position table.");
     GtidCleanupBatchSize = Setting::inert("gtid_cleanup_batch_size", num(64, 0, i32::MAX as u64), "the position is kept in the commit record").admin(Privilege::ReplicationSlaveAdmin).doc("Rows to clean at once in the position table.");
     LastGtid = Setting::session("last_gtid", text("")).read_only().computed().doc("GTID of the session's last transaction.");

@@ -50,6 +50,12 @@ pub trait ServerFacts: Send + Sync {
     /// error is the statement's; the value stays.
     fn global_changed(&self, id: VarId) -> SqlResult<Vec<String>>;
 
+    /// Whether a global variable may be set now.
+    fn check_settable(&self, id: VarId) -> SqlResult<()> {
+        let _ = id;
+        Ok(())
+    }
+
     /// The replicas that are connected, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
         Vec::new()

@@ -88,7 +88,9 @@ pub use dml::{KeySet, RowKeys};
 pub use files::ServerFiles;
 pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
-pub use replication::{ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
+pub use replication::{
+    ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
+};
 pub use session::{ConnectionInfo, EncryptedSession, Session};
 pub use session_state::SessionState;
 pub use show::information_schema;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_base::Gtid;
+use cohort_base::{ConnectionId, Gtid};
 use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl, Statement};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, Warning};
 
@@ -40,6 +40,57 @@ pub enum ReplicaUntil {
     Gtid(Vec<Gtid>),
 }
 
+/// What a thread that applies has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApplierReport {
+    /// In the list of processes; None: it does not run.
+    pub id: Option<ConnectionId>,
+    /// What stopped it; 0 is nothing.
+    pub error_number: u32,
+    pub error_text: String,
+    /// When, in microseconds; 0 is never.
+    pub error_at_us: u64,
+    /// The transaction that it began last.
+    pub seen: Option<Gtid>,
+    /// How often that was begun again.
+    pub retries: u64,
+    /// How long it waited for work.
+    pub idle_s: u64,
+}
+
+/// What is configured for a source, and how applying its transactions goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceReport {
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    /// As SHOW SLAVE STATUS prints it.
+    pub use_gtid: &'static str,
+    pub is_encrypted: bool,
+    pub verifies_name: bool,
+    pub ca: String,
+    pub capath: String,
+    pub cert: String,
+    pub cipher: String,
+    pub key: String,
+    pub crl: String,
+    pub crlpath: String,
+    pub connect_retry_s: u32,
+    pub retries_max: u32,
+    pub heartbeat: Duration,
+    pub ignore_server_ids: Vec<u32>,
+    pub do_domain_ids: Vec<u32>,
+    pub ignore_domain_ids: Vec<u32>,
+    pub delay_s: u32,
+    pub remaining_delay_s: Option<u64>,
+    /// Transactions that were begun again.
+    pub retried: u64,
+    pub is_applying: bool,
+    pub applier: ApplierReport,
+    pub workers: Vec<ApplierReport>,
+}
+
 /// The replica side of a server.
 pub trait ReplicaControl: Send + Sync {
     /// CHANGE MASTER; what came to mind is the statement's notes.
@@ -62,6 +113,9 @@ pub trait ReplicaControl: Send + Sync {
     /// The values of SHOW SLAVE STATUS, a row per connection, in the order of its columns; with the three
     /// columns before and those behind that SHOW ALL SLAVES STATUS has.
     fn status(&self, name: &SourceName) -> SqlResult<Vec<Vec<Value>>>;
+
+    /// What `performance_schema` says of each connection.
+    fn reports(&self) -> Vec<SourceReport>;
 
     /// SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info. `ask` is called for
     /// each event, with the bytes that its row has beside the fixed ones, and may end it.

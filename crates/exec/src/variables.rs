@@ -226,8 +226,12 @@ impl Session {
             _ => Scope::Session,
         };
         let id = self.settable(name, scope)?;
-        if scope == Scope::Session {
-            check_settable_now(id, self.trx.in_transaction())?;
+        match scope {
+            Scope::Session => check_settable_now(id, self.trx.in_transaction())?,
+            Scope::Global => {
+                let facts = self.state.db.facts.read().clone();
+                facts.map_or(Ok(()), |facts| facts.check_settable(id))?;
+            }
         }
         if id == VarId::ReadOnly && self.trx.backup_stage().is_some() {
             return Err(crate::trx::active_locks());

@@ -319,7 +319,8 @@ impl Candidates<'_> {
         // What has to be sorted is read and handled once more.
         let sort = if ordered || self.wanted.columns.is_empty() { 0.0 } else { rows * 0.5 };
         let reverse = ordered && self.wanted.descending;
-        Choice { access: Access { index: n, spans, reverse }, rows, cost: read * per_row + sort, ordered }
+        let access = Access { index: n, spans, reverse, is_for_order: ordered };
+        Choice { access, rows, cost: read * per_row + sort, ordered }
     }
 
     /// Whether entries come in the wanted order when the first `fixed` parts are constant.

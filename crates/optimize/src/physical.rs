@@ -180,6 +180,8 @@ pub struct Access {
     pub spans: Spans,
     /// Rows come in descending order of the index.
     pub reverse: bool,
+    /// The statement wants them in the order of the index.
+    pub is_for_order: bool,
 }
 
 /// The part of the index that is read.

@@ -69,27 +69,73 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
     push(found, slot, sarg, &[value]);
 }
 
-/// `a BETWEEN .. OR a = ..`: alternatives on one column.
+/// `a BETWEEN .. OR a = ..`, `a > .. OR a = .. AND b > ..`: alternatives each of which bounds one column. Of
+/// an alternative with more conditions the others are left to the filter.
 fn add_alternatives(alternatives: &[Expr], found: &mut Vec<Condition>) {
-    let mut ranges = Vec::new();
-    let mut reads = Vec::new();
-    let mut column = None;
-    for alternative in alternatives {
-        let Some(one) = conditions(alternative).into_iter().next() else { return };
-        if *column.get_or_insert(one.slot) != one.slot {
-            return;
+    let Some((first, others)) = alternatives.split_first() else { return };
+    let first = of_alternative(first);
+    let mut tried: Vec<usize> = Vec::new();
+    for slot in first.iter().map(|condition| condition.slot) {
+        if tried.contains(&slot) {
+            continue;
         }
-        reads.extend(one.reads);
-        let same = |e: Expr| (Bound::Included(e.clone()), Bound::Included(e));
-        match one.sarg {
-            Sarg::Eq(e) => ranges.push(same(e)),
-            Sarg::In(list) => ranges.extend(list.into_iter().map(same)),
-            Sarg::Ranges(more) => ranges.extend(more),
+        tried.push(slot);
+        let Some(mut all) = bounds(&first, slot) else { continue };
+        let is_everywhere = others.iter().all(|alternative| {
+            let more = bounds(&of_alternative(alternative), slot);
+            more.is_some_and(|more| {
+                all.0.extend(more.0);
+                all.1.extend(more.1);
+                true
+            })
+        });
+        if is_everywhere {
+            found.push(Condition { slot, sarg: Sarg::Ranges(all.0), reads: all.1 });
         }
     }
-    if let Some(slot) = column {
-        found.push(Condition { slot, sarg: Sarg::Ranges(ranges), reads });
+}
+
+/// The conditions of an alternative: its own, or those that it joins by AND. Alternatives within these are
+/// passed over, which bounds the work.
+fn of_alternative(alternative: &Expr) -> Vec<Condition> {
+    match alternative {
+        Expr::And(items) => {
+            items.iter().filter(|item| !matches!(item, Expr::Or(_))).flat_map(conditions).collect()
+        }
+        other => conditions(other),
     }
+}
+
+type Range = (Bound<Expr>, Bound<Expr>);
+
+/// The ranges of a column outside of which none of the conditions lets anything pass, and what they read.
+fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usize>)> {
+    let of_slot = || conditions.iter().filter(|condition| condition.slot == slot);
+    let same = |e: &Expr| (Bound::Included(e.clone()), Bound::Included(e.clone()));
+    let whole = of_slot().find_map(|condition| match &condition.sarg {
+        Sarg::Eq(e) => Some((vec![same(e)], condition)),
+        Sarg::In(list) => Some((list.iter().map(same).collect(), condition)),
+        Sarg::Ranges(ranges) if ranges.len() > 1 => Some((ranges.clone(), condition)),
+        Sarg::Ranges(_) => None,
+    });
+    if let Some((ranges, condition)) = whole {
+        return Some((ranges, condition.reads.clone()));
+    }
+    let (mut low, mut high, mut reads) = (Bound::Unbounded, Bound::Unbounded, Vec::new());
+    for condition in of_slot() {
+        let Sarg::Ranges(ranges) = &condition.sarg else { continue };
+        for (lower, upper) in ranges {
+            if matches!(low, Bound::Unbounded) {
+                low = lower.clone();
+            }
+            if matches!(high, Bound::Unbounded) {
+                high = upper.clone();
+            }
+        }
+        reads.extend(&condition.reads);
+    }
+    let is_bounded = !matches!((&low, &high), (Bound::Unbounded, Bound::Unbounded));
+    is_bounded.then(|| (vec![(low, high)], reads))
 }
 
 fn push(found: &mut Vec<Condition>, slot: usize, sarg: Sarg, values: &[&Expr]) {

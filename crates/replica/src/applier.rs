@@ -20,6 +20,12 @@
 //! after a restart with events that the source was told are durable), groups that the position covers are
 //! passed over without a commit.
 //!
+//! # From several sources
+//! With `gtid_ignore_duplicates` a group is claimed before anything of it happens ([`Owners`]): it waits
+//! while another source has groups of its domain on their way, and is passed over if that one delivered it. A
+//! group that stays open because its source is away is given up ([`Follower::give_up_unfinished`]): the
+//! source sends it again, and others may have it meanwhile.
+//!
 //! # On failure
 //! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
 
@@ -41,12 +47,16 @@ use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
 use crate::job::{Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
+use crate::owners::{Claim, DomainReached, Owners};
 use crate::planner::{Plan, Planner};
 use crate::progress::Reached;
 use crate::relay::{RelayPlace, RelayReader, SourcePlace};
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
-use crate::state::StateStore;
+use crate::state::{ReplicaState, StateStore};
+
+/// Between two looks at a domain that another source delivers.
+const CLAIM_AGAIN: Duration = Duration::from_millis(2);
 
 /// Between two looks at a relay log that does not grow.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -56,6 +66,7 @@ const LOOK_AT_CREW: Duration = Duration::from_millis(20);
 
 const READING: &str = "Reading event from the relay log";
 const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
+const CLAIMING: &str = "Waiting for other master connection to process the same GTID";
 const DELAYING: &str = "Waiting until MASTER_DELAY seconds after master executed event";
 
 /// What the thread works with.
@@ -67,10 +78,21 @@ pub struct SqlThread {
     pub flusher: Arc<Flusher>,
     /// What waits for the workers of all sources.
     pub budget: Arc<QueueBudget>,
+    /// Who delivers which domain, under `gtid_ignore_duplicates`.
+    pub owners: Arc<Owners>,
     pub id: ConnectionId,
     /// Of the workers.
     pub worker_ids: Vec<ConnectionId>,
     pub log: ReplicaLog,
+}
+
+/// What a thread has claimed, until it ends, be it by a bug.
+struct Claims<'t>(&'t SqlThread);
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        self.0.owners.leave(&self.0.connection.name);
+    }
 }
 
 /// Why reading goes on elsewhere.
@@ -116,7 +138,10 @@ impl SqlThread {
     /// The thread's life.
     pub fn run(self) {
         let connection = Arc::clone(&self.connection);
-        let outcome = self.follow();
+        let outcome = {
+            let _claims = Claims(&self);
+            self.follow()
+        };
         self.flusher.finish();
         {
             let mut sql = connection.sql.lock();
@@ -124,13 +149,14 @@ impl SqlThread {
                 if !error.text.is_empty() {
                     self.log.error(&connection.name, format_args!("Slave SQL: {}", error.text));
                 }
-                sql.error = error;
+                sql.failed(error, self.db.clock.wall_us());
             }
             sql.is_running = false;
             sql.state = "";
             sql.waits_for_more = false;
             sql.timestamp = None;
             sql.delayed_until = None;
+            sql.applier_id = None;
             sql.processes.clear();
         }
         connection.relay.wake();
@@ -145,6 +171,7 @@ impl SqlThread {
         {
             let mut sql = self.connection.sql.lock();
             sql.processes.push(Arc::clone(session.process()));
+            (sql.applier_id, sql.seen) = (Some(self.id), None);
         }
         let mut rules = Rules::of(&self.db.globals);
         rules.takes_back_lost = self.settings.use_gtid != UseGtid::No;
@@ -169,6 +196,8 @@ impl SqlThread {
             retries: 0,
             is_kept_whole: false,
             waits_for_more: false,
+            ignores_duplicates: self.settings.use_gtid != UseGtid::No
+                && self.db.globals.flag(VarId::GtidIgnoreDuplicates),
             crew,
             planners: BTreeMap::new(),
             watch: Watch::default(),
@@ -207,6 +236,8 @@ struct Follower<'t> {
     is_kept_whole: bool,
     /// As those who look at the connection see it.
     waits_for_more: bool,
+    /// Other sources send the same transactions.
+    ignores_duplicates: bool,
     crew: Option<Arc<Crew>>,
     /// By lane.
     planners: BTreeMap<DomainId, Planner>,
@@ -296,6 +327,9 @@ impl Follower<'_> {
 
     /// The relay log has no more behind this place; false if the crew is still at work.
     fn all_read(&mut self, place: Option<RelayPlace>) -> bool {
+        if let Some(place) = place {
+            self.give_up_unfinished(place);
+        }
         let is_idle = self.crew.as_ref().is_none_or(|crew| crew.is_idle());
         self.waits_for_more = is_idle || self.open.is_some();
         self.thread.connection.sql.lock().waits_for_more = self.waits_for_more;
@@ -447,6 +481,9 @@ impl Follower<'_> {
             temporary.clear();
         }
         let Some(open) = open else { return };
+        if let Some(gtid) = open.gtid.filter(|_| self.ignores_duplicates) {
+            self.thread.owners.give_up(&self.thread.connection.name, gtid);
+        }
         if let (Some(gtid), Some(before)) = (open.gtid, open.handed) {
             match before {
                 Some(number) => self.newest.insert(gtid.domain, number),
@@ -520,15 +557,24 @@ impl Follower<'_> {
         let applied =
             gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
         let uses_gtid = thread.settings.use_gtid != UseGtid::No;
+        let is_behind_until = self.is_behind_until(gtid);
+        let is_duplicate = match gtid.filter(|_| self.ignores_duplicates && !is_behind_until) {
+            Some(gtid) => match self.claim(gtid) {
+                Some(claim) => claim == Claim::Known,
+                None => return Ok(Some(Turn::End)),
+            },
+            None => false,
+        };
         let is_before = gtid.is_some_and(|gtid| {
             let applied = applied.map_or(0, |applied| applied.seq_no);
             gtid.seq_no <= applied.max(self.newest.get(&gtid.domain).copied().unwrap_or(0))
         });
-        let is_known = uses_gtid && {
-            let sql = thread.connection.sql.lock();
-            let ahead = gtid.and_then(|gtid| sql.ahead.get(&gtid.domain));
-            start.relay < sql.known_until && is_before || ahead.is_some_and(|ahead| start.relay < *ahead)
-        };
+        let is_known = is_duplicate
+            || uses_gtid && {
+                let sql = thread.connection.sql.lock();
+                let ahead = gtid.and_then(|gtid| sql.ahead.get(&gtid.domain));
+                start.relay < sql.known_until && is_before || ahead.is_some_and(|ahead| start.relay < *ahead)
+            };
         if let Some(gtid) = gtid
             && is_before
             && !is_known
@@ -545,7 +591,6 @@ impl Follower<'_> {
         if self.is_place_reached() {
             return Ok(Some(Turn::End));
         }
-        let is_behind_until = self.is_behind_until(gtid);
         if is_behind_until {
             if !self.drained() || self.is_until_reached() {
                 return Ok(Some(Turn::End));
@@ -556,6 +601,9 @@ impl Follower<'_> {
         {
             let mut sql = thread.connection.sql.lock();
             sql.timestamp = Some(header.timestamp);
+            if self.crew.is_none() {
+                sql.seen = gtid;
+            }
         }
         if !self.wait_for_delay(header.timestamp) {
             return Ok(Some(Turn::End));
@@ -598,6 +646,49 @@ impl Follower<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Waits until it is clear who applies a group that several sources send; None if the thread is to end.
+    fn claim(&mut self, gtid: Gtid) -> Option<Claim> {
+        let thread = self.thread;
+        let newest = |state: &ReplicaState| state.gtids.get(&gtid.domain).map_or(0, |newest| newest.seq_no);
+        let reached = || DomainReached {
+            ordered: thread.state.ordered(newest),
+            published: thread.state.published(thread.db.commit.read_view().seq(), newest),
+        };
+        let mut watch = Watch::default();
+        loop {
+            let claim = thread.owners.claim(&thread.connection.name, gtid, reached);
+            if claim != Claim::Wait {
+                return Some(claim);
+            }
+            thread.show(&self.applier, CLAIMING);
+            // What this source has on its way in other domains comes on.
+            match &self.crew {
+                Some(crew) if crew.failure().is_some() => return None,
+                Some(crew) => crew.watch(&mut watch),
+                None => {}
+            }
+            thread.flusher.flush();
+            thread.connection.pause(CLAIM_AGAIN, Connection::sql_stops);
+            if thread.connection.sql_stops() {
+                return None;
+            }
+        }
+    }
+
+    /// The source is away and has left a group open. Others that send the same transactions do not wait for
+    /// it: what came of the group is undone, as it is when the source is back and sends it again.
+    fn give_up_unfinished(&mut self, place: RelayPlace) {
+        let Some(open) = self.open.as_mut().filter(|_| self.ignores_duplicates) else { return };
+        // A large group is its worker's.
+        let is_here = !open.is_known && open.handed.is_none();
+        let Some(gtid) = open.gtid.filter(|_| is_here && self.thread.connection.is_cut_off(place)) else {
+            return;
+        };
+        (open.is_known, open.gathered) = (true, None);
+        self.applier.rollback();
+        self.thread.owners.give_up(&self.thread.connection.name, gtid);
     }
 
     /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only an

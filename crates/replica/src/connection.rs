@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{CommitSeq, DomainId};
+use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
 use cohort_binlog::GtidState;
 use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
@@ -77,6 +77,14 @@ pub struct Sql {
     pub is_running: bool,
     pub state: &'static str,
     pub error: ThreadError,
+    /// When that was, in microseconds; 0 is never.
+    pub error_at_us: u64,
+    /// The running applier in the list of processes.
+    pub applier_id: Option<ConnectionId>,
+    /// The group that the applier began last, if it applies them itself.
+    pub seen: Option<Gtid>,
+    /// The workers of the running applier, or of the last one that had any.
+    pub workers: Vec<Arc<WorkerProgress>>,
     /// Where the first event that is not applied is in the relay log.
     pub relay: RelayPlace,
     /// The same in the source's log.
@@ -99,6 +107,40 @@ pub struct Sql {
     /// Files before this one go when that commit can no more be lost.
     purge: Option<(u32, CommitSeq)>,
     pub processes: Vec<Arc<Process>>,
+}
+
+impl Sql {
+    /// The applier ends with an error; an empty one is that of somebody who stopped it.
+    pub fn failed(&mut self, error: ThreadError, now_us: u64) {
+        self.error_at_us = if error.number == 0 { 0 } else { now_us };
+        self.error = error;
+    }
+
+    /// Nothing is wrong any more.
+    pub fn cured(&mut self) {
+        (self.error, self.error_at_us) = (ThreadError::default(), 0);
+    }
+}
+
+/// What one worker did, for those who look.
+#[derive(Default)]
+pub struct WorkerProgress {
+    pub now: Mutex<WorkerNow>,
+}
+
+/// What is known of a worker.
+#[derive(Clone, Default)]
+pub struct WorkerNow {
+    /// None: it has ended.
+    pub id: Option<ConnectionId>,
+    /// The group that it began last.
+    pub seen: Option<Gtid>,
+    /// How often that was begun again.
+    pub retries: u64,
+    /// How long it waited for work.
+    pub idle: Duration,
+    pub error: ThreadError,
+    pub error_at_us: u64,
 }
 
 /// Counters that only grow.
@@ -274,6 +316,14 @@ impl Connection {
         let mut sql = self.sql.lock();
         sql.newest = sql.newest.max(seq.unwrap_or_default());
         sql.ahead.insert(domain, end);
+    }
+
+    /// Whether the source is away, and nothing came behind this place of the relay log: a group that is open
+    /// there comes again from its beginning.
+    pub fn is_cut_off(&self, place: RelayPlace) -> bool {
+        // In this order: what came last is in the relay log before the receiver says that the source is gone.
+        let is_away = self.io.lock().running != IoRunning::Yes;
+        is_away && self.relay.end() <= place
     }
 
     /// Removes files that are applied, as far as no crash takes it back: until then a semi-synchronous source

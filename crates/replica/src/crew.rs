@@ -23,7 +23,7 @@
 //! it ordered. STOP SLAVE cuts at the same place.
 //!
 //! # Lock order
-//! `shared` is held for moments; inside of it only a connection's `sql`.
+//! `shared` is held for moments; inside of it only a connection's `sql` or what a worker shows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
-use crate::connection::{Connection, ThreadError};
+use crate::connection::{Connection, ThreadError, WorkerProgress};
 use crate::flusher::Flusher;
 use crate::job::{Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
@@ -142,6 +142,7 @@ impl Crew {
             all_bytes_max: queued_max.saturating_mul(ids.len()),
         });
         let logs = db.globals.flag(VarId::LogSlaveUpdates);
+        connection.sql.lock().workers.clear();
         for (worker, id) in ids.into_iter().enumerate() {
             let started = crew.start_worker(worker, id, logs);
             if let Err(error) = started {
@@ -163,15 +164,22 @@ impl Crew {
         let session = session.map_err(|e| ThreadError::new(e.code.number().into(), e.message))?;
         let process = Arc::clone(session.process());
         self.processes.lock().push(Arc::clone(&process));
-        self.connection.sql.lock().processes.push(process);
+        let progress = Arc::new(WorkerProgress::default());
+        progress.now.lock().id = Some(id);
+        {
+            let mut sql = self.connection.sql.lock();
+            sql.processes.push(process);
+            sql.workers.push(Arc::clone(&progress));
+        }
         let applier = GroupApplier::new(session, self.rules.clone(), &self.connection.counts);
         let own = Arc::clone(self);
         let run = move || {
-            let guarded = std::panic::AssertUnwindSafe(|| own.work(worker, applier));
+            let guarded = std::panic::AssertUnwindSafe(|| own.work(worker, applier, &progress));
             if std::panic::catch_unwind(guarded).is_err() {
                 let what = "A worker hit a bug in the server; see the message of the panic in the error log";
                 own.fail(ThreadError::new(1105, what));
             }
+            progress.now.lock().id = None;
         };
         let spawned =
             Builder::new().name("slave-worker".to_owned()).stack_size(APPLIER_STACK_BYTES).spawn(run);
@@ -309,18 +317,23 @@ impl Crew {
     }
 
     /// A worker's life.
-    fn work(&self, worker: usize, mut applier: GroupApplier) {
+    fn work(&self, worker: usize, mut applier: GroupApplier, progress: &WorkerProgress) {
         let process = Arc::clone(applier.session.process());
         process.set_state(IDLE);
         let busy = &self.connection.counts.busy_workers;
-        while let Some((lane, taken)) = self.next(worker, &process) {
+        while let Some((lane, taken)) = self.next(worker, &process, progress) {
             busy.fetch_add(1, Ordering::Relaxed);
+            self.begins(&taken.group, progress);
             if let Err(failure) = self.run_slot(&mut applier, lane, &taken) {
                 let is_again = applier.session.must_be_whole() && failure.kind == Failure::Final;
                 applier.rollback();
                 match is_again {
                     true => taken.group.is_kept_whole.store(true, Ordering::Relaxed),
-                    false => self.judge(&taken.group, taken.is_first, failure),
+                    false => {
+                        let error = failure.error.clone();
+                        self.judge(&taken.group, taken.is_first, failure);
+                        self.note_failure(progress, error);
+                    }
                 }
                 self.shared.lock().lanes.give_back(lane, taken.number);
                 self.work.notify_all();
@@ -328,6 +341,21 @@ impl Crew {
             busy.fetch_sub(1, Ordering::Relaxed);
         }
         applier.rollback();
+    }
+
+    /// What others see of a worker.
+    fn begins(&self, job: &Job, progress: &WorkerProgress) {
+        let mut now = progress.now.lock();
+        now.seen = job.gtid().map(|(_, gtid)| gtid);
+        now.retries = job.retries.load(Ordering::Relaxed);
+    }
+
+    /// A worker's failure, if it is what stopped the crew.
+    fn note_failure(&self, progress: &WorkerProgress, error: ThreadError) {
+        if self.failure.lock().as_ref() == Some(&error) {
+            let mut now = progress.now.lock();
+            (now.error, now.error_at_us) = (error, self.db.clock.wall_us());
+        }
     }
 
     fn run_slot(
@@ -353,16 +381,22 @@ impl Crew {
         Ok(())
     }
 
-    fn next(&self, worker: usize, process: &Process) -> Option<(LaneNo, Taken<Job>)> {
+    fn next(
+        &self,
+        worker: usize,
+        process: &Process,
+        progress: &WorkerProgress,
+    ) -> Option<(LaneNo, Taken<Job>)> {
         let mut shared = self.shared.lock();
-        let mut is_idle = false;
+        let mut idle_since = None;
         loop {
             if self.is_ending() {
                 return None;
             }
             if let Some(taken) = shared.lanes.take(worker) {
-                if is_idle {
+                if let Some(since) = idle_since {
                     process.set_state(APPLYING);
+                    progress.now.lock().idle += Instant::now().duration_since(since);
                 }
                 // One wakes the next, as long as there is work.
                 if shared.lanes.has_startable() {
@@ -370,8 +404,8 @@ impl Crew {
                 }
                 return Some(taken);
             }
-            if !is_idle {
-                is_idle = true;
+            if idle_since.is_none() {
+                idle_since = Some(Instant::now());
                 process.set_state(IDLE);
             }
             self.work.wait(&mut shared);

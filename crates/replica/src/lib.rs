@@ -15,6 +15,7 @@
 //! | `job` | a group on its way through a crew |
 //! | `planner` | what a group must follow |
 //! | `lanes`, `ring` | the order of groups, by domain |
+//! | `owners` | from which of several sources each domain is taken |
 //! | `budget` | how much may wait in all of them |
 //! | `progress` | up to where all domains have come |
 //! | `apply` | the events of one group, through a session |
@@ -37,6 +38,7 @@ mod group;
 mod job;
 mod lanes;
 mod link;
+mod owners;
 mod planner;
 mod progress;
 mod receiver;

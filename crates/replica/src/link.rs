@@ -84,6 +84,8 @@ pub struct Link {
     /// Of the next packet that is sent.
     sequence: u8,
     packet_bytes_max: usize,
+    /// What the source says of itself.
+    version: String,
 }
 
 /// Tries all addresses, in slices of time between which it may be told to stop.
@@ -149,6 +151,7 @@ impl Link {
             scratch: vec![0; READ_BYTES],
             sequence: 1,
             packet_bytes_max: ANSWER_BYTES_MAX,
+            version: String::new(),
         };
         // A source answers semi-synchronous replies in the middle of what it sends.
         link.input.ignore_sequence();
@@ -162,6 +165,8 @@ impl Link {
             return Err(LinkError::Refused(error));
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| malformed())?;
+        // What servers from 10.0 on put in front for clients that know one digit.
+        greeting.version.strip_prefix("5.5.5-").unwrap_or(&greeting.version).clone_into(&mut self.version);
         let login = LoginRequest {
             user: &settings.user,
             password: &settings.password.0,
@@ -219,6 +224,11 @@ impl Link {
         let early = self.input.take_rest();
         self.tls = Some(connector.connect(&settings.host, early).map_err(no_tls)?);
         Ok(())
+    }
+
+    /// What the source says of itself in its greeting.
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {

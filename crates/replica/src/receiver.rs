@@ -34,7 +34,7 @@ use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 
 /// master_retry_count.
-const RETRIES_MAX: u32 = 100_000;
+pub const RETRIES_MAX: u32 = 100_000;
 /// Between two tries to write to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
 
@@ -227,6 +227,7 @@ impl Receiver {
         let opened = Link::open(&self.settings, timeout, connected, || connection.io_stops());
         let mut link = opened.map_err(|error| self.connect_error(&error))?;
         connection.io_state("Checking master version");
+        check_version(link.version())?;
         let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
         connection.io_state("Registering slave on master");
         let host = self.db.globals.text(VarId::ReportHost);
@@ -273,6 +274,7 @@ impl Receiver {
             is_semi_sync,
             has_come_on: false,
             has_gtids: self.settings.use_gtid != UseGtid::No,
+            type_max: usize::MAX,
         };
         let ended = match stream.take_all(&mut link) {
             // What was received is the applier's, also while the source is away.
@@ -363,6 +365,19 @@ impl Receiver {
     }
 }
 
+/// Sources whose binary log is of an older format, or that are none of this kind at all.
+fn check_version(version: &str) -> Result<(), Ended> {
+    let digits = version.bytes().take_while(u8::is_ascii_digit).count();
+    match version[..digits].parse::<u32>() {
+        Ok(4..) => Ok(()),
+        Ok(3) => {
+            let text = "Relay log write failure: could not queue event from master";
+            Err(Ended::Failed(ThreadError::new(1595, text)))
+        }
+        _ => Err(fatal(format_args!("Master reported unrecognized MariaDB version: {version}"))),
+    }
+}
+
 fn value(rows: &[Row], column: usize) -> Option<String> {
     let value = rows.first()?.get(column)?.as_ref()?;
     Some(String::from_utf8_lossy(value).into_owned())
@@ -394,6 +409,8 @@ struct Stream<'r> {
     has_come_on: bool,
     /// All groups of the source have GTIDs.
     has_gtids: bool,
+    /// The highest type that the source's format has.
+    type_max: usize,
 }
 
 impl Stream<'_> {
@@ -519,6 +536,10 @@ impl Stream<'_> {
             return Ok(());
         }
         self.forget_unfinished(&header, body)?;
+        if usize::from(header.kind.0) > self.type_max {
+            let name = header.kind.name();
+            return Err(damaged(format_args!("a {name} event, which the source's format does not have")));
+        }
         if header.kind == EventType::GTID && self.groups.is_open() {
             return Err(damaged("a group begins before the one before it has ended"));
         }
@@ -557,7 +578,15 @@ impl Stream<'_> {
                 else {
                     return Err(damaged("a format description that is none"));
                 };
+                // Each version that there was begins with a digit. Others have another format, if any.
+                if !format.server_version.first().is_some_and(u8::is_ascii_digit) {
+                    return Err(damaged("a format description of no known version"));
+                }
+                if let Some(kind) = format.differing_type() {
+                    return Err(damaged(format_args!("{} events have another format there", kind.name())));
+                }
                 self.checksum = format.checksum;
+                self.type_max = format.post_header_lengths.len();
                 self.groups.abandon();
                 self.gtid = None;
             }

@@ -20,7 +20,9 @@ use cohort_base::{ConnectionId, Gtid};
 use cohort_binlog::event::{CHECKSUM_LEN, HEADER_LEN};
 use cohort_binlog::{BinlogError, BinlogName, EventType, GtidState, RawEvent};
 use cohort_config::VarId;
-use cohort_exec::{Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption};
+use cohort_exec::{
+    Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
+};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
@@ -30,6 +32,7 @@ use crate::budget::QueueBudget;
 use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::group::{Groups, Part};
+use crate::owners::Owners;
 use crate::receiver::{Receiver, current_position, start_gtids};
 use crate::relay::{RelayLog, RelayPlace, SourcePlace};
 use crate::settings::{SourceSettings, UseGtid};
@@ -90,6 +93,7 @@ pub struct Replicas {
     connections: Mutex<BTreeMap<String, Arc<Connection>>>,
     flusher: Arc<Flusher>,
     budget: Arc<QueueBudget>,
+    owners: Arc<Owners>,
     is_closing: AtomicBool,
 }
 
@@ -121,6 +125,7 @@ impl Replicas {
             connections: Mutex::default(),
             flusher,
             budget: Arc::default(),
+            owners: Arc::default(),
             is_closing: AtomicBool::new(false),
         };
         replicas.state.ordered(|state| {
@@ -262,7 +267,7 @@ impl Replicas {
         if starts_sql {
             let mut sql = connection.sql.lock();
             sql.is_running = true;
-            sql.error = ThreadError::default();
+            sql.cured();
             sql.until = until.clone();
             drop(sql);
             self.spawn_sql(connection, &settings)?;
@@ -353,15 +358,19 @@ impl Replicas {
             state: Arc::clone(&self.state),
             flusher: Arc::clone(&self.flusher),
             budget: Arc::clone(&self.budget),
+            owners: Arc::clone(&self.owners),
             id: (self.parts.next_id)(),
             worker_ids: self.worker_ids(),
             log: self.parts.log.clone(),
         };
         let own = Arc::clone(connection);
+        let clock = self.parts.db.clock.clone();
         let run = move || {
             if catch_unwind(AssertUnwindSafe(|| thread.run())).is_err() {
+                let now_us = clock.wall_us();
                 let mut sql = own.sql.lock();
-                sql.error = hit_a_bug();
+                sql.failed(hit_a_bug(), now_us);
+                sql.applier_id = None;
                 sql.is_running = false;
                 sql.processes.clear();
                 drop(sql);
@@ -429,6 +438,19 @@ impl Replicas {
         self.parts.db.commit_redo(REPLICATION, Change::redo(changes))
     }
 
+    /// Refuses what running threads have read already: error 1198.
+    pub fn check_settable(&self, id: VarId) -> SqlResult<()> {
+        match id.canonical() {
+            VarId::SlaveParallelThreads
+            | VarId::SlaveDomainParallelThreads
+            | VarId::GtidIgnoreDuplicates
+            | VarId::ReplicateEventsMarkedForSkip => {
+                self.all().iter().try_for_each(|connection| Replicas::check_stopped(connection))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// SET GLOBAL sql_slave_skip_counter: of the default connection.
     pub fn set_skip_counter(&self, events: u64) -> SqlResult<()> {
         let connection = self.find("")?;
@@ -465,6 +487,14 @@ impl ReplicaControl for Replicas {
         let mut asked = self.settings(name);
         asked.change(options)?;
         asked.demotes(options)?;
+        if let Some(why) = asked.wrong_domains() {
+            self.parts.log.error(name, format_args!("CHANGE MASTER: {why}"));
+            let text = format!(
+                "Could not initialize master info structure for '{name}'; more error messages can be found in the \
+                 MariaDB error log"
+            );
+            return Err(SqlError::new(ErrorCode::MasterInfo, text));
+        }
         let is_new = !self.connections.lock().contains_key(name);
         let connection = self.connect(name)?;
         let _control = connection.control.lock();
@@ -488,7 +518,7 @@ impl ReplicaControl for Replicas {
             return Err(error);
         }
         self.begin_anew(&connection, &settings, Relay::Goes)?;
-        connection.sql.lock().error = ThreadError::default();
+        connection.sql.lock().cured();
         connection.io.lock().error = ThreadError::default();
         Ok(notes)
     }
@@ -571,6 +601,10 @@ impl ReplicaControl for Replicas {
             name => self.chosen(name)?,
         };
         Ok(connections.iter().map(|connection| self.status_of(connection)).collect())
+    }
+
+    fn reports(&self) -> Vec<SourceReport> {
+        self.all().iter().map(|connection| self.report_of(connection)).collect()
     }
 
     fn relay_events(

@@ -141,6 +141,20 @@ impl SourceSettings {
         Ok(notes)
     }
 
+    /// Why these lists of domains cannot be; None if they can.
+    pub fn wrong_domains(&self) -> Option<&'static str> {
+        match (self.do_domain_ids.is_empty(), self.ignore_domain_ids.is_empty()) {
+            (true, true) => None,
+            (false, false) => {
+                Some("Both DO_DOMAIN_IDS & IGNORE_DOMAIN_IDS lists can't be non-empty at the same time")
+            }
+            _ if self.use_gtid == UseGtid::No => {
+                Some("DO_DOMAIN_IDS or IGNORE_DOMAIN_IDS lists can't be non-empty in non-GTID mode")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a former source becomes a replica: error 4191 unless it follows by GTID.
     pub fn demotes(&self, options: &[SourceOption]) -> SqlResult<bool> {
         let is_one = |value: &Value| {
@@ -224,16 +238,8 @@ impl SourceSettings {
                 self.heartbeat_ms = Some((seconds * 1000.0) as u32);
             }
             "IGNORE_SERVER_IDS" => self.ignore_server_ids = list()?,
-            "DO_DOMAIN_IDS" | "IGNORE_DOMAIN_IDS" => {
-                match name {
-                    "DO_DOMAIN_IDS" => self.do_domain_ids = list()?,
-                    _ => self.ignore_domain_ids = list()?,
-                }
-                if !self.do_domain_ids.is_empty() && !self.ignore_domain_ids.is_empty() {
-                    let text = "Incorrect usage of DO_DOMAIN_IDS and IGNORE_DOMAIN_IDS";
-                    return Err(SqlError::new(ErrorCode::WrongUsage, text));
-                }
-            }
+            "DO_DOMAIN_IDS" => self.do_domain_ids = list()?,
+            "IGNORE_DOMAIN_IDS" => self.ignore_domain_ids = list()?,
             "MASTER_SSL" => self.tls.is_wanted = number(1)? == 1,
             "MASTER_SSL_VERIFY_SERVER_CERT" => self.tls.verifies_name = number(1)? == 1,
             "MASTER_SSL_CA" => self.tls.ca = text(),

@@ -1,13 +1,14 @@
-//! SHOW SLAVE STATUS, and counters of SHOW STATUS.
+//! SHOW SLAVE STATUS, tables of `performance_schema`, and counters of SHOW STATUS.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_config::{StatusSource, VarId};
-use cohort_exec::ReplicaControl;
+use cohort_exec::{ApplierReport, ReplicaControl, SourceReport};
 use cohort_types::Value;
 
-use crate::connection::{Connection, Counts, IoRunning};
+use crate::connection::{Connection, Counts, IoRunning, WorkerProgress};
+use crate::receiver::RETRIES_MAX;
 use crate::replicas::Replicas;
 
 fn yes(is_yes: bool) -> Value {
@@ -124,6 +125,64 @@ impl Replicas {
             Value::text(format!("{:.3}", heartbeat.as_secs_f64())),
             Value::text(applied.join(",")),
         ]
+    }
+}
+
+impl Replicas {
+    /// What the tables `performance_schema.replication_*` say of a connection.
+    pub(crate) fn report_of(&self, connection: &Arc<Connection>) -> SourceReport {
+        let settings = self.settings(&connection.name);
+        let heartbeat = settings.heartbeat(self.db().globals.uint(VarId::SlaveNetTimeout));
+        let now_s = self.db().clock.wall_us() / 1_000_000;
+        let sql = connection.sql.lock();
+        let applier = ApplierReport {
+            id: sql.applier_id,
+            error_number: sql.error.number,
+            error_text: sql.error.text.clone(),
+            error_at_us: sql.error_at_us,
+            seen: sql.seen,
+            ..ApplierReport::default()
+        };
+        let worker = |worker: &Arc<WorkerProgress>| {
+            let now = worker.now.lock().clone();
+            ApplierReport {
+                id: now.id,
+                error_number: now.error.number,
+                error_text: now.error.text,
+                error_at_us: now.error_at_us,
+                seen: now.seen,
+                retries: now.retries,
+                idle_s: now.idle.as_secs(),
+            }
+        };
+        SourceReport {
+            name: connection.name.clone(),
+            host: settings.host,
+            port: settings.port,
+            user: settings.user,
+            use_gtid: settings.use_gtid.name(),
+            is_encrypted: settings.tls.is_wanted,
+            verifies_name: settings.tls.verifies_name,
+            ca: settings.tls.ca,
+            capath: settings.tls.capath,
+            cert: settings.tls.cert,
+            cipher: settings.tls.cipher,
+            key: settings.tls.key,
+            crl: settings.tls.crl,
+            crlpath: settings.tls.crlpath,
+            connect_retry_s: settings.connect_retry_s,
+            retries_max: RETRIES_MAX,
+            heartbeat,
+            ignore_server_ids: settings.ignore_server_ids,
+            do_domain_ids: settings.do_domain_ids,
+            ignore_domain_ids: settings.ignore_domain_ids,
+            delay_s: settings.delay_s,
+            remaining_delay_s: sql.delayed_until.map(|due| due.saturating_sub(now_s)),
+            retried: connection.counts.retried.load(Ordering::Relaxed),
+            is_applying: sql.is_running,
+            applier,
+            workers: sql.workers.iter().map(worker).collect(),
+        }
     }
 }
 

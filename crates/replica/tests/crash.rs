@@ -1,156 +1,13 @@
-//! A replica that crashes at every k-th write and sync: its tables, its binary log and its position are as
-//! after the same transaction of the source, none that was published is missing, and it goes on to the end.
+//! A replica that crashes at every k-th write and sync, or finds its relay log torn at any byte: its tables,
+//! its binary log and its position are as after the same transaction of the source, none that was published
+//! is missing, and it goes on to the end.
 
-#[path = "../../exec/tests/world/mod.rs"]
-mod world;
+mod pair;
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
-use cohort_base::{ConnectionId, DomainId};
-use cohort_binlog::event::Event;
-use cohort_binlog::{BinlogName, EventReader};
-use cohort_config::{VarId, VarValue};
-use cohort_exec::{BinlogCache, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName};
-use cohort_replica::{ReplicaLog, ReplicaParts, Replicas, StateStore};
-use cohort_types::Value;
-use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedFs};
-use world::Server;
-
-const DATADIR: &str = "/data";
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Each statement is one group of the binary log.
-const SCRIPT: [&str; 12] = [
-    "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
-    "INSERT INTO test.t VALUES (1, 1), (2, 2)",
-    "INSERT INTO test.t VALUES (3, 3)",
-    "UPDATE test.t SET a = a + 1 WHERE id = 3",
-    "INSERT INTO test.t VALUES (4, 4)",
-    "UPDATE test.t SET a = a + 10",
-    "ALTER TABLE test.t ADD COLUMN b INT NOT NULL DEFAULT 7",
-    "INSERT INTO test.t VALUES (5, 5, 5)",
-    "CREATE TABLE test.u LIKE test.t",
-    "DELETE FROM test.t WHERE id = 1",
-    "INSERT INTO test.u SELECT * FROM test.t",
-    "UPDATE test.t SET b = b * 2 WHERE id > 3",
-];
-
-fn dump(server: &mut Server) -> String {
-    let mut client = server.connect();
-    let tables = ["SELECT * FROM test.t ORDER BY id", "SELECT * FROM test.u ORDER BY id"];
-    tables.map(|sql| client.run(sql)).concat()
-}
-
-fn groups(server: &Server, disk: &SharedFs) -> usize {
-    let mut groups = 0;
-    for path in server.binlog() {
-        let mut reader = EventReader::open(disk, Path::new(&path)).expect("opens");
-        while let Some(raw) = reader.next_event().expect("sound") {
-            groups += usize::from(matches!(reader.decode(&raw), Ok(Event::Gtid(_))));
-        }
-    }
-    groups
-}
-
-/// What the source has after each statement, and its binary log.
-fn source() -> (Vec<String>, Vec<u8>) {
-    let disk = world::disk();
-    let mut server = Server::open(&disk).expect("opens");
-    let mut states = vec![dump(&mut server)];
-    let mut client = server.connect();
-    for statement in SCRIPT {
-        client.ok(statement);
-        states.push(dump(&mut server));
-    }
-    assert_eq!(groups(&server, &disk), SCRIPT.len());
-    let file = disk.open(Path::new(&server.binlog()[0]), OpenMode::Read).expect("there");
-    let mut bytes = vec![0; file.len().expect("known") as usize];
-    file.read_at(&mut bytes, 0).expect("read");
-    (states, bytes)
-}
-
-struct Replica {
-    server: Server,
-    state: Arc<StateStore>,
-    replicas: Arc<Replicas>,
-}
-
-impl Replica {
-    fn open(disk: &SharedFs, threads: u64) -> Result<Replica, String> {
-        disk.create_dir_all(Path::new(DATADIR)).map_err(|error| error.to_string())?;
-        let state = StateStore::open(disk.clone(), Path::new(DATADIR)).map_err(|error| error.to_string())?;
-        let state = Arc::new(state);
-        let server = Server::open_beside(disk, BinlogCache::default(), vec![Arc::clone(&state) as _])?;
-        let globals = &server.db.globals;
-        globals.put(VarId::ServerId, &VarValue::UInt(7));
-        globals.put(VarId::LogSlaveUpdates, &VarValue::Bool(true));
-        globals.put(VarId::RelayLog, &VarValue::text("relay"));
-        globals.put(VarId::SlaveParallelThreads, &VarValue::UInt(threads));
-        // What is in the relay log stays there.
-        globals.put(VarId::RplSemiSyncSlaveEnabled, &VarValue::Bool(true));
-        let next = AtomicU64::new(1000);
-        let replicas = Replicas::open(ReplicaParts {
-            db: Arc::clone(&server.db),
-            state: Arc::clone(&state),
-            fs: disk.clone(),
-            datadir: DATADIR.into(),
-            log: ReplicaLog(Arc::new(|_, _| ())),
-            next_id: Box::new(move || ConnectionId(next.fetch_add(1, Ordering::Relaxed))),
-        })?;
-        Ok(Replica { server, state, replicas })
-    }
-
-    /// How many of the source's groups are applied.
-    fn applied(&self) -> usize {
-        self.state.ordered(|state| state.gtids.get(&DomainId(0)).map_or(0, |gtid| gtid.seq_no as usize))
-    }
-
-    /// The same of what is published.
-    fn published(&self) -> usize {
-        self.replicas.applied().first().map_or(0, |gtid| gtid.seq_no as usize)
-    }
-
-    /// Applies until all is published, or the disk fails; how many were published.
-    fn run(&self, has_failed: impl Fn() -> bool) -> usize {
-        let threads = ReplicaThreads { io: false, sql: true };
-        let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
-        let end = Instant::now() + PATIENCE;
-        while started.is_ok() && self.published() < SCRIPT.len() && !has_failed() {
-            if Instant::now() > end {
-                let status = self.replicas.status(&SourceName::All);
-                panic!("it stands still behind group {}: {status:?}", self.applied());
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let published = self.published();
-        self.replicas.close();
-        published
-    }
-}
-
-/// A disk with a source that is configured, and all its groups in the relay log.
-fn received(binlog: &[u8]) -> MemFs {
-    let memory = MemFs::new();
-    let disk: SharedFs = Arc::new(memory.clone());
-    let replica = Replica::open(&disk, 0).expect("opens");
-    let option = ("MASTER_HOST".to_owned(), Value::text("nowhere"));
-    replica.replicas.change_master("", &[option]).expect("taken");
-    replica.replicas.close();
-    drop(replica);
-    let name = BinlogName::new(Path::new(DATADIR), "relay");
-    let line = name.index_line(1) + "\n";
-    for (path, bytes) in [(name.path(1), binlog), (name.index_path(), line.as_bytes())] {
-        let file = disk.open(&path, OpenMode::CreateOrOpen).expect("made");
-        file.set_len(0).expect("empty");
-        file.write_at(bytes, 0).expect("written");
-        file.sync_data().expect("durable");
-    }
-    disk.sync_dir(Path::new(DATADIR)).expect("durable");
-    memory
-}
+use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
+use pair::{Replica, SCRIPT, dump, group_ends, groups, receive, received, source, source_of};
 
 fn check(left: MemFs, threads: u64, published: usize, states: &[String], what: &str) {
     let disk: SharedFs = Arc::new(left);
@@ -160,7 +17,7 @@ fn check(left: MemFs, threads: u64, published: usize, states: &[String], what: &
     assert!(done >= published, "{what}: {published} published, {done} applied");
     assert_eq!(groups(&replica.server, &disk), done, "{what}: the binary log");
     assert_eq!(dump(&mut replica.server), states[done], "{what}: not as behind group {done}");
-    assert_eq!(replica.run(|| false), SCRIPT.len(), "{what}");
+    assert_eq!(replica.run(SCRIPT.len(), || false), SCRIPT.len(), "{what}");
     assert_eq!(dump(&mut replica.server), states[SCRIPT.len()], "{what}: another end");
     assert_eq!(groups(&replica.server, &disk), SCRIPT.len(), "{what}: the binary log in the end");
 }
@@ -176,8 +33,8 @@ fn a_crash_at_every_operation_leaves_whole_groups_with_their_position() {
             let faults = FaultFs::new(Arc::new(memory.clone()));
             faults.set(Fault::CrashAt(at));
             let disk: SharedFs = Arc::new(faults.clone());
-            let published =
-                Replica::open(&disk, threads).map_or(0, |replica| replica.run(|| faults.crashed()));
+            let published = Replica::open(&disk, threads)
+                .map_or(0, |replica| replica.run(SCRIPT.len(), || faults.crashed()));
             if !faults.crashed() {
                 assert_eq!(published, SCRIPT.len());
                 break;
@@ -188,5 +45,41 @@ fn a_crash_at_every_operation_leaves_whole_groups_with_their_position() {
             check(memory.kill_clone(), threads, published, &states, &what("kill"));
         }
         assert!(crashes > 10, "{crashes} crashes with {threads} threads");
+    }
+}
+
+#[test]
+fn a_relay_log_that_is_torn_at_any_byte_is_applied_up_to_its_last_whole_group() {
+    let script = &SCRIPT[..5];
+    let (states, binlog) = source_of(script);
+    // Where each group ends; the first two are applied before anything is torn.
+    let ends = group_ends(&binlog);
+    assert_eq!(ends.len(), script.len());
+    for threads in [0, 2] {
+        let base = received(&binlog[..ends[1]]);
+        let disk: SharedFs = Arc::new(base.clone());
+        assert_eq!(Replica::open(&disk, threads).expect("opens").run_all(), 2);
+        for cut in ends[1]..=binlog.len() {
+            let memory = base.kill_clone();
+            let disk: SharedFs = Arc::new(memory.clone());
+            receive(&disk, &binlog[..cut]);
+            let whole = ends.iter().filter(|end| **end <= cut).count();
+            let what = format!("{threads} threads, cut at {cut}");
+            {
+                let mut replica = Replica::open(&disk, threads).expect("opens");
+                assert_eq!(replica.run_all(), whole, "{what}");
+                assert_eq!(groups(&replica.server, &disk), whole, "{what}: the binary log");
+                assert_eq!(dump(&mut replica.server), states[whole], "{what}");
+            }
+            // What was torn comes once more; few of these, for each of them takes as long as the first half.
+            if cut % 16 == 0 {
+                let disk: SharedFs = Arc::new(memory.kill_clone());
+                receive(&disk, &binlog);
+                let mut replica = Replica::open(&disk, threads).expect("opens");
+                assert_eq!(replica.run(script.len(), || false), script.len(), "{what}");
+                assert_eq!(dump(&mut replica.server), states[script.len()], "{what}: another end");
+                assert_eq!(groups(&replica.server, &disk), script.len(), "{what}: the binary log in the end");
+            }
+        }
     }
 }

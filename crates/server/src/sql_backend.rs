@@ -527,6 +527,10 @@ impl ServerFacts for Facts {
         }
     }
 
+    fn check_settable(&self, id: VarId) -> SqlResult<()> {
+        self.replicas.get().map_or(Ok(()), |replicas| replicas.check_settable(id))
+    }
+
     fn replicas(&self) -> Vec<ReplicaRow> {
         let hosts = self.source.as_ref().map_or_else(Vec::new, |source| source.hosts());
         let row = |host: cohort_replication::source::ReplicaHost| ReplicaRow {

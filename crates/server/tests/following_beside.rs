@@ -16,10 +16,17 @@ struct Pair {
 
 impl Pair {
     fn new(format: &str) -> Pair {
+        Pair::with(format, &[])
+    }
+
+    fn with(format: &str, options: &[&str]) -> Pair {
         let format = format!("--binlog-format={format}");
         let source = Maria::source(&[&format]);
-        let cohort = Cohort::new(&["--log-slave-updates", "--server-id=7", "--slave-net-timeout=10"]);
-        let maria = Maria::new(&["--log-bin=binlog", "--log-slave-updates", "--server-id=9"]);
+        let cohort = ["--log-slave-updates", "--server-id=7", "--slave-net-timeout=10"];
+        let cohort = Cohort::new(&[&cohort, options].concat());
+        // Cohort's tables of replicas need no performance schema that is switched on.
+        let maria = ["--log-bin=binlog", "--log-slave-updates", "--server-id=9", "--performance-schema=ON"];
+        let maria = Maria::new(&[&maria, options].concat());
         cohort.follow(source.port);
         maria.follow(source.port);
         Pair { source, cohort, maria }
@@ -27,6 +34,13 @@ impl Pair {
 
     fn on_both(&self, sql: &str) -> (String, String) {
         (self.cohort.sql(sql), self.maria.sql(sql))
+    }
+
+    /// How both say no.
+    fn refusals(&self, sql: &str) -> (String, String) {
+        let socket = format!("--socket={}", self.maria.socket.display());
+        let maria = support::run("mariadb", &["--no-defaults", "--user=root", &socket, "-e", sql]);
+        (self.cohort.tool("mariadb", &["-e", sql]).1, support::text(&maria))
     }
 
     fn wait(&self) {
@@ -312,4 +326,92 @@ fn what_a_source_does_not_have_stops_the_receiver_with_mariadbs_error() {
     check("ahead", "1236");
     pair.on_both("SET GLOBAL gtid_slave_pos = '0-99-3'; START SLAVE");
     check("diverged", "1236");
+}
+
+/// Tables of the performance schema, and what of them is the same on both; workers come in any order.
+const TABLES: [(&str, &str); 5] = [
+    ("replication_applier_configuration", "*"),
+    // MariaDB begins transactions again that it tried too early; here none is.
+    (
+        "replication_applier_status",
+        "channel_name, service_state, remaining_delay, count_transactions_retries * (@@slave_parallel_threads = 0)",
+    ),
+    (
+        "replication_applier_status_by_coordinator",
+        "channel_name, thread_id IS NULL, service_state, last_error_number, last_error_message, \
+         last_error_timestamp > NOW() - INTERVAL 1 HOUR, last_seen_transaction, last_trans_retry_count",
+    ),
+    (
+        "replication_applier_status_by_worker",
+        "channel_name, last_error_number, thread_id IS NULL, service_state, last_error_message, \
+         last_error_timestamp > NOW() - INTERVAL 1 HOUR, worker_idle_time < 3600, \
+         IF(last_error_number, last_seen_transaction, '') AS seen",
+    ),
+    ("replication_connection_configuration", "*"),
+];
+
+#[test]
+fn tables_of_the_performance_schema_say_what_mariadbs_say() {
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
+        let pair = Pair::with("ROW", &[threads]);
+        let compare = |what: &str| {
+            // Workers are a source's own here: they go with it.
+            let is_forgotten = what == "forgotten" || what == "refused";
+            for (table, columns) in TABLES {
+                if is_forgotten && table.ends_with("by_worker") {
+                    continue;
+                }
+                let ask = format!("SELECT {columns} FROM performance_schema.{table} ORDER BY 1, 3, 2");
+                let ask =
+                    ask.replace("1, 3, 2", if table.ends_with("configuration") { "1" } else { "1, 3, 2" });
+                let mut last = (String::new(), String::new());
+                let mut is_equal = false;
+                for _ in 0..100 {
+                    last = pair.on_both(&ask);
+                    is_equal = last.0 == last.1;
+                    if is_equal {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
+                assert!(is_equal, "{what}, {table}:\n{}\nMariaDB:\n{}", last.0, last.1);
+            }
+        };
+        pair.source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1)");
+        pair.wait();
+        compare("idle");
+        pair.on_both("STOP SLAVE");
+        compare("stopped");
+        pair.on_both(
+            "CHANGE MASTER TO master_connect_retry=3, master_delay=1, master_heartbeat_period=2.5, \
+             do_domain_ids=(0,1), ignore_server_ids=(77,88), master_use_gtid=current_pos; \
+             CHANGE MASTER 'other' TO master_host='somewhere', master_user='somebody', master_port=1, \
+             master_password='secret', master_use_gtid=no, master_ssl=1, master_ssl_ca='/tmp/ca', \
+             master_ssl_verify_server_cert=1, master_ssl_cert='/tmp/cert', master_ssl_key='/tmp/key', \
+             master_ssl_crl='/tmp/crl', master_ssl_cipher='AES'",
+        );
+        compare("changed");
+        pair.on_both("START SLAVE");
+        pair.source.sql("INSERT INTO test.t VALUES (2)");
+        pair.wait();
+        compare("delayed");
+        pair.on_both("SET sql_log_bin = 0; INSERT INTO test.t VALUES (3)");
+        pair.source.sql("INSERT INTO test.t VALUES (3)");
+        wait_until("it goes on", || pair.cohort.replica_field("Last_SQL_Errno") == "1062");
+        wait_until("MariaDB goes on", || pair.maria.status().contains("Last_SQL_Errno: 1062"));
+        compare("in error");
+        pair.on_both("SET sql_log_bin = 0; DELETE FROM test.t WHERE a = 3; START SLAVE SQL_THREAD");
+        pair.wait();
+        compare("cured");
+        pair.on_both("STOP SLAVE; RESET SLAVE ALL");
+        compare("forgotten");
+        for lists in ["master_use_gtid=no, ignore_domain_ids=(3)", "do_domain_ids=(1), ignore_domain_ids=(3)"]
+        {
+            let refused = format!("CHANGE MASTER 'other' TO master_host='somewhere', {lists}");
+            let (ours, theirs) = pair.refusals(&refused);
+            assert!(ours.contains("ERROR 1201 (HY000)"), "{ours}");
+            assert_eq!(ours, theirs, "{lists}");
+        }
+        compare("refused");
+    }
 }

@@ -176,3 +176,82 @@ fn a_replica_takes_the_place_of_a_mariadb_that_dies() {
     let mut source = Maria::source(&[&SEMI_SYNC[..], &["--server-id=10"]].concat());
     fail_over(&mut source, false);
 }
+
+/// Two servers that follow each other, each of which writes a domain of its own; one dies, its replica takes
+/// its place in the ring, and the dead one comes back behind that one.
+fn ring_fails_over(heir: &dyn Server) {
+    let options = |id, domain| {
+        ["--log-slave-updates", "--gtid-strict-mode=1", "--slave-parallel-threads=2", id, domain]
+    };
+    let one = Cohort::new(&options("--server-id=21", "--gtid-domain-id=1"));
+    let mut two = Cohort::new(&options("--server-id=22", "--gtid-domain-id=2"));
+    one.sql("CREATE TABLE test.one (n INT)");
+    point_to(&two, &one, "");
+    wait_for(&two, &end_of(&one));
+    two.sql("CREATE TABLE test.two (n INT)");
+    one.sql(&format!("SET GLOBAL gtid_slave_pos = '{}'", end_of(&one)));
+    point_to(&one, &two, "");
+    point_to(heir, &two, "");
+    let write = |server: &dyn Server, table: &str, from: u32| {
+        for n in from..from + 20 {
+            server.ask(&format!("INSERT INTO test.{table} VALUES ({n})"));
+        }
+    };
+    let domain = |server: &dyn Server, domain: &str| -> String {
+        let position = end_of(server);
+        position.split(',').find(|gtid| gtid.starts_with(domain)).unwrap_or_default().to_owned()
+    };
+    let compare = |servers: &[&dyn Server], rows: u32| {
+        for server in servers {
+            for table in ["one", "two"] {
+                let count = server.ask(&format!("SELECT COUNT(*), COUNT(DISTINCT n) FROM test.{table}"));
+                assert_eq!(
+                    count,
+                    format!("{rows}\t{rows}"),
+                    "{table} of {}",
+                    server.ask("SELECT @@server_id")
+                );
+            }
+        }
+    };
+    write(&one, "one", 0);
+    write(&two, "two", 0);
+    for server in [&one as &dyn Server, &two, heir] {
+        wait_for(server, &domain(&two, "2-"));
+        wait_for(server, &domain(&one, "1-"));
+    }
+    compare(&[&one, &two, heir], 20);
+    two.kill();
+    // The domain of the dead one is written here from now on.
+    heir.ask("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL gtid_domain_id = 2");
+    heir.ask(&format!("SET GLOBAL gtid_slave_pos = '{}'", end_of(heir)));
+    point_to(heir, &one, "");
+    one.sql("STOP SLAVE");
+    point_to(&one, heir, "");
+    write(&one, "one", 20);
+    write(heir, "two", 20);
+    two.restart();
+    // It would go on with the ring as it was.
+    two.sql("STOP SLAVE; RESET SLAVE ALL");
+    point_to(&two, heir, ", master_demote_to_slave=1");
+    write(heir, "two", 40);
+    write(&one, "one", 40);
+    for server in [&one as &dyn Server, &two, heir] {
+        wait_for(server, &domain(heir, "2-"));
+        wait_for(server, &domain(&one, "1-"));
+    }
+    compare(&[&one, &two, heir], 60);
+    assert_eq!(end_of(&one), end_of(heir));
+    assert_eq!(end_of(&two), end_of(heir));
+    for server in [&one, &two] {
+        assert_eq!(server.replica_field("Last_SQL_Errno"), "0");
+        assert_eq!(server.replica_field("Last_IO_Errno"), "0");
+    }
+}
+
+#[test]
+fn a_replica_takes_a_place_in_a_ring_of_two_domains() {
+    let options = ["--log-slave-updates", "--gtid-strict-mode=1", "--server-id=23"];
+    ring_fails_over(&Cohort::new(&options));
+    ring_fails_over(&Maria::source(&options));
+}

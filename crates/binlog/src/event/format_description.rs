@@ -11,7 +11,7 @@
 
 use cohort_base::{Reader, Write};
 
-use super::{Checksum, DecodeError, HEADER_LEN};
+use super::{Checksum, DecodeError, EventType, HEADER_LEN};
 
 /// Length of the version text, padded with zeros.
 const VERSION_LEN: usize = 50;
@@ -65,6 +65,32 @@ const fn post_header_lengths() -> [u8; 171] {
     lengths
 }
 
+/// The types that are read by their fixed parts; MySQL's, which others have under some of the numbers, are
+/// not among them.
+const READ_HERE: [EventType; 21] = [
+    EventType::QUERY,
+    EventType::ROTATE,
+    EventType::BEGIN_LOAD_QUERY,
+    EventType::EXECUTE_LOAD_QUERY,
+    EventType::TABLE_MAP,
+    EventType::WRITE_ROWS_V1,
+    EventType::UPDATE_ROWS_V1,
+    EventType::DELETE_ROWS_V1,
+    EventType::WRITE_ROWS_V2,
+    EventType::UPDATE_ROWS_V2,
+    EventType::DELETE_ROWS_V2,
+    EventType::BINLOG_CHECKPOINT,
+    EventType::GTID,
+    EventType::GTID_LIST,
+    EventType::QUERY_COMPRESSED,
+    EventType::WRITE_ROWS_COMPRESSED_V1,
+    EventType::UPDATE_ROWS_COMPRESSED_V1,
+    EventType::DELETE_ROWS_COMPRESSED_V1,
+    EventType::WRITE_ROWS_COMPRESSED,
+    EventType::UPDATE_ROWS_COMPRESSED,
+    EventType::DELETE_ROWS_COMPRESSED,
+];
+
 /// A format description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatDescription {
@@ -110,6 +136,15 @@ impl FormatDescription {
             post_header_lengths: lengths.to_vec(),
             checksum,
         })
+    }
+
+    /// An event of ours whose fixed part has another length there: what is read of it would be something
+    /// else. Types that the list does not reach do not come.
+    pub fn differing_type(&self) -> Option<EventType> {
+        let lengths = self.post_header_lengths.iter().zip(&POST_HEADER_LENGTHS).zip(1..);
+        let mut differing =
+            lengths.filter(|((theirs, ours), _)| theirs != ours).map(|(_, kind)| EventType(kind));
+        differing.find(|kind| READ_HERE.contains(kind))
     }
 
     /// Appends the body.

@@ -95,7 +95,10 @@ impl Read<'_> {
 
     fn kind(&self) -> &'static str {
         if matches!(self.access.spans, Spans::Full) {
-            return if self.access.index == 0 { "ALL" } else { "index" };
+            // Rows are in the clustered index: it is named where its order is wanted, or nothing but its key.
+            let is_key_alone = self.index().kind != IndexKind::HiddenRowId && self.covers();
+            let names_key = self.access.index != 0 || self.access.is_for_order || is_key_alone;
+            return if names_key { "index" } else { "ALL" };
         }
         let Some(span) = self.one_span() else { return "range" };
         let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);

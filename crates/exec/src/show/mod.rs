@@ -33,6 +33,7 @@ mod privileges;
 mod projection;
 mod recorded_type;
 mod replica;
+mod replication_tables;
 mod rows;
 mod rows_server;
 mod rows_tables;

@@ -25,7 +25,10 @@ pub(super) fn column_type(text: &str, collation: Collation) -> ColumnType {
         "bigint" => int(TypeKind::BigInt),
         "decimal" => ColumnType::decimal(first.unwrap_or(10) as u8, second as u8),
         "float" => ColumnType::real(TypeKind::Float, None),
-        "double" => ColumnType::real(TypeKind::Double, None),
+        "double" => {
+            let ty = ColumnType::real(TypeKind::Double, first.map(|length| (length as u8, second as u8)));
+            if is_unsigned { ty.unsigned() } else { ty }
+        }
         "datetime" => temporal(TypeKind::DateTime),
         "timestamp" => temporal(TypeKind::Timestamp),
         "time" => temporal(TypeKind::Time),

@@ -1,7 +1,8 @@
 //! Tables of the schemas `mysql` and `performance_schema` that tools read: columns as recorded from MariaDB
 //! 10.11. Those of `mysql` hold what does not exist here (routines, events, help, named time zones) and have
 //! no rows, but for `db`, `tables_priv` and `columns_priv`; lists of tables leave them out, as `mysql.user`.
-//! Those of `performance_schema` have none because it is switched off, as it is in MariaDB by default.
+//! Those of `performance_schema` have none because it is switched off, as it is in MariaDB by default, but
+//! for `replication_*`, which need nothing that it would have to gather.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use cohort_catalog::AdminOption;
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
 use super::recorded_type::column_type;
+use super::replication_tables;
 use super::user_table::PRIVILEGES;
 use crate::statement::StatementContext;
 use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
@@ -165,6 +167,9 @@ impl VirtualTable for ServerTable {
         }
         if (self.schema, self.name) == ("mysql", "proxies_priv") {
             return Ok(self.proxies(ctx));
+        }
+        if self.schema == "performance_schema" && self.name.starts_with("replication_") {
+            return Ok(replication_tables::rows(self.name, &self.columns, ctx));
         }
         if (self.schema, self.name) == ("mysql", "roles_mapping") {
             return Ok(self.roles(ctx));

@@ -52,3 +52,10 @@ EXPLAIN WITH t AS (SELECT customer, COUNT(*) n FROM orders GROUP BY customer) SE
 EXPLAIN SELECT id FROM customer WHERE id = 1 UNION SELECT id FROM region ORDER BY 1;
 EXPLAIN SELECT COUNT(*) FROM customer WHERE 1 = 0;
 EXPLAIN SELECT 1;
+EXPLAIN SELECT * FROM item ORDER BY orders, line LIMIT 10;
+EXPLAIN SELECT orders, line FROM item FORCE INDEX (PRIMARY) ORDER BY orders, line;
+EXPLAIN SELECT * FROM item FORCE INDEX (PRIMARY) WHERE (orders > 3) OR (orders = 3 AND line >= 4) ORDER BY orders, line LIMIT 10;
+EXPLAIN SELECT * FROM item WHERE (orders > 3 AND orders < 6) OR (orders = 9 AND line = 4) OR (orders IN (1, 2) AND part > 3);
+EXPLAIN SELECT * FROM item WHERE (orders > 3 AND part < 6) OR (line = 9 AND part = 4);
+SELECT orders, line FROM item FORCE INDEX (PRIMARY) WHERE (orders > 3) OR (orders = 3 AND line >= 2) ORDER BY orders, line LIMIT 5;
+SELECT orders, line FROM item WHERE (orders = 5 AND line > 1) OR (orders > 2 AND orders < 4) OR orders = 5 ORDER BY orders DESC, line DESC LIMIT 8;

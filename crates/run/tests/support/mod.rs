@@ -424,7 +424,7 @@ pub fn scan(name: &str, width: usize) -> Scan {
         table: definition(name, width),
         name: name.into(),
         block: 1,
-        access: Access { index: 0, spans: Spans::Full, reverse: false },
+        access: Access { index: 0, spans: Spans::Full, reverse: false, is_for_order: false },
         mode: ReadMode::Snapshot,
         filter: None,
         read: Columns::All,
@@ -437,7 +437,8 @@ pub fn scan(name: &str, width: usize) -> Scan {
 /// The table asked by a column.
 pub fn lookup(name: &str, width: usize, column: usize, key: Expr) -> Scan {
     let span = Span { eq: vec![key], lower: Bound::Unbounded, upper: Bound::Unbounded };
-    let access = Access { index: column, spans: Spans::List(vec![span]), reverse: false };
+    let access =
+        Access { index: column, spans: Spans::List(vec![span]), reverse: false, is_for_order: false };
     Scan { access, ..scan(name, width) }
 }
 
