@@ -130,7 +130,7 @@ impl CachedPlan {
 }
 
 /// How a planned statement ended.
-enum Executed {
+pub(crate) enum Executed {
     Rows(RowCounts),
     /// SELECT .. INTO.
     Into(u64),
@@ -159,7 +159,7 @@ const PLAN_BYTES: usize = 3 << 10;
 const COLUMN_BYTES: usize = 400;
 
 /// A DDL statement can come between planning and locking; not this often.
-const PLAN_ATTEMPTS: usize = 20;
+pub(crate) const PLAN_ATTEMPTS: usize = 20;
 
 impl Session {
     /// Runs one statement; false when it failed.
@@ -473,18 +473,6 @@ impl Session {
         job: &Job<'_>,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        struct Nowhere;
-        impl ResultSink for Nowhere {
-            fn start(&mut self, _: &[ColumnMeta]) {}
-            fn row(&mut self, _: &[Value]) {}
-            fn finish(&mut self, _: StatusFlags, _: u16) {}
-            fn ok(&mut self, _: &OkInfo<'_>) {}
-            fn hold_until(&mut self, _: CommitSeq) {}
-            fn error(&mut self, _: &SqlError) {}
-            fn is_dead(&self) -> bool {
-                false
-            }
-        }
         self.in_statement(job, &mut Nowhere, |ctx, _| run(ctx))
     }
 
@@ -500,6 +488,9 @@ impl Session {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);
+        if let Some(measures) = self.state.measures() {
+            self.note_plan(&plan.plan, &measures);
+        }
         let env = &mut self.state.env;
         match executed {
             Executed::Stale => return false,
@@ -624,8 +615,23 @@ impl Session {
     }
 }
 
+/// Sends nothing.
+pub(crate) struct Nowhere;
+
+impl ResultSink for Nowhere {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn hold_until(&mut self, _: CommitSeq) {}
+    fn error(&mut self, _: &SqlError) {}
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
 /// Plans a query or data change.
-fn make_plan(
+pub(crate) fn make_plan(
     catalog: &Arc<Catalog>,
     session: &SessionState,
     params: &[Value],
@@ -691,7 +697,7 @@ fn tables_used(plan: &Planned) -> TransactionState {
 }
 
 /// Runs a plan that has just been made.
-fn execute(
+pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,

@@ -19,7 +19,7 @@ use crate::handler::OpenHandler;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::{Changed, SessionState};
-use crate::statement_log::Work;
+use crate::statement_log::{PlanNotes, Work};
 use crate::trx::SessionTrx;
 use cohort_plan::same_name;
 
@@ -71,6 +71,8 @@ pub struct Session {
     pub(crate) literals: Vec<Value>,
     /// What the running statement has done so far, for the slow log.
     pub(crate) work: Work,
+    /// What it will have to say about its plan.
+    pub(crate) plan_notes: PlanNotes,
 }
 
 impl Session {
@@ -98,6 +100,7 @@ impl Session {
             handlers: HashMap::new(),
             literals: Vec::new(),
             work: Work::default(),
+            plan_notes: PlanNotes::default(),
         };
         session.apply_settings();
         if session.state.db.globals.flag(VarId::GeneralLog) {
