@@ -449,7 +449,8 @@ with_inert_settings! { settings! {
     SlowQueryLogFile = Setting::global("slow_query_log_file", path("")).doc("File of slow statements, in the data directory unless it has a path. Empty: the host's name and -slow.log.");
     LongQueryTime = Setting::both("long_query_time", real(10.0, 0.0, YEAR as f64)).doc("What counts as slow.").unit("seconds");
     LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).doc("Log statements that read a whole table as slow.");
-    LogSlowVerbosity = Setting::both("log_slow_verbosity", text("")).no_effect("entries have one form").doc("What a slow statement's entry holds.");
+    LogSlowVerbosity = Setting::both("log_slow_verbosity", set(0, &["innodb", "query_plan", "explain", "engine", "warnings", "full"])).doc("What a slow statement's entry holds besides: QUERY_PLAN, EXPLAIN (with measured rows, as ANALYZE has them), WARNINGS; FULL is all of them. INNODB and ENGINE add nothing.");
+    LogSlowMaxWarnings = Setting::both("log_slow_max_warnings", num(10, 0, 1000)).doc("Warnings of a statement that its entry in the slow query log tells, with log_slow_verbosity=warnings.");
     GeneralLog = Setting::global("general_log", flag(false)).doc("Log all statements, and who connects.");
     GeneralLogFile = Setting::global("general_log_file", path("")).doc("File of all statements, in the data directory unless it has a path. Empty: the host's name and .log.");
     LogOutput = Setting::global("log_output", set(2, &["NONE", "FILE", "TABLE"])).doc("Where the slow and the general log go. The tables mysql.slow_log and mysql.general_log hold the newest entries in memory, some megabytes of each; NONE switches both off.");

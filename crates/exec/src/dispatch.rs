@@ -132,7 +132,7 @@ impl CachedPlan {
 }
 
 /// How a planned statement ended.
-enum Executed {
+pub(crate) enum Executed {
     Rows(RowCounts),
     /// SELECT .. INTO.
     Into(u64),
@@ -451,18 +451,6 @@ impl Session {
         job: &Job<'_>,
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
     ) -> SqlResult<T> {
-        struct Nowhere;
-        impl ResultSink for Nowhere {
-            fn start(&mut self, _: &[ColumnMeta]) {}
-            fn row(&mut self, _: &[Value]) {}
-            fn finish(&mut self, _: StatusFlags, _: u16) {}
-            fn ok(&mut self, _: &OkInfo<'_>) {}
-            fn hold_until(&mut self, _: CommitSeq) {}
-            fn error(&mut self, _: &SqlError) {}
-            fn is_dead(&self) -> bool {
-                false
-            }
-        }
         self.in_statement(job, &mut Nowhere, |ctx, _| run(ctx))
     }
 
@@ -478,6 +466,9 @@ impl Session {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);
+        if let Some(measures) = self.state.measures() {
+            self.note_plan(&plan.plan, &measures);
+        }
         let env = &mut self.state.env;
         match executed {
             Executed::Stale => return false,
@@ -602,6 +593,21 @@ impl Session {
     }
 }
 
+/// Sends nothing.
+pub(crate) struct Nowhere;
+
+impl ResultSink for Nowhere {
+    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn hold_until(&mut self, _: CommitSeq) {}
+    fn error(&mut self, _: &SqlError) {}
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
 /// Plans a query or data change.
 pub(crate) fn make_plan(
     catalog: &Arc<Catalog>,
@@ -669,7 +675,7 @@ pub(crate) fn tables_used(plan: &Planned) -> TransactionState {
 }
 
 /// Runs a plan that has just been made.
-fn execute(
+pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,

@@ -8,6 +8,7 @@
 //! | `session_state` | [`SessionState`]: its part that expressions and planners see |
 //! | `variables` | SET, and the variables that other modules obey |
 //! | `prepared`, `prepared_texts` | prepared statements; what sessions share of them |
+//! | `analyze` | ANALYZE of a statement |
 //! | `annotation` | the text that row events are annotated with |
 //! | `binlog_filter` | which databases' changes are logged |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
@@ -36,6 +37,7 @@
 mod access;
 mod account_tables;
 mod account_usage;
+mod analyze;
 mod annotation;
 mod applier;
 mod audit;

@@ -403,6 +403,9 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        if format.runs() {
+            return self.analyze(format, statement, job, sink);
+        }
         let (columns, rows) = self.explained(format, statement, job.params)?;
         if let Statement::Query(query) = statement
             && format == ast::ExplainFormat::Extended
@@ -424,15 +427,12 @@ impl Session {
         params: &[Value],
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         use ast::ExplainFormat as F;
-        if matches!(format, F::Analyze | F::AnalyzeJson) {
-            return Err(not_supported("ANALYZE of a statement"));
-        }
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
         crate::dispatch::tell_tables(&self.state, &plan);
         let known = KnownNow { session: &self.state, params };
         Ok(match format {
-            F::Json => crate::select::explain_json(&plan.plan),
-            _ => crate::select::explain(&plan.plan, format == F::Extended, &known),
+            F::Json => crate::select::explain_json(&plan.plan, None),
+            _ => crate::select::explain(&plan.plan, format == F::Extended, None, &known),
         })
     }
 
@@ -499,13 +499,8 @@ impl Session {
             .skip(offset)
             .take(count)
             .map(|w| {
-                let level = match w.level {
-                    Level::Note => "Note",
-                    Level::Warning => "Warning",
-                    Level::Error => "Error",
-                };
                 let code = Value::UInt(w.error.code.number().into());
-                vec![Value::text(level), code, Value::text(w.error.message.clone())]
+                vec![Value::text(w.level.name()), code, Value::text(w.error.message.clone())]
             })
             .collect();
         let code = ColumnMeta {
@@ -552,9 +547,9 @@ impl Session {
 }
 
 /// What EXPLAIN finds out.
-struct KnownNow<'k> {
-    session: &'k SessionState,
-    params: &'k [Value],
+pub(crate) struct KnownNow<'k> {
+    pub(crate) session: &'k SessionState,
+    pub(crate) params: &'k [Value],
 }
 
 impl crate::select::Known for KnownNow<'_> {

@@ -20,7 +20,7 @@ use crate::handler::OpenHandler;
 use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::{Changed, SessionState};
-use crate::statement_log::Work;
+use crate::statement_log::{PlanNotes, Work};
 use crate::trx::SessionTrx;
 use cohort_plan::same_name;
 
@@ -76,6 +76,8 @@ pub struct Session {
     pub(crate) work: Work,
     /// The text that EXECUTE has run, in whose place the audit log tells it.
     pub(crate) executed_text: Option<Arc<[u8]>>,
+    /// What it will have to say about its plan.
+    pub(crate) plan_notes: PlanNotes,
 }
 
 impl Session {
@@ -104,6 +106,7 @@ impl Session {
             literals: Vec::new(),
             work: Work::default(),
             executed_text: None,
+            plan_notes: PlanNotes::default(),
         };
         session.apply_settings();
         session.audit_connection(ConnectionEvent::Connect, 0);

@@ -14,6 +14,7 @@ use cohort_expr::locale::DateNames;
 use cohort_expr::{Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZone, VariableScope};
 use cohort_locks::{KillFlag, LockError};
 use cohort_protocol::{ResultSink, SessionChange};
+use cohort_run::Measures;
 use cohort_sql::ParseOptions;
 use cohort_types::{
     Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, Value, Warning,
@@ -72,6 +73,8 @@ pub struct SessionState {
     pub(crate) columns_told: Cell<Option<usize>>,
     /// A table of the running statement is read as a whole: the client is told.
     pub(crate) reads_whole_table: Cell<bool>,
+    /// What the running statement does is measured.
+    measures: RefCell<Option<Arc<Measures>>>,
     /// Warnings that planning found.
     pub(crate) planning_warnings: RefCell<Vec<Warning>>,
     /// Hash of all that plans depend on besides the catalog.
@@ -127,6 +130,16 @@ pub(crate) enum Changed {
 }
 
 impl SessionState {
+    /// Where what the running statement does is measured, if it is.
+    pub(crate) fn measures(&self) -> Option<Arc<Measures>> {
+        self.measures.borrow().clone()
+    }
+
+    /// Has the statements that follow measured, or not; yields what was there.
+    pub(crate) fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
+        self.measures.replace(measures)
+    }
+
     /// Somebody has logged in, or become another user: what binds the account.
     pub(crate) fn adopt_account(&mut self) -> SqlResult<()> {
         if self.is_applier {
@@ -292,6 +305,7 @@ impl SessionState {
             next_insert_id: Cell::new(None),
             columns_told: Cell::new(None),
             reads_whole_table: Cell::new(false),
+            measures: RefCell::default(),
             planning_warnings: RefCell::default(),
             plan_key: 0,
             clock_override: None,

@@ -4,6 +4,8 @@
 //! - The *general log* tells each statement before it runs, and who connects and leaves.
 //! - The *slow log* tells a statement after it ran, when it took longer than `long_query_time` or read a
 //!   whole table under `log_queries_not_using_indexes`.
+//! - With `log_slow_verbosity` statements are measured ([`cohort_run::Measures`]), and the entry of a slow
+//!   one tells its plan.
 //! - `log_output` says where they go: files, in MariaDB's form, which the server around writes
 //!   ([`LogFiles`]); and the tables `mysql.general_log` and `mysql.slow_log`, which hold the newest entries
 //!   in memory.
@@ -22,16 +24,20 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::ConnectionId;
 use cohort_config::{Counter, VarId};
 use cohort_expr::TimeZone;
+use cohort_run::Measures;
 use cohort_types::{DateTime, SqlError, Time, Value};
 use parking_lot::Mutex;
 
 use crate::audit::ConnectionEvent;
 use crate::database::Database;
+use crate::dispatch::Planned;
+use crate::select::{Verbosity, plan_lines};
 use crate::session::Session;
 
 /// One of the two.
@@ -116,6 +122,14 @@ pub(crate) struct Watch {
     audited: bool,
 }
 
+/// What a statement under way will have to say about its plan.
+#[derive(Default)]
+pub(crate) struct PlanNotes {
+    began_us: u64,
+    /// Lines of its entry, once the plan has run and was slow.
+    lines: String,
+}
+
 /// What logs tell of a statement besides its text.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
@@ -179,8 +193,35 @@ impl Session {
             self.log_general(command, text);
         }
         let profiled = self.state.vars.flag(VarId::Profiling);
+        if self.verbosity().is_about_plans() && self.has_slow_log() {
+            self.state.measure(Some(Arc::default()));
+            self.plan_notes = PlanNotes { began_us: self.state.db.clock.wall_us(), lines: String::new() };
+        }
         let audited = self.audit_begins();
         Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled, audited }
+    }
+
+    fn verbosity(&self) -> Verbosity {
+        Verbosity(self.state.vars.uint(VarId::LogSlowVerbosity))
+    }
+
+    fn has_slow_log(&self) -> bool {
+        self.state.db.globals.flag(VarId::SlowQueryLog) && self.state.vars.flag(VarId::SlowQueryLog)
+    }
+
+    /// Whether a statement is told of in the slow log that took so long.
+    fn is_slow(&self, took_us: u64) -> bool {
+        let vars = &self.state.vars;
+        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
+            || self.state.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
+    }
+
+    /// A plan has run within the statement: notes what the slow log will tell of it.
+    pub(crate) fn note_plan(&mut self, plan: &Planned, measures: &Measures) {
+        let took_us = self.state.db.clock.wall_us().saturating_sub(self.plan_notes.began_us);
+        if self.is_slow(took_us) {
+            self.plan_notes.lines = plan_lines(plan, measures, &self.verbosity());
+        }
     }
 
     /// The statement has ended. `params` are those of a prepared statement, and where they stand in its text.
@@ -189,21 +230,22 @@ impl Session {
         if watch.audited || self.audit_begins() {
             self.audit_statement(text, params);
         }
-        let db = &self.state.db;
-        let took_us = db.clock.wall_us().saturating_sub(watch.began_us);
-        let is_slow = took_us as f64 > self.state.vars.double(VarId::LongQueryTime) * 1e6;
-        let is_full =
-            self.state.reads_whole_table.get() && self.state.vars.flag(VarId::LogQueriesNotUsingIndexes);
-        if !is_slow && !is_full {
+        let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
+        let notes = match self.state.measure(None) {
+            Some(_) => std::mem::take(&mut self.plan_notes).lines,
+            None => String::new(),
+        };
+        if !self.is_slow(took_us) {
             return;
         }
+        let db = &self.state.db;
         db.status.count(Counter::SlowQueries);
-        if !db.globals.flag(VarId::SlowQueryLog) || !self.state.vars.flag(VarId::SlowQueryLog) {
+        if !self.has_slow_log() {
             return;
         }
         let rows_read = self.rows_read().saturating_sub(watch.rows_read);
         let text = self.expanded(text, params);
-        self.log_slow(&Slow { watch, took_us, rows_read, text: &text });
+        self.log_slow(&Slow { watch, took_us, rows_read, text: &text, notes: &notes });
     }
 
     /// Tells the audit log of the statement. The values of a prepared one are in its text where they are in
@@ -295,12 +337,26 @@ impl Session {
             slow.rows_read
         );
         let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
+        entry.push_str(slow.notes);
+        if self.verbosity().tells_warnings() {
+            self.append_warnings(&mut entry);
+        }
         if !schema.is_empty() {
             let _ = writeln!(entry, "use {};", cohort_sql::print::quoted_name(schema));
         }
         let _ = writeln!(entry, "SET timestamp={};", slow.watch.began_us / 1_000_000);
         let _ = writeln!(entry, "{text};");
         entry
+    }
+
+    fn append_warnings(&self, entry: &mut String) {
+        let most = self.state.vars.uint(VarId::LogSlowMaxWarnings) as usize;
+        for (n, warning) in self.diagnostics.list().iter().take(most).enumerate() {
+            let head = if n == 0 { "# Warnings\n" } else { "" };
+            let error = &warning.error;
+            let _ =
+                writeln!(entry, "{head}# {} {} {}", warning.level.name(), error.code.number(), error.message);
+        }
     }
 
     /// `user[account] @ host []`
@@ -366,6 +422,8 @@ struct Slow<'t> {
     took_us: u64,
     rows_read: u64,
     text: &'t [u8],
+    /// Lines about the plan.
+    notes: &'t str,
 }
 
 /// `261122 13:09:31`, in the host's zone.

@@ -74,6 +74,79 @@ fn plans_are_documents() {
         .repeat(400)
         .replace("4 SELECT", "4 UNION SELECT");
     assert!(explained(&mut client, &many).contains("union_result"));
-    let answer = client.run("ANALYZE FORMAT=JSON SELECT 1");
-    assert!(answer.starts_with("ERROR 1235"), "{answer}");
+}
+
+/// The document of ANALYZE FORMAT=JSON, without the times, which it must have.
+fn analysed(client: &mut Client, sql: &str) -> String {
+    let answer = client.run(&format!("ANALYZE FORMAT=JSON {sql}"));
+    let (name, text) = answer.split_once('\n').expect("a name and a text");
+    assert_eq!(name, "ANALYZE", "{sql}: {answer}");
+    assert!(text.contains("r_total_time_ms"), "{answer}");
+    text.lines().filter(|line| !line.contains("time_ms")).map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_ran_is_measured() {
+    let mut server = Server::open(&world::disk()).expect("opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE a (id INT PRIMARY KEY, k INT, v VARCHAR(10), KEY (k))");
+    client.ok("CREATE TABLE b (id INT PRIMARY KEY, w INT)");
+    client.ok("INSERT INTO a SELECT seq, seq % 10, seq FROM seq_1_to_100");
+    client.ok("INSERT INTO b SELECT seq, seq FROM seq_1_to_20");
+    let of = |parts: &'static [&'static str]| parts;
+    let mut missing = Vec::new();
+    for (sql, parts) in [
+        // One table, by its direct plan and as a part of a tree.
+        (
+            "SELECT * FROM a WHERE k < 3 AND id > 30",
+            of(&["\"r_loops\": 1, \"nested_loop\"", "\"r_rows\": 70", "\"r_filtered\": 30"]),
+        ),
+        ("SELECT COUNT(*) FROM a WHERE v = 'x'", of(&["\"r_rows\": 100", "\"r_filtered\": 0"])),
+        (
+            "SELECT x.id FROM a x JOIN b y ON y.id = x.k WHERE x.id <= 5 ORDER BY y.w, x.id",
+            of(&["\"r_rows\": 5", "\"r_output_rows\": 5", "\"filesort\": { \"r_loops\": 1"]),
+        ),
+        (
+            "SELECT (SELECT COUNT(*) FROM b WHERE b.id <= a.id) FROM a WHERE id <= 4",
+            of(&["\"select_id\": 2, \"r_loops\": 4", "\"r_rows\": 2.5"]),
+        ),
+        // Nothing on the left: the right is never asked.
+        (
+            "SELECT * FROM b STRAIGHT_JOIN a ON a.id = b.w WHERE b.w > 1000",
+            of(&["\"r_filtered\": 0", "\"r_loops\": 0", "\"r_rows\": null", "\"r_filtered\": null"]),
+        ),
+        ("SELECT 1", of(&["\"message\": \"No tables used\""])),
+        ("INSERT INTO b VALUES (100, 0)", of(&["\"table_name\": \"b\""])),
+        ("INSERT INTO b SELECT id + 1000, 0 FROM a WHERE k = 3", of(&["\"r_rows\": 10"])),
+        ("UPDATE a SET v = 'u' WHERE k < 2 AND v > ''", of(&["\"update\": 1", "\"r_rows\": 20"])),
+        ("DELETE FROM b WHERE id > 1000 AND w = 0", of(&["\"delete\": 1", "\"r_rows\": 10"])),
+        ("UPDATE a, b SET a.v = 'j' WHERE a.id = b.id", of(&["\"r_rows\": 21", "\"r_rows\": "])),
+        (
+            "SELECT * FROM information_schema.tables WHERE table_schema = 'test'",
+            of(&["\"r_rows\": 2", "\"r_filtered\": 100"]),
+        ),
+    ] {
+        let text = analysed(&mut client, sql);
+        let absent = parts.iter().filter(|part| !text.contains(**part));
+        missing.extend(absent.map(|part| format!("{sql}: no {part} in {text}")));
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    // The statements were run.
+    assert_eq!(client.run("SELECT COUNT(*), SUM(id > 1000) FROM b"), "COUNT(*) | SUM(id > 1000)\n21 | 0\n");
+    assert_eq!(
+        client.run("SELECT v, COUNT(*) FROM a WHERE v IN ('u', 'j') GROUP BY v"),
+        "v | COUNT(*)\nj | 21\nu | 15\n"
+    );
+    let table = client.run("ANALYZE SELECT * FROM a WHERE k < 3 AND id > 30");
+    let head = "id | select_type | table | type | possible_keys | key | key_len | ref | rows | r_rows | filtered | r_filtered | Extra\n";
+    assert!(table.starts_with(head), "{table}");
+    assert!(table.contains(" | 70 | 70.00 | 100.00 | 30.00 | "), "{table}");
+    client.ok("PREPARE p FROM 'ANALYZE SELECT * FROM a WHERE id <= ?'");
+    client.ok("SET @n = 7");
+    assert!(client.run("EXECUTE p USING @n").contains(" | 7.00 | "));
+    // What the statement may not do, it may not do so either.
+    assert!(client.run("ANALYZE SELECT * FROM missing").starts_with("ERROR 1146"));
+    assert!(client.run("ANALYZE INSERT INTO b VALUES (1, 1)").starts_with("ERROR 1062"));
+    client.ok("START TRANSACTION READ ONLY");
+    assert!(client.run("ANALYZE UPDATE b SET w = 1").starts_with("ERROR 1792"));
 }

@@ -201,3 +201,36 @@ fn there_is_no_event_scheduler_to_switch_on() {
     assert!(a.run("SET GLOBAL event_scheduler = ON").starts_with("ERROR 1290"));
     assert_eq!(a.run("SELECT @@event_scheduler"), "@@event_scheduler\nDISABLED\n");
 }
+
+#[test]
+fn the_slow_log_tells_plans_and_warnings() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT)");
+    a.ok("INSERT INTO t SELECT seq, seq % 7 FROM seq_1_to_100");
+    a.ok("SET GLOBAL slow_query_log = ON, slow_query_log = ON, log_queries_not_using_indexes = ON");
+    a.ok("SELECT COUNT(*) FROM t WHERE b = 1");
+    assert!(!lines.slow.lock().contains("# explain"));
+    a.ok("SET log_slow_verbosity = 'query_plan,explain,warnings'");
+    a.ok("SELECT b, COUNT(*) FROM t GROUP BY b ORDER BY 2");
+    a.ok("SELECT * FROM t x, t y WHERE x.b < y.b");
+    a.ok("SELECT * FROM t WHERE a = 5");
+    a.ok("UPDATE t SET b = b + 1 WHERE b = 3 LIMIT 3");
+    a.ok("SELECT CAST('abc' AS INT) FROM t LIMIT 1");
+    let id = a.session.prepare(b"SELECT a FROM t WHERE b <= ?").expect("prepares").id;
+    a.execute(id, &[Value::Int(4)]);
+    let text = std::mem::take(&mut *lines.slow.lock());
+    for part in [
+        "# Full_scan: Yes  Full_join: No  Tmp_table: Yes  Tmp_table_on_disk: No\n\
+         # Filesort: Yes  Filesort_on_disk: No  Merge_passes: 0  Priority_queue: No\n#\n# explain: id\t",
+        "# explain: 1\tSIMPLE\tt\tALL\tNULL\tNULL\tNULL\tNULL\t100\t100.00\t100.00\t100.00\t",
+        "# Warnings\n# Warning 1292 Truncated incorrect INTEGER value: 'abc'\n",
+        "SELECT a FROM t WHERE b <= 4;",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(!text.contains("a = 5;"), "{text}");
+    a.ok("SET log_slow_verbosity = DEFAULT");
+    a.ok("SELECT COUNT(*) FROM t");
+    assert!(!lines.slow.lock().contains("# explain"));
+}

@@ -6,6 +6,7 @@
 //! | `rows` | [`run`], [`Rows`]: a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows on their way |
 //! | `lanes` | [`Lanes`]: rows by columns |
+//! | `measure` | what operators did, for ANALYZE |
 //! | `runtime` | what the operators of a run share; memory |
 //! | `operator` | the interface of operators; a plan becomes some |
 //! | `nodes` | walks over plans: what may change, what has effects |
@@ -32,6 +33,7 @@ mod key_table;
 mod lane_groups;
 mod lanes;
 mod limit;
+mod measure;
 mod nodes;
 mod operator;
 mod partition;
@@ -54,5 +56,6 @@ mod window;
 
 pub use batch::Batch;
 pub use lanes::Lanes;
-pub use rows::{Rows, run};
+pub use measure::{Measure, Measures, Tally, nanos_since};
+pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Kept, Storage};

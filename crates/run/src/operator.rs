@@ -9,6 +9,7 @@ use crate::common::CommonReader;
 use crate::extend::Extend;
 use crate::lanes::Lanes;
 use crate::limit::Limit;
+use crate::measure::{Measured, Measures};
 use crate::nodes::varies;
 use crate::project::{Convert, Filter, Gate, Project};
 use crate::runtime::Run;
@@ -61,6 +62,12 @@ pub(crate) struct Input<'p> {
 impl<'p> Input<'p> {
     pub fn new(operator: impl Operator<'p> + 'p, locks: bool) -> Input<'p> {
         Input { operator: Box::new(operator), locks }
+    }
+
+    /// The same, measured as a part of its plan.
+    fn measured(self, measures: &'p Measures, node: &'p Node) -> Input<'p> {
+        let tally = measures.tally(node);
+        Input { operator: Box::new(Measured { inner: self.operator, measures, tally }), locks: self.locks }
     }
 
     pub fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
@@ -124,7 +131,11 @@ pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>
     for below in node.inputs() {
         inputs.push(build(below, run)?);
     }
-    assemble(node, inputs, run)
+    let input = assemble(node, inputs, run)?;
+    Ok(match run.state.measures {
+        Some(measures) => input.measured(measures, node),
+        None => input,
+    })
 }
 
 /// The operator of a node over those of its inputs.

@@ -8,6 +8,7 @@ use cohort_optimize::Plan;
 use cohort_types::{SqlResult, Value};
 
 use crate::batch::Batch;
+use crate::measure::Measures;
 use crate::nodes::batch_rows;
 use crate::operator::{Input, build};
 use crate::runtime::{Run, Runtime, State};
@@ -23,7 +24,11 @@ pub struct Rows<'p> {
 impl<'p> Rows<'p> {
     /// Nothing has run yet.
     pub fn new(plan: &'p Plan) -> Rows<'p> {
-        Rows { state: State::new(plan, batch_rows(plan)), root: None, yielded: 0 }
+        Rows::of(plan, None)
+    }
+
+    fn of(plan: &'p Plan, measures: Option<&'p Measures>) -> Rows<'p> {
+        Rows { state: State::new(plan, batch_rows(plan), measures), root: None, yielded: 0 }
     }
 
     /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for.
@@ -93,8 +98,28 @@ pub fn run(
     eval: &EvalContext<'_>,
     sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<u64> {
-    let mut rows = Rows::new(plan);
-    let outcome = push(&mut rows, plan.width, storage, eval, sink);
+    run_rows(Rows::new(plan), plan.width, storage, eval, sink)
+}
+
+/// The same, and each operator is measured.
+pub fn run_measured(
+    plan: &Plan,
+    measures: &Measures,
+    storage: &mut dyn Storage,
+    eval: &EvalContext<'_>,
+    sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<u64> {
+    run_rows(Rows::of(plan, Some(measures)), plan.width, storage, eval, sink)
+}
+
+fn run_rows(
+    mut rows: Rows<'_>,
+    width: usize,
+    storage: &mut dyn Storage,
+    eval: &EvalContext<'_>,
+    sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<u64> {
+    let outcome = push(&mut rows, width, storage, eval, sink);
     rows.close(storage, eval);
     outcome.map(|()| rows.found())
 }

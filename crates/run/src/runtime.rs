@@ -17,6 +17,7 @@ use cohort_optimize::Plan;
 use cohort_types::{SqlResult, Value};
 
 use crate::common::CommonState;
+use crate::measure::Measures;
 use crate::storage::Storage;
 use crate::subquery::SubqueryState;
 
@@ -36,10 +37,12 @@ pub(crate) struct State<'p> {
     pub found: Cell<Option<u64>>,
     /// Rows asked for at once: one when evaluations have effects that others see.
     pub batch_rows: usize,
+    /// Operators are measured.
+    pub measures: Option<&'p Measures>,
 }
 
 impl<'p> State<'p> {
-    pub fn new(plan: &'p Plan, batch_rows: usize) -> State<'p> {
+    pub fn new(plan: &'p Plan, batch_rows: usize, measures: Option<&'p Measures>) -> State<'p> {
         State {
             plan,
             frame: RefCell::new(vec![Value::Null; plan.frame]),
@@ -48,6 +51,7 @@ impl<'p> State<'p> {
             primed: RefCell::default(),
             found: Cell::new(None),
             batch_rows,
+            measures,
         }
     }
 }

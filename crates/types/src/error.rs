@@ -10,6 +10,17 @@ pub enum Level {
     Error,
 }
 
+impl Level {
+    /// As SHOW WARNINGS writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        }
+    }
+}
+
 /// A condition that SHOW WARNINGS lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

@@ -6,9 +6,11 @@
 //! turn comes (its lock is held since it was found).
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cohort_catalog::Table;
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
+use cohort_run::{Measure, Tally, nanos_since};
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::TargetPlan;
@@ -28,6 +30,12 @@ pub(super) enum Order {
 pub(super) type Change<'c> =
     dyn FnMut(&mut StatementContext<'_>, &mut TableWriter, &[u8], &mut Vec<Value>) -> SqlResult<()> + 'c;
 
+/// Where the rows come from, and where what is read is counted.
+struct Search<'t> {
+    cursor: TableCursor,
+    tally: Option<&'t Tally>,
+}
+
 /// A row found, for sorting.
 struct Found {
     sort: Vec<Value>,
@@ -43,6 +51,24 @@ impl TargetPlan {
         wait: WaitPolicy,
         order: Order,
         written: &[usize],
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        let Some(measures) = ctx.session.measures() else {
+            return self.for_each_row(ctx, wait, order, written, None, change);
+        };
+        let (start, tally) = (Instant::now(), measures.tally(&*self.table));
+        let outcome = self.for_each_row(ctx, wait, order, written, Some(&tally), change);
+        tally.add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        outcome
+    }
+
+    fn for_each_row(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        wait: WaitPolicy,
+        order: Order,
+        written: &[usize],
+        tally: Option<&Tally>,
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
         if matches!(self.access.spans, Spans::Full) {
@@ -62,11 +88,12 @@ impl TargetPlan {
         if limit == Some(0) {
             return Ok(());
         }
-        let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        let cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        let mut search = Search { cursor, tally };
         if self.sort.is_empty() && (single || order == Order::WhileScanning) {
-            return self.change_while_scanning(ctx, &mut cursor, &mut writer, limit, change);
+            return self.change_while_scanning(ctx, &mut search, &mut writer, limit, change);
         }
-        let found = self.collect(ctx, &mut cursor, limit)?;
+        let found = self.collect(ctx, &mut search, limit)?;
         let mut row = Vec::new();
         for found in found {
             ctx.check_interrupt()?;
@@ -80,15 +107,15 @@ impl TargetPlan {
     fn change_while_scanning(
         &self,
         ctx: &mut StatementContext<'_>,
-        cursor: &mut TableCursor,
+        search: &mut Search<'_>,
         writer: &mut TableWriter,
         limit: Option<u64>,
         change: &mut Change<'_>,
     ) -> SqlResult<()> {
         let mut row = Vec::new();
         let mut left = limit.unwrap_or(u64::MAX);
-        while left > 0 && self.next(ctx, cursor, &mut row)? {
-            change(ctx, writer, cursor.key(), &mut row)?;
+        while left > 0 && self.next(ctx, search, &mut row)? {
+            change(ctx, writer, search.cursor.key(), &mut row)?;
             left -= 1;
         }
         Ok(())
@@ -98,18 +125,18 @@ impl TargetPlan {
     fn collect(
         &self,
         ctx: &mut StatementContext<'_>,
-        cursor: &mut TableCursor,
+        search: &mut Search<'_>,
         limit: Option<u64>,
     ) -> SqlResult<Vec<Found>> {
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let scan_max = if self.sort.is_empty() { limit } else { usize::MAX };
         let (mut found, mut row) = (Vec::new(), Vec::new());
-        while found.len() < scan_max && self.next(ctx, cursor, &mut row)? {
+        while found.len() < scan_max && self.next(ctx, search, &mut row)? {
             let mut sort = Vec::with_capacity(self.sort.len());
             for (expr, _) in &self.sort {
                 sort.push(expr.eval(&row, &ctx.eval)?.into_owned());
             }
-            found.push(Found { sort, key: cursor.key().into() });
+            found.push(Found { sort, key: search.cursor.key().into() });
         }
         if !self.sort.is_empty() {
             let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
@@ -122,7 +149,7 @@ impl TargetPlan {
     fn next(
         &self,
         ctx: &mut StatementContext<'_>,
-        cursor: &mut TableCursor,
+        search: &mut Search<'_>,
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         ctx.check_interrupt()?;
@@ -131,7 +158,15 @@ impl TargetPlan {
             Some(filter) => row_done(eval).and_then(|()| filter.passes(row, eval)),
             None => Ok(true),
         };
-        cursor.next(trx, &mut filter, row)
+        let Some(tally) = search.tally else { return search.cursor.next(trx, &mut filter, row) };
+        let mut read = 0;
+        let mut counting = |row: &[Value]| {
+            read += 1;
+            filter(row)
+        };
+        let found = search.cursor.next(trx, &mut counting, row)?;
+        tally.add(Measure { read, rows: found.into(), ..Measure::default() });
+        Ok(found)
     }
 
     fn limit_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<u64>> {

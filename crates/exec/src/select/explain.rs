@@ -6,21 +6,23 @@ use cohort_catalog::Table;
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
+use cohort_run::Measures;
 use cohort_sql::ast::SetOperator;
 use cohort_types::{Collation, Value};
 
-use super::explain_access::{Line, Read};
+use super::explain_access::{Line, Measured, Read};
 use crate::dispatch::Planned;
 use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
 
 /// Columns and rows of EXPLAIN; `extended`: with the share of the rows that conditions leave, which is not
-/// estimated.
+/// estimated; with measures, of ANALYZE.
 pub(crate) fn explain(
     plan: &Planned,
     extended: bool,
+    measures: Option<&Measures>,
     known: &dyn Known,
 ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines { rows: Vec::new(), known };
+    let mut lines = Lines { rows: Vec::new(), measures, known };
     match plan {
         Planned::Query(query) => lines.query(query),
         Planned::Insert(insert) => match insert.query() {
@@ -32,23 +34,38 @@ pub(crate) fn explain(
         Planned::Joined(change) => lines.query(change.source()),
     }
     let mut columns = columns();
-    let mut rows: Vec<Vec<Value>> = lines.rows.into_iter().map(|(_, row)| row).collect();
-    if extended {
-        columns.insert(ROWS + 1, filtered());
-        for row in &mut rows {
-            let share = if row[ROWS].is_null() { Value::Null } else { Value::Double(100.0) };
-            row.insert(ROWS + 1, share);
-        }
+    let share = |row: &[Value]| {
+        let is_table = !row[ROWS].is_null() || row[1] == Value::text("INSERT");
+        if is_table { Value::Double(100.0) } else { Value::Null }
+    };
+    if measures.is_some() {
+        let more = [two_decimals("r_rows"), two_decimals("filtered"), two_decimals("r_filtered")];
+        columns.splice(ROWS + 1..ROWS + 1, more);
+    } else if extended {
+        columns.insert(ROWS + 1, two_decimals("filtered"));
     }
-    (columns, rows)
+    let row = |line: Row| {
+        let mut row = line.values;
+        let filtered = share(&row);
+        if measures.is_some() {
+            let left_of_all = row[1] == Value::text("INSERT");
+            let of = |value: Option<f64>| value.map_or(Value::Null, Value::Double);
+            let (rows, left) = line.measured.map_or((None, None), |m| (m.rows(), m.filtered()));
+            let left = left.or(left_of_all.then_some(100.0));
+            row.splice(ROWS + 1..ROWS + 1, [of(rows), filtered, of(left)]);
+        } else if extended {
+            row.insert(ROWS + 1, filtered);
+        }
+        row
+    };
+    (columns, lines.rows.into_iter().map(row).collect())
 }
 
 /// Place of the column `rows`.
 const ROWS: usize = 8;
 
-/// A number with two decimals.
-fn filtered() -> ColumnMeta {
-    let mut column = ColumnMeta::expression("filtered", TypeCode::Double, 4, Collation::BINARY);
+fn two_decimals(name: &str) -> ColumnMeta {
+    let mut column = ColumnMeta::expression(name, TypeCode::Double, 4, Collation::BINARY);
     column.decimals = 2;
     column
 }
@@ -85,8 +102,16 @@ pub(crate) trait Known {
 
 /// The lines of a plan in the order of its SELECTs.
 struct Lines<'l> {
-    rows: Vec<(u32, Vec<Value>)>,
+    rows: Vec<Row>,
+    measures: Option<&'l Measures>,
     known: &'l dyn Known,
+}
+
+/// A line with its SELECT's number.
+struct Row {
+    id: u32,
+    values: Vec<Value>,
+    measured: Option<Measured>,
 }
 
 /// A set operation at the top of a query.
@@ -157,6 +182,7 @@ impl Lines<'_> {
             return self.push(plan.block, "SIMPLE", None, line);
         }
         let mut line = read.line(Some(table.rows_estimate));
+        line.measured = self.measures.map(|measures| Measured::of(measures, table));
         let groups = plan.group.as_ref().is_some_and(|g| g.explicit);
         if groups || plan.distinct {
             line.extra.push("Using temporary");
@@ -197,7 +223,7 @@ impl Lines<'_> {
         if self.rows.is_empty() {
             self.push(1, select_type, None, Line::saying("No tables used"));
         }
-        self.rows.sort_by_key(|(id, _)| *id);
+        self.rows.sort_by_key(|row| row.id);
         if let Some(unit) = unit.filter(|unit| unit.is_kept) {
             let mut line = Line::of_kind("ALL");
             line.extra.extend(unit.is_sorted.then_some("Using filesort"));
@@ -209,7 +235,7 @@ impl Lines<'_> {
 
     /// The numbers of the SELECTs so far.
     fn ids(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.rows.iter().map(|(id, _)| *id).collect();
+        let mut ids: Vec<u32> = self.rows.iter().map(|row| row.id).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -231,6 +257,11 @@ impl Lines<'_> {
             Node::Virtual(scan) => {
                 let mut line = Line::of_kind("ALL");
                 line.extra.extend(scan.filter.is_some().then_some("Using where"));
+                line.measured = self.measures.map(|measures| {
+                    let mut measured = Measured::of(measures, &**scan);
+                    measured.read.rows = measures.of(node).unwrap_or_default().rows;
+                    measured
+                });
                 self.table(scan.block, &scan.name, line, block);
             }
             Node::Join(join) => {
@@ -289,6 +320,7 @@ impl Lines<'_> {
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
         let mut line = read.line(Some(scan.rows as u64));
         line.extra.extend(how);
+        line.measured = self.measures.map(|measures| Measured::of(measures, scan));
         self.table(scan.block, &scan.name, line, block);
     }
 
@@ -308,6 +340,7 @@ impl Lines<'_> {
         let filter = target.filter.as_ref();
         let columns = &Columns::All;
         let mut line = Read { table: &target.table, access: &target.access, filter, columns }.line(None);
+        line.measured = self.measures.map(|measures| Measured::of(measures, &*target.table));
         if !target.sort.is_empty() {
             line.extra.push("Using filesort");
         }
@@ -316,7 +349,8 @@ impl Lines<'_> {
 
     fn push(&mut self, id: u32, select_type: &str, table: Option<&str>, line: Line) {
         let text = |t: Option<String>| t.map_or(Value::Null, Value::text);
-        let row = vec![
+        let measured = line.measured;
+        let values = vec![
             // What set operations yield has no number.
             if id == 0 { Value::Null } else { Value::Int(id.into()) },
             Value::text(select_type),
@@ -329,7 +363,7 @@ impl Lines<'_> {
             text(line.rows.map(|n| n.to_string())),
             Value::text(line.extra.join("; ")),
         ];
-        self.rows.push((id, row));
+        self.rows.push(Row { id, values, measured });
     }
 }
 

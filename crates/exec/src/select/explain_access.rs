@@ -7,6 +7,7 @@ use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
 use cohort_plan::conjuncts::split;
+use cohort_run::{Measure, Measures};
 use cohort_types::KeyPart;
 
 /// What stands behind a table's name.
@@ -21,6 +22,36 @@ pub(super) struct Line {
     pub(super) reference: Option<String>,
     pub(super) rows: Option<u64>,
     pub(super) extra: Vec<&'static str>,
+    /// What the table's reads did, when the statement was analysed.
+    pub(super) measured: Option<Measured>,
+}
+
+/// What was measured of a table.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Measured {
+    pub(super) read: Measure,
+    /// What the operator that reads it did besides.
+    pub(super) other: Option<u64>,
+}
+
+impl Measured {
+    pub(super) fn of<T: ?Sized>(measures: &Measures, part: &T) -> Measured {
+        Measured { read: measures.of(part).unwrap_or_default(), other: None }
+    }
+
+    /// Rows read each time; None if the table was never asked.
+    pub(super) fn rows(&self) -> Option<f64> {
+        (self.read.loops > 0).then(|| self.read.read as f64 / self.read.loops as f64)
+    }
+
+    /// Of a hundred rows, how many passed the condition.
+    pub(super) fn filtered(&self) -> Option<f64> {
+        let share = match self.read.read {
+            0 => 100.0,
+            read => 100.0 * self.read.rows as f64 / read as f64,
+        };
+        (self.read.loops > 0).then_some(share)
+    }
 }
 
 impl Line {

@@ -1,74 +1,88 @@
-//! EXPLAIN FORMAT=JSON: the operators as nested blocks, with MariaDB's names for what both have.
+//! EXPLAIN FORMAT=JSON and ANALYZE FORMAT=JSON: the operators as nested blocks, with MariaDB's names for what
+//! both have.
 //!
 //! A block is a SELECT. Its tables stand in `nested_loop` in the order in which they are joined; sorts,
 //! groups and duplicates stand around it. Derived tables and common tables that are kept stand where they are
 //! read.
 //!
 //! # Missing
-//! Costs, and `filtered` other than 100: nothing here estimates them.
+//! Costs, and `filtered` other than 100: nothing here estimates them. `r_engine_stats`: nothing counts the
+//! pages of a statement. Groups, sorts and duplicates of a query of one table are in its `r_other_time_ms`;
+//! the conditions of a table in `r_table_time_ms`.
 //! A derived table that is read alone is one block with the query that reads it.
 
 use cohort_expr::Expr;
 use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::ColumnMeta;
+use cohort_run::{Measure, Measures};
 use cohort_sql::ast::SetOperator;
 use cohort_types::Value;
 
 use crate::dispatch::Planned;
 use crate::plan::{DirectPlan, PlanBody, QueryPlan, TargetPlan};
 use crate::select::explain::block_of;
-use crate::select::explain_access::{Line, Read};
+use crate::select::explain_access::{Line, Measured, Read};
+use crate::select::plan_json::{Json, Members};
 
-/// A JSON value as it is written: members in their order.
-enum Json {
-    Text(String),
-    Number(u64),
-    /// Of texts, on one line.
-    Texts(Vec<String>),
-    List(Vec<Json>),
-    Object(Members),
-}
-
-type Members = Vec<(&'static str, Json)>;
-
-/// The column and the row of EXPLAIN FORMAT=JSON.
-pub(crate) fn explain_json(plan: &Planned) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+/// The column and the row of EXPLAIN FORMAT=JSON; with measures, of ANALYZE FORMAT=JSON.
+pub(crate) fn explain_json(
+    plan: &Planned,
+    measures: Option<&Measures>,
+) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
     let block = match plan {
-        Planned::Query(query) => of_query(query),
+        Planned::Query(query) => of_query(query, measures),
         Planned::Insert(insert) => match insert.query() {
-            Some(query) => of_query(query),
+            Some(query) => of_query(query, measures),
             None => {
                 let name = Json::Text(insert.table().name.table.clone());
                 block(1, vec![("table", Json::Object(vec![("table_name", name)]))])
             }
         },
-        Planned::Update(update) => of_target("update", update.target()),
-        Planned::Delete(delete) => of_target("delete", delete.target()),
-        Planned::Joined(change) => of_query(change.source()),
+        Planned::Update(update) => of_target("update", update.target(), measures),
+        Planned::Delete(delete) => of_target("delete", delete.target(), measures),
+        Planned::Joined(change) => of_query(change.source(), measures),
     };
+    let mut whole = Vec::new();
+    if let Some(measures) = measures {
+        let planning = vec![("r_total_time_ms", milliseconds(measures.planning()))];
+        whole.push(("query_optimization", Json::Object(planning)));
+    }
+    whole.push(("query_block", Json::Object(block)));
     let mut text = String::new();
-    Json::Object(vec![("query_block", Json::Object(block))]).write(0, &mut text);
-    (vec![ColumnMeta::text("EXPLAIN", 78)], vec![vec![Value::text(text)]])
+    Json::Object(whole).write(0, &mut text);
+    let name = if measures.is_some() { "ANALYZE" } else { "EXPLAIN" };
+    (vec![ColumnMeta::text(name, 78)], vec![vec![Value::text(text)]])
 }
 
 fn block(id: u32, inner: Members) -> Members {
     std::iter::once(("select_id", Json::Number(id.into()))).chain(inner).collect()
 }
 
-fn of_target(what: &'static str, target: &TargetPlan) -> Members {
-    let filter = target.filter.as_ref();
-    let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
-    let line = read.line(None);
-    let mut table = vec![(what, Json::Number(1))];
-    table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
-    block(1, vec![("table", Json::Object(table))])
+fn milliseconds(nanos: u64) -> Json {
+    Json::Real(nanos as f64 / 1e6)
 }
 
-fn of_query(query: &QueryPlan) -> Members {
+/// How often something began, and how long it took.
+fn loops_and_time(measure: Measure) -> Members {
+    vec![("r_loops", Json::Number(measure.loops)), ("r_total_time_ms", milliseconds(measure.nanos))]
+}
+
+fn of_target(what: &'static str, target: &TargetPlan, measures: Option<&Measures>) -> Members {
+    let filter = target.filter.as_ref();
+    let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
+    let mut line = read.line(None);
+    line.measured = measures.map(|measures| Measured::of(measures, &*target.table));
+    let total = line.measured.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
+    let mut table = vec![(what, Json::Number(1))];
+    table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
+    block(1, total.into_iter().chain([("table", Json::Object(table))]).collect())
+}
+
+fn of_query(query: &QueryPlan, measures: Option<&Measures>) -> Members {
     match &query.body {
-        PlanBody::Direct(direct) => of_direct(direct),
+        PlanBody::Direct(direct) => of_direct(direct, measures),
         PlanBody::Tree(plan) => {
-            let mut blocks = Blocks { plan, last: 0, kept: vec![false; plan.common.len()] };
+            let mut blocks = Blocks { plan, measures, last: 0, kept: vec![false; plan.common.len()] };
             let mut root = blocks.block(&plan.root, None);
             let subqueries: Vec<Json> = plan
                 .subqueries
@@ -87,13 +101,19 @@ fn of_query(query: &QueryPlan) -> Members {
     }
 }
 
-fn of_direct(direct: &DirectPlan) -> Members {
+fn of_direct(direct: &DirectPlan, measures: Option<&Measures>) -> Members {
     let Some(table) = &direct.table else {
         return block(direct.block, vec![("table", no_tables())]);
     };
     let filter = table.filter.as_ref();
     let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
-    let line = read.line(Some(table.rows_estimate));
+    let mut line = read.line(Some(table.rows_estimate));
+    let whole = measures.map(|measures| measures.of(&direct.items).unwrap_or_default());
+    line.measured = measures.map(|measures| {
+        let mut measured = Measured::of(measures, table);
+        measured.other = whole.map(|whole| whole.nanos.saturating_sub(measured.read.nanos));
+        measured
+    });
     let members = table_members(&table.name, line, table.filter.as_ref());
     let mut inner = nested_loop(vec![Json::Object(vec![("table", Json::Object(members))])]);
     if direct.group.as_ref().is_some_and(|group| group.explicit) || direct.distinct {
@@ -102,7 +122,8 @@ fn of_direct(direct: &DirectPlan) -> Members {
     if !direct.sort.is_empty() || direct.group.as_ref().is_some_and(|group| group.sort_by_key) {
         inner = vec![("filesort", Json::Object(inner))];
     }
-    block(direct.block, inner)
+    let head = whole.map(loops_and_time).unwrap_or_default();
+    block(direct.block, head.into_iter().chain(inner).collect())
 }
 
 fn no_tables() -> Json {
@@ -129,15 +150,29 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
     if let Some(reference) = line.reference {
         members.push(("ref", Json::Texts(reference.split(',').map(str::to_owned).collect())));
     }
+    let measured = line.measured;
+    members.extend(measured.map(|measured| ("r_loops", Json::Number(measured.read.loops))));
     members.extend(line.rows.map(|rows| ("rows", Json::Number(rows))));
+    if let Some(measured) = measured {
+        members.push(("r_rows", measured.rows().map_or(Json::Null, Json::Real)));
+        if measured.read.loops > 0 {
+            members.push(("r_table_time_ms", milliseconds(measured.read.nanos)));
+        }
+        members.extend(measured.other.map(|nanos| ("r_other_time_ms", milliseconds(nanos))));
+    }
     members.push(("filtered", Json::Number(100)));
+    if let Some(measured) = measured {
+        members.push(("r_filtered", measured.filtered().map_or(Json::Null, Json::Real)));
+    }
     members.extend(condition.map(|condition| ("attached_condition", Json::Text(condition.to_string()))));
+    members.extend(line.extra.contains(&"Using index").then_some(("using_index", Json::True)));
     members
 }
 
 /// The blocks of a plan of operators.
 struct Blocks<'p> {
     plan: &'p Plan,
+    measures: Option<&'p Measures>,
     /// The highest number that a block has got.
     last: u32,
     /// Which common tables have been told.
@@ -156,8 +191,24 @@ impl<'p> Blocks<'p> {
         self.last = self.last.max(id);
         let mut members = block(id, Vec::new());
         members.extend(operation.map(|operation| ("operation", Json::Text(operation.to_owned()))));
+        members.extend(self.measure(node).map(loops_and_time).unwrap_or_default());
         members.extend(self.body(node));
         members
+    }
+
+    /// What an operator did; None where nothing is measured.
+    fn measure(&self, node: &Node) -> Option<Measure> {
+        self.measures.map(|measures| measures.of(node).unwrap_or_default())
+    }
+
+    /// The same without what its inputs did.
+    fn own(&self, node: &Node) -> Option<Measure> {
+        let mut own = self.measure(node)?;
+        for input in node.inputs().into_iter().filter_map(|input| self.measure(input)) {
+            own.nanos = own.nanos.saturating_sub(input.nanos);
+            own.spills = own.spills.saturating_sub(input.spills);
+        }
+        Some(own)
     }
 
     fn union(&mut self, operands: Vec<(SetOperator, &'p Node)>) -> Members {
@@ -204,10 +255,20 @@ impl<'p> Blocks<'p> {
                 let keys = sort.keys.iter().map(|(expr, _)| expr.to_string());
                 let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
                 let mut inner = self.body(&sort.input);
+                let mut head: Members = Vec::new();
                 if !keys.is_empty() {
-                    inner.insert(0, ("sort_key", Json::Text(keys.join(", "))));
+                    head.push(("sort_key", Json::Text(keys.join(", "))));
                 }
-                around("filesort", inner)
+                if let Some(own) = self.own(node) {
+                    head.extend(loops_and_time(own));
+                    if sort.limit.is_some() {
+                        head.push(("r_used_priority_queue", Json::True));
+                    }
+                    head.push(("r_output_rows", Json::Number(own.rows)));
+                    head.extend((own.spills > 0).then_some(("r_spill_files", Json::Number(own.spills))));
+                }
+                head.append(&mut inner);
+                around("filesort", head)
             }
             Node::Distinct { input, .. } => around("temporary_table", self.body(input)),
             Node::Aggregate(group) if group.is_grouped => {
@@ -229,9 +290,14 @@ impl<'p> Blocks<'p> {
     fn tables(&mut self, node: &'p Node, tables: &mut Vec<Json>) {
         let table = |members| Json::Object(vec![("table", Json::Object(members))]);
         match node {
-            Node::Scan(scan) => tables.push(table(scan_members(scan))),
+            Node::Scan(scan) => tables.push(table(self.scan_members(scan, self.measure(node)))),
             Node::Virtual(scan) => {
-                tables.push(table(table_members(&scan.name, Line::of_kind("ALL"), scan.filter.as_ref())));
+                let mut line = Line::of_kind("ALL");
+                line.measured = self.measured(&**scan, self.measure(node));
+                if let (Some(measured), Some(whole)) = (&mut line.measured, self.measure(node)) {
+                    measured.read.rows = whole.rows;
+                }
+                tables.push(table(table_members(&scan.name, line, scan.filter.as_ref())));
             }
             Node::Series { .. } => tables.push(table(table_members("seq", Line::of_kind("index"), None))),
             Node::Common { number } => {
@@ -248,7 +314,9 @@ impl<'p> Blocks<'p> {
             Node::Join(join) => {
                 self.tables(&join.left, tables);
                 let (right, kind) = match &join.method {
-                    JoinMethod::Lookup(scan) => return tables.push(table(scan_members(scan))),
+                    JoinMethod::Lookup(scan) => {
+                        return tables.push(table(self.scan_members(scan, self.own(node))));
+                    }
                     JoinMethod::Hash { right, .. } => (right, "BNLH"),
                     JoinMethod::Loop { right, .. } => (right, "BNL"),
                 };
@@ -261,6 +329,11 @@ impl<'p> Blocks<'p> {
                     let condition =
                         join.on.as_ref().map(|on| ("attached_condition", Json::Text(on.to_string())));
                     inner.extend(condition);
+                    if let Some(own) = self.own(node) {
+                        inner.push(("r_loops", Json::Number(own.loops)));
+                        inner.push(("r_output_rows", Json::Number(own.rows)));
+                        inner.push(("r_other_time_ms", milliseconds(own.nanos)));
+                    }
                     *members = vec![("block-nl-join", Json::Object(inner))];
                 }
             }
@@ -286,13 +359,23 @@ impl<'p> Blocks<'p> {
             }
         }
     }
-}
 
-fn scan_members(scan: &Scan) -> Members {
-    let filter = scan.filter.as_ref();
-    let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
-    let line = read.line(Some(scan.rows as u64));
-    table_members(&scan.name, line, scan.filter.as_ref())
+    /// `whole`: what the operator did that reads the table.
+    fn scan_members(&self, scan: &Scan, whole: Option<Measure>) -> Members {
+        let filter = scan.filter.as_ref();
+        let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
+        let mut line = read.line(Some(scan.rows as u64));
+        line.measured = self.measured(scan, whole);
+        table_members(&scan.name, line, scan.filter.as_ref())
+    }
+
+    fn measured<T>(&self, scan: &T, whole: Option<Measure>) -> Option<Measured> {
+        let mut measured = Measured::of(self.measures?, scan);
+        let reading = measured.read.nanos;
+        let whole = whole.filter(|whole| whole.loops > 0);
+        measured.other = whole.map(|whole| whole.nanos.saturating_sub(reading));
+        Some(measured)
+    }
 }
 
 /// The operands of a set operation.
@@ -324,59 +407,4 @@ fn operands_of(node: &Node) -> Option<Vec<(SetOperator, &Node)>> {
         Node::SetChain(chain) => Some(chain.inputs.iter().map(|input| (input.op, &input.node)).collect()),
         _ => None,
     }
-}
-
-impl Json {
-    fn write(&self, depth: usize, out: &mut String) {
-        let indent = |depth: usize, out: &mut String| out.push_str(&"  ".repeat(depth));
-        match self {
-            Json::Text(text) => write_text(text, out),
-            Json::Number(number) => out.push_str(&number.to_string()),
-            Json::Texts(texts) => {
-                out.push('[');
-                for (n, text) in texts.iter().enumerate() {
-                    out.push_str(if n == 0 { "" } else { ", " });
-                    write_text(text, out);
-                }
-                out.push(']');
-            }
-            Json::List(items) => {
-                out.push_str("[\n");
-                for (n, item) in items.iter().enumerate() {
-                    out.push_str(if n == 0 { "" } else { ",\n" });
-                    indent(depth + 1, out);
-                    item.write(depth + 1, out);
-                }
-                out.push('\n');
-                indent(depth, out);
-                out.push(']');
-            }
-            Json::Object(members) => {
-                out.push_str("{\n");
-                for (n, (name, value)) in members.iter().enumerate() {
-                    out.push_str(if n == 0 { "" } else { ",\n" });
-                    indent(depth + 1, out);
-                    write_text(name, out);
-                    out.push_str(": ");
-                    value.write(depth + 1, out);
-                }
-                out.push('\n');
-                indent(depth, out);
-                out.push('}');
-            }
-        }
-    }
-}
-
-fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }

@@ -6,21 +6,29 @@
 //! | `group` | GROUP BY and aggregates of direct plans |
 //! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
 //! | `tree` | trees of operators, and where their rows come from |
+//! | `measured` | where those rows come from while they are measured |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
-//! | `explain`, `explain_access`, `explain_json` | EXPLAIN |
+//! | `slow_plan` | what the slow log tells of plans |
+//! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
 
 mod explain;
 mod explain_access;
 mod explain_json;
 mod group;
+mod measured;
 mod output;
+mod plan_json;
 mod prepare;
 mod scan;
+mod slow_plan;
 mod tree;
+
+use std::time::Instant;
 
 use cohort_base::CommitSeq;
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::LimitCount;
+use cohort_run::{Measure, nanos_since};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
 
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
@@ -29,6 +37,7 @@ use crate::statement::StatementContext;
 pub(crate) use explain::{Known, explain};
 pub(crate) use explain_json::explain_json;
 pub(crate) use prepare::{Freshness, lock_sequences, lock_tables, lock_views};
+pub(crate) use slow_plan::{Verbosity, plan_lines};
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +122,17 @@ pub(crate) fn run_query(
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
     let reads_whole_table = plan.reads_whole_table();
     match &plan.body {
-        PlanBody::Direct(direct) => run_direct(direct, reads_whole_table, ctx, limit_default, sink),
+        PlanBody::Direct(direct) => {
+            let Some(measures) = ctx.session.measures() else {
+                return run_direct(direct, reads_whole_table, ctx, limit_default, sink);
+            };
+            let start = Instant::now();
+            let counts = run_direct(direct, reads_whole_table, ctx, limit_default, sink)?;
+            let measure =
+                Measure { loops: 1, rows: counts.found, nanos: nanos_since(start), ..Measure::default() };
+            measures.tally(&direct.items).add(measure);
+            Ok(counts)
+        }
         PlanBody::Tree(tree) => {
             if reads_whole_table {
                 ctx.session.reads_whole_table.set(true);

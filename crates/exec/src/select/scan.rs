@@ -1,7 +1,10 @@
 //! Direct plans: the rows of one table, or one row without columns.
 
+use std::time::Instant;
+
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
+use cohort_run::{Measure, nanos_since};
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::DirectPlan;
@@ -36,17 +39,44 @@ pub(super) fn run(
     };
     let options = CursorOptions { mode, columns: columns.clone(), changes: RowChanges::Any, rows_expected };
     let cursor = TableCursor::open(ctx.trx, &direct.table, spans, options)?;
-    each_row(filter, plan.width, cursor, ctx, sink)
+    let Some(measures) = ctx.session.measures() else {
+        return each_row(filter, plan.width, cursor, ctx, sink).map(|_| ());
+    };
+    let start = Instant::now();
+    let mut timed = TimedSink { sink, rows: 0, nanos: 0 };
+    let seen = each_row(filter, plan.width, cursor, ctx, &mut timed)?;
+    let rows = timed.rows;
+    let nanos = nanos_since(start).saturating_sub(timed.nanos);
+    let measure = Measure { loops: 1, read: seen, rows, nanos, ..Measure::default() };
+    measures.tally(direct).add(measure);
+    Ok(())
 }
 
-/// Without any copying: the cursor's row is the row.
+/// A sink whose time is measured.
+struct TimedSink<'t> {
+    sink: &'t mut dyn ScanSink,
+    rows: u64,
+    nanos: u64,
+}
+
+impl ScanSink for TimedSink<'_> {
+    fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
+        let start = Instant::now();
+        let flow = self.sink.scanned(ctx, row)?;
+        self.rows += 1;
+        self.nanos += nanos_since(start);
+        Ok(flow)
+    }
+}
+
+/// Without any copying: the cursor's row is the row. Yields how many rows the filter was asked of.
 fn each_row(
     filter: &Option<Expr>,
     width: usize,
     mut cursor: TableCursor,
     ctx: &mut StatementContext<'_>,
     sink: &mut dyn ScanSink,
-) -> SqlResult<()> {
+) -> SqlResult<u64> {
     let mut row = Vec::with_capacity(width);
     let mut seen = 0;
     loop {
@@ -67,8 +97,12 @@ fn each_row(
                 cursor.next(ctx.trx, &mut every_row, &mut row)?
             }
         };
-        if !found || sink.scanned(ctx, &mut row)? == Flow::Stop {
-            return Ok(());
+        if !found {
+            // Without a filter the row that is not there was counted, too.
+            return Ok(seen - u64::from(filter.is_none()));
+        }
+        if sink.scanned(ctx, &mut row)? == Flow::Stop {
+            return Ok(seen);
         }
         ctx.check_interrupt()?;
     }

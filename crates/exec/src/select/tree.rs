@@ -14,13 +14,14 @@ use cohort_run::{Batch, CursorId, Kept, Lanes, Storage};
 use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
+use super::measured::MeasuredStorage;
 use crate::database::Database;
 use crate::files::unnamed_file;
 use crate::process_list::Process;
 use crate::select::{Flow, RowCounts, RowSink};
 use crate::session_state::SessionState;
 use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, LaneScan, ResolveAccess, RowChanges, TableCursor};
+use crate::table::{CursorOptions, LaneScan, ResolveAccess, RowChanges, RowFilter, TableCursor};
 use crate::trx::{SessionTrx, WaitPolicy};
 use crate::virtual_table::WantedNames;
 
@@ -38,6 +39,7 @@ pub(super) fn run(
         return Ok(RowCounts::default());
     }
     let hold = Cell::new(ctx.trx.hold_until());
+    let measures = ctx.session.measures();
     let mut storage = TrxStorage {
         db: ctx.db,
         session: ctx.session,
@@ -49,19 +51,26 @@ pub(super) fn run(
     let eval = &ctx.eval;
     let mut sent = 0;
     let mut values = Vec::with_capacity(plan.width);
-    let found = cohort_run::run(plan, &mut storage, eval, &mut |row| {
+    let mut push = |row: &mut [Value]| {
         values.clear();
         values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
         sent += 1;
         let flow = sink.row(eval, hold.get(), &mut values)?;
         let goes_on = flow == Flow::Continue && sent < limit_default;
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
+    };
+    let found = match &measures {
+        None => cohort_run::run(plan, &mut storage, eval, &mut push),
+        Some(measures) => {
+            let mut storage = MeasuredStorage::new(storage, measures);
+            cohort_run::run_measured(plan, measures, &mut storage, eval, &mut push)
+        }
+    }?;
     Ok(RowCounts { found })
 }
 
 /// The transaction and the server, as operators see them.
-struct TrxStorage<'s> {
+pub(super) struct TrxStorage<'s> {
     db: &'s Arc<Database>,
     session: &'s SessionState,
     process: &'s Process,
@@ -109,6 +118,35 @@ impl OpenScan {
 impl TrxStorage<'_> {
     fn scan(&mut self, cursor: CursorId) -> &mut OpenScan {
         self.cursors[cursor.0].as_mut().expect("an open cursor")
+    }
+
+    /// The next row that `passes` lets through.
+    #[inline]
+    pub(super) fn next_that_passes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &mut Vec<Value>,
+        passes: &mut RowFilter<'_>,
+    ) -> SqlResult<bool> {
+        let is_plain = self.mode(scan) == ReadMode::Snapshot;
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        debug_assert!(!matches!(open.reading, Reading::ByBatches(_)), "a scan is read in one way");
+        let found = open.cursor.next(self.trx, passes, row)?;
+        if found && !is_plain {
+            // The client learns of rows that may not be hardened yet (I5).
+            self.trx.reveal();
+            self.hold.set(self.trx.hold_until());
+        }
+        Ok(found)
+    }
+
+    /// Rows that a cursor has read by batches since this was asked last.
+    pub(super) fn take_examined(&mut self, cursor: CursorId) -> u64 {
+        match &mut self.scan(cursor).reading {
+            Reading::ByBatches(lanes) => lanes.take_examined(),
+            Reading::Undecided | Reading::ByRows => 0,
+        }
     }
 
     fn mode(&mut self, scan: &Scan) -> ReadMode {
@@ -167,21 +205,10 @@ impl Storage for TrxStorage<'_> {
         row: &mut Vec<Value>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let is_plain = self.mode(scan) == ReadMode::Snapshot;
-        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
-        debug_assert!(!matches!(open.reading, Reading::ByBatches(_)), "a scan is read in one way");
-        let cursor = &mut open.cursor;
-        let mut passes = |row: &[Value]| {
+        self.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
             row_done(eval)?;
             scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
-        };
-        let found = cursor.next(self.trx, &mut passes, row)?;
-        if found && !is_plain {
-            // The client learns of rows that may not be hardened yet (I5).
-            self.trx.reveal();
-            self.hold.set(self.trx.hold_until());
-        }
-        Ok(found)
+        })
     }
 
     fn next_rows(

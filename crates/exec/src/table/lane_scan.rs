@@ -50,6 +50,8 @@ pub(crate) struct LaneScan {
     yields: Option<Vec<ColumnReader>>,
     /// All entries of the batch are plain.
     is_plain: bool,
+    /// Entries read since somebody asked.
+    examined: u64,
 }
 
 /// How a column is read.
@@ -103,12 +105,18 @@ impl LaneScan {
             row: Vec::new(),
             yields,
             is_plain: false,
+            examined: 0,
         })
     }
 
     /// The types of the columns yielded, if all have lanes.
     pub(crate) fn types(&self) -> Option<Vec<LaneType>> {
         Some(self.yields.as_ref()?.iter().map(ColumnReader::ty).collect())
+    }
+
+    /// Entries that were read since this was asked last.
+    pub(crate) fn take_examined(&mut self) -> u64 {
+        std::mem::take(&mut self.examined)
     }
 
     /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end only.
@@ -177,6 +185,7 @@ impl LaneScan {
         self.selected.clear();
         self.at = 0;
         let Some(entries) = cursor.take_batch(trx)? else { return Ok(false) };
+        self.examined += entries.len() as u64;
         eval.steps(entries.len() as u32 * STEPS_OF_A_ROW)?;
         let Range { start, end } = entries;
         self.selected.extend(start as u32..end as u32);

@@ -50,7 +50,7 @@ pub use build::{build_index, copy_rows};
 pub(crate) use catch_up::CatchUp;
 pub(crate) use check::check_entries;
 pub use cohort_optimize::{Columns, ReadMode};
-pub use cursor::{CursorOptions, RowChanges, TableCursor, every_row};
+pub use cursor::{CursorOptions, RowChanges, RowFilter, TableCursor, every_row};
 pub(crate) use foreign_action::chain_too_long;
 pub(crate) use foreign_fit::{
     Misfit, bare_constraint_text, constraint_text, fit, leading_index, named_constraint,

@@ -21,6 +21,13 @@ pub enum ExplainFormat {
     AnalyzeJson,
 }
 
+impl ExplainFormat {
+    /// The statement is run.
+    pub fn runs(self) -> bool {
+        matches!(self, ExplainFormat::Analyze | ExplainFormat::AnalyzeJson)
+    }
+}
+
 /// SHOW.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Show {

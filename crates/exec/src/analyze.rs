@@ -1,0 +1,89 @@
+//! ANALYZE of a statement: runs it, and answers with its plan and with what the parts of the plan did instead
+//! of its rows.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
+use cohort_run::{Measures, nanos_since};
+use cohort_sql::ast::{ExplainFormat, Statement};
+use cohort_types::{SqlError, SqlResult, Value};
+
+use crate::dispatch::{CachedPlan, Executed, Job, PLAN_ATTEMPTS, definition_changed, execute, make_plan};
+use crate::other_statements::KnownNow;
+use crate::select::{explain, explain_json};
+use crate::session::Session;
+
+/// Takes the rows, and lets the client wait for what they show.
+struct Discarded<'d>(&'d mut dyn ResultSink);
+
+impl ResultSink for Discarded<'_> {
+    fn start(&mut self, _: &[cohort_protocol::ColumnMeta]) {}
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn error(&mut self, _: &SqlError) {}
+
+    fn hold_until(&mut self, seq: cohort_base::CommitSeq) {
+        self.0.hold_until(seq);
+    }
+
+    fn is_dead(&self) -> bool {
+        self.0.is_dead()
+    }
+}
+
+impl Session {
+    /// Runs a statement and tells what was measured.
+    pub(crate) fn analyze(
+        &mut self,
+        format: ExplainFormat,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let (plan, measures) = self.run_measured(statement, job, &mut Discarded(sink))?;
+        let (columns, rows) = match format {
+            ExplainFormat::AnalyzeJson => explain_json(&plan.plan, Some(&measures)),
+            _ => {
+                let known = KnownNow { session: &self.state, params: job.params };
+                explain(&plan.plan, false, Some(&measures), &known)
+            }
+        };
+        self.send_rows(job.more, &columns, &rows, sink);
+        Ok(())
+    }
+
+    fn run_measured(
+        &mut self,
+        statement: &Statement,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<(CachedPlan, Arc<Measures>)> {
+        for _ in 0..PLAN_ATTEMPTS {
+            let catalog = self.state.db.catalog();
+            let measures = Arc::new(Measures::default());
+            let around = self.state.measure(None);
+            let outcome = self.in_statement(job, sink, |ctx, sink| {
+                let start = Instant::now();
+                let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+                measures.set_planning(nanos_since(start));
+                ctx.session.measure(Some(Arc::clone(&measures)));
+                Ok((execute(ctx, &plan, sink)?, plan))
+            });
+            self.state.measure(around);
+            match outcome? {
+                (Executed::Stale, _) => {}
+                (executed, plan) => {
+                    if let Executed::Changed(outcome) = executed
+                        && let Some(id) = outcome.generated_id
+                    {
+                        self.state.env.last_insert_id = id;
+                    }
+                    return Ok((plan, measures));
+                }
+            }
+        }
+        Err(definition_changed())
+    }
+}

@@ -1,0 +1,143 @@
+//! [`MeasuredStorage`]: the rows of a transaction's tables, and what it took to read them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cohort_expr::EvalContext;
+use cohort_optimize::{Scan, VirtualScan};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Measure, Measures, Storage, Tally, nanos_since};
+use cohort_types::{LaneType, SqlResult, Value};
+use cohort_vfs::SharedFile;
+use hashbrown::HashMap;
+
+use super::tree::TrxStorage;
+use crate::statement::row_done;
+
+/// A storage whose reads are measured, scan by scan.
+pub(super) struct MeasuredStorage<'m, 's> {
+    inner: TrxStorage<'s>,
+    measures: &'m Measures,
+    /// By cursor.
+    tallies: HashMap<usize, Arc<Tally>>,
+}
+
+impl<'m, 's> MeasuredStorage<'m, 's> {
+    pub(super) fn new(inner: TrxStorage<'s>, measures: &'m Measures) -> MeasuredStorage<'m, 's> {
+        MeasuredStorage { inner, measures, tallies: HashMap::new() }
+    }
+
+    /// Notes a read of a cursor that began at `start`, and the rows that passed.
+    fn note(&mut self, cursor: CursorId, start: Instant, read: u64, rows: u64) {
+        let read = read + self.inner.take_examined(cursor);
+        let nanos = nanos_since(start);
+        self.tallies[&cursor.0].add(Measure { read, rows, nanos, ..Measure::default() });
+    }
+}
+
+impl Storage for MeasuredStorage<'_, '_> {
+    fn open(
+        &mut self,
+        scan: &Scan,
+        row: &[Value],
+        rows_expected: Option<u64>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<CursorId> {
+        let start = Instant::now();
+        let cursor = self.inner.open(scan, row, rows_expected, eval)?;
+        let tally = self.measures.tally(scan);
+        tally.add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        self.tallies.insert(cursor.0, tally);
+        Ok(cursor)
+    }
+
+    fn reopen(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &[Value],
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        let start = Instant::now();
+        self.inner.reopen(cursor, scan, row, eval)?;
+        self.tallies[&cursor.0].add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        Ok(())
+    }
+
+    fn next(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let (start, mut read) = (Instant::now(), 0);
+        let found = self.inner.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
+            read += 1;
+            row_done(eval)?;
+            scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
+        })?;
+        self.note(cursor, start, read, found.into());
+        Ok(found)
+    }
+
+    fn next_rows(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        out: &mut Batch,
+        want: usize,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let start = Instant::now();
+        let rows = self.inner.next_rows(cursor, scan, out, want, eval)?;
+        if let Some(rows) = rows {
+            self.note(cursor, start, 0, rows as u64);
+        }
+        Ok(rows)
+    }
+
+    fn lane_types(&mut self, cursor: CursorId, scan: &Scan, eval: &EvalContext<'_>) -> Option<Vec<LaneType>> {
+        self.inner.lane_types(cursor, scan, eval)
+    }
+
+    fn next_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let start = Instant::now();
+        let goes_on = self.inner.next_lanes(cursor, scan, lanes, eval)?;
+        let rows = if goes_on { lanes.rows } else { 0 };
+        self.note(cursor, start, 0, rows as u64);
+        Ok(goes_on)
+    }
+
+    fn key(&self, cursor: CursorId) -> &[u8] {
+        self.inner.key(cursor)
+    }
+
+    fn close(&mut self, cursor: CursorId) {
+        self.tallies.remove(&cursor.0);
+        self.inner.close(cursor);
+    }
+
+    fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let start = Instant::now();
+        let rows = self.inner.virtual_rows(scan, eval)?;
+        let read = rows.len() as u64;
+        let measure = Measure { loops: 1, read, nanos: nanos_since(start), ..Measure::default() };
+        self.measures.tally(scan).add(measure);
+        Ok(rows)
+    }
+
+    fn spill_file(&mut self) -> SqlResult<SharedFile> {
+        self.measures.spilled();
+        self.inner.spill_file()
+    }
+
+    fn operator_memory(&self, kept: Kept) -> usize {
+        self.inner.operator_memory(kept)
+    }
+}

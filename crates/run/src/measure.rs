@@ -1,0 +1,173 @@
+//! What the operators of one run did, for ANALYZE of a statement and for the slow log.
+//!
+//! A run with [`Measures`] builds each operator within a [`Measured`], which counts and looks at the clock
+//! around every call. Whoever reads tables for the run adds what it read. A run without measures has nothing
+//! of this.
+//!
+//! Parts of a plan are known by the place in memory where they lie: the plan does not move while it runs and
+//! is told about.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use cohort_types::{LaneType, SqlResult};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::batch::Batch;
+use crate::lanes::Lanes;
+use crate::operator::Operator;
+use crate::runtime::Run;
+
+/// What the parts of one plan did.
+#[derive(Debug, Default)]
+pub struct Measures {
+    parts: Mutex<HashMap<usize, Arc<Tally>>>,
+    /// Temporary files that were made so far.
+    spills: AtomicU64,
+    /// Nanoseconds that planning took.
+    planning: AtomicU64,
+}
+
+/// What one part did: an operator, or the reads of one table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// Times that it began.
+    pub loops: u64,
+    /// Rows of a table, before its condition was asked.
+    pub read: u64,
+    /// Rows yielded.
+    pub rows: u64,
+    /// With all that lies below.
+    pub nanos: u64,
+    /// Temporary files made, with all that lies below.
+    pub spills: u64,
+}
+
+/// A [`Measure`] that grows.
+#[derive(Debug, Default)]
+pub struct Tally {
+    loops: AtomicU64,
+    read: AtomicU64,
+    rows: AtomicU64,
+    nanos: AtomicU64,
+    spills: AtomicU64,
+}
+
+impl Tally {
+    /// Adds what was done.
+    pub fn add(&self, more: Measure) {
+        let sums = [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills];
+        let parts = [more.loops, more.read, more.rows, more.nanos, more.spills];
+        for (sum, part) in sums.into_iter().zip(parts) {
+            sum.fetch_add(part, Ordering::Relaxed);
+        }
+    }
+
+    fn get(&self) -> Measure {
+        let [loops, read, rows, nanos, spills] =
+            [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills]
+                .map(|sum| sum.load(Ordering::Relaxed));
+        Measure { loops, read, rows, nanos, spills }
+    }
+}
+
+impl Measures {
+    /// What a part has done; None when it never ran.
+    pub fn of<T: ?Sized>(&self, part: &T) -> Option<Measure> {
+        self.parts.lock().get(&place(part)).map(|tally| tally.get())
+    }
+
+    /// Where what a part does is added up.
+    pub fn tally<T: ?Sized>(&self, part: &T) -> Arc<Tally> {
+        Arc::clone(self.parts.lock().entry(place(part)).or_default())
+    }
+
+    /// A temporary file is made.
+    pub fn spilled(&self) {
+        self.spills.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How long planning took.
+    pub fn set_planning(&self, nanos: u64) {
+        self.planning.store(nanos, Ordering::Relaxed);
+    }
+
+    /// How long planning took.
+    pub fn planning(&self) -> u64 {
+        self.planning.load(Ordering::Relaxed)
+    }
+
+    fn spills(&self) -> u64 {
+        self.spills.load(Ordering::Relaxed)
+    }
+}
+
+fn place<T: ?Sized>(part: &T) -> usize {
+    std::ptr::from_ref(part).cast::<()>() as usize
+}
+
+/// Nanoseconds since then.
+pub fn nanos_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// An operator that is measured.
+pub(crate) struct Measured<'p> {
+    pub inner: Box<dyn Operator<'p> + 'p>,
+    pub measures: &'p Measures,
+    pub tally: Arc<Tally>,
+}
+
+impl<'p> Measured<'p> {
+    /// Calls the operator; the answer says how many rows came.
+    fn call<T>(
+        &mut self,
+        loops: u64,
+        call: impl FnOnce(&mut dyn Operator<'p>) -> SqlResult<(T, u64)>,
+    ) -> SqlResult<T> {
+        let (start, spills) = (Instant::now(), self.measures.spills());
+        let answer = call(&mut *self.inner);
+        let rows = answer.as_ref().map_or(0, |(_, rows)| *rows);
+        let spills = self.measures.spills() - spills;
+        self.tally.add(Measure { loops, read: 0, rows, nanos: nanos_since(start), spills });
+        answer.map(|(answer, _)| answer)
+    }
+}
+
+impl<'p> Operator<'p> for Measured<'p> {
+    fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.call(1, |inner| Ok((inner.open(run)?, 0)))
+    }
+
+    fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
+        self.call(0, |inner| {
+            let before = out.len();
+            inner.next(run, out, want)?;
+            Ok(((), (out.len() - before) as u64))
+        })
+    }
+
+    fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
+        self.call(0, |inner| {
+            let skipped = inner.skip(run, rows)?;
+            Ok((skipped, skipped.unwrap_or(0)))
+        })
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        self.call(0, |inner| Ok((inner.lane_types(run)?, 0)))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
+        self.call(0, |inner| {
+            let goes_on = inner.next_lanes(run, lanes)?;
+            Ok((goes_on, if goes_on { lanes.rows as u64 } else { 0 }))
+        })
+    }
+
+    fn close(&mut self, run: Run<'_, 'p>) {
+        self.inner.close(run);
+    }
+}
