@@ -64,7 +64,11 @@ fn run_until(faulty: &Disk, setup: Setup) -> Vec<u8> {
 /// The values that an engine holds, as MiB, by key.
 fn rows(world: &World) -> Vec<(u8, usize)> {
     let trx = world.engines[0].begin();
-    let get = |key: u8| Some((key, trx.get(ReadAt::Latest, SPACE, &[key]).expect("in memory")?.len() >> 20));
+    let get = |key: u8| {
+        let mut value = Vec::new();
+        let is_there = trx.get(ReadAt::Latest, SPACE, &[key], &mut value).expect("in memory");
+        is_there.then_some((key, value.len() >> 20))
+    };
     (0..=u8::MAX).filter_map(get).collect()
 }
 
@@ -72,7 +76,7 @@ fn rows(world: &World) -> Vec<(u8, usize)> {
 fn a_crash_anywhere_around_large_transactions_keeps_them_whole() {
     for layout in [LogLayout::Shared, LogLayout::Separate] {
         let setup = Setup::of(layout);
-        for at in (0..).step_by(if std::env::var_os("COHORT_LONG_TESTS").is_some() { 1 } else { 31 }) {
+        for at in (0..).step_by(if std::env::var_os("COHORT_LONG_TESTS").is_some() { 1 } else { 97 }) {
             let memory = MemFs::new();
             let faults = FaultFs::new(Arc::new(memory.clone()));
             faults.set(Fault::CrashAt(at));
