@@ -1,6 +1,7 @@
 //! Conditions of the last statement, for SHOW WARNINGS and SHOW ERRORS.
 
 use cohort_expr::Warnings;
+use cohort_sql::ast::{self, Statement};
 use cohort_types::{ErrorCode, Level, SqlError, Warning};
 
 /// The conditions of the last statement that read a table or had any; SHOW WARNINGS itself leaves them.
@@ -109,4 +110,39 @@ pub(crate) fn syntax_error(near: &str) -> SqlError {
          the right syntax to use near '{near}' at line 1"
     );
     SqlError::new(ErrorCode::Parse, text)
+}
+
+/// What becomes of the conditions of the statement before.
+pub(crate) enum Conditions {
+    /// This statement shows them.
+    Kept,
+    /// They stay until there are new ones; a query clears them once its plan reads a table.
+    Old,
+    Cleared,
+}
+
+pub(crate) fn conditions_before(statement: &Statement) -> Conditions {
+    use ast::Show;
+    match statement {
+        Statement::Show(show) => match **show {
+            Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
+                Conditions::Kept
+            }
+            _ => Conditions::Cleared,
+        },
+        Statement::Query(_)
+        | Statement::Do(_)
+        | Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::UnlockTables
+        | Statement::Set(_)
+        | Statement::Deallocate(_)
+        | Statement::Use(_)
+        | Statement::Kill(_) => Conditions::Old,
+        _ => Conditions::Cleared,
+    }
 }

@@ -30,6 +30,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_
 use crate::access::{self, TableNeed};
 use crate::account_tables;
 use crate::audit::{RowChange, TableUse};
+use crate::diagnostics::{Conditions, conditions_before};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
@@ -866,39 +867,4 @@ impl RowSink for ClientSink<'_> {
 
 pub(crate) fn definition_changed() -> SqlError {
     SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
-}
-
-/// What becomes of the conditions of the statement before.
-enum Conditions {
-    /// This statement shows them.
-    Kept,
-    /// They stay until there are new ones; a query clears them once its plan reads a table.
-    Old,
-    Cleared,
-}
-
-fn conditions_before(statement: &Statement) -> Conditions {
-    use ast::Show;
-    match statement {
-        Statement::Show(show) => match **show {
-            Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
-                Conditions::Kept
-            }
-            _ => Conditions::Cleared,
-        },
-        Statement::Query(_)
-        | Statement::Do(_)
-        | Statement::Begin(_)
-        | Statement::Commit(_)
-        | Statement::Rollback(_)
-        | Statement::Savepoint(_)
-        | Statement::RollbackTo(_)
-        | Statement::ReleaseSavepoint(_)
-        | Statement::UnlockTables
-        | Statement::Set(_)
-        | Statement::Deallocate(_)
-        | Statement::Use(_)
-        | Statement::Kill(_) => Conditions::Old,
-        _ => Conditions::Cleared,
-    }
 }
