@@ -53,6 +53,7 @@ impl Session {
             Err(error) => return self.fail(&error, sink),
         };
         self.begin_process(Command::Execute, &text);
+        let watch = self.watch("Bulk_execute", &text);
         let mut tally = Tally::default();
         let outcome = match bulk {
             Bulk::OneByOne => self.execute_rows(id, rows, &mut tally),
@@ -79,6 +80,8 @@ impl Session {
             }
             Err(error) => self.fail(&error, sink),
         }
+        self.work.rows_affected = tally.affected;
+        self.watched(watch, &text, (&[], &[]));
         self.end_process();
     }
 
@@ -123,7 +126,7 @@ impl Session {
                 break;
             }
         }
-        variants.iter().for_each(|(_, id)| self.close_statement(*id));
+        variants.iter().for_each(|(_, id)| self.forget_statement(*id));
         outcome
     }
 
@@ -156,7 +159,7 @@ impl Session {
             return Ok(*id);
         }
         if variants.len() == VARIANTS_MAX {
-            self.close_statement(variants.remove(0).1);
+            self.forget_statement(variants.remove(0).1);
         }
         let variant = self.prepare_variant(id, &unfilled)?;
         variants.push((unfilled, variant));

@@ -229,6 +229,11 @@ impl Session {
     /// COM_STMT_CLOSE.
     pub fn close_statement(&mut self, id: u32) {
         self.log_inner("Close stmt", b"", (&[], &[]));
+        self.forget_statement(id);
+    }
+
+    /// The same for a statement that the client does not know.
+    pub(crate) fn forget_statement(&mut self, id: u32) {
         self.prepared.remove(&Handle::Id(id));
     }
 

@@ -81,8 +81,23 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session of an authenticated user. `process` is his entry in `Database::processes`.
+    /// A session of an authenticated user, which the logs are told of. `process` is his entry in
+    /// `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
+        let session = Session::of_nobody(db, info, process)?;
+        session.audit_connection(ConnectionEvent::Connect, 0);
+        if session.state.db.globals.flag(VarId::GeneralLog) {
+            session.log_connect("Connect");
+        }
+        Ok(session)
+    }
+
+    /// The same for a thread of the server's own.
+    pub(crate) fn of_nobody(
+        db: Arc<Database>,
+        info: ConnectionInfo,
+        process: Arc<Process>,
+    ) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
         trx.show_at(Arc::clone(process.gauge()));
@@ -109,10 +124,6 @@ impl Session {
             plan_notes: PlanNotes::default(),
         };
         session.apply_settings();
-        session.audit_connection(ConnectionEvent::Connect, 0);
-        if session.state.db.globals.flag(VarId::GeneralLog) {
-            session.log_connect("Connect");
-        }
         Ok(session)
     }
 

@@ -407,12 +407,13 @@ fn is_about_profiles(text: &[u8]) -> bool {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.state.is_applier {
+            return;
+        }
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Quit", b"");
         }
-        if !self.state.is_applier {
-            self.audit_connection(ConnectionEvent::Disconnect, 0);
-        }
+        self.audit_connection(ConnectionEvent::Disconnect, 0);
     }
 }
 

@@ -98,6 +98,9 @@ fn the_general_log_tells_commands_and_who_is_refused() {
     a.ok("EXECUTE p USING @x");
     let id = a.session.prepare(b"SELECT 1").expect("prepares").id;
     a.session.close_statement(id);
+    let id = a.session.prepare(b"INSERT INTO test.t VALUES (?)").expect("prepares").id;
+    let rows = [1, 2].map(|n| Ok(vec![cohort_protocol::Parameter::Value(Value::Int(n))]));
+    a.session.execute_bulk(id, &mut rows.into_iter(), &mut Nowhere);
     a.session.field_list("test.t", "%").expect("it is there");
     let refusal = cohort_types::SqlError::access_denied("eve", "elsewhere", "YES");
     server.db.log_refused(cohort_base::ConnectionId(77), ("eve", "elsewhere"), &refusal);
@@ -108,6 +111,7 @@ fn the_general_log_tells_commands_and_who_is_refused() {
         "Query\tEXECUTE p USING @x\n",
         "Execute\tSELECT 5 + 2\n",
         "Close stmt\t\n",
+        "Bulk_execute\tINSERT INTO test.t VALUES (?)\n",
         "Field List\ttest.t %\n",
         "    77 Connect\tAccess denied for user 'eve'@'elsewhere' (using password: YES)\n",
     ] {

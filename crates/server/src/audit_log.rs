@@ -13,7 +13,7 @@
 //! write is a copy into the page cache or an error at once, and a datagram that would wait is lost.
 //!
 //! # Lock order
-//! `state` alone; the log's own errors are told without it being looked at again.
+//! The sink of [`Audit`], then `state`. Whoever sets the sink holds no `state`.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -30,8 +30,8 @@ mod statements;
 use cohort_plan::{ParamSource, not_supported};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{
-    Assignment, Delete, Expr, Insert, InsertSource, Limit, OrderItem, Query, QueryBody, Select, SelectItem,
-    SelectOptions, Statement, TableRef, Update,
+    Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
+    SelectItem, SelectOptions, Statement, TableRef, Update,
 };
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
@@ -73,20 +73,23 @@ impl AccountTable {
 
 /// The table of accounts that a statement changes; None: it does something else.
 pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
-    let of_factor = |table: &'_ TableRef| match table {
-        TableRef::Table(factor) => Some(factor.name.clone()),
-        TableRef::Derived { .. } | TableRef::Join(_) => None,
-    };
+    fn of_factor(table: &TableRef) -> Option<&ObjectName> {
+        match table {
+            TableRef::Table(factor) => Some(&factor.name),
+            TableRef::Derived { .. } | TableRef::Join(_) => None,
+        }
+    }
     let name = match statement {
-        Statement::Insert(insert) => insert.table.clone(),
+        Statement::Insert(insert) => &insert.table,
         Statement::Update(update) => of_factor(&update.tables)?,
         Statement::Delete(delete) => of_factor(&delete.from)?,
         _ => return None,
     };
-    let schema = name.db.as_deref().or(session.current_schema.as_deref())?;
-    let known = AccountTable::ALL.iter().find(|(known, _)| schema == SCHEMA && *known == name.name)?;
+    // Each execution of a prepared statement comes here: most end at the schema.
+    let schema = name.db.as_deref().or(session.current_schema.as_deref()).filter(|name| *name == SCHEMA)?;
+    let (_, table) = AccountTable::ALL.iter().find(|(known, _)| *known == name.name)?;
     let is_hidden = session.temporary.find(schema, &name.name).is_some();
-    (!is_hidden).then_some(known.1)
+    (!is_hidden).then_some(*table)
 }
 
 /// A row, by the names of its columns.
