@@ -413,6 +413,7 @@ impl Session {
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         use ast::ExplainFormat as F;
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
+        plan.check_told(&self.state)?;
         let known = KnownNow { session: &self.state, params };
         Ok(match format {
             F::Json => crate::select::explain_json(&plan.plan, None),

@@ -191,6 +191,9 @@ fn judge(
             let nonce = connection.shared().new_nonce();
             return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
         }
+        Err(error) if candidate.kind == Kind::Change => {
+            return keep_user(connection, inner, sequence, &error);
+        }
         Err(error) => return reject(connection, inner, sequence, &error),
     };
     let info = connection_info(connection, inner, &candidate, &account);
@@ -391,6 +394,10 @@ fn enter(connection: &Arc<Connection>, inner: &mut Inner, info: ConnectionInfo) 
 fn reject(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
     write_error(&mut inner.out, &mut sequence, error);
     inner.closing = true;
+    log_refusal(connection, error);
+}
+
+fn log_refusal(connection: &Connection, error: &SqlError) {
     let log = &connection.shared().log;
     log.warning(format_args!(
         "Connection {} from {}: {}",
@@ -398,6 +405,16 @@ fn reject(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &
         connection.peer.shown,
         one_line(&error.message)
     ));
+}
+
+/// A change of user that is refused: the session begins anew, as the user that it was.
+fn keep_user(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
+    log_refusal(connection, error);
+    write_error(&mut inner.out, &mut sequence, error);
+    inner.refused_changes += 1;
+    inner.session.iter_mut().for_each(|session| session.reset());
+    inner.input.expect_sequence(0);
+    inner.stage = Stage::Ready;
 }
 
 /// Longer names are cut, as MariaDB does.

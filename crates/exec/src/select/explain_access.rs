@@ -126,7 +126,9 @@ impl Read<'_> {
 
     fn kind(&self) -> &'static str {
         if matches!(self.access.spans, Spans::Full) {
-            return if self.access.index == 0 { "ALL" } else { "index" };
+            let is_index = self.access.index > 0
+                || self.index().kind == IndexKind::Primary && self.covers() && !self.table.is_sequence();
+            return if is_index { "index" } else { "ALL" };
         }
         let Some(span) = self.one_span() else { return "range" };
         let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
