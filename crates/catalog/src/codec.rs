@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
-use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, Str, Time, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, FixedKind, Str, Time, TypeKind, Value};
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
@@ -35,7 +35,7 @@ use crate::model::{
 };
 
 /// Type kinds by their number on disk.
-const KINDS: [TypeKind; 29] = [
+const KINDS: [TypeKind; 32] = [
     TypeKind::TinyInt,
     TypeKind::SmallInt,
     TypeKind::MediumInt,
@@ -65,6 +65,9 @@ const KINDS: [TypeKind; 29] = [
     TypeKind::Year,
     TypeKind::Enum,
     TypeKind::Set,
+    TypeKind::Uuid,
+    TypeKind::Inet6,
+    TypeKind::Inet4,
 ];
 
 const INDEX_KINDS: [IndexKind; 4] =
@@ -379,6 +382,11 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
             out.put_u8(10);
             out.put_u64(*v as u64);
         }
+        Value::Fixed(fixed) => {
+            out.put_u8(14);
+            out.put_u8(number_of(&KINDS, &fixed.kind().type_kind()));
+            out.extend_from_slice(fixed.bytes());
+        }
         Value::Bit { bits, width } => {
             out.put_u8(11);
             out.put_u64(*bits);
@@ -419,6 +427,10 @@ fn read_value(r: &mut Reader<'_>) -> Result<Value, Truncated> {
         11 => Value::Bit { bits: r.u64()?, width: r.u8()? },
         12 => Value::Enum { index: r.u16()?, label: read_str(r)? },
         13 => Value::Set { bits: r.u64()?, label: read_str(r)? },
+        14 => {
+            let kind = KINDS.get(usize::from(r.u8()?)).copied().and_then(FixedKind::of).ok_or(Truncated)?;
+            Value::Fixed(kind.of_bytes(r.bytes(kind.byte_len())?).ok_or(Truncated)?)
+        }
         _ => return Err(Truncated),
     })
 }

@@ -478,8 +478,8 @@ with_inert_settings! { settings! {
     WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).doc("An idle connection is closed after this time.").unit("seconds");
     InteractiveTimeout = Setting::both("interactive_timeout", num(28_800, 1, YEAR)).doc("wait_timeout of clients that call themselves interactive.").unit("seconds");
     IdleTransactionTimeout = Setting::both("idle_transaction_timeout", num(0, 0, YEAR)).doc("An idle connection in a transaction is closed after this time; 0 is never.").unit("seconds");
-    IdleReadonlyTransactionTimeout = Setting::both("idle_readonly_transaction_timeout", num(0, 0, YEAR)).no_effect("see idle_transaction_timeout").doc("The same for transactions that only read.").unit("seconds");
-    IdleWriteTransactionTimeout = Setting::both("idle_write_transaction_timeout", num(0, 0, YEAR)).no_effect("see idle_transaction_timeout").doc("The same for transactions that write.").unit("seconds");
+    IdleReadonlyTransactionTimeout = Setting::both("idle_readonly_transaction_timeout", num(0, 0, YEAR)).doc("The same for transactions that have only read, where idle_transaction_timeout is 0.").unit("seconds");
+    IdleWriteTransactionTimeout = Setting::both("idle_write_transaction_timeout", num(0, 0, YEAR)).doc("The same for transactions that have written.").unit("seconds");
     NetReadTimeout = Setting::both("net_read_timeout", num(30, 1, YEAR)).doc("Time for the rest of a packet to arrive.").unit("seconds");
     NetWriteTimeout = Setting::both("net_write_timeout", num(60, 1, YEAR)).doc("Time for a client to take a block of a result.").unit("seconds");
     NetBufferLength = Setting::both("net_buffer_length", blocks(16_384, 1024, 1 << 20, 1024)).session_read_only().no_effect(BUFFERS).doc("First size of a connection's buffers.").unit("bytes");

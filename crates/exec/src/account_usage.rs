@@ -104,6 +104,11 @@ impl AccountUsages {
         self.wrong_passwords.lock().clear();
     }
 
+    /// ALTER USER: the account is not blocked any more.
+    pub(crate) fn unblock_one(&self, name: &AccountName) {
+        self.wrong_passwords.lock().remove(name);
+    }
+
     /// Somebody tried to log in; only names of accounts that are there come here.
     pub fn note_password(&self, name: &AccountName, is_right: bool) {
         let mut wrong = self.wrong_passwords.lock();

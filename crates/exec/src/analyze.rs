@@ -67,6 +67,7 @@ impl Session {
             let outcome = self.in_statement(job, sink, |ctx, sink| {
                 let start = Instant::now();
                 let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+                plan.check_told(ctx.session)?;
                 measures.set_planning(nanos_since(start));
                 ctx.session.measure(Some(Arc::clone(&measures)));
                 Ok((execute(ctx, &plan, sink)?, plan))

@@ -49,7 +49,7 @@ fn append_value(out: &mut Vec<u8>, value: &Value, mode: SqlMode) {
         Value::Str(s) | Value::Enum { label: s, .. } | Value::Set { label: s, .. } => {
             append_quoted(out, &s.bytes, mode);
         }
-        Value::Bit { .. } => {
+        Value::Fixed(_) | Value::Bit { .. } => {
             let mut bytes = Vec::new();
             value.write_text(DECIMALS_NOT_FIXED, &mut bytes);
             append_quoted(out, &bytes, mode);

@@ -99,6 +99,12 @@ impl CachedPlan {
             && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
     }
 
+    /// Whether the session may see how its views are read: error 1345 without SHOW VIEW on each of them and
+    /// SELECT on what it reads.
+    pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
+        self.views.iter().try_for_each(|view| access::check_view_told(session, view))
+    }
+
     fn reads_tables(&self) -> bool {
         match &self.plan {
             Planned::Query(query) => query.reads_tables(),

@@ -428,6 +428,7 @@ impl Session {
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
         use ast::ExplainFormat as F;
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
+        plan.check_told(&self.state)?;
         crate::dispatch::tell_tables(&self.state, &plan);
         let known = KnownNow { session: &self.state, params };
         Ok(match format {

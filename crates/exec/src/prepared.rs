@@ -91,6 +91,9 @@ impl Session {
     }
 
     fn prepare_text(&mut self, sql: &[u8]) -> SqlResult<(Prepared, Vec<ColumnMeta>)> {
+        // What stands behind the statement is no part of it, nor of what errors show.
+        let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
+        let sql = &sql[..sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1)];
         let Some((range, next)) = cohort_sql::next_statement(sql, self.state.parse.mode) else {
             return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
         };
@@ -288,6 +291,9 @@ impl Session {
         let mut params = Vec::with_capacity(using.len());
         for item in using {
             params.push(match item {
+                ast::Using::Expr(expr) if expr.has_subquery() => {
+                    return Err(SqlError::no_subqueries_in("EXECUTE..USING"));
+                }
                 ast::Using::Expr(expr) => Parameter::Value(self.eval_alone(expr, job)?),
                 ast::Using::Default => Parameter::Default,
                 ast::Using::Ignore => Parameter::Ignore,

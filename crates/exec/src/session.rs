@@ -182,6 +182,11 @@ impl Session {
         self.trx.in_transaction()
     }
 
+    /// Whether the open transaction has changed something.
+    pub fn has_written(&self) -> bool {
+        self.trx.has_written()
+    }
+
     /// Transaction and autocommit bits.
     pub fn status(&self) -> StatusFlags {
         let mut flags = StatusFlags::default();
@@ -213,7 +218,10 @@ impl Session {
             Cow::Owned(decoded) => Some(decoded),
         };
         let sql = decoded.as_deref().unwrap_or(sql);
-        self.begin_process(Command::Query, sql);
+        // What SHOW PROCESSLIST and others tell ends with the statement, not behind it.
+        let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
+        let end = sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1);
+        self.begin_process(Command::Query, &sql[..end]);
         let mut rest = sql;
         let mut any = false;
         while let Some((range, next)) = cohort_sql::next_statement(rest, self.state.parse.mode) {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::{Budget, Reservation};
+use cohort_base::{Budget, ConnectionId, Reservation};
 use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, WaitLimit};
 use cohort_types::SqlResult;
 use parking_lot::Mutex;
@@ -68,8 +68,19 @@ impl UserLocks {
         let db = &self.db;
         let owner = held.owner.get_or_insert_with(|| db.locks.owner(db.trx_ids.next()));
         let key = NameKey::User(Arc::clone(&name));
-        let wait = if timeout.is_zero() { WaitLimit::NoWait } else { WaitLimit::For(timeout) };
-        match db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill) {
+        let mut ask = |wait| db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill);
+        let taken = match ask(WaitLimit::NoWait) {
+            Err(LockError::Timeout | LockError::NoWait) if !timeout.is_zero() => {
+                let process = db.processes.get(ConnectionId(self.connection));
+                let show = |state| process.iter().for_each(|process| process.set_state(state));
+                show("User lock");
+                let taken = ask(WaitLimit::For(timeout));
+                show("");
+                taken
+            }
+            taken => taken,
+        };
+        match taken {
             Ok(()) => {
                 db.user_locks.0.lock().insert(Arc::clone(&name), self.connection);
                 held.counts.insert(name, 1);

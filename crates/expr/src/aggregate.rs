@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use cohort_types::{Class, Collation, Decimal, ErrorCode, IntValue, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{
+    Class, Collation, Decimal, ErrorCode, IntValue, NoWarnings, SqlError, SqlResult, TypeKind, Value,
+};
 
 use crate::arith::{precision_of, real_decimals, scale_of};
 use crate::compare::{append_group_key, compare_same};
@@ -266,6 +268,7 @@ impl Aggregate {
 
     /// Takes a row of the group in.
     pub fn add(&self, state: &mut AggregateState, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        let is_distinct = state.seen.is_some();
         if let Some(seen) = &mut state.seen {
             let Some(key) = self.distinct_key(row, ctx)? else { return Ok(()) };
             let bytes = key.capacity() + SEEN_BYTES;
@@ -304,6 +307,11 @@ impl Aggregate {
                     AggregateKind::Min | AggregateKind::Max => self.args[0].eval(row, ctx)?,
                     _ => self.args[0].eval_number(row, ctx)?,
                 };
+                // Texts of which each counts once become numbers without a warning.
+                if is_distinct && let Value::Str(_) = *value {
+                    let number = value.to_f64(&mut NoWarnings).map_or(Value::Null, Value::Double);
+                    return self.add_value(sum, &number, ctx);
+                }
                 if value.is_null() { Ok(()) } else { self.add_value(sum, &value, ctx) }
             }
         }
@@ -519,6 +527,12 @@ fn integer(value: &Value) -> Option<i128> {
 
 fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let increment = u32::from(env.div_precision_increment);
+    if matches!(kind, AggregateKind::Sum | AggregateKind::Avg)
+        && let Some(fixed) = args[0].ty_cow().fixed_kind()
+    {
+        let operation = if kind == AggregateKind::Sum { "sum(" } else { "avg(" };
+        return Err(SqlError::illegal_type(fixed.name(), operation));
+    }
     Ok(match kind {
         AggregateKind::CountStar | AggregateKind::Count => ExprType::bigint(21).with_nullable(false),
         AggregateKind::Sum => match exact_digits(&args[0]) {

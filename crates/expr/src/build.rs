@@ -91,6 +91,7 @@ pub(crate) fn literal_type(value: &Value) -> ExprType {
         Value::Time(t) => ExprType::time(fraction_shown(t.microsecond())),
         Value::DateTime(d) => ExprType::datetime(fraction_shown(d.micros)),
         Value::Timestamp(_) => ExprType::datetime(6),
+        Value::Fixed(fixed) => ExprType::fixed(fixed.kind()),
         Value::Bit { width, .. } => {
             ExprType::number(cohort_types::TypeKind::Bit, u32::from(*width), 0).with_unsigned(true)
         }
@@ -179,7 +180,25 @@ pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> 
             _ => illegal_types(function.name, &left, &right),
         });
     }
+    if is_fixed(&left) || is_fixed(&right) {
+        return Err(illegal_types(function.name, &left, &right));
+    }
     call(function, vec![left, right], Extra::None, env)
+}
+
+/// Whether it is a UUID or an address: such values are compared, and nothing is computed with them.
+fn is_fixed(expr: &Expr) -> bool {
+    expr.ty_cow().class() == TypeClass::Fixed
+}
+
+/// Error 4078: a UUID or an address beside something else. Texts were made such values before.
+fn check_fixed(operation: &str, left: &Expr, right: &Expr) -> SqlResult<()> {
+    let (l, r) = (left.ty_cow(), right.ty_cow());
+    let has_other = l.kind != r.kind && !l.null_literal && !r.null_literal;
+    match (is_fixed(left) || is_fixed(right)) && has_other {
+        true => Err(illegal_types(operation, left, right)),
+        false => Ok(()),
+    }
 }
 
 /// Error 4079: a row where a number is wanted.
@@ -220,12 +239,17 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
     if matches!(operand, Expr::Row(_)) {
         return Err(illegal_row(function.name));
     }
+    if let Some(kind) = operand.ty_cow().fixed_kind() {
+        let operation = if op == UnaryOp::Neg { "-" } else { function.name };
+        return Err(SqlError::illegal_type(kind.name(), operation));
+    }
     call(function, vec![operand], Extra::None, env)
 }
 
 /// How two scalars compare under an operator; error 1267 when their collations do not mix.
 fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
     let (l, r) = (left.ty_cow(), right.ty_cow());
+    check_fixed(operation, left, right)?;
     let joined = aggregate_collations(operation, [l.as_ref(), r.as_ref()])?;
     if joined.coercibility == Coercibility::NoCollation && l.collation != r.collation {
         return Err(crate::expr_type::illegal_mix(operation, &[l.as_ref(), r.as_ref()]));
@@ -384,6 +408,9 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
         return Err(wrong_columns(1));
     }
     let (low, high) = (prepare(low, &operand), prepare(high, &operand));
+    for bound in [&low, &high] {
+        check_fixed("between", &operand, bound)?;
+    }
     let types = [operand.ty(), low.ty(), high.ty()];
     let joined = aggregate_collations("between", &types)?;
     let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
@@ -411,6 +438,7 @@ pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<E
                 return Err(illegal_types("in", &operand, item));
             }
             list = list.into_iter().map(|item| prepare(item, &operand)).collect();
+            list.iter().try_for_each(|item| check_fixed("in", &operand, item))?;
             let types: Vec<ExprType> = std::iter::once(&operand).chain(&list).map(Expr::ty).collect();
             CompareHow::scalar(aggregate_collations("in", &types)?.collation)
         }
@@ -493,6 +521,18 @@ pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
         CastType::Signed | CastType::Unsigned | CastType::Double { .. } | CastType::Decimal { .. }
     ) {
         arith::hex_as_number(std::slice::from_mut(&mut operand));
+    }
+    if let Some(fixed) = operand.ty_cow().fixed_kind() {
+        let operation = match to {
+            CastType::Signed => Some("cast_as_signed"),
+            CastType::Unsigned => Some("cast_as_unsigned"),
+            CastType::Double { .. } | CastType::Float => Some("double_typecast"),
+            CastType::Decimal { .. } => Some("decimal_typecast"),
+            _ => None,
+        };
+        if let Some(operation) = operation {
+            return Err(SqlError::illegal_type(fixed.name(), operation));
+        }
     }
     let ty = crate::cast::type_of(&operand, to, env);
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
@@ -596,10 +636,19 @@ pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEn
 
 /// `@name`; `ty` is what the variable holds now (long text when unknown).
 pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr {
-    let ty = ty.map(|ty| if ty.class() == TypeClass::Int { ExprType::bigint(20) } else { ty });
+    let ty = ty.map(widest);
     let ty =
         ty.unwrap_or_else(|| ExprType::string(16 << 20, env.collation_connection, Coercibility::Implicit));
     variable(&info::USER_VARIABLE, Extra::Name(name.to_lowercase().into()), ty.with_nullable(true))
+}
+
+/// The type of a variable that holds a value of this type: the next execution finds another value.
+fn widest(ty: ExprType) -> ExprType {
+    match ty.class() {
+        TypeClass::Int => ExprType::bigint(20),
+        TypeClass::String => ty.into_long_text(),
+        _ => ty,
+    }
 }
 
 fn variable(function: &'static Function, extra: Extra, ty: ExprType) -> Expr {

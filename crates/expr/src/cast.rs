@@ -61,6 +61,7 @@ pub(crate) fn type_of(operand: &Expr, to: CastType, _: &SessionEnv) -> ExprType 
         CastType::Time { decimals } => ExprType::time(decimals),
         CastType::DateTime { decimals } => ExprType::datetime(decimals),
         CastType::Year => ExprType::number(TypeKind::Year, 4, 0).with_unsigned(true),
+        CastType::Fixed(kind) => ExprType::fixed(kind),
         CastType::Json => {
             let mut ty = text(None, Collation::UTF8MB4_BIN);
             ty.kind = TypeKind::Json;
@@ -118,6 +119,7 @@ pub(crate) fn eval<'a>(
         CastType::Time { decimals } => convert::to_time(&value, Origin::of(&node.operand), ctx)?
             .map(|t| Value::Time(t.with_decimals(decimals, rounding(ctx)))),
         CastType::Year => convert::to_int(&value, ctx)?.map(|v| Value::UInt(convert::bits_of(v))),
+        CastType::Fixed(kind) => convert::to_fixed(&value, kind, ctx)?.map(Value::Fixed),
         CastType::Json | CastType::Char { .. } | CastType::Binary { .. } => {
             let bytes = convert::text_of(&value, node.operand.ty_cow().decimals).map(Cow::into_owned);
             bytes.map(|bytes| string_value(bytes, node.ty.collation))
@@ -300,6 +302,13 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
 }
 
 fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    if node.operand.ty_cow().class() == TypeClass::Fixed
+        && let Value::Fixed(fixed) = &*node.operand.eval(row, ctx)?
+    {
+        let mut bytes = fixed.bytes().to_vec();
+        bytes.resize(length.map_or(bytes.len(), |length| length as usize), 0);
+        return Ok(string_value(bytes, Collation::BINARY));
+    }
     let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(Value::Null) };
     let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
     if let Some(length) = length {

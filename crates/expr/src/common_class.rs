@@ -39,6 +39,7 @@ fn class_of(value: &Value) -> Option<TypeClass> {
         Value::Str(_) | Value::Enum { .. } | Value::Set { .. } => TypeClass::String,
         Value::Date(_) => TypeClass::Date,
         Value::Time(_) => TypeClass::Time,
+        Value::Fixed(_) => TypeClass::Fixed,
         Value::DateTime(_) | Value::Timestamp(_) => TypeClass::DateTime,
     })
 }

@@ -11,6 +11,7 @@
 //! | DATE, DATETIME | anything but TIME | the other side read as DATETIME |
 //! | TIME | TIME, string, number | the other side read as TIME |
 //! | TIME | DATE, DATETIME | the TIME added to the current date |
+//! | UUID, INET6, INET4 | the same, string | values of that type |
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -135,6 +136,8 @@ fn read_left(
         TypeClass::Real => Value::Double(0.0),
         TypeClass::Time => Value::Time(Time::default()),
         TypeClass::Date | TypeClass::DateTime => Value::DateTime(DateTime::default()),
+        // Texts were made values of their kind.
+        TypeClass::Fixed => return Ok(None),
     };
     let class = class.unwrap_or_else(|| common_class(a.class(), other.class()));
     let a = left.as_number(Cow::Borrowed(a))?;
@@ -145,6 +148,9 @@ fn read_left(
 /// The class two values are compared as.
 fn common_class(a: Class, b: Class) -> TypeClass {
     let has = |class| a == class || b == class;
+    if has(Class::Fixed) {
+        return TypeClass::Fixed;
+    }
     if has(Class::Time) {
         return if has(Class::DateTime) { TypeClass::DateTime } else { TypeClass::Time };
     }
@@ -190,6 +196,16 @@ fn compare_as(
             let (x, y) = (printed(a), printed(b));
             Some(collation.compare(&x, &y))
         }
+        TypeClass::Fixed => match (a, b) {
+            (Value::Fixed(x), Value::Fixed(y)) => Some(x.cmp(y)),
+            // What stands beside one at run time only: a value of another expression's plan.
+            (Value::Fixed(x), other) | (other, Value::Fixed(x)) => {
+                let Some(other) = convert::to_fixed(other, x.kind(), ctx)? else { return Ok(None) };
+                let order = x.cmp(&other);
+                Some(if matches!(a, Value::Fixed(_)) { order } else { order.reverse() })
+            }
+            _ => None,
+        },
     })
 }
 
@@ -261,6 +277,9 @@ fn compare_mixed(a: &Value, b: &Value) -> Ordering {
     }
 }
 
+/// First byte of the keys of UUIDs and addresses.
+const FIXED: u8 = 8;
+
 /// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for
 /// the same; for hash tables of grouping, DISTINCT and hash joins.
 pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
@@ -277,6 +296,10 @@ pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) 
         Value::Str(s) => {
             out.push(4);
             collation.sort_key(&s.bytes, out);
+        }
+        Value::Fixed(fixed) => {
+            out.push(FIXED);
+            out.extend_from_slice(fixed.bytes());
         }
         Value::Date(d) => datetime_key(&d.at_midnight(), out),
         Value::DateTime(d) => datetime_key(d, out),

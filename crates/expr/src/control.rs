@@ -98,6 +98,9 @@ fn type_extreme(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
         }
         .with_nullable(true));
     }
+    if types.iter().any(|t| t.class() == TypeClass::Fixed) {
+        return joined_type(&branches, "least", Some(env));
+    }
     // Numbers among strings make the strings numbers.
     let strings = types.iter().filter(|t| t.class() == TypeClass::String).count();
     if strings > 0 && strings < types.len() {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, IntValue, Issues, Parsed, Span, SqlMode, SqlResult, Str, Time,
-    TimeZone as _, TypeKind, Value,
+    Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed, Span, SqlMode, SqlResult,
+    Str, Time, TimeZone as _, TypeKind, Value,
 };
 
 use crate::context::EvalContext;
@@ -298,6 +298,16 @@ fn time_to_datetime(time: Time, ctx: &EvalContext<'_>) -> Option<DateTime> {
     Some(DateTime::from_micros_of_day(date, time.micros.rem_euclid(DAY)))
 }
 
+/// As a UUID or an address; what is none warns and is NULL.
+pub(crate) fn to_fixed(value: &Value, kind: FixedKind, ctx: &EvalContext<'_>) -> SqlResult<Option<Fixed>> {
+    let found = kind.of_value(value);
+    if found.is_none() && !value.is_null() {
+        let error = kind.incorrect(value.to_text().as_bytes());
+        ctx.warn(error.code, error.message)?;
+    }
+    Ok(found)
+}
+
 /// Warns as ERROR_FOR_DIVISION_BY_ZERO wants it.
 pub(crate) fn division_by_zero(ctx: &EvalContext<'_>) -> SqlResult<()> {
     if ctx.env.sql_mode.has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
@@ -344,6 +354,10 @@ pub(crate) fn to_class<'v>(
             to_datetime(v, Origin::UNKNOWN, ctx)?.map_or(Value::Null, Value::DateTime)
         }
         (TypeClass::Time, v) => to_time(v, Origin::UNKNOWN, ctx)?.map_or(Value::Null, Value::Time),
+        (TypeClass::Fixed, v) => match to.fixed_kind() {
+            Some(kind) => to_fixed(v, kind, ctx)?.map_or(Value::Null, Value::Fixed),
+            None => Value::Null,
+        },
     };
     Ok(Cow::Owned(converted))
 }

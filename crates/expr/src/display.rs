@@ -188,6 +188,7 @@ impl fmt::Display for CastType {
             CastType::DateTime { decimals } => fraction(f, "datetime", *decimals),
             CastType::Year => f.write_str("year"),
             CastType::Json => f.write_str("json"),
+            CastType::Fixed(kind) => f.write_str(kind.name()),
         }
     }
 }

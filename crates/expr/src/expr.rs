@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_types::{Collation, Value};
+use cohort_types::{Collation, FixedKind, Value};
 
 use crate::compare::{CompareHow, InSet};
 use crate::expr_type::{Coercibility, ExprType, Flavor};
@@ -242,6 +242,8 @@ pub enum CastType {
     },
     Year,
     Json,
+    /// UUID, INET6, INET4.
+    Fixed(FixedKind),
 }
 
 /// A function applied to arguments.
@@ -278,6 +280,11 @@ impl Expr {
     /// A constant of a given type.
     pub fn typed_constant(value: Value, ty: ExprType) -> Expr {
         Expr::Const(Box::new(Constant { value, ty }))
+    }
+
+    /// Whether it is `@name`.
+    pub fn is_user_variable(&self) -> bool {
+        matches!(self, Expr::Call(call) if std::ptr::eq(call.function, &crate::info::USER_VARIABLE))
     }
 
     /// `0x41`, `b'1000001'`: a binary string that counts as a big-endian number in arithmetic.

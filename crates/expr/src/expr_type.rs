@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
+use cohort_types::{Collation, ColumnType, ErrorCode, FixedKind, SqlError, SqlResult, TypeKind};
 
 /// `decimals` from which on the number of fraction digits is open: a DOUBLE prints as many as it needs.
 pub const NOT_FIXED_DECIMALS: u8 = 31;
@@ -51,6 +51,8 @@ pub enum TypeClass {
     Time,
     /// DATETIME, TIMESTAMP.
     DateTime,
+    /// UUID, INET6, INET4.
+    Fixed,
 }
 
 /// What a value is besides its family.
@@ -144,6 +146,16 @@ impl ExprType {
         ExprType { unsigned, ..ExprType::number(TypeKind::Decimal, length, decimals) }
     }
 
+    /// UUID, INET6, INET4.
+    pub fn fixed(kind: FixedKind) -> ExprType {
+        ExprType::number(kind.type_kind(), kind.text_len(), 0).with_unsigned(true)
+    }
+
+    /// Which of UUID, INET6 and INET4 it is.
+    pub(crate) fn fixed_kind(&self) -> Option<FixedKind> {
+        FixedKind::of(self.kind)
+    }
+
     /// DATE.
     pub fn date() -> ExprType {
         ExprType::number(TypeKind::Date, 10, 0)
@@ -165,6 +177,14 @@ impl ExprType {
     pub fn string(length: u32, collation: Collation, coercibility: Coercibility) -> ExprType {
         let length = length.min(RESULT_BYTES_MAX / collation.charset().mbmaxlen());
         ExprType::text(length, collation, coercibility)
+    }
+
+    /// A text of the same collation and of any length.
+    pub(crate) fn into_long_text(self) -> ExprType {
+        let is_binary = self.collation == Collation::BINARY;
+        let kind = if is_binary { TypeKind::LongBlob } else { TypeKind::LongText };
+        let length = (RESULT_BYTES_MAX - 1) / self.collation.charset().mbmaxlen();
+        ExprType { kind, length, decimals: STRING_DECIMALS, ..self }
     }
 
     /// The same, of any length.
@@ -236,7 +256,7 @@ impl ExprType {
             kind: self.kind,
             length,
             decimals,
-            unsigned: self.unsigned && self.kind != TypeKind::Bit,
+            unsigned: self.unsigned && self.kind != TypeKind::Bit && self.fixed_kind().is_none(),
             zerofill: matches!(self.flavor, Flavor::Zerofill(_)),
             collation: self.collation,
             members: self.members.clone(),
@@ -253,6 +273,7 @@ impl ExprType {
             Date => TypeClass::Date,
             Time => TypeClass::Time,
             DateTime | Timestamp => TypeClass::DateTime,
+            Uuid | Inet6 | Inet4 => TypeClass::Fixed,
             _ => TypeClass::String,
         }
     }
@@ -372,6 +393,7 @@ fn column_width(column: &ColumnType) -> u32 {
         TypeKind::Time => fraction(10),
         TypeKind::DateTime | TypeKind::Timestamp => fraction(19),
         TypeKind::Year => 4,
+        TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => column.display_length(),
         TypeKind::TinyText | TypeKind::TinyBlob => 255,
         TypeKind::Text | TypeKind::Blob => 65_535,
         TypeKind::MediumText | TypeKind::MediumBlob => 16_777_215,

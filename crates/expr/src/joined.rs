@@ -12,7 +12,7 @@
 //! | a string with anything | a string: CHAR only with CHAR and what is no string |
 //! | ENUM or SET | VARCHAR |
 
-use cohort_types::{Collation, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, FixedKind, SqlError, SqlResult, TypeKind, Value};
 
 use crate::arith::{precision_of, scale_of};
 use crate::context::{EvalContext, SessionEnv};
@@ -79,6 +79,12 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     }
     let Some(first) = types.first() else { return Ok(ExprType::null()) };
     let only_bits = types.iter().all(|t| t.kind == TypeKind::Bit);
+    if let Some(fixed) = types.iter().find(|t| t.class() == TypeClass::Fixed)
+        && let Some(other) = types.iter().find(|t| t.kind != fixed.kind && t.class() != TypeClass::String)
+    {
+        let name = |t: &ExprType| t.to_column_type().type_name();
+        return Err(SqlError::illegal_types(name(fixed), name(other), operation));
+    }
     let kind_of = |t: &ExprType| match t.kind {
         TypeKind::Bit if bit == BitAs::Number && !only_bits && t.length <= 32 => TypeKind::Int,
         kind => kind,
@@ -89,6 +95,7 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
         TypeClass::Int if kind == TypeKind::Bit || !signs_differ => joined_int(kind, &present, &types),
         TypeClass::Int | TypeClass::Decimal => joined_decimal(&present, &types),
         TypeClass::Real => joined_real(kind, &types),
+        TypeClass::Fixed => FixedKind::of(kind).map_or_else(ExprType::null, ExprType::fixed),
         TypeClass::Date => ExprType::date(),
         TypeClass::Time => ExprType::time(max_decimals(&types)),
         TypeClass::DateTime => ExprType::datetime(max_decimals(&types)),
@@ -97,7 +104,9 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     if kind == TypeKind::Timestamp {
         ty.kind = kind;
     }
-    Ok(ty.with_nullable(nullable))
+    // A text may turn out to be none.
+    let is_read = ty.class() == TypeClass::Fixed && types.iter().any(|t| t.class() == TypeClass::String);
+    Ok(ty.with_nullable(nullable || is_read))
 }
 
 fn integer_rank(kind: TypeKind) -> Option<usize> {
@@ -112,6 +121,10 @@ fn join_kinds(a: TypeKind, b: TypeKind, bit: BitAs) -> TypeKind {
     }
     if a == b && !matches!(a, Enum | Set) {
         return a;
+    }
+    // Text among addresses is read as one.
+    if let Some(kind) = [a, b].into_iter().find(|kind| FixedKind::of(*kind).is_some()) {
+        return kind;
     }
     match (a, b) {
         (Bit, other) | (other, Bit) => match bit {

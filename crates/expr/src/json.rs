@@ -287,10 +287,12 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
-        if depth >= DEPTH_MAX {
+        let first = self.peek()?;
+        // The array or object that is one too many is refused where it begins.
+        if depth + 1 >= DEPTH_MAX && matches!(first, b'{' | b'[') {
             return Err(JsonError::Depth(self.at));
         }
-        match self.peek()? {
+        match first {
             b'{' => self.object(depth),
             b'[' => self.array(depth),
             b'"' => self.string().map(Json::String),

@@ -1,8 +1,6 @@
 //! Internet addresses: text and bytes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use cohort_types::{Collation, SqlResult, Value};
+use cohort_types::{Collation, SqlResult, Value, parse_inet4, parse_inet6, write_inet4, write_inet6};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
@@ -32,25 +30,9 @@ fn type_flag(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
-/// Four numbers of at most three digits.
-fn parse_v4(text: &[u8]) -> Option<Ipv4Addr> {
-    let mut parts = text.split(|b| *b == b'.');
-    let mut octets = [0; 4];
-    for octet in &mut octets {
-        let digits = parts.next()?;
-        let fits = (1..=3).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-        *octet = std::str::from_utf8(digits).ok().filter(|_| fits)?.parse().ok()?;
-    }
-    parts.next().is_none().then(|| Ipv4Addr::from(octets))
-}
-
-fn parse_v6(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
-
 /// Of a text argument; numbers are no addresses.
 fn text_of<'a>(a: &Args<'a>) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
-    if a.expr(0).ty_cow().class() != TypeClass::String {
+    if !matches!(a.expr(0).ty_cow().class(), TypeClass::String | TypeClass::Fixed) {
         return Ok(None);
     }
     a.text(0)
@@ -58,10 +40,10 @@ fn text_of<'a>(a: &Args<'a>) -> SqlResult<Option<std::borrow::Cow<'a, [u8]>>> {
 
 fn inet6_aton(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(text_of(&a));
-    if let Some(address) = parse_v4(&text) {
-        return Ok(Value::binary(address.octets()));
+    if let Some(octets) = parse_inet4(&text) {
+        return Ok(Value::binary(octets));
     }
-    Ok(parse_v6(&text).map_or(Value::Null, |address| Value::binary(address.octets())))
+    Ok(parse_inet6(&text).map_or(Value::Null, Value::binary))
 }
 
 /// The address of four or sixteen bytes of a binary string.
@@ -70,20 +52,13 @@ fn inet6_ntoa(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     let bytes = or_null!(text_of(&a));
-    if let Ok(octets) = <[u8; 4]>::try_from(&bytes[..]) {
-        return a.string(Ipv4Addr::from(octets).to_string());
+    let mut text = Vec::new();
+    match <[u8; 16]>::try_from(&bytes[..]) {
+        Ok(octets) => write_inet6(&octets, &mut text),
+        Err(_) if bytes.len() == 4 => write_inet4(&bytes, &mut text),
+        Err(_) => return Ok(Value::Null),
     }
-    let Ok(octets) = <[u8; 16]>::try_from(&bytes[..]) else { return Ok(Value::Null) };
-    // An address of the old form that holds one of four bytes is written with it, but for :: and ::1.
-    if is_compat(&octets) && octets[12..14] != [0, 0] {
-        let [.., w, x, y, z] = octets;
-        return a.string(format!("::{w}.{x}.{y}.{z}"));
-    }
-    if octets[..10] == [0; 10] && octets[10..12] == [0xff, 0xff] {
-        let [.., w, x, y, z] = octets;
-        return a.string(format!("::ffff:{w}.{x}.{y}.{z}"));
-    }
-    a.string(v6_text(&octets))
+    a.string(text)
 }
 
 /// `::a.b.c.d`, and neither `::` nor `::1`.
@@ -92,11 +67,11 @@ fn is_compat(octets: &[u8; 16]) -> bool {
 }
 
 fn is_ipv4(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::bool(text_of(&a)?.is_some_and(|text| parse_v4(&text).is_some())))
+    Ok(Value::bool(text_of(&a)?.is_some_and(|text| parse_inet4(&text).is_some())))
 }
 
 fn is_ipv6(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::bool(text_of(&a)?.is_some_and(|text| parse_v6(&text).is_some())))
+    Ok(Value::bool(text_of(&a)?.is_some_and(|text| parse_inet6(&text).is_some())))
 }
 
 fn octets_of(a: &Args<'_>) -> SqlResult<Option<[u8; 16]>> {
@@ -113,22 +88,4 @@ fn is_ipv4_compat(a: Args<'_>) -> SqlResult<Value> {
 fn is_ipv4_mapped(a: Args<'_>) -> SqlResult<Value> {
     let mapped = |octets: [u8; 16]| octets[..10] == [0; 10] && octets[10..12] == [0xff, 0xff];
     Ok(Value::bool(octets_of(&a)?.is_some_and(mapped)))
-}
-
-/// Groups of hexadecimal digits; the longest run of zeros, of a single one even, is `::`.
-fn v6_text(octets: &[u8; 16]) -> String {
-    let groups: Vec<u16> =
-        octets.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
-    let run = |start: usize| groups[start..].iter().take_while(|group| **group == 0).count();
-    let (mut at, mut length) = (0, 0);
-    for start in 0..groups.len() {
-        if run(start) > length {
-            (at, length) = (start, run(start));
-        }
-    }
-    let join = |part: &[u16]| part.iter().map(|group| format!("{group:x}")).collect::<Vec<_>>().join(":");
-    if length == 0 {
-        return join(&groups);
-    }
-    format!("{}::{}", join(&groups[..at]), join(&groups[at + length..]))
 }

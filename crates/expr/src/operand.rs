@@ -5,7 +5,7 @@ use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreConte
 
 use crate::args::Args;
 use crate::context::SessionEnv;
-use crate::expr::{Call, Expr};
+use crate::expr::{Call, Cast, CastType, Expr};
 use crate::expr_type::{ExprType, Flavor, TypeClass};
 use crate::json::{Json, unescape};
 use crate::number_of::hex_number;
@@ -62,6 +62,10 @@ pub(crate) fn prepare(operand: Expr, other: &Expr) -> Expr {
             return wrapped(&YEAR_OF, its.clone().into_owned(), operand);
         }
         _ => {}
+    }
+    if let (Some(kind), TypeClass::String, false) = (its.fixed_kind(), own.class(), own.null_literal) {
+        let ty = ExprType::fixed(kind).with_nullable(true);
+        return Expr::Cast(Box::new(Cast { operand, to: CastType::Fixed(kind), ty }));
     }
     let other_is_known = matches!(other, Expr::Const(_) | Expr::Param(_));
     if own.kind == TypeKind::Year && its.is_temporal() && !(is_year_column(&operand) && other_is_known) {

@@ -126,6 +126,9 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     if let Value::Bit { bits, .. } = value.as_ref() {
         return a.string(format!("{bits:X}"));
     }
+    if let Value::Fixed(fixed) = value.as_ref() {
+        return a.string(hex_text(fixed.bytes()));
+    }
     let ty = a.expr(0).ty_cow();
     let text = or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(value, ty.decimals)));
     a.string(hex_text(&crate::text_size::encode(text, ty.collation)))

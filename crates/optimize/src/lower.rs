@@ -459,7 +459,8 @@ impl Lowering<'_> {
     }
 
     fn sort(&mut self, part: Part, keys: Vec<(Expr, SortKey)>, query: &Query) -> SqlResult<Part> {
-        let limit = match query.limit.count.is_some() && !query.count_all {
+        let is_bounded = query.limit.count.is_some() && !query.count_all && !query.limit.with_ties;
+        let limit = match is_bounded {
             true => Some(self.limit_count(&query.limit)?),
             false => None,
         };
@@ -472,7 +473,13 @@ impl Lowering<'_> {
             return Ok(part);
         }
         let limit = self.limit_count(&query.limit)?;
-        let node = LimitNode { input: part.node, limit, count_all: query.count_all };
+        let ties = match &part.node {
+            _ if !query.limit.with_ties => None,
+            Node::Sort(sort) => Some(sort.keys.clone()),
+            // A constant order: all rows are equal.
+            _ => Some(Vec::new()),
+        };
+        let node = LimitNode { input: part.node, limit, ties, count_all: query.count_all };
         Ok(Part { node: Node::Limit(Box::new(node)), ..part })
     }
 

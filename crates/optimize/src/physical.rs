@@ -339,6 +339,8 @@ pub struct LimitCount {
 pub struct LimitNode {
     pub input: Node,
     pub limit: LimitCount,
+    /// WITH TIES: the order of the input; rows that are equal to the last one come, too.
+    pub ties: Option<Vec<(Expr, SortKey)>>,
     /// SQL_CALC_FOUND_ROWS: goes on to the end and counts.
     pub count_all: bool,
 }

@@ -198,6 +198,7 @@ fn value_fits(column: &ExprType, value: &ExprType) -> bool {
             String => class == String,
             Date | DateTime => matches!(class, Date | DateTime | String),
             Time => matches!(class, Time | String),
+            Fixed => class == Fixed,
             Real => false,
         },
     }

@@ -68,6 +68,8 @@ pub struct Operand {
 pub struct Limit {
     pub count: Option<Expr>,
     pub offset: Option<Expr>,
+    /// Rows that are equal to the last one in the order come, too.
+    pub with_ties: bool,
 }
 
 /// A sort key.

@@ -15,7 +15,7 @@ use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
 use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
 use crate::from::bind_from_for;
-use crate::query::bind_limit;
+use crate::query::bind_plain_limit;
 use crate::with::CommonTables;
 use crate::written::{Refusal, RowCheck, base_tables, written};
 
@@ -103,6 +103,12 @@ pub fn bind_joined_update(
         let bound = assignments.iter().map(|assignment| bind_assignment(&binder, assignment));
         bound.collect::<SqlResult<Vec<_>>>()?
     };
+    for (n, (slot, _)) in bound.iter().enumerate() {
+        if at_once && bound[..n].iter().any(|(before, _)| before == slot) {
+            let table = &change.scope.tables[change.scope.table_of(*slot)];
+            return Err(SqlError::updated_twice(&table.name, &change.scope.slot(*slot).name));
+        }
+    }
     let mut written_of_view = Vec::new();
     let mut targets = Vec::with_capacity(bound.len());
     for (slot, _) in &bound {
@@ -292,7 +298,7 @@ impl<'c> Change<'c> {
             from,
             conditions: Vec::new(),
             order: Vec::new(),
-            limit: bind_limit(ctx, clauses.limit)?,
+            limit: bind_plain_limit(ctx, clauses.limit)?,
             items: Vec::new(),
             assigned: Vec::new(),
             targets: Vec::new(),

@@ -49,7 +49,7 @@ pub use change::{
 pub use from::allowed_indexes;
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
-pub use query::{bind_limit, bind_query};
+pub use query::{bind_plain_limit, bind_query};
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};

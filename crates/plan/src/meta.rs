@@ -3,14 +3,19 @@
 use cohort_catalog::{IndexKind, OnUpdate, Table};
 use cohort_expr::{Expr, ExprType, TypeClass};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
-use cohort_types::{Collation, ColumnType, TypeKind};
+use cohort_types::{Collation, ColumnType, FixedKind, TypeKind};
 
 use crate::bind::{Relation, Scope, ScopeTable};
 
 /// A select item's metadata; columns of base tables say where they are from.
 pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     let Some((slot, ty)) = column_of(expr).filter(|(slot, _)| scope.holds(*slot)) else {
-        return expression_meta(name.to_owned(), &expr.ty());
+        let mut meta = expression_meta(name.to_owned(), &expr.ty());
+        if expr.is_user_variable() && expr.ty().class() == TypeClass::Decimal {
+            // The next execution may find any number.
+            (meta.length, meta.decimals) = (83, 38);
+        }
+        return meta;
     };
     let table = &scope.tables[scope.table_of(slot)];
     let n = slot - table.first_slot;
@@ -127,7 +132,12 @@ pub fn expression_meta(name: String, ty: &ExprType) -> ColumnMeta {
         };
     }
     let is_text = ty.class() == TypeClass::String;
-    let collation = if is_text { ty.collation } else { Collation::BINARY };
+    let collation = match ty.class() {
+        TypeClass::String => ty.collation,
+        // Sent as text.
+        TypeClass::Fixed => Collation::LATIN1_SWEDISH_CI,
+        _ => Collation::BINARY,
+    };
     let mut flags = ColumnFlags::default();
     if !ty.nullable {
         flags = flags.with(ColumnFlags::NOT_NULL);
@@ -175,6 +185,7 @@ fn type_code(ty: &ExprType) -> TypeCode {
         TypeKind::Timestamp => TypeCode::Timestamp,
         TypeKind::VarChar | TypeKind::VarBinary => TypeCode::VarString,
         TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => TypeCode::String,
+        TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => TypeCode::String,
     }
 }
 
@@ -186,7 +197,7 @@ pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
 
 /// MariaDB's name of the format of a type's text.
 fn format_of(ty: &ExprType) -> Option<&'static str> {
-    ty.is_json().then_some("json")
+    FixedKind::of(ty.kind).map(FixedKind::name).or_else(|| ty.is_json().then_some("json"))
 }
 
 /// The metadata of a column of a table: a base table's, or one that holds a result in between.

@@ -37,6 +37,7 @@ pub fn bind_query(
             if !bound.order.is_empty() {
                 bound = bound.kept_in_table();
             }
+            check_ties(query)?;
             bound.limit = bind_limit(ctx, query.limit.as_ref())?;
             bound
         }
@@ -215,13 +216,29 @@ fn order_over_result(
     Ok(order)
 }
 
+/// Error 4180: ties of what has no order.
+pub(crate) fn check_ties(query: &ast::Query) -> SqlResult<()> {
+    match query.limit.as_ref().is_some_and(|limit| limit.with_ties) && query.order_by.is_empty() {
+        true => Err(SqlError::ties_without_order()),
+        false => Ok(()),
+    }
+}
+
+/// The LIMIT of a change of rows, which has no ties.
+pub fn bind_plain_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
+    match limit.is_some_and(|limit| limit.with_ties) {
+        true => Err(not_supported("WITH TIES here")),
+        false => bind_limit(ctx, limit),
+    }
+}
+
 /// LIMIT and OFFSET.
-pub fn bind_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
+pub(crate) fn bind_limit(ctx: &PlanContext<'_>, limit: Option<&ast::Limit>) -> SqlResult<Limit> {
     let Some(limit) = limit else { return Ok(Limit::default()) };
     let scope = Scope::default();
     let binder = Binder::new(ctx, &scope, Clause::Select);
     let offset = limit.offset.as_ref().map(|e| binder.limit(e)).transpose()?;
-    Ok(Limit { count: Some(binder.limit(&limit.count)?), offset })
+    Ok(Limit { count: Some(binder.limit(&limit.count)?), offset, with_ties: limit.with_ties })
 }
 
 fn wrong_columns() -> SqlError {

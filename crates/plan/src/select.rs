@@ -15,7 +15,7 @@ use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
 use crate::conjuncts;
 use crate::from::bind_from;
 use crate::meta::column_meta;
-use crate::query::bind_limit;
+use crate::query::{bind_limit, check_ties};
 use crate::with::CommonTables;
 
 /// A select item, bound.
@@ -67,6 +67,7 @@ pub(crate) fn bind_select(
     let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
     binder.refuse_windows(having.iter().chain(&binder.group))?;
     let order = binder.bind_order(&query.order_by)?;
+    check_ties(query)?;
     let limit = bind_limit(ctx, query.limit.as_ref())?;
     let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
     let columns: Vec<ColumnMeta> =

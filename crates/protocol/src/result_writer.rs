@@ -430,7 +430,7 @@ fn announced(column: &ColumnMeta, results: Option<Collation>) -> (Collation, u32
 fn put_extended(format: Option<&str>, out: &mut Vec<u8>) {
     let mut pairs = Vec::new();
     if let Some(format) = format {
-        pairs.put_u8(1);
+        pairs.put_u8(u8::from(format == "json"));
         pairs.put_lenenc_bytes(format.as_bytes());
     }
     out.put_lenenc_bytes(&pairs);

@@ -1,10 +1,12 @@
 //! LIMIT.
 
-use cohort_expr::{EvalContext, Expr};
+use std::borrow::Cow;
+
+use cohort_expr::{EvalContext, Expr, SortKey, compare_rows};
 use cohort_optimize::{LimitCount, LimitNode};
 use cohort_types::{SqlResult, Value};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, taken};
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
@@ -30,11 +32,56 @@ pub(crate) struct Limit<'p> {
     /// Rows of the input, for [`LimitNode::count_all`].
     found: u64,
     unwanted: Batch,
+    /// Rows of which some may be ties, from `at` on, and the keys of the last one that was counted.
+    pending: Batch,
+    at: usize,
+    last: Option<Vec<Value>>,
 }
 
 impl<'p> Limit<'p> {
     pub fn new(node: &'p LimitNode, input: Input<'p>) -> Limit<'p> {
-        Limit { node, input, skip: 0, left: 0, found: 0, unwanted: Batch::new() }
+        let (unwanted, pending) = (Batch::new(), Batch::new());
+        Limit { node, input, skip: 0, left: 0, found: 0, unwanted, pending, at: 0, last: None }
+    }
+
+    /// As `next`, behind what is left out: rows up to the last one that is wanted, and those equal to it.
+    fn next_with_ties(
+        &mut self,
+        run: Run<'_, 'p>,
+        order: &'p [(Expr, SortKey)],
+        out: &mut Batch,
+        want: usize,
+    ) -> SqlResult<()> {
+        let enough = out.len().saturating_add(want);
+        let keys: Vec<SortKey> = order.iter().map(|(_, key)| *key).collect();
+        let values = |row: &[Value]| -> SqlResult<Vec<Value>> {
+            order.iter().map(|(expr, _)| expr.eval(row, run.eval).map(Cow::into_owned)).collect()
+        };
+        while out.len() < enough && (self.left > 0 || self.last.is_some()) {
+            if self.at == self.pending.len() {
+                self.at = 0;
+                if !self.input.refill(run, &mut self.pending, want)? {
+                    (self.left, self.last) = (0, None);
+                    return Ok(());
+                }
+            }
+            let row = self.pending.row_mut(self.at);
+            self.at += 1;
+            self.found += 1;
+            if self.left > 0 {
+                self.left -= 1;
+                self.last = if self.left == 0 { Some(values(row)?) } else { None };
+            } else {
+                let own = values(row)?;
+                let is_tie = self.last.as_ref().is_some_and(|last| compare_rows(last, &own, &keys).is_eq());
+                if !is_tie {
+                    self.last = None;
+                    return Ok(());
+                }
+            }
+            out.push(taken(row));
+        }
+        Ok(())
     }
 
     /// Leaves out rows; the number that came.
@@ -55,6 +102,8 @@ impl<'p> Operator<'p> for Limit<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         (self.skip, self.left) = bounds(&self.node.limit, run.eval)?;
         self.found = 0;
+        self.pending.clear();
+        (self.at, self.last) = (0, None);
         self.input.open(run)
     }
 
@@ -65,7 +114,15 @@ impl<'p> Operator<'p> for Limit<'p> {
                 rows => self.skip -= rows,
             }
         }
-        if self.left > 0 {
+        if let Some(order) = &self.node.ties {
+            let before = out.len();
+            self.next_with_ties(run, order, out, want)?;
+            if out.len() > before {
+                return Ok(());
+            }
+            self.found += (self.pending.len() - self.at) as u64;
+            self.at = self.pending.len();
+        } else if self.left > 0 {
             let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(want);
             let rows = self.input.next(run, out, want)? as u64;
             self.found += rows;

@@ -144,6 +144,7 @@ enum KeyClass {
     Text(Collation),
     Date,
     Time,
+    Fixed,
 }
 
 /// The class of a value that is not NULL, under a comparison; None when the comparison converts it.
@@ -157,6 +158,7 @@ fn key_class(value: &Value, how: &CompareHow) -> Option<KeyClass> {
         Class::Str => (KeyClass::Text(*collation), TypeClass::String),
         Class::DateTime => (KeyClass::Date, TypeClass::DateTime),
         Class::Time => (KeyClass::Time, TypeClass::Time),
+        Class::Fixed => (KeyClass::Fixed, TypeClass::Fixed),
     };
     let fits = match (class, own) {
         (None, _) | (Some(TypeClass::Decimal), TypeClass::Int) => true,
@@ -170,7 +172,9 @@ fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>) {
     let (mode, collation) = match class {
         KeyClass::Exact => (KeyMode::Exact, Collation::BINARY),
         KeyClass::Text(collation) => (KeyMode::Text, collation),
-        KeyClass::Real | KeyClass::Date | KeyClass::Time => (KeyMode::Plain, Collation::BINARY),
+        KeyClass::Real | KeyClass::Date | KeyClass::Time | KeyClass::Fixed => {
+            (KeyMode::Plain, Collation::BINARY)
+        }
     };
     append_equal_key(value, mode, collation, key);
 }

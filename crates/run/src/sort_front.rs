@@ -32,6 +32,7 @@ enum Kind {
     Date,
     Time,
     Timestamp,
+    Fixed,
     /// Several: fronts say nothing.
     Mixed,
 }
@@ -78,6 +79,10 @@ impl Fronts {
             Value::DateTime(v) => (Kind::Date, of_date(v.date.to_packed(), v.micros_of_day())),
             Value::Time(v) => (Kind::Time, self.signed(v.micros)),
             Value::Timestamp(v) => (Kind::Timestamp, self.signed(*v)),
+            Value::Fixed(v) => {
+                self.is_cut = true;
+                (Kind::Fixed, v.front())
+            }
         };
         if kind != self.kind {
             self.kind = if self.kind == Kind::Unknown { kind } else { Kind::Mixed };

@@ -14,7 +14,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_types::{Collation, Date, DateTime, Decimal, ErrorCode, SqlError, SqlResult, Str, Time, Value};
+use cohort_types::{
+    Collation, Date, DateTime, Decimal, ErrorCode, FixedKind, SqlError, SqlResult, Str, Time, Value,
+};
 
 use cohort_vfs::SharedFile;
 
@@ -216,6 +218,14 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
             out.push(10);
             out.extend_from_slice(&v.to_le_bytes());
         }
+        Value::Fixed(fixed) => {
+            out.push(match fixed.kind() {
+                FixedKind::Uuid => 14,
+                FixedKind::Inet6 => 15,
+                FixedKind::Inet4 => 16,
+            });
+            out.extend_from_slice(fixed.bytes());
+        }
         Value::Bit { bits, width } => {
             out.extend_from_slice(&[11, *width]);
             put_number(*bits, out);
@@ -290,6 +300,9 @@ fn decode(rest: &mut &[u8]) -> Option<Value> {
         }
         12 => Value::Enum { index: take_number(rest)? as u16, label: take_text(rest)? },
         13 => Value::Set { bits: take_number(rest)?, label: take_text(rest)? },
+        14 => take_fixed(FixedKind::Uuid, rest)?,
+        15 => take_fixed(FixedKind::Inet6, rest)?,
+        16 => take_fixed(FixedKind::Inet4, rest)?,
         _ => return None,
     })
 }
@@ -318,6 +331,12 @@ fn take_text(rest: &mut &[u8]) -> Option<Str> {
     let (bytes, behind) = rest.split_at_checked(length)?;
     *rest = behind;
     Some(Str { bytes: bytes.to_vec(), collation })
+}
+
+fn take_fixed(kind: FixedKind, rest: &mut &[u8]) -> Option<Value> {
+    let (bytes, behind) = rest.split_at_checked(kind.byte_len())?;
+    *rest = behind;
+    kind.of_bytes(bytes).map(Value::Fixed)
 }
 
 fn take_date(rest: &mut &[u8]) -> Option<Date> {

@@ -377,8 +377,10 @@ fn random_plans_answer_as_nested_loops() {
         let limit = || LimitCount { count: Some(lit(count as i64)), offset: Some(lit(offset as i64)) };
         let keys = (0..width).map(|n| (col(n), if n % 2 == 0 { asc() } else { desc() })).collect();
         let sort = Node::Sort(Box::new(Sort { input: *input, keys, limit: Some(limit()) }));
-        let limited =
-            plan(Node::Limit(Box::new(LimitNode { input: sort, limit: limit(), count_all: false })), width);
+        let limited = plan(
+            Node::Limit(Box::new(LimitNode { input: sort, limit: limit(), ties: None, count_all: false })),
+            width,
+        );
         let mut ordered = expected;
         let number = |value: &Value| {
             let exact = value.to_decimal(&mut cohort_types::NoWarnings);

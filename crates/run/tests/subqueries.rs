@@ -55,6 +55,7 @@ fn an_uncorrelated_subquery_runs_once_and_only_when_asked() {
     let first = Node::Limit(Box::new(cohort_optimize::LimitNode {
         input: of("u", 2),
         limit: cohort_optimize::LimitCount { count: Some(lit(1)), offset: None },
+        ties: None,
         count_all: false,
     }));
     let mut root = with_item("t", 1, item);

@@ -17,6 +17,9 @@ use crate::connection::{After, Connection, Inner};
 use crate::drain::{Incoming, SocketDrain};
 use crate::login;
 
+/// After so many a connection changes its user no more: nobody tries passwords in this way.
+const REFUSED_CHANGES_MAX: u32 = 3;
+
 /// Runs one command of a client that has logged in.
 pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let shared = connection.shared();
@@ -35,6 +38,9 @@ pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pack
 
 fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUser, SqlError>> {
     let Ok(Command::ChangeUser(rest)) = Command::decode(inner.input.payload(packet)) else { return None };
+    if inner.refused_changes >= REFUSED_CHANGES_MAX {
+        return Some(Err(SqlError::unknown_command()));
+    }
     let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed());
     if change.is_ok() {
         inner.statements.clear();

@@ -113,6 +113,8 @@ pub(crate) struct Inner {
     drained: bool,
     /// To be closed when `out` has left.
     pub closing: bool,
+    /// Changes of user that were refused.
+    pub refused_changes: u32,
     pub capabilities: Capabilities,
     pub stage: Stage,
     /// What the peers of TLS have agreed on; set with the login.
@@ -168,6 +170,7 @@ impl Connection {
             unpack: None,
             drained: true,
             closing: false,
+            refused_changes: 0,
             capabilities: Capabilities::default(),
             stage,
             encryption: None,

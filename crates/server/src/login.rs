@@ -192,6 +192,10 @@ fn judge(
             let nonce = connection.shared().new_nonce();
             return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
         }
+        Err(error) if candidate.kind == Kind::Change => {
+            tell_logs(connection, ConnectionEvent::ChangeUser, &candidate.user, &error);
+            return keep_user(connection, inner, sequence, &error);
+        }
         Err(error) => return reject_candidate(connection, inner, sequence, (&candidate, &error)),
     };
     let info = connection_info(connection, inner, &candidate, &account);
@@ -425,6 +429,10 @@ fn tell_logs(connection: &Connection, event: ConnectionEvent, user: &str, error:
 fn refuse(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
     write_error(&mut inner.out, &mut sequence, error);
     inner.closing = true;
+    log_refusal(connection, error);
+}
+
+fn log_refusal(connection: &Connection, error: &SqlError) {
     let log = &connection.shared().log;
     log.warning(format_args!(
         "Connection {} from {}: {}",
@@ -432,6 +440,16 @@ fn refuse(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &
         connection.peer.shown,
         one_line(&error.message)
     ));
+}
+
+/// A change of user that is refused: the session begins anew, as the user that it was.
+fn keep_user(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &SqlError) {
+    log_refusal(connection, error);
+    write_error(&mut inner.out, &mut sequence, error);
+    inner.refused_changes += 1;
+    inner.session.iter_mut().for_each(|session| session.reset());
+    inner.input.expect_sequence(0);
+    inner.stage = Stage::Ready;
 }
 
 /// Longer names are cut, as MariaDB does.

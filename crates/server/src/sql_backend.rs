@@ -299,7 +299,10 @@ fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
 struct Cached {
     version: u64,
     settings: SessionSettings,
+    /// In a transaction; in one that has only read, and in one that has written.
     idle_transaction_s_max: u64,
+    idle_reader_s_max: u64,
+    idle_writer_s_max: u64,
 }
 
 impl Cached {
@@ -324,6 +327,8 @@ impl Cached {
             version: vars.version(),
             settings,
             idle_transaction_s_max: vars.uint(VarId::IdleTransactionTimeout),
+            idle_reader_s_max: vars.uint(VarId::IdleReadonlyTransactionTimeout),
+            idle_writer_s_max: vars.uint(VarId::IdleWriteTransactionTimeout),
         }
     }
 }
@@ -453,8 +458,15 @@ impl Session for SqlSession {
 
     fn settings(&self) -> SessionSettings {
         let mut settings = self.settings.settings;
-        if self.settings.idle_transaction_s_max > 0 && self.session.is_in_transaction() {
-            settings.idle_s_max = self.settings.idle_transaction_s_max;
+        let cached = &self.settings;
+        let is_bounded = cached.idle_transaction_s_max | cached.idle_reader_s_max | cached.idle_writer_s_max;
+        if is_bounded > 0 && self.session.is_in_transaction() {
+            let by_kind = match self.session.has_written() {
+                true => cached.idle_writer_s_max,
+                false => cached.idle_reader_s_max,
+            };
+            let own = [cached.idle_transaction_s_max, by_kind].into_iter().find(|seconds| *seconds > 0);
+            settings.idle_s_max = own.unwrap_or(settings.idle_s_max);
         }
         settings
     }

@@ -117,18 +117,20 @@ const ALL_TYPES: &str = "CREATE TABLE kinds.every (id INT PRIMARY KEY, a TINYINT
      d BIGINT UNSIGNED, e FLOAT, f DOUBLE, g DECIMAL(30,10), h BIT(13), i DATE, j TIME(3), k DATETIME(6), \
      l TIMESTAMP(2) NULL, m YEAR, n CHAR(20), o VARCHAR(300), p BINARY(5), q VARBINARY(300), r TINYBLOB, s BLOB, \
      t MEDIUMTEXT, u LONGTEXT, v ENUM('x','y','ä'), w SET('a','b','c'), x VARCHAR(20) CHARACTER SET latin1, \
-     y JSON, z TEXT CHARACTER SET utf8mb4)";
+     y JSON, z TEXT CHARACTER SET utf8mb4, id1 UUID, id7 UUID, i6 INET6, i4 INET4)";
 
 fn fill_all_types(source: &dyn Ask, table: &str) {
     source.ask(&format!(
         "SET NAMES utf8mb4; INSERT INTO {table} VALUES (1, 255, -32768, -8388608, 18446744073709551615, 1.5, -2.25e300, \
          -12345678901234567890.0123456789, b'1010101010101', '2024-02-29', '-838:59:58.999', '9999-12-31 23:59:59.999999', \
          '2038-01-19 03:14:07.99', 2155, 'char', REPEAT('ö', 300), 'ab', REPEAT('q', 300), 'tiny', REPEAT('b', 60000), \
-         REPEAT('m', 70000), REPEAT('long', 50000), 'ä', 'a,c', 'é', '{{\"k\": [1, null]}}', '😀'), \
+         REPEAT('m', 70000), REPEAT('long', 50000), 'ä', 'a,c', 'é', '{{\"k\": [1, null]}}', '😀', \
+         '123e4567-e89b-12d3-a456-426655440000', '018f0203-0405-7607-8809-0a0b0c0d0000', '2001:db8::', '1.2.3.0'), \
          (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
          (3, 0, 0, 0, 0, 0, 0, 0, 0, '0001-01-01', '00:00:00', '1000-01-01', '1970-01-01 12:00:01', 1901, '', '', '', '', '', \
-         '', '', '', 'x', '', '', '0', '')"
+         '', '', '', 'x', '', '', '0', '', '00000000000000000000000000000000', \
+         'ffffffffffffffffffffffffffffffff', '::', '0.0.0.0')"
     ));
     source
         .ask(&format!("UPDATE {table} SET o = CONCAT(o, ''), a = 7, n = 'other', s = 'short' WHERE id < 3"));

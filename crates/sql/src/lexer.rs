@@ -175,7 +175,10 @@ impl<'a> Lexer<'a> {
         }
         let start = self.at;
         let Some(&byte) = self.sql.get(start) else {
-            return Token { kind: Kind::End, start, end: start };
+            // A version comment without end is told once.
+            let is_open = std::mem::take(&mut self.in_version_comment);
+            let kind = if is_open { Kind::Invalid } else { Kind::End };
+            return Token { kind, start, end: start };
         };
         let adjacent = before == start;
         let after_name = self.after_name && adjacent;
@@ -485,6 +488,46 @@ pub(crate) fn find_either(bytes: &[u8], a: u8, b: u8) -> usize {
         at += 8;
     }
     at + bytes[at..].iter().position(|&byte| byte == a || byte == b).unwrap_or(bytes.len() - at)
+}
+
+/// What stands between two tokens, without the marks of version comments that are executed and without those
+/// that are not.
+pub(crate) fn without_version_comments(gap: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(gap.len());
+    let mut at = 0;
+    while at < gap.len() {
+        let rest = &gap[at..];
+        let mark = [&b"/*M!"[..], b"/*!"].into_iter().find(|mark| rest.starts_with(mark)).map(<[u8]>::len);
+        at += match mark {
+            Some(mark) => {
+                let digits = rest[mark..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+                comment_len(rest).unwrap_or(mark + if digits >= 5 { digits } else { 0 })
+            }
+            None if rest.starts_with(b"*/") => 2,
+            None => {
+                let len = if rest.starts_with(b"/*") { comment_len(rest).unwrap_or(rest.len()) } else { 1 };
+                kept.extend_from_slice(&rest[..len]);
+                len
+            }
+        };
+    }
+    kept
+}
+
+/// Bytes of a comment with those within; None if it does not end.
+fn comment_len(text: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0);
+    while at + 1 < text.len() {
+        match &text[at..at + 2] {
+            b"/*" => (at, depth) = (at + 2, depth + 1),
+            b"*/" => (at, depth) = (at + 2, depth - 1),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             out.push_str(" end");
         }
         Expr::Subquery(query) => push(out, format_args!("({})", print_query::query(query))),
-        Expr::Exists(query) => push(out, format_args!("exists({})", print_query::query(query))),
+        Expr::Exists(query) => push(out, format_args!("exists({})", print_query::first_row(query))),
         Expr::Quantified { expr, op, quantifier, query } => {
             write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
@@ -572,6 +572,9 @@ fn cast_type(to: &DataType) -> String {
             TypeKind::DateTime => "datetime",
             TypeKind::Decimal => "decimal",
             TypeKind::Float => "float",
+            TypeKind::Uuid => "uuid",
+            TypeKind::Inet6 => "inet6",
+            TypeKind::Inet4 => "inet4",
             _ => "double",
         },
     };

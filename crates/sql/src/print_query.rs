@@ -6,6 +6,8 @@ use crate::ast::{
     Expr, Join, JoinCondition, JoinKind, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator,
     TableFactor, TableRef,
 };
+use cohort_types::Value;
+
 use crate::print::{expr, quoted_name, quoted_object};
 
 /// A query whose names are full already: joins in parentheses, RIGHT JOIN as LEFT JOIN.
@@ -24,6 +26,18 @@ pub fn query(query: &Query) -> String {
     order(" order by ", &query.order_by, &mut out);
     limit(query.limit.as_ref(), &mut out);
     out
+}
+
+/// A query of which only whether it has rows is asked: MariaDB wants one row of it.
+pub(crate) fn first_row(query: &Query) -> String {
+    let is_kept = |limit: &Limit| {
+        limit.offset.is_some()
+            || matches!(&limit.count, Expr::Literal(literal) if literal.value == Value::Int(0))
+    };
+    if query.limit.as_ref().is_some_and(is_kept) {
+        return self::query(query);
+    }
+    self::query(&Query { limit: None, ..query.clone() }) + " limit 1"
 }
 
 /// MariaDB quotes no name of a common table; one that would not be read again is quoted here.
@@ -162,6 +176,13 @@ fn order(words: &str, items: &[OrderItem], out: &mut String) {
 
 fn limit(limit: Option<&Limit>, out: &mut String) {
     let Some(limit) = limit else { return };
+    if limit.with_ties {
+        if let Some(offset) = &limit.offset {
+            out.push_str(&format!(" offset {} rows", expr(offset)));
+        }
+        out.push_str(&format!(" fetch first {} rows with ties", expr(&limit.count)));
+        return;
+    }
     out.push_str(" limit ");
     if let Some(offset) = &limit.offset {
         push(out, format_args!("{},", expr(offset)));

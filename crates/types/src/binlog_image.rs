@@ -24,7 +24,7 @@
 use cohort_base::Reader;
 
 use crate::scalar;
-use crate::{Charset, Collation, ColumnType, Decimal, SqlMode, Str, TypeKind, Value};
+use crate::{Charset, Collation, ColumnType, Decimal, FixedKind, SqlMode, Str, TypeKind, Value};
 
 pub(crate) const TINY: u8 = 1;
 pub(crate) const SHORT: u8 = 2;
@@ -118,6 +118,8 @@ impl BinlogColumn {
             TypeKind::Char | TypeKind::Binary => {
                 (STRING, pair(u32::from(STRING) ^ (bytes & 0x300) >> 4, bytes & 0xff))
             }
+            // As BINARY of so many bytes.
+            TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => (STRING, pair(STRING.into(), bytes)),
             TypeKind::VarChar | TypeKind::VarBinary => (VARCHAR, bytes as u16),
             TypeKind::Enum => (STRING, pair(ENUM.into(), scalar::enum_len(ty.members.len()) as u32)),
             TypeKind::Set => (STRING, pair(SET.into(), scalar::set_len(ty.members.len()) as u32)),
@@ -226,6 +228,9 @@ impl BinlogColumn {
     fn read_exactly(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         let local = BinlogColumn::of(ty);
         let (code, local_code) = (self.real().0, local.real().0);
+        if let Some(kind) = FixedKind::of(ty.kind) {
+            return fixed(kind, code, bytes);
+        }
         if scalar::len(ty).is_none() {
             let is_string = |code| matches!(code, STRING | VARCHAR | BLOB);
             return if is_string(code) { string(ty, bytes) } else { Err(ImageError::WrongClass) };
@@ -399,6 +404,16 @@ pub(crate) fn micros_of(decimals: u8) -> i64 {
     10_i64.pow(6 - u32::from(decimals.min(6)))
 }
 
+/// UUID and addresses: zeros at the end are left out.
+fn fixed(kind: FixedKind, code: u8, bytes: &[u8]) -> Result<Value, ImageError> {
+    if code != STRING || bytes.len() > kind.byte_len() {
+        return Err(ImageError::WrongClass);
+    }
+    let mut whole = bytes.to_vec();
+    whole.resize(kind.byte_len(), 0);
+    kind.of_bytes(&whole).map(Value::Fixed).ok_or(ImageError::WrongClass)
+}
+
 fn string(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     let mut text = Vec::with_capacity(bytes.len());
     ty.collation.charset().decode(bytes, &mut text).map_err(|_| ImageError::Corrupt)?;
@@ -424,6 +439,13 @@ fn blob_length_bytes(kind: TypeKind) -> usize {
 
 /// Appends a stored value, not NULL, as a row image holds it.
 pub fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), ImageError> {
+    if let Value::Fixed(fixed) = value {
+        let bytes = fixed.bytes();
+        let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        out.push(len as u8);
+        out.extend_from_slice(&bytes[..len]);
+        return Ok(());
+    }
     if scalar::len(ty).is_some() {
         return scalar::encode(ty, value, out).map_err(|_| ImageError::WrongClass);
     }

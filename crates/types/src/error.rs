@@ -179,6 +179,10 @@ errors! {
     CantChangeTxCharacteristics = 1568, "25001";
     CantExecuteInReadOnlyTransaction = 1792, "25006";
     OptionPreventsStatement = 1290, "HY000";
+    FeatureDisabled = 1289, "HY000";
+    ViewNoExplain = 1345, "HY000";
+    WithTiesNeedsOrder = 4180, "HY000";
+    UpdatedColumnOnlyOnce = 4140, "HY000";
     UpdateWithoutKeyInSafeMode = 1175, "HY000";
     InsideTransactionPreventsSwitchBinlogFormat = 1679, "HY000";
     InsideTransactionPreventsSwitchSqlLogBin = 1694, "HY000";

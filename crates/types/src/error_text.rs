@@ -83,6 +83,17 @@ texts! {
     /// The warning of temporal expressions: "Incorrect datetime value: 'x'".
     incorrect_value(kind: &str, value: &[u8]) = TruncatedWrongValue,
         "Incorrect {kind} value: '{}'", clipped(value);
+    /// "Incorrect uuid value: 'x' for column `d`.`t`.`c` at row 1".
+    incorrect_fixed_for_column(kind: &str, value: &[u8], db: &str, table: &str, column: &str, row: u64)
+        = TruncatedWrongValue,
+        "Incorrect {kind} value: '{}' for column `{db}`.`{table}`.`{column}` at row {row}", clipped(value);
+    illegal_assignment(from: &str, to: &str, db: &str, table: &str, column: &str)
+        = IllegalParameterDataTypes2ForOperation,
+        "Cannot cast '{from}' as '{to}' in assignment of `{db}`.`{table}`.`{column}`";
+    illegal_types(first: &str, second: &str, operation: &str) = IllegalParameterDataTypes2ForOperation,
+        "Illegal parameter data types {first} and {second} for operation '{operation}'";
+    illegal_type(ty: &str, operation: &str) = IllegalParameterDataTypeForOperation,
+        "Illegal parameter data type {ty} for operation '{operation}'";
     /// As an error of CONVERT and the like, number 1525.
     wrong_value(kind: &str, value: &[u8]) = WrongValue, "Incorrect {kind} value: '{}'", clipped(value);
     wrong_value_for_function(kind: &str, value: &[u8], function: &str) = WrongValueForType,
@@ -111,6 +122,9 @@ texts! {
     primary_key_generated() = PrimaryKeyBasedOnGeneratedColumn,
         "Primary key cannot be defined upon a generated column";
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
+    ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
+    updated_twice(table: &str, column: &str) = UpdatedColumnOnlyOnce,
+        "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";
     no_subqueries_in(clause: &str) = SubqueriesNotSupported,
         "{clause} does not support subqueries or stored functions";
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";

@@ -16,7 +16,7 @@
 
 use crate::scalar::{self, year_byte, year_value};
 use crate::temporal as t;
-use crate::{Collation, ColumnType, Decimal, Lane, LaneType, Str, TypeKind, Value};
+use crate::{Collation, ColumnType, Decimal, FixedKind, Lane, LaneType, Str, TypeKind, Value};
 
 /// A key that cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,9 @@ impl KeyPart {
             (TypeKind::Date, Value::Date(v)) => t::write_date(*v, out),
             (TypeKind::Year, Value::UInt(v)) => out.push(year_byte(*v).ok_or(KeyError::WrongClass)?),
             (TypeKind::Enum, Value::Enum { index, .. }) => out.extend_from_slice(&index.to_be_bytes()),
+            (kind, Value::Fixed(v)) if v.kind().type_kind() == kind => {
+                out.extend_from_slice(&v.order()[..v.kind().order_len()]);
+            }
             (TypeKind::Set, Value::Set { bits, .. }) => {
                 out.extend_from_slice(&bits.to_be_bytes()[8 - self.fixed_len()..]);
             }
@@ -122,6 +125,7 @@ impl KeyPart {
     fn fixed_len(&self) -> usize {
         match self.ty.kind {
             TypeKind::Enum => 2,
+            kind if FixedKind::of(kind).is_some() => FixedKind::of(kind).map_or(0, FixedKind::order_len),
             _ => scalar::len(&self.ty).unwrap_or(0),
         }
     }
@@ -172,6 +176,9 @@ impl KeyPart {
             }
             TypeKind::Date => t::read_date(bytes).map(Value::Date),
             TypeKind::Year => Some(year_value(bytes[0])),
+            TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => {
+                FixedKind::of(ty.kind).and_then(|kind| kind.of_order(bytes)).map(Value::Fixed)
+            }
             TypeKind::Enum => ty.enum_value(big_endian as u16),
             TypeKind::Set => ty.set_value(big_endian),
             _ => scalar::decode(ty, bytes),

@@ -9,11 +9,12 @@
 //! TIME, DATETIME, TIMESTAMP   `temporal::packed`
 //! YEAR            1 byte: 0, or year - 1900
 //! ENUM            1 byte, or 2 little-endian above 255 members
+//! UUID, INET6     16 bytes as they are written, INET4 4
 //! SET             1, 2, 3, 4 or 8 bytes by the number of members, little-endian
 //! ```
 
 use crate::temporal as t;
-use crate::{ColumnType, Date, Decimal, Str, TypeKind, Value};
+use crate::{ColumnType, Date, Decimal, FixedKind, Str, TypeKind, Value};
 
 /// Bytes of a value; `None` for strings.
 pub(crate) fn len(ty: &ColumnType) -> Option<usize> {
@@ -29,6 +30,8 @@ pub(crate) fn len(ty: &ColumnType) -> Option<usize> {
         TypeKind::DateTime => t::datetime_len(ty.decimals),
         TypeKind::Timestamp => t::timestamp_len(ty.decimals),
         TypeKind::Enum => enum_len(ty.members.len()),
+        TypeKind::Uuid | TypeKind::Inet6 => 16,
+        TypeKind::Inet4 => 4,
         TypeKind::Set => set_len(ty.members.len()),
         _ => return None,
     })
@@ -69,6 +72,7 @@ pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
         (TypeKind::DateTime, Value::DateTime(v)) => t::write_datetime(v, ty.decimals, out),
         (TypeKind::Timestamp, Value::Timestamp(v)) => t::write_timestamp(*v, ty.decimals, out),
         (TypeKind::Year, Value::UInt(v)) => out.push(year_byte(*v).ok_or(WrongClass)?),
+        (kind, Value::Fixed(v)) if v.kind().type_kind() == kind => out.extend_from_slice(v.bytes()),
         (TypeKind::Enum, Value::Enum { index, .. }) => out.extend_from_slice(&index.to_le_bytes()[..len]),
         (TypeKind::Set, Value::Set { bits, .. }) => out.extend_from_slice(&bits.to_le_bytes()[..len]),
         _ => return Err(WrongClass),
@@ -100,6 +104,9 @@ pub(crate) fn decode_exact(ty: &ColumnType, bytes: &[u8]) -> Option<Value> {
         TypeKind::DateTime => Value::DateTime(t::read_datetime(bytes, ty.decimals)?),
         TypeKind::Timestamp => Value::Timestamp(t::read_timestamp(bytes, ty.decimals)?),
         TypeKind::Year => year_value(bytes[0]),
+        TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => {
+            Value::Fixed(FixedKind::of(ty.kind)?.of_bytes(bytes)?)
+        }
         TypeKind::Enum => ty.enum_value(little_endian(bytes) as u16)?,
         TypeKind::Set => ty.set_value(little_endian(bytes))?,
         _ if ty.unsigned => Value::UInt(little_endian(bytes)),

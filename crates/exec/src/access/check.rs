@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
+use cohort_catalog::View;
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
 use crate::session_state::SessionState;
@@ -158,4 +159,23 @@ pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
         || !access.granted_on_schema(schema).without(Privilege::GrantOption.into()).is_empty()
         || access.has_table_in(schema);
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// Whether EXPLAIN may show how a view is read: error 1345.
+pub(crate) fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
+    let may = |privilege: Privilege, schema: &str, table: &str| {
+        check_table(session, privilege, schema, table).is_ok()
+    };
+    let tables = crate::ddl::named_tables(view)?;
+    let is_open = may(Privilege::ShowView, &view.name.schema, &view.name.table)
+        && tables.iter().filter(|(schema, ..)| !schema.is_empty()).all(|(schema, table, _)| {
+            session.db.virtual_tables.has_schema(schema) || may(Privilege::Select, schema, table)
+        });
+    match is_open {
+        true => Ok(()),
+        false => Err(SqlError::new(
+            ErrorCode::ViewNoExplain,
+            "ANALYZE/EXPLAIN/SHOW can not be issued; lacking privileges for underlying table",
+        )),
+    }
 }

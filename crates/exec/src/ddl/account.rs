@@ -222,7 +222,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
-    let mut failed = Vec::new();
+    let (mut altered, mut failed) = (Vec::new(), Vec::new());
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
         let Some(mut account) = book.find(&name) else {
@@ -236,9 +236,12 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
             authenticate(ctx.session, &mut account, how)?;
         }
         account_rules::apply(&mut account.rules, &alter.options);
+        altered.push(account.name.clone());
         book.put(account);
     }
-    finish(ctx, book, &failed, "ALTER USER")
+    let outcome = finish(ctx, book, &failed, "ALTER USER")?;
+    altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
+    Ok(outcome)
 }
 
 pub(super) fn drop(

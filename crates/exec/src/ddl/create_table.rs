@@ -41,7 +41,8 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
         return Err(SqlError::table_exists(&name.table));
     }
     let mode = match create.mode {
-        CreateMode::IfNotExists if is_there => MetadataMode::SharedRead,
+        // Under LOCK TABLES it has to be locked for writing, though nothing will be written.
+        CreateMode::IfNotExists if is_there && !ctx.trx.has_locked_tables() => MetadataMode::SharedRead,
         _ => MetadataMode::Exclusive,
     };
     lock_table_name(ctx, &name.schema, &name.table, mode)?;

@@ -7,8 +7,8 @@ use cohort_types::{SqlError, SqlResult};
 
 use super::view;
 use super::work::{
-    Changes, LogText, check_identifier, commit, lock_schema, lock_table_name, refuse_virtual,
-    server_collation,
+    Changes, IDENTIFIER_CHARS_MAX, LogText, check_identifier, commit, lock_schema, lock_table_name,
+    refuse_virtual, server_collation,
 };
 use super::{DdlOutcome, charset, foreign};
 use crate::statement::StatementContext;
@@ -68,6 +68,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> Sq
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlResult<DdlOutcome> {
     let name = &drop.name;
+    check_length(name)?;
     refuse_virtual(ctx, name)?;
     let schema = lock_schema(ctx, name, MetadataMode::Exclusive)?;
     let mut changes = Changes::default();
@@ -98,4 +99,12 @@ fn drop_all(ctx: &mut StatementContext<'_>, schema: &Schema, changes: &mut Chang
         changes.drop_table(ctx, table)?;
     }
     view::drop_all(ctx, schema, changes)
+}
+
+/// Error 1102 for what no database can be called.
+pub(super) fn check_length(name: &str) -> SqlResult<()> {
+    match name.chars().count() > IDENTIFIER_CHARS_MAX {
+        true => Err(SqlError::wrong_database_name(name)),
+        false => Ok(()),
+    }
 }

@@ -123,6 +123,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     }
     let schema = schema_of(ctx, name)?;
     if ctx.db.catalog().view(&schema, &name.name).is_some() {
+        lock_table_name(ctx, &schema, &name.name, MetadataMode::SharedRead)?;
         return Err(SqlError::no_such_table(&schema, &name.name));
     }
     let table = lock_table(ctx, name)?;

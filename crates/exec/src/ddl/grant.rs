@@ -14,6 +14,7 @@ use super::DdlOutcome;
 use super::account::{authenticate, new_account, resolve_grantee, resolve_new};
 use super::account_book::{AccountBook, no_such_account};
 use super::account_rules;
+use super::database::check_length;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
 use crate::access::check_schema;
@@ -32,6 +33,7 @@ impl Place {
         let current = session.current_schema.as_deref();
         let schema = |name: Option<&str>| {
             let name = name.or(current).ok_or_else(SqlError::no_database_selected)?;
+            check_length(name)?;
             match session.db.virtual_tables.has_schema(name) {
                 true => Err(session.database_access_denied(name)),
                 false => Ok(name.to_owned()),

@@ -475,7 +475,7 @@ impl Converter<'_, '_> {
                     if let Fill::Converted(_, before) = fill {
                         value = copied(value, before, &column.ty, warnings);
                     }
-                    column.ty.store(value, &store, warnings)?
+                    not_null(column, column.ty.store(value, &store, warnings)?)
                 }
             });
         }
@@ -486,7 +486,7 @@ impl Converter<'_, '_> {
                 Value::Null => self.null(n, store, warnings)?,
                 value => {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
-                    column.ty.store(value, &store, warnings)?
+                    not_null(column, column.ty.store(value, &store, warnings)?)
                 }
             };
         }
@@ -567,4 +567,9 @@ fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
 /// Thousandths.
 fn percent(done: u64, total: u64) -> u32 {
     done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32)
+}
+
+/// What is stored of a value that is none of the column's type, where the column cannot be NULL.
+fn not_null(column: &Column, stored: Value) -> Value {
+    if stored.is_null() && !column.nullable { column.ty.implicit_default() } else { stored }
 }

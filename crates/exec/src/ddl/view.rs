@@ -234,6 +234,7 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
             return Err(SqlError::new(ErrorCode::ViewWrongList, text));
         }
     };
+    let names = if create.columns.is_empty() { told_apart(&create.query.body, names) } else { names };
     for (n, name) in names.iter().enumerate() {
         let wrong =
             |name: &str| SqlError::new(ErrorCode::WrongColumnName, format!("Incorrect column name '{name}'"));
@@ -244,6 +245,38 @@ fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+/// Names that texts of expressions have given and that another column has, too, become others.
+fn told_apart(mut body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
+    let select = loop {
+        body = match body {
+            ast::QueryBody::Select(select) => break select,
+            ast::QueryBody::SetOperation { first, .. } => first,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(_) => return names,
+        };
+    };
+    let is_given = |item: &ast::SelectItem| match item {
+        ast::SelectItem::Expr { alias: None, expr, .. } => !matches!(expr, ast::Expr::Column(_)),
+        _ => false,
+    };
+    // Behind a `*` it is not known which item a column comes from.
+    let has_one_each = select.items.len() == names.len()
+        && select.items.iter().all(|item| matches!(item, ast::SelectItem::Expr { .. }));
+    for n in 0..if has_one_each { names.len() } else { 0 } {
+        let same = |a: &str, b: &str| cohort_plan::same_name(a, b);
+        let Some(before) = (0..n).find(|before| same(&names[*before], &names[n])) else { continue };
+        let Some(changed) = [n, before].into_iter().find(|n| is_given(&select.items[*n])) else { continue };
+        let stem = names[changed].clone();
+        let others = (0_u32..).map(|attempt| match attempt {
+            0 => format!("My_exp_{stem}"),
+            attempt => format!("My_exp_{attempt}_{stem}"),
+        });
+        let free = |name: &String| !names.iter().any(|other| same(other, name));
+        names[changed] = others.into_iter().find(free).expect("one of many is free");
+    }
+    names
 }
 
 fn nameable(name: &str) -> bool {

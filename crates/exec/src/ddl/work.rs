@@ -22,7 +22,7 @@ const SUPPRESS_USE: u16 = 0x0008;
 /// The statement may be about temporary tables of its connection (header flag THREAD_SPECIFIC).
 const THREAD_SPECIFIC: u16 = 0x0004;
 
-const IDENTIFIER_CHARS_MAX: usize = 64;
+pub(super) const IDENTIFIER_CHARS_MAX: usize = 64;
 
 /// The statement as the binlog shows it.
 pub(super) enum LogText {

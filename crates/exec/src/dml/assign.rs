@@ -3,7 +3,7 @@
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{
-    ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
+    ErrorCode, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
 };
 
 use cohort_plan::Binder;
@@ -114,6 +114,9 @@ impl Assigner<'_> {
             now_micros: ctx.env.now_micros,
         };
         let stored = described.ty.store(value, &store, &mut StatementWarnings(ctx))?;
+        if stored.is_null() && FixedKind::of(described.ty.kind).is_some() && !described.nullable {
+            return Ok(described.ty.implicit_default());
+        }
         // EMPTY_STRING_IS_NULL and the like.
         if stored.is_null() { self.store_null(ctx, column) } else { Ok(stored) }
     }

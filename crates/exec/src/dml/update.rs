@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_sql::ast;
-use cohort_types::{Privilege, SqlMode, SqlResult, Value};
+use cohort_types::{Privilege, SqlError, SqlMode, SqlResult, Value};
 
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
 use crate::dml::insert_plan::Cell;
@@ -51,6 +51,12 @@ impl UpdatePlan {
         let (mut assignments, mut defaults) = (Vec::new(), Vec::new());
         for assignment in &update.assignments {
             let (column, value) = bind_assignment(&binder, assignment)?;
+            if session.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT)
+                && assignments.iter().any(|(before, _)| *before == column)
+            {
+                let name = &target.table.columns[column].name;
+                return Err(SqlError::updated_twice(target.alias(), name));
+            }
             assignments.push((column, value.into()));
             defaults.push(Default::of(&binder, &target.table, column)?);
         }

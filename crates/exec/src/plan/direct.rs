@@ -21,7 +21,10 @@ pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<
         Some(From::Table(table)) if matches!(table.source, Source::Base { .. }) => Some(&**table),
         Some(_) => return Ok(None),
     };
-    if !select.windows.is_empty() || select.group.as_ref().is_some_and(|group| group.rollup) {
+    if !select.windows.is_empty()
+        || query.limit.with_ties
+        || select.group.as_ref().is_some_and(|group| group.rollup)
+    {
         return Ok(None);
     }
     let read = cohort_optimize::read_mode(query.locking)?;

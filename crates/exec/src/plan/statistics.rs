@@ -23,7 +23,7 @@ use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
-use cohort_types::{SqlResult, Value};
+use cohort_types::{SqlResult, TypeKind, Value};
 use parking_lot::Mutex;
 
 use crate::session_state::SessionState;
@@ -332,6 +332,9 @@ pub(crate) fn has_row(
     let engine = engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())?;
     let open = session.db.tables.open(&session.db, table).ok()?;
     let eval = EvalContext::new(&session.env, session, params);
+    if asks_for_what_is_too_long(table, access, &eval) {
+        return Some(false);
+    }
     let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
     let trx = engine.begin();
     let mut batch = Batch::default();
@@ -344,4 +347,22 @@ pub(crate) fn has_row(
         trx.scan(ReadAt::Latest, id, &range, Direction::Forward, 1, &mut batch).ok()?;
     }
     Some(!batch.is_empty())
+}
+
+/// Whether a text is looked for that is longer than any that the column holds.
+fn asks_for_what_is_too_long(table: &Table, access: &Access, eval: &EvalContext<'_>) -> bool {
+    let Spans::List(spans) = &access.spans else { return false };
+    let parts = table.indexes[access.index].columns.iter();
+    let is_too_long = |column: usize, value: &Expr| {
+        let ty = &table.columns[column].ty;
+        let is_short = matches!(ty.kind, TypeKind::Char | TypeKind::VarChar);
+        match value.eval(&[], eval).as_deref() {
+            Ok(Value::Str(text)) if is_short => {
+                ty.collation.char_len(text.bytes.trim_ascii_end()) > ty.length as usize
+            }
+            _ => false,
+        }
+    };
+    let [span] = spans.as_slice() else { return false };
+    parts.zip(&span.eq).any(|(part, value)| is_too_long(part.column, value))
 }

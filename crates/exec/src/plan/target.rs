@@ -11,7 +11,7 @@ use cohort_types::{Privilege, SqlResult};
 use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
-use cohort_plan::{allowed_indexes, bind_limit};
+use cohort_plan::{allowed_indexes, bind_plain_limit};
 
 use crate::plan::statistics::PlanStatistics;
 use crate::session_state::SessionState;
@@ -55,7 +55,7 @@ pub fn plan_target(
             sort.push((expr, key));
         }
     }
-    let limit = bind_limit(ctx, limit)?.count;
+    let limit = bind_plain_limit(ctx, limit)?.count;
     let choice = Candidates {
         table: &base,
         first_slot: 0,

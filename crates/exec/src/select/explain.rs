@@ -303,7 +303,7 @@ impl Lines<'_> {
             other => {
                 match other {
                     Node::Sort(_) => block.say("Using filesort"),
-                    Node::Distinct { .. } => block.say("Using temporary"),
+                    Node::Distinct { .. } | Node::Window(_) => block.say("Using temporary"),
                     Node::Aggregate(group) if group.is_grouped => {
                         block.say("Using temporary");
                         block.say("Using filesort");
@@ -361,7 +361,10 @@ impl Lines<'_> {
             text(line.key_len.map(|n| n.to_string())),
             text(line.reference),
             text(line.rows.map(|n| n.to_string())),
-            Value::text(line.extra.join("; ")),
+            match (select_type, line.extra.is_empty()) {
+                ("INSERT", true) => Value::Null,
+                _ => Value::text(line.extra.join("; ")),
+            },
         ];
         self.rows.push(Row { id, values, measured });
     }

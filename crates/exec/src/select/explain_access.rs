@@ -127,7 +127,8 @@ impl Read<'_> {
     fn kind(&self) -> &'static str {
         if matches!(self.access.spans, Spans::Full) {
             // Rows are in the clustered index: it is named where its order is wanted, or nothing but its key.
-            let is_key_alone = self.index().kind != IndexKind::HiddenRowId && self.covers();
+            let is_key_alone =
+                self.index().kind == IndexKind::Primary && self.covers() && !self.table.is_sequence();
             let names_key = self.access.index != 0 || self.access.is_for_order || is_key_alone;
             return if names_key { "index" } else { "ALL" };
         }

@@ -251,6 +251,9 @@ pub(super) fn purge(ctx: &mut StatementContext<'_>, purge: &PurgeBinaryLogs) -> 
             purge_files(ctx.db, PurgeRule::Before(number))
         }
         PurgeBinaryLogs::Before(expr) => {
+            if expr.has_subquery() {
+                return Err(SqlError::no_subqueries_in("PURGE..BEFORE"));
+            }
             let value = constant(ctx, expr)?;
             let ty = ColumnType::temporal(TypeKind::Timestamp, 0);
             let store = cohort_types::StoreContext {

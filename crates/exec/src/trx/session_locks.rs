@@ -63,6 +63,8 @@ pub(crate) type LockedTables = BTreeMap<TableId, BTreeMap<String, TableLock>>;
 /// What a session holds.
 pub(crate) struct SessionLocks {
     owner: LockOwner,
+    /// LOCK TABLES is in force, maybe for temporary tables alone.
+    is_locking: bool,
     /// Of LOCK TABLES.
     tables: LockedTables,
     /// FLUSH TABLES WITH READ LOCK.
@@ -85,12 +87,20 @@ pub(crate) struct BackupGate {
 impl SessionLocks {
     fn new(owner: LockOwner) -> SessionLocks {
         let tables = BTreeMap::new();
-        SessionLocks { owner, tables, is_global: false, stage: None, backup_table: None, branch: None }
+        SessionLocks {
+            owner,
+            is_locking: false,
+            tables,
+            is_global: false,
+            stage: None,
+            backup_table: None,
+            branch: None,
+        }
     }
 
     fn is_empty(&self) -> bool {
         let has_backup = self.stage.is_some() || self.backup_table.is_some();
-        self.tables.is_empty() && !self.is_global && !has_backup && self.branch.is_none()
+        !self.is_locking && self.tables.is_empty() && !self.is_global && !has_backup && self.branch.is_none()
     }
 
     /// Whether a table is locked for writing, and with it the server's name.
@@ -164,10 +174,8 @@ impl SessionTrx {
             NameKey::Schema(schema) if mode == MetadataMode::SharedRead && locks.uses(schema) => {
                 Ok(Holder::Session)
             }
-            NameKey::Schema(_) if !locks.tables.is_empty() && mode == MetadataMode::Exclusive => {
-                Err(active_locks())
-            }
-            NameKey::Table(schema, table) if !locks.tables.is_empty() => {
+            NameKey::Schema(_) if locks.is_locking && mode == MetadataMode::Exclusive => Err(active_locks()),
+            NameKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(SqlError::new(
@@ -216,9 +224,11 @@ impl SessionTrx {
             names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
         }
         self.lock_all_for_session(&names)?;
-        if let Some(locks) = &mut self.session_locks {
-            locks.tables = tables;
-        }
+        let locks = self
+            .session_locks
+            .get_or_insert_with(|| Box::new(SessionLocks::new(self.db.locks.owner(self.db.trx_ids.next()))));
+        locks.tables = tables;
+        locks.is_locking = true;
         Ok(())
     }
 
@@ -261,7 +271,7 @@ impl SessionTrx {
 
     /// Whether LOCK TABLES is in force.
     pub(crate) fn has_locked_tables(&self) -> bool {
-        self.session_locks.as_ref().is_some_and(|locks| !locks.tables.is_empty())
+        self.session_locks.as_ref().is_some_and(|locks| locks.is_locking)
     }
 
     /// The tables of LOCK TABLES.
@@ -297,6 +307,7 @@ impl SessionTrx {
         self.publish_own()?;
         let Some(locks) = &mut self.session_locks else { return Ok(()) };
         let tables = std::mem::take(&mut locks.tables);
+        locks.is_locking = false;
         if locks.is_empty() {
             self.session_locks = None;
             return Ok(());

@@ -198,11 +198,16 @@ impl SessionTrx {
         self.xa.as_ref().map(|xa| &xa.xid)
     }
 
+    /// Whether the open transaction has changed anything.
+    pub(crate) fn has_written(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty())
+    }
+
     /// Whether a branch, the session's own or one that is prepared, has changed anything.
     pub(crate) fn has_branch_written(&self, xid: &XaXid) -> bool {
         let is_running = self.is_in_branch(xid) && self.branch_state() != Some(XaState::Prepared);
         match is_running {
-            true => self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty()),
+            true => self.has_written(),
             false => self.db.commit.xa().has_written(xid),
         }
     }

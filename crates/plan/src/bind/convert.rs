@@ -5,8 +5,8 @@ use cohort_expr::{
 };
 use cohort_sql::ast;
 use cohort_types::{
-    Charset, Collation, Date, DateTime, ErrorCode, IntervalUnit, SqlError, SqlMode, SqlResult, Time,
-    TypeKind, Value,
+    Charset, Collation, Date, DateTime, ErrorCode, FixedKind, IntervalUnit, SqlError, SqlMode, SqlResult,
+    Time, TypeKind, Value,
 };
 
 use crate::bind::not_supported;
@@ -174,6 +174,9 @@ pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastT
         TypeKind::DateTime => CastType::DateTime { decimals },
         TypeKind::Year => CastType::Year,
         TypeKind::Json => CastType::Json,
+        TypeKind::Uuid => CastType::Fixed(FixedKind::Uuid),
+        TypeKind::Inet6 => CastType::Fixed(FixedKind::Inet6),
+        TypeKind::Inet4 => CastType::Fixed(FixedKind::Inet4),
         _ => return Err(not_supported("CAST to this type")),
     })
 }

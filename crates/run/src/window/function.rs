@@ -27,11 +27,22 @@ enum Function<'p> {
     DenseRank,
     PercentRank,
     CumeDist,
-    Ntile(&'p Expr),
-    Lag { value: &'p Expr, offset: Option<&'p Expr>, is_lead: bool },
+    /// The number of buckets is one within a partition.
+    Ntile {
+        buckets: &'p Expr,
+        known: Option<i64>,
+    },
+    Lag {
+        value: &'p Expr,
+        offset: Option<&'p Expr>,
+        is_lead: bool,
+    },
     First(&'p Expr),
     Last(&'p Expr),
-    Nth { value: &'p Expr, n: &'p Expr },
+    Nth {
+        value: &'p Expr,
+        n: &'p Expr,
+    },
     Aggregate(Box<Sliding<'p>>),
     Percentile(Percentile<'p>),
 }
@@ -44,7 +55,7 @@ impl<'p> Call<'p> {
             WindowFunction::DenseRank => Function::DenseRank,
             WindowFunction::PercentRank => Function::PercentRank,
             WindowFunction::CumeDist => Function::CumeDist,
-            WindowFunction::Ntile(buckets) => Function::Ntile(buckets),
+            WindowFunction::Ntile(buckets) => Function::Ntile { buckets, known: None },
             WindowFunction::Lag { value, offset, is_lead } => {
                 Function::Lag { value, offset: offset.as_ref(), is_lead: *is_lead }
             }
@@ -70,6 +81,7 @@ impl<'p> Call<'p> {
         match &mut self.function {
             Function::Aggregate(sliding) => sliding.start(run),
             Function::Percentile(percentile) => percentile.start(),
+            Function::Ntile { known, .. } => *known = None,
             _ => {}
         }
     }
@@ -86,9 +98,11 @@ impl<'p> Call<'p> {
                 Ok(Value::Double(place.peers.start as f64 / others as f64))
             }
             Function::CumeDist => Ok(Value::Double(place.peers.end as f64 / place.rows as f64)),
-            Function::Ntile(buckets) => {
-                let buckets = buckets.eval(rows.row(&mut self.own, place.row)?, run.eval)?;
-                ntile(integer(&buckets), place)
+            Function::Ntile { buckets, known } => {
+                let buckets = integer(&*buckets.eval(rows.row(&mut self.own, place.row)?, run.eval)?);
+                let is_other = known.is_some_and(|known| buckets != Some(known));
+                *known = buckets;
+                ntile(buckets.filter(|_| !is_other), place)
             }
             Function::Lag { value, offset, is_lead } => {
                 let offset = match offset {

@@ -170,6 +170,11 @@ fn every_type_with_its_edge_values() {
 }
 
 #[test]
+fn uuids_and_addresses() {
+    compare(include_str!("scripts/fixed_types.sql"));
+}
+
+#[test]
 fn changes_and_ddl() {
     compare(include_str!("scripts/changes.sql"));
 }

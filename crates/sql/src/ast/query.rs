@@ -204,6 +204,8 @@ pub struct OrderItem {
 pub struct Limit {
     pub count: Expr,
     pub offset: Option<Expr>,
+    /// FETCH .. WITH TIES: rows that are equal to the last one in the order come, too.
+    pub with_ties: bool,
 }
 
 /// A locking read.

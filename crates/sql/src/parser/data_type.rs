@@ -92,10 +92,13 @@ impl Parser<'_> {
             "DATETIME" => (Type::DateTime, Shape::Length),
             "TIMESTAMP" => (Type::Timestamp, Shape::Length),
             "YEAR" => (Type::Year, Shape::Integer),
+            "UUID" => (Type::Uuid, Shape::Nothing),
+            "INET6" => (Type::Inet6, Shape::Nothing),
+            "INET4" => (Type::Inet4, Shape::Nothing),
             "ENUM" => (Type::Enum, Shape::Labels),
             "SET" => (Type::Set, Shape::Labels),
             "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
-            | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "INET4" | "INET6" | "UUID" | "ROW" => {
+            | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "ROW" => {
                 return Err(self.unsupported(word));
             }
             _ if super::words::is_reserved(word.as_bytes()) => return Err(self.error_at(start)),

@@ -242,6 +242,9 @@ impl Parser<'_> {
                     | TypeKind::Decimal
                     | TypeKind::Double
                     | TypeKind::Float
+                    | TypeKind::Uuid
+                    | TypeKind::Inet6
+                    | TypeKind::Inet4
             )
         );
         if allowed && !data_type.unsigned && !data_type.zerofill {

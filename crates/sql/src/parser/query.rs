@@ -310,6 +310,20 @@ impl Parser<'_> {
         Ok(Some(SelectItem::TableWildcard(name)))
     }
 
+    /// The text from one token to another, as if it had been written without the marks of version comments.
+    fn without_version_comments(&self, first: usize, last: usize) -> String {
+        let mut text = Vec::new();
+        for n in first..=last {
+            let token = self.tokens[n];
+            text.extend_from_slice(self.bytes(token));
+            if n < last {
+                let gap = &self.sql[token.end..self.tokens[n + 1].start];
+                text.extend(crate::lexer::without_version_comments(gap));
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// The name that a column gets from the text of its expression.
     fn item_text(&self, expr: &Expr, from: usize) -> String {
         let (mut first, mut last) = (from, self.at - 1);
@@ -323,7 +337,11 @@ impl Parser<'_> {
         let token = self.tokens[first];
         let whole = || {
             let end = self.tokens[last].end.max(token.start);
-            String::from_utf8_lossy(&self.sql[token.start..end]).into_owned()
+            let text = &self.sql[token.start..end];
+            match text.windows(3).any(|part| part == b"/*!" || part == b"*M!") {
+                true => self.without_version_comments(first, last),
+                false => String::from_utf8_lossy(text).into_owned(),
+            }
         };
         match (expr, token.kind) {
             (Expr::Column(column), _) => column.name.clone(),
@@ -384,11 +402,11 @@ impl Parser<'_> {
         }
         let first = self.limit_value()?;
         let limit = if self.eat(Kind::Comma) {
-            Limit { count: self.limit_value()?, offset: Some(first) }
+            Limit { count: self.limit_value()?, offset: Some(first), with_ties: false }
         } else if self.eat_word("OFFSET") {
-            Limit { count: first, offset: Some(self.limit_value()?) }
+            Limit { count: first, offset: Some(self.limit_value()?), with_ties: false }
         } else {
-            Limit { count: first, offset: None }
+            Limit { count: first, offset: None, with_ties: false }
         };
         if self.is("ROWS") {
             return Err(self.unsupported("LIMIT ROWS EXAMINED"));
@@ -396,7 +414,7 @@ impl Parser<'_> {
         Ok(Some(limit))
     }
 
-    /// `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY`, or both.
+    /// `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY` or `WITH TIES`, or both.
     fn fetch(&mut self) -> SqlResult<Limit> {
         let rows = &["ROW", "ROWS"];
         let offset = if self.eat_word("OFFSET") {
@@ -408,16 +426,16 @@ impl Parser<'_> {
         };
         let fixed = |count| Expr::Literal(Literal::fixed(Value::UInt(count)));
         if !self.eat_word("FETCH") {
-            return Ok(Limit { count: fixed(u64::MAX), offset });
+            return Ok(Limit { count: fixed(u64::MAX), offset, with_ties: false });
         }
         self.expect_any(&["FIRST", "NEXT"])?;
         let count = if self.is_any(rows) { fixed(1) } else { self.limit_value()? };
         self.expect_any(rows)?;
-        if self.is_all(&["WITH", "TIES"]) {
-            return Err(self.unsupported("FETCH ... WITH TIES"));
+        let with_ties = self.eat_words(&["WITH", "TIES"]);
+        if !with_ties {
+            self.expect_word("ONLY")?;
         }
-        self.expect_word("ONLY")?;
-        Ok(Limit { count, offset })
+        Ok(Limit { count, offset, with_ties })
     }
 
     fn limit_value(&mut self) -> SqlResult<Expr> {

@@ -1,6 +1,6 @@
 //! Databases, indexes, and the CREATE, DROP, RENAME and TRUNCATE that choose among objects.
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
@@ -91,6 +91,11 @@ impl Parser<'_> {
         let starts_options = self.is_any(&["DEFAULT", "CHARACTER", "CHAR", "COLLATE"])
             || (self.is_any(&["CHARSET", "COMMENT"]) && self.peek(1).kind != Kind::Word);
         let name = if starts_options { None } else { Some(self.name()?) };
+        if let Some(name) = &name
+            && self.eat_words(&["UPGRADE", "DATA", "DIRECTORY", "NAME"])
+        {
+            return Err(of_an_old_name(name));
+        }
         let options = self.database_options()?;
         if options == DatabaseOptions::default() {
             return Err(self.error());
@@ -209,5 +214,17 @@ impl Parser<'_> {
         let name = self.object_name()?;
         self.ddl_wait()?;
         Ok(Statement::Truncate(name))
+    }
+}
+
+/// ALTER DATABASE .. UPGRADE DATA DIRECTORY NAME: no directory here has the name of a version before 5.1.
+fn of_an_old_name(name: &str) -> SqlError {
+    match name.strip_prefix("#mysql50#") {
+        Some("") => SqlError::wrong_database_name(name),
+        Some(_) => SqlError::unknown_database(name),
+        None => {
+            let text = "Incorrect usage of ALTER DATABASE UPGRADE DATA DIRECTORY NAME and name";
+            SqlError::new(ErrorCode::WrongUsage, text)
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! SHOW, DESCRIBE, EXPLAIN, HELP.
 
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{ExplainFormat, Limit, ObjectName, Show, ShowFilter, Statement, VariableScope};
@@ -106,7 +106,9 @@ impl Parser<'_> {
             self.eat_word("BODY");
         }
         if self.is("CODE") {
-            return Err(self.unsupported("SHOW CODE"));
+            let text = "The 'SHOW PROCEDURE|FUNCTION CODE' feature is disabled; you need MariaDB built with \
+                        '--with-debug' to have it working";
+            return Err(SqlError::new(ErrorCode::FeatureDisabled, text));
         }
         self.expect_word("STATUS")?;
         let filter = self.show_filter()?;

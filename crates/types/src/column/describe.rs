@@ -1,8 +1,8 @@
 //! A type as SQL text, as result metadata, and its limits.
 
 use crate::{
-    Collation, ColumnMeta, ColumnType, DECIMALS_NOT_FIXED, Date, DateTime, Decimal, SqlError, SqlResult, Str,
-    Time, TypeKind, Value,
+    Collation, ColumnMeta, ColumnType, DECIMALS_NOT_FIXED, Date, DateTime, Decimal, FixedKind, SqlError,
+    SqlResult, Str, Time, TypeKind, Value,
 };
 
 /// Result metadata flags.
@@ -155,6 +155,9 @@ impl ColumnType {
             TypeKind::Year => "year",
             TypeKind::Enum => "enum",
             TypeKind::Set => "set",
+            TypeKind::Uuid => "uuid",
+            TypeKind::Inet6 => "inet6",
+            TypeKind::Inet4 => "inet4",
         }
     }
 
@@ -174,6 +177,11 @@ impl ColumnType {
             if !self.kind.is_blob() {
                 meta.length = meta.length.saturating_mul(self.collation.charset().mbmaxlen());
             }
+        }
+        if FixedKind::of(self.kind).is_some() {
+            // Sent as text.
+            meta.charset_id = Collation::LATIN1_SWEDISH_CI.0;
+            meta.flags |= UNSIGNED | BINARY;
         }
         if self.unsigned || matches!(self.kind, TypeKind::Bit | TypeKind::Timestamp) {
             meta.flags |= UNSIGNED;
@@ -214,6 +222,7 @@ impl ColumnType {
             TypeKind::Decimal => 246,
             TypeKind::VarChar | TypeKind::VarBinary => 253,
             TypeKind::Char | TypeKind::Binary | TypeKind::Enum | TypeKind::Set => 254,
+            TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => 254,
             _ => 252,
         }
     }
@@ -228,6 +237,9 @@ impl ColumnType {
             TypeKind::Date => 10,
             TypeKind::Time => 10 + fraction,
             TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
+            TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => {
+                FixedKind::of(self.kind).map_or(0, FixedKind::text_len)
+            }
             TypeKind::Enum => self.member_chars().max().unwrap_or(0),
             TypeKind::Set => self.member_chars().sum::<u32>() + (self.members.len() as u32).saturating_sub(1),
             _ => self.length,
@@ -269,6 +281,9 @@ impl ColumnType {
                 .enum_value(u16::from(!self.members.is_empty()))
                 .expect("the first member of those there are"),
             TypeKind::Set => self.set_value(0).expect("the empty set"),
+            TypeKind::Uuid | TypeKind::Inet6 | TypeKind::Inet4 => {
+                FixedKind::of(self.kind).map_or(Value::Null, |kind| Value::Fixed(kind.zero()))
+            }
             kind if kind.is_integer() && self.unsigned => Value::UInt(0),
             kind if kind.is_integer() => Value::Int(0),
             _ => Value::Str(Str { bytes: Vec::new(), collation: self.collation }),

@@ -13,7 +13,7 @@ mod store_text;
 
 use std::sync::Arc;
 
-use crate::{Collation, DECIMALS_NOT_FIXED, Date, SqlMode, TimeZone};
+use crate::{Collation, DECIMALS_NOT_FIXED, Date, FixedKind, SqlMode, TimeZone};
 
 /// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +48,9 @@ pub enum TypeKind {
     Year,
     Enum,
     Set,
+    Uuid,
+    Inet6,
+    Inet4,
 }
 
 /// A type with all its attributes; attributes that do not apply are zero.
@@ -195,6 +198,11 @@ impl ColumnType {
             TypeKind::Date => ColumnType::plain(kind, 0, 0),
             _ => ColumnType::plain(kind, 0, decimals),
         }
+    }
+
+    /// UUID, INET6, INET4.
+    pub fn fixed(kind: FixedKind) -> ColumnType {
+        ColumnType::plain(kind.type_kind(), 0, 0)
     }
 
     /// ENUM or SET.

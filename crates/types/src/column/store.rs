@@ -5,7 +5,9 @@
 //! are notes in either mode. Which condition a value gets was recorded from a MariaDB 10.11
 //! (tests/golden/store.tsv).
 
-use crate::{ColumnType, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning, WarningSink};
+use crate::{
+    ColumnType, FixedKind, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning, WarningSink,
+};
 
 /// An assignment under way.
 pub(super) struct Store<'a> {
@@ -47,6 +49,9 @@ impl ColumnType {
             (TypeKind::Year, value) => store.year(value),
             (TypeKind::Enum, value) => store.enumeration(value),
             (TypeKind::Set, value) => store.set(value),
+            (TypeKind::Uuid, value) => store.fixed(FixedKind::Uuid, value),
+            (TypeKind::Inet6, value) => store.fixed(FixedKind::Inet6, value),
+            (TypeKind::Inet4, value) => store.fixed(FixedKind::Inet4, value),
             (TypeKind::Date, value) => store.date(value),
             (TypeKind::Time, value) => store.time(value),
             (TypeKind::DateTime, value) => store.datetime(value),
@@ -58,6 +63,34 @@ impl ColumnType {
 }
 
 impl Store<'_> {
+    /// A text, or a binary string of the kind's bytes; numbers and dates are refused (4078).
+    fn fixed(&mut self, kind: FixedKind, value: Value) -> SqlResult<Value> {
+        let c = self.ctx;
+        let found = match &value {
+            Value::Fixed(fixed) if fixed.kind() == kind => return Ok(value),
+            Value::Fixed(_) => kind.of_value(&Value::text(value.to_text())),
+            Value::Str(_) | Value::Enum { .. } | Value::Set { .. } => kind.of_value(&value),
+            other => {
+                let (from, to) = (other.kind_name(), kind.name());
+                return Err(SqlError::illegal_assignment(from, to, c.database, c.table, c.column));
+            }
+        };
+        if let Some(fixed) = found {
+            return Ok(Value::Fixed(fixed));
+        }
+        let text = value.to_text();
+        self.fail(SqlError::incorrect_fixed_for_column(
+            kind.name(),
+            text.as_bytes(),
+            c.database,
+            c.table,
+            c.column,
+            c.row,
+        ))?;
+        // A column that cannot be NULL has zeros then.
+        Ok(Value::Null)
+    }
+
     /// A bad value: the error of strict mode, else a warning.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlResult<()> {
         if self.ctx.strict {

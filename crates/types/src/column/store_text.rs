@@ -20,6 +20,7 @@ impl Store<'_> {
             }
             Err(Value::Double(v)) => self.real_text(v, 17),
             Err(Value::Float(v)) => self.real_text(v.into(), 6),
+            Err(Value::Fixed(fixed)) if ty.kind.is_binary_string() => fixed.bytes().to_vec(),
             Err(value @ Value::Bit { .. }) => {
                 let mut out = Vec::new();
                 value.write_text(DECIMALS_NOT_FIXED, &mut out);

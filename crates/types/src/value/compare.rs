@@ -17,6 +17,7 @@ impl Value {
             Value::Str(_) | Value::Enum { .. } | Value::Set { .. } => Class::Str,
             Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) => Class::DateTime,
             Value::Time(_) => Class::Time,
+            Value::Fixed(_) => Class::Fixed,
         }
     }
 
@@ -34,6 +35,7 @@ impl Value {
             (Value::Time(a), Value::Time(b)) => a.cmp(b),
             (Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
             (Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
+            (Value::Fixed(a), Value::Fixed(b)) => a.cmp(b),
             _ => self.compare_mixed(other),
         }
     }
@@ -52,7 +54,7 @@ impl Value {
                 let (a, b) = (self.as_bytes().unwrap_or_default(), other.as_bytes().unwrap_or_default());
                 self.collation().map_or(Ordering::Equal, |c| c.compare(a, b))
             }
-            Class::Null | Class::Decimal | Class::Time => Ordering::Equal,
+            Class::Null | Class::Decimal | Class::Time | Class::Fixed => Ordering::Equal,
         }
     }
 
@@ -74,6 +76,7 @@ impl Value {
         match self {
             Value::Decimal(v) => v.hash(state),
             Value::Time(v) => v.hash(state),
+            Value::Fixed(v) => Hash::hash(v, state),
             _ => match class {
                 Class::Int => self.wide_int().hash(state),
                 Class::Real => (self.real() + 0.0).to_bits().hash(state),

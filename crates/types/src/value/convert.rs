@@ -25,6 +25,7 @@ impl Value {
                 out.extend_from_slice(&s.bytes);
             }
             Value::Date(v) => v.write_text(out),
+            Value::Fixed(v) => v.write_text(out),
             Value::Time(v) => v.write_text(fraction(decimals, v.microsecond()), out),
             Value::DateTime(v) => v.write_text(fraction(decimals, v.micros), out),
             Value::Timestamp(v) => {
@@ -62,6 +63,7 @@ impl Value {
                 v
             }
             Value::Date(v) => f64::from(v.to_number()),
+            Value::Fixed(_) => Value::text(self.to_text()).to_f64(sink)?,
             Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => self.to_decimal(sink)?.to_f64(),
         })
     }
@@ -86,6 +88,7 @@ impl Value {
                 v
             }
             Value::Date(v) => Decimal::from_u64(v.to_number().into()),
+            Value::Fixed(_) => return Value::text(self.to_text()).to_decimal(sink),
             Value::Time(v) => {
                 let micros =
                     i128::from(v.to_number().unsigned_abs()) * 1_000_000 + i128::from(v.microsecond());
@@ -120,6 +123,7 @@ impl Value {
                 i64::try_from(v).map_or(IntValue::Unsigned(v as u64), IntValue::Signed)
             }
             Value::Date(v) => IntValue::Signed(v.to_number().into()),
+            Value::Fixed(_) => return Value::text(self.to_text()).to_int(sink),
             Value::Time(v) => IntValue::Signed(v.to_number()),
             Value::DateTime(v) => IntValue::Signed(v.to_number() as i64),
             Value::Timestamp(v) => IntValue::Signed(FixedOffset::UTC.to_local(*v).to_number() as i64),

@@ -7,7 +7,7 @@ mod compare;
 mod convert;
 pub(crate) mod number;
 
-use crate::{Collation, Date, DateTime, Decimal, Time};
+use crate::{Collation, Date, DateTime, Decimal, Fixed, Time};
 
 /// A string with the collation it compares by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum Value {
     DateTime(DateTime),
     /// TIMESTAMP as stored: microseconds since 1970-01-01 00:00 UTC; 0 is the zero timestamp.
     Timestamp(i64),
+    /// UUID, INET6, INET4.
+    Fixed(Fixed),
     /// BIT(width): a number that prints as `ceil(width / 8)` bytes.
     Bit {
         /// The bits, right aligned.
@@ -97,6 +99,27 @@ impl Value {
         Value::Str(Str { bytes: bytes.into(), collation: Collation::BINARY })
     }
 
+    /// What errors call its type.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Int(_) => "int",
+            Value::UInt(_) => "bigint unsigned",
+            Value::Float(_) => "float",
+            Value::Double(_) => "double",
+            Value::Decimal(_) => "decimal",
+            Value::Str(_) => "varchar",
+            Value::Date(_) => "date",
+            Value::Time(_) => "time",
+            Value::DateTime(_) => "datetime",
+            Value::Timestamp(_) => "timestamp",
+            Value::Fixed(fixed) => fixed.kind().name(),
+            Value::Bit { .. } => "bit",
+            Value::Enum { .. } => "enum",
+            Value::Set { .. } => "set",
+        }
+    }
+
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
@@ -124,6 +147,8 @@ pub enum Class {
     DateTime,
     /// Time.
     Time,
+    /// Fixed.
+    Fixed,
 }
 
 impl Value {
