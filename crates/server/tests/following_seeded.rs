@@ -26,7 +26,7 @@ const TABLES: &str = "CREATE TABLE old.numbers (id INT PRIMARY KEY, a TINYINT, b
      CREATE TABLE old.`quo``ted \"name` (`an id` INT PRIMARY KEY, `sel``ect` TEXT); \
      CREATE VIEW old.seen AS SELECT id, a FROM old.numbers WHERE id < 10";
 
-fn fill(source: &Maria) {
+fn fill(source: &Maria, large: u32) {
     let odd = "IF(seq % 17 = 0, NULL,";
     source.sql(&format!(
         "SET NAMES utf8mb4; SET sql_mode = 'NO_UNSIGNED_SUBTRACTION'; USE old; \
@@ -42,8 +42,8 @@ fn fill(source: &Maria) {
          1 + seq % 3, seq % 16, JSON_OBJECT('n', seq, 'list', JSON_ARRAY(NULL, 'ß', 1.5)), REPEAT('v', seq * 30) FROM seq_1_to_{ROWS}; \
          INSERT INTO bytes SELECT seq, UNHEX(MD5(seq)), REPEAT(CHAR(seq % 256), seq % 300), UNHEX(SHA1(seq)), REPEAT(UNHEX(MD5(seq)), 200), \
          {odd} REPEAT(CHAR(0, 255, 26, 10, 39, 92), seq * 20)), REPEAT(UNHEX(SHA2(seq, 512)), seq) FROM seq_1_to_{ROWS}; \
-         INSERT INTO bytes (id, f) VALUES ({ROWS} + 1, REPEAT(UNHEX(SHA2('large', 512)), {LARGE} DIV 64)), ({ROWS} + 2, ''); \
-         INSERT INTO texts (id, h, f) VALUES ({ROWS} + 1, 'large', REPEAT('groß', {LARGE} DIV 5)); \
+         INSERT INTO bytes (id, f) VALUES ({ROWS} + 1, REPEAT(UNHEX(SHA2('large', 512)), {large} DIV 64)), ({ROWS} + 2, ''); \
+         INSERT INTO texts (id, h, f) VALUES ({ROWS} + 1, 'large', REPEAT('groß', 200000)); \
          INSERT INTO computed (id, a) SELECT seq, seq * 3 FROM seq_1_to_{ROWS}; \
          INSERT INTO keyless SELECT seq % 50, seq % 7 FROM seq_1_to_{ROWS}; \
          INSERT INTO pairs SELECT seq % 20, seq DIV 20, IF(seq % 3, seq, NULL) FROM seq_1_to_{ROWS}; \
@@ -98,11 +98,11 @@ fn change(client: &mut mysql::Conn, stops: &AtomicBool) {
     }
 }
 
-fn seed(more: &[&str], by: &str) {
+fn seed(more: &[&str], by: &str, large: u32) {
     let source = Maria::source(&["--binlog-format=ROW", "--max-allowed-packet=256M"]);
     source.sql("CREATE DATABASE old CHARACTER SET utf8mb4");
     source.sql(TABLES);
-    fill(&source);
+    fill(&source, large);
     let replica = Cohort::new(&["--log-slave-updates", "--server-id=7", "--max-allowed-packet=256M"]);
     replica.sql(&format!(
         "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='root', master_connect_retry=1, \
@@ -145,6 +145,6 @@ fn seed(more: &[&str], by: &str) {
 
 #[test]
 fn a_filled_mariadb_seeds_a_cohort_by_its_own_dump() {
-    seed(&["--gtid"], "slave_pos");
-    seed(&["--hex-blob"], "no");
+    seed(&["--gtid"], "slave_pos", LARGE);
+    seed(&["--hex-blob"], "no", 1 << 20);
 }
