@@ -403,12 +403,14 @@ impl Follower<'_> {
             let format = self.decode(raw)?;
             self.begin_file(&format);
         }
-        let before = self.place.clone();
-        self.place.follow(header, body).map_err(|what| unreadable(&what))?;
         let part = self.groups.see(header, body).map_err(|what| unreadable(&what))?;
         let begins = matches!(part, Part::Gtid(..) | Part::Begin)
             || self.open.is_none() && matches!(part, Part::Inside | Part::End(_));
-        if begins && let Some(turn) = self.begin(raw, &part, Reached { relay: start, source: before })? {
+        let start = begins.then(|| Reached { relay: start, source: self.place.clone() });
+        self.place.follow(header, body).map_err(|what| unreadable(&what))?;
+        if let Some(start) = start
+            && let Some(turn) = self.begin(raw, &part, start)?
+        {
             return Ok(turn);
         }
         match part {

@@ -566,7 +566,7 @@ impl Stream<'_> {
             }
             Part::Begin | Part::Inside | Part::Outside => {}
         }
-        connection.io.lock().read = self.place.clone();
+        connection.io.lock().read.clone_from(&self.place);
         self.write(event, &header, body)
     }
 

@@ -243,10 +243,22 @@ impl RelayLog {
 }
 
 /// A place in the source's log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
     pub file: String,
     pub position: u64,
+}
+
+/// Places are copied for each event, and their files hardly change: `clone_from` takes no memory then.
+impl Clone for SourcePlace {
+    fn clone(&self) -> SourcePlace {
+        SourcePlace { file: self.file.clone(), position: self.position }
+    }
+
+    fn clone_from(&mut self, other: &SourcePlace) {
+        self.file.clone_from(&other.file);
+        self.position = other.position;
+    }
 }
 
 impl SourcePlace {
