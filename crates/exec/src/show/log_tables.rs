@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use cohort_sql::ast::{ObjectName, Statement, TableRef};
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
 
+use crate::access::{check_statement, check_table};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
@@ -45,27 +46,45 @@ const SLOW_LOG: &str = "CREATE TABLE `slow_log` (
   `rows_affected` bigint(20) unsigned NOT NULL
 ) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='Slow log'";
 
-/// Errors of statements that would change or lock one of them.
+/// Errors of statements that would change or lock one of them, for those who might.
 pub(crate) fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlResult<()> {
     let is_log = |name: &ObjectName| {
         matches!(name.name.as_str(), "general_log" | "slow_log")
             && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
     };
-    let is_log_table = |table: &TableRef| matches!(table, TableRef::Table(factor) if is_log(&factor.name));
-    let locked = || SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables");
-    let is_in_use = |what: &str| {
-        let text = format!("You cannot '{what}' a log table if logging is enabled");
-        SqlError::new(ErrorCode::BadLogStatement, text)
+    let log_of = |table: &TableRef| match table {
+        TableRef::Table(factor) if is_log(&factor.name) => Some(factor.name.name.clone()),
+        _ => None,
     };
-    match statement {
-        Statement::Insert(insert) if is_log(&insert.table) => Err(locked()),
-        Statement::Update(update) if is_log_table(&update.tables) => Err(locked()),
-        Statement::Delete(delete) if is_log_table(&delete.from) => Err(locked()),
-        Statement::LockTables(tables) if tables.iter().any(|table| is_log(&table.table)) => Err(locked()),
-        Statement::DropTable(drop) if drop.names.iter().any(is_log) => Err(is_in_use("DROP")),
-        Statement::AlterTable(alter) if is_log(&alter.table) => Err(is_in_use("ALTER")),
-        _ => Ok(()),
+    let (needed, name) = match statement {
+        Statement::Insert(insert) if is_log(&insert.table) => {
+            (Privilege::Insert, Some(insert.table.name.clone()))
+        }
+        Statement::Update(update) => (Privilege::Update, log_of(&update.tables)),
+        Statement::Delete(delete) => (Privilege::Delete, log_of(&delete.from)),
+        _ => (Privilege::Select, None),
+    };
+    if let Some(name) = name {
+        check_table(session, needed, "mysql", &name)?;
+        return Err(cannot_lock());
     }
+    let error = match statement {
+        Statement::LockTables(tables) if tables.iter().any(|table| is_log(&table.table)) => cannot_lock(),
+        Statement::DropTable(drop) if drop.names.iter().any(is_log) => in_use("DROP"),
+        Statement::AlterTable(alter) if is_log(&alter.table) => in_use("ALTER"),
+        _ => return Ok(()),
+    };
+    check_statement(session, statement)?;
+    Err(error)
+}
+
+fn cannot_lock() -> SqlError {
+    SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables")
+}
+
+fn in_use(what: &str) -> SqlError {
+    let text = format!("You cannot '{what}' a log table if logging is enabled");
+    SqlError::new(ErrorCode::BadLogStatement, text)
 }
 
 /// Both.
