@@ -8,9 +8,7 @@ use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{
-    Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, not_supported, same_name,
-};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name};
 use crate::block::{From, FromJoin, FromTable, Query, Source};
 use crate::conjuncts;
 use crate::names::VirtualDefinition;
@@ -90,7 +88,7 @@ impl Tables<'_> {
 
     fn add_named(&mut self, factor: &ast::TableFactor) -> SqlResult<Side> {
         if !factor.partitions.is_empty() {
-            return Err(not_supported("PARTITION"));
+            return Err(SqlError::no_partitions());
         }
         let shown = factor.alias.as_deref().unwrap_or(&factor.name.name);
         if factor.name.db.is_none()

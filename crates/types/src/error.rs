@@ -181,6 +181,7 @@ errors! {
     OptionPreventsStatement = 1290, "HY000";
     FeatureDisabled = 1289, "HY000";
     ViewNoExplain = 1345, "HY000";
+    PartitionClauseOnNonpartitioned = 1747, "HY000";
     WithTiesNeedsOrder = 4180, "HY000";
     UpdatedColumnOnlyOnce = 4140, "HY000";
     UpdateWithoutKeyInSafeMode = 1175, "HY000";

@@ -122,6 +122,7 @@ texts! {
     primary_key_generated() = PrimaryKeyBasedOnGeneratedColumn,
         "Primary key cannot be defined upon a generated column";
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
+    no_partitions() = PartitionClauseOnNonpartitioned, "PARTITION () clause on non partitioned table";
     ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
     updated_twice(table: &str, column: &str) = UpdatedColumnOnlyOnce,
         "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";

@@ -69,7 +69,7 @@ impl InsertPlan {
         query: &mut dyn FnMut(&ast::Query) -> SqlResult<QueryPlan>,
     ) -> SqlResult<InsertPlan> {
         if !insert.partitions.is_empty() {
-            return Err(not_supported("PARTITION"));
+            return Err(SqlError::no_partitions());
         }
         let through = bind_insert_view(ctx, &insert.table, &insert.columns, wanted(insert))?;
         if through.is_some() && !insert.returning.is_empty() {

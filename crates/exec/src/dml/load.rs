@@ -217,7 +217,7 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
 impl LoadPlan {
     fn bind(plan: &PlanContext<'_>, ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<LoadPlan> {
         if !load.partitions.is_empty() {
-            return Err(not_supported("PARTITION"));
+            return Err(SqlError::no_partitions());
         }
         let replaces = load.on_duplicate == ast::OnDuplicate::Replace;
         let wanted = Privileges::from(Privilege::Insert);

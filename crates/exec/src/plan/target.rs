@@ -6,7 +6,7 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_sql::ast;
-use cohort_types::{Privilege, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
@@ -42,6 +42,9 @@ pub fn plan_target(
     change: Privilege,
 ) -> SqlResult<TargetPlan> {
     let base = ctx.base_table(&table.name, change.into())?;
+    if !table.partitions.is_empty() {
+        return Err(SqlError::no_partitions());
+    }
     let (allowed, forced) = allowed_indexes(&base, table)?;
     let scope = Scope::of_table(base.clone(), table.alias.as_deref());
     let filter = filter.map(|f| Binder::new(ctx, &scope, Clause::Where).condition(f)).transpose()?;
