@@ -34,6 +34,9 @@ mod uca;
 mod weight_string;
 mod wide;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 pub use charset::Charset;
 pub use convert::is_text;
 pub use like::{LikePattern, like_prefix};
@@ -69,6 +72,10 @@ static PLACES: [u16; IDS] = {
 };
 
 static TABLE: [Entry; COLLATIONS.len()] = COLLATIONS;
+
+/// A header of the binary log asks for one by its name.
+static BY_NAME: LazyLock<HashMap<&str, Collation>> =
+    LazyLock::new(|| TABLE.iter().map(|entry| (entry.name, Collation(entry.id))).collect());
 
 impl Collation {
     /// `latin1_swedish_ci`.
@@ -135,7 +142,7 @@ impl Collation {
         let lower = name.to_ascii_lowercase();
         let full = lower.strip_prefix("utf8_").map(|rest| format!("utf8mb3_{rest}"));
         let wanted = full.as_deref().unwrap_or(&lower);
-        TABLE.iter().find(|e| e.name == wanted).map(|e| Collation(e.id))
+        BY_NAME.get(wanted).copied()
     }
 
     /// An id that is not known, which only a foreign event can bring, counts as binary.
