@@ -47,7 +47,7 @@ pub fn names_in(sql: &[u8], mode: SqlMode) -> StatementNames {
 fn tables_of<'t>(tables: &'t TableRef, out: &mut Vec<&'t TableFactor>) {
     match tables {
         TableRef::Table(table) => out.push(table),
-        TableRef::Derived { .. } => {}
+        TableRef::Derived { .. } | TableRef::Json(_) => {}
         TableRef::Join(join) => {
             tables_of(&join.left, out);
             tables_of(&join.right, out);

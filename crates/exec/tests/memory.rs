@@ -23,6 +23,8 @@ const GREEDY: &[&str] = &[
     "select 1 from t where k in (select a.k + b.k * 60 + c.k * 3600 from t a, t b, t c)",
     "select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b union select 1",
     "select 1 intersect select concat(a.k, '-', b.k, repeat('x', 300)) from t a, t b",
+    "select count(*) from json_table(concat('[', repeat('[1,2],', 20000), '1]'), '$[*]' \
+     columns (nested path '$[*]' columns (a int path '$'))) j",
     "select count(*) from u x, u y where concat(x.s, 'a') = concat(y.s, 'a')",
     "set @a = repeat('x', 1100000)",
     "select @a := repeat('x', 1100000)",
@@ -65,6 +67,17 @@ fn a_session_keeps_no_more_than_it_may() {
     assert!(session.process().memory().peak() > 1_000_000);
     session.reset();
     assert_eq!(db.processes.memory().used(), 0);
+}
+
+#[test]
+fn the_rows_of_a_document_go_to_disk() {
+    let (_, mut session) = filled();
+    run(&mut session, "set tmp_memory_table_size = 16384");
+    let document = r#"concat('[', repeat('{"v": "xxxxxxxxxx"},', 5000), '{}]')"#;
+    let columns = "columns (a for ordinality, v text path '$.v')";
+    let asked =
+        format!("select count(*), sum(a), sum(length(v)) from json_table({document}, '$[*]' {columns}) j");
+    assert_eq!(run(&mut session, &asked), "count(*)\tsum(a)\tsum(length(v))\n5001\t12507501\t50000\n");
 }
 
 #[test]

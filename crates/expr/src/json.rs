@@ -504,7 +504,11 @@ pub(crate) fn shown_name(a: &Args<'_>) -> &'static str {
 
 /// What is wrong with argument n.
 pub(crate) fn complaint(a: &Args<'_>, n: usize, error: JsonError) -> (ErrorCode, String) {
-    let name = shown_name(a);
+    complaint_of(shown_name(a), n, error)
+}
+
+/// The same for a function by its name.
+pub(crate) fn complaint_of(name: &str, n: usize, error: JsonError) -> (ErrorCode, String) {
     let argument = n + 1;
     match error {
         JsonError::Ended => (

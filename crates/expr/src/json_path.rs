@@ -74,7 +74,6 @@ impl Path {
         }
         let mut steps = Vec::new();
         loop {
-            parser.skip_spaces();
             if parser.at >= text.len() {
                 return Ok(Path { steps });
             }
@@ -177,8 +176,8 @@ impl Parser<'_> {
         }
     }
 
+    /// A key without quotes goes up to the next step; spaces are a part of it.
     fn key(&mut self) -> Result<Step, PathError> {
-        self.skip_spaces();
         match self.next()? {
             b'*' => Ok(Step::AnyKey),
             b'"' => {
@@ -196,7 +195,7 @@ impl Parser<'_> {
             }
             _ => {
                 let start = self.at - 1;
-                let is_end = |b: &u8| matches!(b, b'.' | b'[' | b'*') || b.is_ascii_whitespace();
+                let is_end = |b: &u8| matches!(b, b'.' | b'[' | b'*');
                 while self.text.get(self.at).is_some_and(|b| !is_end(b)) {
                     self.at += 1;
                 }
@@ -301,6 +300,24 @@ mod tests {
     use cohort_types::Uninterrupted;
 
     use super::*;
+
+    #[test]
+    fn spaces_are_a_part_of_keys() {
+        let json = Json::parse(br#"{"a":1, " a":2, "a ":[3], "a b":4, " ":5}"#).expect("a document");
+        let find = |path: &str| {
+            let Ok(path) = Path::parse(path.as_bytes()) else { return None };
+            path.find(&json, &Uninterrupted).expect("not interrupted").first().map(|found| (*found).clone())
+        };
+        let number = |n: &str| Some(Json::Number(n.as_bytes().to_vec()));
+        assert_eq!(find("$. a"), number("2"));
+        assert_eq!(find("$.a [ 0 ]"), number("3"));
+        assert_eq!(find(" $.a b"), number("4"));
+        assert_eq!(find("$. "), number("5"));
+        assert_eq!(find("$.  a b"), None);
+        for path in ["$ .a", "$ [0]", "$.\"a\" "] {
+            assert!(matches!(Path::parse(path.as_bytes()), Err(PathError::Syntax(_))), "{path}");
+        }
+    }
 
     #[test]
     fn deep_steps_find_each_place_once() {

@@ -98,7 +98,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// Every value of a document, in order.
-fn positions(json: &Json) -> Vec<&Json> {
+pub(crate) fn positions(json: &Json) -> Vec<&Json> {
     let mut all = vec![json];
     match json {
         Json::Array(items) => items.iter().for_each(|item| all.extend(positions(item))),

@@ -52,6 +52,7 @@ mod json;
 mod json_path;
 mod json_read;
 mod json_search;
+mod json_table;
 mod json_typing;
 mod json_write;
 mod lanes;
@@ -94,6 +95,7 @@ pub use context::{
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use joined::{to_joined, union_type};
+pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use lanes::{LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES};
 pub use sort::sort_rows;
 pub use table::functions;

@@ -7,10 +7,11 @@
 use std::ops::Bound;
 
 use cohort_catalog::Table;
-use cohort_expr::{CompareHow, Expr, TypeClass};
+use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
+use cohort_plan::{FromTable, Source};
 
 use crate::physical::{Access, Span, Spans};
-use crate::sargable::{Sarg, conditions};
+use crate::sargable::{Condition, Sarg, conditions};
 
 /// Of a query of one table, whose slots are its columns: the conjuncts that are left to ask when the spans of
 /// `access` are exact; none if all are answered.
@@ -29,6 +30,27 @@ pub fn unanswered<'c>(access: &Access, table: &Table, conjuncts: &'c [Expr]) -> 
                 .any(|c| part_of(c.slot).is_some_and(|part| is_in(span, part, &c.sarg)))
     };
     conjuncts.iter().filter(|c| !answers(c)).collect()
+}
+
+/// Whether the span by which a join looks rows up answers one of its equalities: of two integer columns.
+pub(crate) fn is_answered_by_lookup(access: &Access, table: &FromTable, conjunct: &Expr) -> bool {
+    let Source::Base { table: base, .. } = &table.source else { return false };
+    let Spans::List(spans) = &access.spans else { return false };
+    let [span] = spans.as_slice() else { return false };
+    let Expr::Compare(node) = conjunct else { return false };
+    let is_integer = |e: &Expr| matches!(e, Expr::Column(c) if c.ty.kind.is_integer());
+    let as_they_are = matches!(node.how, CompareHow::Scalar { class: None | Some(TypeClass::Int), .. });
+    let index = &base.indexes[access.index];
+    let answers = |condition: Condition| {
+        let Some(column) = condition.slot.checked_sub(table.first) else { return false };
+        let part = index.columns.iter().position(|part| part.column == column && part.prefix.is_none());
+        matches!(&condition.sarg, Sarg::Eq(value) if part.is_some_and(|part| span.eq.get(part) == Some(value)))
+    };
+    as_they_are
+        && is_integer(&node.left)
+        && is_integer(&node.right)
+        && node.op == CompareOp::Eq
+        && conditions(conjunct).into_iter().any(answers)
 }
 
 /// Whether the column is an integer, and nothing makes integers compare as something else.

@@ -8,21 +8,22 @@
 //! more the cheapest next table is taken each time. A table is found by an index, by a hash table of its
 //! rows, or gone through as a whole.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
 use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
-use cohort_plan::{From, FromTable, Source, with_zero_dates};
+use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, SqlResult, TypeKind};
 
 use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
-use crate::disjunction::{factored, implied};
+use crate::answered::is_answered_by_lookup;
+use crate::equal::Classes;
 use crate::estimate::{
     BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, found_cost, selectivity,
 };
+use crate::group::{JoinGroup, OuterSide};
+use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{
     Columns, HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan,
@@ -33,116 +34,14 @@ use crate::visit::{brings, has_subquery};
 /// Up to so many inner tables all orders are tried.
 const EXHAUSTIVE_TABLES: usize = 7;
 
-/// Tables joined by inner joins, and what hangs on them by outer joins.
-#[derive(Default)]
-struct JoinGroup<'q> {
-    tables: Vec<&'q FromTable>,
-    /// Number of the first table that must not come before those left of it (STRAIGHT_JOIN).
-    keep_order: Vec<usize>,
-    outers: Vec<OuterSide<'q>>,
-    conditions: Vec<Expr>,
-    /// The accesses chosen so far: of a table, by the tables before it that its conditions read.
-    choices: RefCell<HashMap<(usize, u128), Choice>>,
-    /// By table: the share of its rows that pass the conditions on it alone.
-    shares: RefCell<HashMap<usize, f64>>,
-}
-
-/// The right side of an outer join.
-struct OuterSide<'q> {
-    from: &'q From,
-    on: Vec<Expr>,
-}
-
 /// A condition of a group with the tables that it reads, as bits; those of outer sides come behind.
 struct Conjunct {
     expr: Expr,
     tables: u128,
     sargs: Vec<Condition>,
     has_subquery: bool,
-}
-
-impl<'q> JoinGroup<'q> {
-    fn add(&mut self, from: &'q From) {
-        match from {
-            From::Table(table) => self.tables.push(table),
-            From::Join(join) if join.outer => {
-                self.add(&join.left);
-                self.outers.push(OuterSide { from: &join.right, on: join.on.clone() });
-            }
-            From::Join(join) => {
-                self.add(&join.left);
-                if join.keep_order {
-                    self.keep_order.push(self.tables.len());
-                }
-                self.add(&join.right);
-                self.conditions.extend(join.on.iter().cloned());
-            }
-        }
-    }
-
-    /// Takes out of disjunctions what all alternatives have in common, and what they say of single tables.
-    fn open_disjunctions(&mut self) {
-        let conditions = std::mem::take(&mut self.conditions);
-        self.conditions = conditions.into_iter().flat_map(factored).collect();
-        if self.tables.len() < 2 {
-            return;
-        }
-        let mut found = Vec::new();
-        for condition in &self.conditions {
-            for table in &self.tables {
-                let is_of = |column: usize| (table.first..table.first + table.width).contains(&column);
-                let reads_others = condition.columns().iter().any(|column| !is_of(*column));
-                found.extend(reads_others.then(|| implied(condition, &is_of)).flatten());
-            }
-        }
-        self.conditions.extend(found);
-    }
-
-    /// Makes inner joins of outer ones whose padded rows do not pass.
-    fn simplify(&mut self) -> SqlResult<()> {
-        let refused = |outer: &OuterSide<'_>, conditions: &[Expr]| {
-            let tables = outer.from.tables();
-            let is_inside =
-                |column: usize| tables.iter().any(|t| (t.first..t.first + t.width).contains(&column));
-            conditions.iter().any(|condition| refuses_null(condition, &is_inside))
-        };
-        while let Some(n) = self.outers.iter().position(|outer| refused(outer, &self.conditions)) {
-            let outer = self.outers.remove(n);
-            let before = self.conditions.len();
-            self.add(outer.from);
-            self.conditions.extend(outer.on);
-            let is_required = |column| self.tables.iter().any(|table| is_required_in(table, column));
-            let now = self.conditions.drain(before..).collect::<Vec<_>>().into_iter();
-            let now = now.map(|condition| with_zero_dates(condition, &is_required));
-            let now = now.collect::<SqlResult<Vec<_>>>()?;
-            self.conditions.extend(now);
-        }
-        Ok(())
-    }
-}
-
-/// Whether a column is one of a table that is kept, and NOT NULL there.
-fn is_required_in(table: &FromTable, column: usize) -> bool {
-    let Source::Base { table: base, .. } = &table.source else { return false };
-    let described = column.checked_sub(table.first).and_then(|place| base.columns.get(place));
-    described.is_some_and(|column| !column.nullable)
-}
-
-/// Whether a condition is not true when all columns of some tables are NULL.
-fn refuses_null(condition: &Expr, is_inside: &dyn Fn(usize) -> bool) -> bool {
-    let is_null = |expr: &Expr| matches!(expr, Expr::Column(c) if is_inside(c.ordinal));
-    match condition {
-        Expr::Compare(node) => {
-            node.op != CompareOp::NullSafeEq && (is_null(&node.left) || is_null(&node.right))
-        }
-        Expr::IsNull(node) => node.negated && is_null(&node.operand),
-        Expr::Between(node) => !node.negated && is_null(&node.operand),
-        Expr::In(node) => is_null(&node.operand),
-        Expr::Like(node) => is_null(&node.operand),
-        Expr::And(parts) => parts.iter().any(|part| refuses_null(part, is_inside)),
-        Expr::Or(parts) => parts.iter().all(|part| refuses_null(part, is_inside)),
-        _ => false,
-    }
+    /// One of the equalities of a class: one of them connects a table to those placed.
+    class: Option<usize>,
 }
 
 /// An order of some tables, with what it is thought to cost.
@@ -167,15 +66,22 @@ enum Way {
     Access(Choice),
     Hash(Option<Choice>),
     Loop(Option<Choice>),
+    /// It is made of the rows before it.
+    Json,
 }
 
 impl Lowering<'_> {
     /// The joined tables of FROM, with all conditions that can be decided there.
     pub(crate) fn join(&mut self, from: &From, conditions: Vec<Expr>, facts: SelectFacts) -> SqlResult<Part> {
         let mut group = JoinGroup { conditions, ..JoinGroup::default() };
-        group.add(from);
-        group.simplify()?;
+        let tables = from.tables();
+        let is_here = |column: usize| tables.iter().any(|table| brings(table, column));
+        let is_lateral = |table: &FromTable| self.is_lateral(table, &is_here);
+        group.add(from, &is_lateral);
+        group.simplify(&is_lateral)?;
+        self.order_laterals(&mut group);
         group.open_disjunctions();
+        group.classes = Classes::complete(&mut group.conditions, &group.tables)?;
         let conjuncts = self.conjuncts(&group);
         let order = self.order(&group, &conjuncts, facts);
         let mut placed = 0;
@@ -187,7 +93,12 @@ impl Lowering<'_> {
         }
         let mut part = part.unwrap_or_else(Part::unit);
         for (n, outer) in group.outers.iter().enumerate() {
-            part = self.attach_outer(outer, part, facts)?;
+            part = match outer.from {
+                From::Table(table) if outer.kind == JoinKind::Inner => {
+                    self.json_join(JoinKind::Inner, part, table, Vec::new(), facts)?
+                }
+                _ => self.attach_outer(outer, part, facts)?,
+            };
             placed |= 1 << (group.tables.len() + n);
             let ready = take(&conjuncts, &mut used, |c| c.tables & !placed == 0 && !c.has_subquery);
             part = self.filter(part, ready)?;
@@ -210,16 +121,17 @@ impl Lowering<'_> {
             let has = |t: &&FromTable| (t.first..t.first + t.width).contains(&column);
             sides.iter().position(|side| side.iter().any(has))
         };
-        let conjunct = |expr: &Expr| {
+        let conjunct = |(n, expr): (usize, &Expr)| {
             let columns = self.statement.columns(expr);
             let tables = columns.iter().filter_map(|c| side_of(*c)).fold(0, |mask, n| mask | 1 << n);
             let has_subquery = has_subquery(expr);
             // A subquery that reads the tables here has no value before their rows.
             let is_stable = !has_subquery || self.subqueries_are_constant(expr, &|c| side_of(c).is_some());
             let sargs = if is_stable { conditions(expr) } else { Vec::new() };
-            Conjunct { expr: expr.clone(), tables, sargs, has_subquery }
+            let class = group.classes.of_condition[n];
+            Conjunct { expr: expr.clone(), tables, sargs, has_subquery, class }
         };
-        group.conditions.iter().map(conjunct).collect()
+        group.conditions.iter().enumerate().map(conjunct).collect()
     }
 
     /// The order of the inner tables.
@@ -266,13 +178,15 @@ impl Lowering<'_> {
         let is_left = |n: usize| path.placed & 1 << n == 0;
         let may_come = |n: usize| {
             let earlier = |first: &usize| n >= *first && (0..*first).any(is_left);
-            is_left(n) && !group.keep_order.iter().any(earlier)
+            let is_made = group.made_of[n] & !path.placed == 0;
+            is_left(n) && is_made && !group.keep_order.iter().any(earlier)
         };
         let is_connected = |n: usize| {
             let together = path.placed | 1 << n;
-            conjuncts
-                .iter()
-                .any(|c| c.tables & 1 << n != 0 && c.tables & path.placed != 0 && c.tables & !together == 0)
+            group.made_of[n] != 0
+                || conjuncts.iter().any(|c| {
+                    c.tables & 1 << n != 0 && c.tables & path.placed != 0 && c.tables & !together == 0
+                })
         };
         let all: Vec<usize> = (0..group.tables.len()).filter(|n| may_come(*n)).collect();
         let connected: Vec<usize> = all.iter().copied().filter(|n| is_connected(*n)).collect();
@@ -334,13 +248,22 @@ impl Lowering<'_> {
             return Candidate { way, fan_out: alone, cost: read };
         }
         let mut share = 1.0;
+        let mut classes = Vec::new();
         for conjunct in joining() {
+            if conjunct.class.is_some_and(|class| classes.contains(&class)) {
+                continue;
+            }
+            classes.extend(conjunct.class);
             share *= match equal.iter().any(|e| std::ptr::eq(*e, conjunct)) {
                 true => 1.0 / self.distinct_of(&conjunct.expr, group),
                 false => selectivity(&conjunct.expr),
             };
         }
         let fan_out = alone * share;
+        if group.made_of[n] != 0 {
+            let fan_out = (entries * own * share).max(0.1);
+            return Candidate { way: Way::Json, fan_out, cost: rows * (LOOKUP_COST + entries) };
+        }
         let mut best = match equal.is_empty() {
             false => Candidate {
                 cost: read + alone * BUILD_COST + rows * PROBE_COST + rows * fan_out * LOOP_COST,
@@ -410,6 +333,7 @@ impl Lowering<'_> {
             Source::Series { first, last, step } => {
                 (first.abs_diff(*last) / step.unsigned_abs().max(1) + 1) as f64
             }
+            Source::Json { .. } => JSON_ROWS,
             Source::Virtual(_) | Source::Derived(_) | Source::Common(_) => UNKNOWN_ROWS,
         }
     }
@@ -532,13 +456,13 @@ impl Lowering<'_> {
         let Some(before) = before else {
             let choice = match candidate.way {
                 Way::Access(choice) | Way::Hash(Some(choice)) | Way::Loop(Some(choice)) => Some(choice),
-                Way::Hash(None) | Way::Loop(None) => None,
+                Way::Hash(None) | Way::Loop(None) | Way::Json => None,
             };
             let mut part = self.table(table, choice, own, facts)?;
             part.rows = candidate.fan_out;
             return Ok(part);
         };
-        let ready = take(conjuncts, used, |c| c.tables & !(placed | bit) == 0 && !c.has_subquery);
+        let ready = take_connecting(conjuncts, used, placed | bit);
         let out_rows = (before.rows * candidate.fan_out).max(0.01);
         let mut joined = match candidate.way {
             Way::Access(choice) => {
@@ -547,6 +471,10 @@ impl Lowering<'_> {
             Way::Hash(choice) | Way::Loop(choice) => {
                 let right = self.table(table, choice, own, facts)?;
                 self.kept_join(JoinKind::Inner, before, right, ready)?
+            }
+            Way::Json => {
+                let on = own.into_iter().chain(ready).collect();
+                self.json_join(JoinKind::Inner, before, table, on, facts)?
             }
         };
         joined.rows = out_rows;
@@ -565,6 +493,12 @@ impl Lowering<'_> {
         };
         let (own, on): (Vec<Expr>, Vec<Expr>) = outer.on.iter().cloned().partition(is_own);
         let rows = before.rows;
+        if let From::Table(table) = outer.from
+            && self.is_lateral(table, &|column| before.layout.contains(&column))
+        {
+            return self.json_join(JoinKind::Left, before, table, outer.on.clone(), facts);
+        }
+        self.refuse_lateral(outer.from, &before)?;
         if let From::Table(table) = outer.from
             && let Source::Base { .. } = &table.source
         {
@@ -647,6 +581,10 @@ impl Lowering<'_> {
                 let part = Part { node, layout: vec![table.first], rows: self.rows_of(table) };
                 self.filter(part, own)
             }
+            Source::Json { .. } => {
+                let part = self.json_join(JoinKind::Inner, Part::unit(), table, Vec::new(), facts)?;
+                self.filter(part, own)
+            }
         }
     }
 
@@ -701,6 +639,8 @@ impl Lowering<'_> {
         on: Vec<Expr>,
         facts: SelectFacts,
     ) -> SqlResult<Part> {
+        let is_left = |expr: &Expr| !is_answered_by_lookup(&choice.access, table, expr);
+        let on: Vec<Expr> = on.into_iter().filter(is_left).collect();
         let (scan, columns) = self.scan(table, choice, own, &before.layout, facts)?;
         let mut layout = before.layout;
         layout.extend(columns);
@@ -792,6 +732,26 @@ fn take(conjuncts: &[Conjunct], used: &mut [bool], may: impl Fn(&Conjunct) -> bo
         if !*used && may(conjunct) {
             *used = true;
             taken.push(conjunct.expr.clone());
+        }
+    }
+    taken
+}
+
+/// The same of what connects a table to those placed, now all of `placed`: of each class one equality.
+fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> Vec<Expr> {
+    let mut classes = Vec::new();
+    let mut taken = Vec::new();
+    for (conjunct, used) in conjuncts.iter().zip(used) {
+        if *used || conjunct.has_subquery || conjunct.tables & !placed != 0 {
+            continue;
+        }
+        *used = true;
+        match conjunct.class {
+            Some(class) if classes.contains(&class) => {}
+            class => {
+                classes.extend(class);
+                taken.push(conjunct.expr.clone());
+            }
         }
     }
     taken

@@ -19,8 +19,11 @@
 mod access;
 mod answered;
 mod disjunction;
+mod equal;
 mod estimate;
+mod group;
 mod join;
+mod lateral;
 mod lower;
 mod merge;
 mod physical;
@@ -39,8 +42,8 @@ pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
     Access, AggregateNode, ChainInput, Columns, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod,
-    LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation, Sort, Span,
-    Spans, SubqueryPlan, VirtualScan, WindowNode,
+    JsonScan, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation, Sort,
+    Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};

@@ -19,7 +19,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
-use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
 use cohort_sql::ast::SetOperator;
@@ -266,6 +266,19 @@ pub enum JoinMethod {
     Hash { right: Node, keys: Vec<HashKey>, right_width: usize },
     /// The right rows are kept, and gone through for each left row.
     Loop { right: Node, right_width: usize },
+    /// The right rows are made of the left one.
+    Json(Box<JsonScan>),
+}
+
+/// A JSON_TABLE.
+#[derive(Debug)]
+pub struct JsonScan {
+    /// What the statement calls it.
+    pub name: Arc<str>,
+    pub block: u32,
+    /// Over the left row.
+    pub document: Expr,
+    pub table: Arc<JsonTable>,
 }
 
 /// An equality. NULL is equal to nothing.
@@ -435,7 +448,7 @@ impl Node {
             | Node::Extend { input, .. }
             | Node::Distinct { input, .. } => vec![input],
             Node::Join(join) => match &join.method {
-                JoinMethod::Lookup(_) => vec![&join.left],
+                JoinMethod::Lookup(_) | JoinMethod::Json(_) => vec![&join.left],
                 JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => vec![&join.left, right],
             },
             Node::Aggregate(node) => vec![&node.input],

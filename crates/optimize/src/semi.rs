@@ -13,7 +13,8 @@
 //! - NOT IN lets a row pass only if no comparison is unknown: it becomes an anti-join where neither side can
 //!   be NULL.
 //! - The subquery is one SELECT whose rows are those of its FROM: no groups, windows, LIMIT. Its ON
-//!   conditions read nothing of the query around, for they would be asked before the rows of both sides meet.
+//!   conditions and JSON_TABLEs read nothing of the query around, for they would be asked before the rows of
+//!   both sides meet.
 //! - Nothing in it is volatile, and it locks no rows.
 //!
 //! Other subqueries are asked row by row ([`cohort_expr::Expr::Subquery`]).
@@ -99,7 +100,7 @@ impl<'o> Lowering<'o> {
             return None;
         }
         let reads_around = |expr: &Expr| self.statement.columns(expr).iter().any(|c| layout.contains(c));
-        if has_on(from, &reads_around) {
+        if has_on(from, &reads_around) || self.has_lateral(from, &|c| layout.contains(&c)) {
             return None;
         }
         let mut conditions = select.conditions.clone();

@@ -94,11 +94,11 @@ macro_rules! walks {
 
         fn $of_from(from: & $($mutable)? From, see: &mut dyn FnMut(& $($mutable)? Expr)) {
             match from {
-                From::Table(table) => {
-                    if let Source::Derived(query) = & $($mutable)? table.source {
-                        $of_query(query, see);
-                    }
-                }
+                From::Table(table) => match & $($mutable)? table.source {
+                    Source::Derived(query) => $of_query(query, see),
+                    Source::Json { document, .. } => see(document),
+                    _ => {}
+                },
                 From::Join(join) => {
                     for expr in & $($mutable)? join.on {
                         see(expr);

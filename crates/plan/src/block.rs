@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
-use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::Collation;
@@ -188,6 +188,11 @@ pub enum Source {
         first: u64,
         last: u64,
         step: i64,
+    },
+    /// JSON_TABLE. The document may read columns of the tables before it.
+    Json {
+        document: Expr,
+        table: Arc<JsonTable>,
     },
 }
 

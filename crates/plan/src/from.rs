@@ -11,6 +11,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name};
 use crate::block::{From, FromJoin, FromTable, Query, Source};
 use crate::conjuncts;
+use crate::json_table::bind_json_table;
 use crate::names::VirtualDefinition;
 use crate::query::bind_query;
 use crate::updatable::can_merge;
@@ -38,7 +39,8 @@ pub(crate) fn bind_from_for(
     from: Option<&ast::TableRef>,
     wanted: Privilege,
 ) -> SqlResult<(Option<From>, Scope)> {
-    let mut tables = Tables { ctx, with, outer, wanted, scope: Scope::default(), padded: 0 };
+    let mut tables =
+        Tables { ctx, with, outer, wanted, scope: Scope::default(), padded: 0, unreachable: Vec::new() };
     let bound = from.map(|from| tables.add(from)).transpose()?;
     if tables.scope.tables.len() > TABLES_MAX {
         let text = "Too many tables; MariaDB can only use 61 tables in a join";
@@ -57,6 +59,8 @@ struct Tables<'t> {
     scope: Scope,
     /// Outer joins that may put NULLs in the place of the tables that are added.
     padded: usize,
+    /// Tables that a JSON_TABLE may not read, by number: those left of a RIGHT JOIN that it is right of.
+    unreachable: Vec<usize>,
 }
 
 /// A bound part of FROM.
@@ -82,6 +86,7 @@ impl Tables<'_> {
                 let source = Source::Derived(Box::new(bound));
                 self.add_derived(first, alias, &names, &types, merged, source)
             }
+            ast::TableRef::Json(node) => self.add_json(node),
             ast::TableRef::Join(join) => self.add_join(join),
         }
     }
@@ -123,6 +128,23 @@ impl Tables<'_> {
         let first = self.ctx.new_columns(table.columns.len());
         let entry = ScopeTable::base(table.clone(), factor.alias.as_deref(), first);
         self.push(entry, Source::Base { table, allowed, forced })
+    }
+
+    fn add_json(&mut self, node: &ast::JsonTable) -> SqlResult<Side> {
+        let numbers = 0..self.scope.tables.len();
+        let visible: Vec<usize> = numbers.filter(|number| !self.unreachable.contains(number)).collect();
+        let scope = self.scope_of(visible.iter());
+        let mut binder = Binder::new(self.ctx, &scope, Clause::JsonTable);
+        (binder.with, binder.outer, binder.subqueries_allowed) = (Some(self.with), self.outer, true);
+        let bound = bind_json_table(node, &binder)?;
+        // It counts as a table of the current database.
+        let is_here = |table: &ScopeTable| table.schema.as_deref() == self.ctx.names.current_schema();
+        if self.scope.tables.iter().any(|table| *table.name == *node.alias && is_here(table)) {
+            return Err(not_unique(&node.alias));
+        }
+        let first = self.ctx.new_columns(bound.types.len());
+        let source = Source::Json { document: bound.document, table: Arc::new(bound.table) };
+        self.add_derived(first, &node.alias, &bound.names, &bound.types, None, source)
     }
 
     fn add_view(&mut self, view: Arc<View>, shown: &str) -> SqlResult<Side> {
@@ -190,8 +212,7 @@ impl Tables<'_> {
     fn push(&mut self, table: ScopeTable, source: Source) -> SqlResult<Side> {
         let twice = |t: &ScopeTable| t.name == table.name && (t.schema == table.schema || t.schema.is_none());
         if self.scope.tables.iter().any(twice) {
-            let text = format!("Not unique table/alias: '{}'", table.name);
-            return Err(SqlError::new(ErrorCode::NonUniqTable, text));
+            return Err(not_unique(&table.name));
         }
         let view = match &table.relation {
             Relation::View(view) => Some(view.clone()),
@@ -214,7 +235,13 @@ impl Tables<'_> {
     fn add_join(&mut self, join: &ast::Join) -> SqlResult<Side> {
         let (pads_left, pads_right) = (join.kind == ast::JoinKind::Right, join.kind == ast::JoinKind::Left);
         let left = self.add_padded(&join.left, pads_left)?;
-        let right = self.add_padded(&join.right, pads_right)?;
+        let reachable = self.unreachable.len();
+        if pads_left {
+            self.unreachable.extend(&left.numbers);
+        }
+        let right = self.add_padded(&join.right, pads_right);
+        self.unreachable.truncate(reachable);
+        let right = right?;
         let on = self.join_conditions(join, &left.numbers, &right.numbers)?;
         let numbers: Vec<usize> = left.numbers.iter().chain(&right.numbers).copied().collect();
         let keep_order = join.kind == ast::JoinKind::Straight;
@@ -314,6 +341,10 @@ impl Tables<'_> {
         let column = slot - table.first_slot;
         table.columns[column].hidden = true;
     }
+}
+
+fn not_unique(name: &str) -> SqlError {
+    SqlError::new(ErrorCode::NonUniqTable, format!("Not unique table/alias: '{name}'"))
 }
 
 /// What the columns of a query are that becomes a part of the one around.

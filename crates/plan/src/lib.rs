@@ -23,6 +23,7 @@ mod block;
 mod change;
 pub mod conjuncts;
 mod from;
+mod json_table;
 mod meaning;
 pub mod meta;
 mod names;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
-use cohort_sql::ast::SequenceOperation;
+use cohort_sql::ast::{DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 /// The session, the catalog and the account's privileges, as binding sees them.
@@ -33,6 +33,10 @@ pub trait Names {
     /// A base table on which the statement wants privileges: error 1142 without them, 1146 when there is
     /// none.
     fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>>;
+
+    /// The type that a declaration means, of a column of this name, with the connection's collation where
+    /// none was written.
+    fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType>;
 
     /// A sequence that an expression names; whether the session's temporary ones are not asked. Error 4089
     /// for what is none, 4091 when there is nothing.

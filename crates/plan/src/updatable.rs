@@ -51,7 +51,7 @@ fn is_updatable(from: &From) -> bool {
     from.tables().iter().any(|table| match &table.source {
         Source::Base { .. } => true,
         Source::Derived(query) => table.view.is_some() && query.is_updatable(),
-        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => false,
+        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } | Source::Json { .. } => false,
     })
 }
 
@@ -65,7 +65,7 @@ pub fn origin(query: &Query, n: usize) -> Option<(&std::sync::Arc<Table>, usize)
     match &table.source {
         Source::Base { table, .. } => Some((table, at)),
         Source::Derived(inner) => origin(inner, at),
-        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } => None,
+        Source::Virtual(_) | Source::Common(_) | Source::Series { .. } | Source::Json { .. } => None,
     }
 }
 

@@ -183,6 +183,7 @@ fn from_names_table(from: &ast::TableRef, name: &str) -> bool {
             factor.name.db.is_none() && factor.name.name.eq_ignore_ascii_case(name)
         }
         ast::TableRef::Derived { query, .. } => names_table(query, name),
+        ast::TableRef::Json(_) => false,
         ast::TableRef::Join(join) => {
             from_names_table(&join.left, name) || from_names_table(&join.right, name)
         }

@@ -89,6 +89,7 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
                     keys.iter().flat_map(|key| [&key.left, &key.right]).for_each(visit);
                 }
                 JoinMethod::Loop { .. } => {}
+                JoinMethod::Json(scan) => visit(&scan.document),
             }
         }
         Node::Aggregate(node) => aggregate_exprs(node, visit),

@@ -174,6 +174,7 @@ fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> Sql
                     let keys = (keys.as_slice(), *right_width);
                     Input::new(crate::join::Hash::new(join, left, below(), keys, varies), locks)
                 }
+                JoinMethod::Json(scan) => Input::new(crate::join::JsonRows::new(join, left, scan), locks),
                 JoinMethod::Loop { right, right_width } => {
                     let varies = varies(right, run.state.plan);
                     Input::new(crate::join::Loop::new(join, left, below(), *right_width, varies), locks)

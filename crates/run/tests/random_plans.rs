@@ -188,6 +188,7 @@ fn node_width(node: &Node) -> usize {
             let right = match &join.method {
                 JoinMethod::Lookup(scan) => scan.columns.len(),
                 JoinMethod::Hash { right_width, .. } | JoinMethod::Loop { right_width, .. } => *right_width,
+                JoinMethod::Json(scan) => scan.table.width,
             };
             let pairs = matches!(join.kind, JoinKind::Inner | JoinKind::Left);
             node_width(&join.left) + if pairs { right } else { 0 }
@@ -308,6 +309,7 @@ impl Interpreter<'_> {
                 (self.rows(right), keys, *right_width)
             }
             JoinMethod::Loop { right, right_width } => (self.rows(right), Vec::new(), *right_width),
+            JoinMethod::Json(_) => panic!("not generated: a document"),
         };
         let mut found = Vec::new();
         for left in self.rows(&join.left) {

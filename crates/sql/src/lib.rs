@@ -29,6 +29,7 @@ mod options;
 mod parser;
 mod plan_cache;
 pub mod print;
+mod print_json_table;
 pub mod print_query;
 mod secrets;
 mod unsafe_words;

@@ -117,6 +117,7 @@ fn table(node: &TableRef, out: &mut String) {
                 push(out, format_args!("({})", names.join(",")));
             }
         }
+        TableRef::Json(found) => out.push_str(&crate::print_json_table::json_table(found)),
         TableRef::Join(found) => join(found, out),
     }
 }

@@ -398,6 +398,10 @@ errors! {
     CannotConvertCharacter = 1977, "HY000";
     ConstraintFailed = 4025, "23000";
     PrimaryKeyIgnored = 4174, "HY000";
+    JsonTableErrorOnField = 4176, "HY000";
+    JsonTableAliasRequired = 4177, "HY000";
+    JsonTableScalarExpected = 4178, "HY000";
+    JsonTableMultipleMatches = 4179, "HY000";
     WrongSubKey = 1089, "HY000";
     PasswordLength = 1372, "HY000";
     NotValidPassword = 1819, "HY000";

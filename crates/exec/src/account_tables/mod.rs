@@ -76,7 +76,7 @@ pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Optio
     fn of_factor(table: &TableRef) -> Option<&ObjectName> {
         match table {
             TableRef::Table(factor) => Some(&factor.name),
-            TableRef::Derived { .. } | TableRef::Join(_) => None,
+            TableRef::Derived { .. } | TableRef::Json(_) | TableRef::Join(_) => None,
         }
     }
     let name = match statement {

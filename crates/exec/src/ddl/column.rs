@@ -94,7 +94,7 @@ fn is_json_text(ty: &ColumnType) -> bool {
 }
 
 /// The type meant, with the table's collation where none was written.
-pub(super) fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlResult<ColumnType> {
+pub(crate) fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlResult<ColumnType> {
     let DeclaredKind::Column(kind) = declared.kind else { return Err(SqlError::wrong_column_spec(column)) };
     let length = declared.length.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let small = |n: Option<u64>, default: u8| n.map_or(default, |n| u8::try_from(n).unwrap_or(u8::MAX));

@@ -86,6 +86,7 @@ use crate::statement::StatementContext;
 pub(crate) use account::{create_user_lines, set_password};
 pub(crate) use alter_table::recreate;
 pub(crate) use charset::check_names;
+pub(crate) use column::column_type;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;

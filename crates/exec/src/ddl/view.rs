@@ -424,10 +424,12 @@ pub(crate) fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String
 /// that it names.
 pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
     let mut query = cohort_plan::view_query(view)?;
-    let tables = named_tables(view)?;
+    let mut looks = Looks::default();
+    query.rename(&mut looks);
     // Common tables have no database.
     let is_here = |(schema, ..): &(String, String, String)| schema.is_empty() || Some(&**schema) == current;
-    if current == Some(&view.name.schema) && tables.iter().all(is_here) {
+    // A JSON_TABLE counts as a table of another database, beside which names are told in full.
+    if current == Some(&view.name.schema) && looks.tables.iter().all(is_here) && !looks.json_table {
         query.rename(&mut WithoutSchema);
     }
     Ok(print_query::query(&query))
@@ -438,9 +440,14 @@ pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String
 struct Looks {
     tables: Vec<(String, String, String)>,
     variable: bool,
+    json_table: bool,
 }
 
 impl ast::Rename for Looks {
+    fn json_table(&mut self) {
+        self.json_table = true;
+    }
+
     fn table(&mut self, table: &mut ast::TableFactor) {
         let alias = table.alias.clone().unwrap_or_else(|| table.name.name.clone());
         self.tables.push((table.name.db.clone().unwrap_or_default(), table.name.name.clone(), alias));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cohort_catalog::{AccountName, Catalog, Table, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{Names, VirtualDefinition};
-use cohort_sql::ast::SequenceOperation;
-use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_sql::ast::{DataType, SequenceOperation};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::{Needs, TableNeed, Viewer};
 use crate::session_state::SessionState;
@@ -130,6 +130,12 @@ impl Names for SessionNames<'_> {
         let table = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
         self.needs.want(&self.viewer(), &table.name, wanted);
         Ok(table)
+    }
+
+    fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {
+        let ty = crate::ddl::column_type(declared, column, self.session.env.collation_connection)?;
+        ty.check(column)?;
+        Ok(ty)
     }
 
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {

@@ -268,6 +268,12 @@ impl Lines<'_> {
                 self.node(&join.left, block);
                 match &join.method {
                     JoinMethod::Lookup(scan) => self.scan(scan, block, Vec::new()),
+                    JoinMethod::Json(scan) => {
+                        let mut line = Line::of_json_table();
+                        line.extra.extend(join.on.is_some().then_some("Using where"));
+                        line.measured = self.measures.map(|measures| Measured::of(measures, node));
+                        self.table(scan.block, &scan.name, line, block);
+                    }
                     JoinMethod::Hash { right: Node::Scan(scan), .. } => {
                         self.scan(scan, block, vec!["Using join buffer (flat, BNLH join)"]);
                     }
@@ -392,6 +398,7 @@ pub(super) fn block_of(node: &Node) -> Option<u32> {
         Node::Virtual(scan) => Some(scan.block),
         Node::Join(join) => match &join.method {
             JoinMethod::Lookup(scan) => Some(scan.block),
+            JoinMethod::Json(scan) => Some(scan.block),
             JoinMethod::Hash { .. } | JoinMethod::Loop { .. } => None,
         },
         _ => None,

@@ -59,6 +59,11 @@ impl Line {
         Line { kind: Some(kind), ..Line::default() }
     }
 
+    /// Of a JSON_TABLE.
+    pub(super) fn of_json_table() -> Line {
+        Line { rows: Some(40), extra: vec!["Table function: json_table"], ..Line::of_kind("ALL") }
+    }
+
     /// Of a SELECT that reads no table.
     pub(super) fn saying(extra: &'static str) -> Line {
         Line { extra: vec![extra], ..Line::default() }

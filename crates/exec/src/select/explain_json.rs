@@ -317,6 +317,12 @@ impl<'p> Blocks<'p> {
                     JoinMethod::Lookup(scan) => {
                         return tables.push(table(self.scan_members(scan, self.own(node))));
                     }
+                    JoinMethod::Json(scan) => {
+                        let line = Line { extra: Vec::new(), ..Line::of_json_table() };
+                        let mut members = table_members(&scan.name, line, join.on.as_ref());
+                        members.push(("table_function", Json::Text("json_table".into())));
+                        return tables.push(table(members));
+                    }
                     JoinMethod::Hash { right, .. } => (right, "BNLH"),
                     JoinMethod::Loop { right, .. } => (right, "BNL"),
                 };

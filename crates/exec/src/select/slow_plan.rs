@@ -135,7 +135,7 @@ impl Traits {
                         JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => {
                             matches!(right, Node::Scan(scan) if matches!(scan.access.spans, Spans::Full))
                         }
-                        JoinMethod::Lookup(_) => false,
+                        JoinMethod::Lookup(_) | JoinMethod::Json(_) => false,
                     };
                 }
                 Node::Sort(sort) => {

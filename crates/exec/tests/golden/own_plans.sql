@@ -59,3 +59,12 @@ EXPLAIN SELECT * FROM item WHERE (orders > 3 AND orders < 6) OR (orders = 9 AND 
 EXPLAIN SELECT * FROM item WHERE (orders > 3 AND part < 6) OR (line = 9 AND part = 4);
 SELECT orders, line FROM item FORCE INDEX (PRIMARY) WHERE (orders > 3) OR (orders = 3 AND line >= 2) ORDER BY orders, line LIMIT 5;
 SELECT orders, line FROM item WHERE (orders = 5 AND line > 1) OR (orders > 2 AND orders < 4) OR orders = 5 ORDER BY orders DESC, line DESC LIMIT 8;
+-- What is equal to one column is equal to another: the customer's region is that of the row that joins it.
+EXPLAIN SELECT COUNT(*) FROM region r, customer c, orders o, customer d WHERE c.id = o.customer AND d.region = c.region AND d.region = r.id AND r.name = 'r3' AND o.day = '2026-03-01';
+SELECT COUNT(*) FROM region r, customer c, orders o, customer d WHERE c.id = o.customer AND d.region = c.region AND d.region = r.id AND r.name = 'r3' AND o.day = '2026-03-01';
+SELECT COUNT(*) FROM customer c, region r, customer d WHERE c.region = r.id AND d.region = r.id AND c.region = d.region AND c.id = d.id;
+SELECT COUNT(*) FROM loose a, loose b, loose c WHERE a.b = b.a AND b.a = c.b AND c.a = a.a;
+SELECT COUNT(*) FROM loose a, loose b, loose c WHERE a.a = b.a AND b.a = a.b AND b.a = c.a;
+-- A document makes rows of the row before it.
+EXPLAIN SELECT * FROM region r, JSON_TABLE(r.name, '$' COLUMNS (a INT PATH '$')) j JOIN customer c ON c.id = j.a;
+EXPLAIN SELECT * FROM JSON_TABLE('[1, 2]', '$[*]' COLUMNS (a INT PATH '$')) j JOIN customer c ON c.id = j.a;

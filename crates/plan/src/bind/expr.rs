@@ -34,6 +34,8 @@ pub enum Clause {
     Update,
     Set,
     Returning,
+    /// The document of JSON_TABLE.
+    JsonTable,
 }
 
 impl Clause {
@@ -51,6 +53,7 @@ impl Clause {
             Clause::Update => "UPDATE",
             Clause::Set => "SET",
             Clause::Returning => "RETURNING",
+            Clause::JsonTable => "JSON_TABLE",
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Joins, by the way the rows on the right are found.
 
 mod hash;
+mod json;
 mod lookup;
 mod nested;
 
 pub(crate) use hash::Hash;
+pub(crate) use json::JsonRows;
 pub(crate) use lookup::Lookup;
 pub(crate) use nested::Loop;
 

@@ -210,6 +210,11 @@ fn generated_columns_and_checks() {
 }
 
 #[test]
+fn json_tables() {
+    compare(include_str!("scripts/json_table.sql"));
+}
+
+#[test]
 fn accounts_are_shown_as_by_mariadb() {
     compare(include_str!("scripts/accounts.sql"));
 }

@@ -1,6 +1,6 @@
 //! SELECT, UNION, VALUES, WITH; tables and joins.
 
-use super::{Expr, ObjectName, WindowSpec};
+use super::{Expr, JsonTable, ObjectName, WindowSpec};
 
 /// A query with all that stands around its SELECTs.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +122,7 @@ pub enum TableRef {
         alias: String,
         columns: Vec<String>,
     },
+    Json(Box<JsonTable>),
     Join(Box<Join>),
 }
 

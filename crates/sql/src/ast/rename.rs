@@ -23,6 +23,9 @@ pub trait Rename {
     /// A sequence in an expression.
     fn sequence(&mut self, _call: &mut SequenceCall) {}
 
+    /// Called when the names inside of a JSON_TABLE were seen.
+    fn json_table(&mut self) {}
+
     /// A variable or a placeholder.
     fn variable(&mut self) {}
 }
@@ -78,6 +81,12 @@ fn table(node: &mut TableRef, by: &mut dyn Rename) {
     match node {
         TableRef::Table(factor) => by.table(factor),
         TableRef::Derived { query, .. } => query.rename_as(by, false),
+        TableRef::Json(json) => {
+            let mut open = Vec::new();
+            json.each_expr_mut(&mut |expr| open.push(expr));
+            rename_all(open, by);
+            by.json_table();
+        }
         TableRef::Join(join) => {
             table(&mut join.left, by);
             table(&mut join.right, by);

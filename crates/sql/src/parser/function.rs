@@ -183,7 +183,7 @@ impl Parser<'_> {
             "add_months" => Self::add_months,
             "weight_string" => Self::weight_string,
             "nextval" | "lastval" | "setval" => Self::sequence_function,
-            "match" | "json_table" => Self::not_yet,
+            "match" => Self::not_yet,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)

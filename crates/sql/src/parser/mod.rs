@@ -44,6 +44,7 @@ mod expr;
 mod file;
 mod function;
 mod handler;
+mod json_table;
 mod query;
 mod schema;
 mod sequence;

@@ -161,10 +161,8 @@ impl Parser<'_> {
                 p.expect(Kind::RightBrace)?;
                 Ok(tables)
             }
-            _ if p.is_any(&["LATERAL", "JSON_TABLE"]) && p.peek(1).kind == Kind::LeftParen => {
-                let what = p.upper_word()?;
-                Err(p.unsupported(&what))
-            }
+            _ if p.is("JSON_TABLE") && p.peek(1).kind == Kind::LeftParen => p.json_table(),
+            _ if p.is("LATERAL") && p.peek(1).kind == Kind::LeftParen => Err(p.unsupported("LATERAL")),
             _ => Ok(TableRef::Table(Box::new(p.table_factor()?))),
         })
     }

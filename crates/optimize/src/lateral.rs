@@ -1,0 +1,63 @@
+//! Tables of FROM that are made of the rows before them: JSON_TABLE.
+//!
+//! A JSON_TABLE whose document reads columns of its FROM is *lateral*: it comes behind the tables that it
+//! reads. If these are inner tables it is one of them in the choice of the order; if not, it comes behind all
+//! inner tables and the outer joins left of it. One whose document reads nothing of its FROM is a table like
+//! any other.
+
+use std::sync::Arc;
+
+use cohort_expr::{Expr, JsonTable};
+use cohort_plan::conjuncts::all_of;
+use cohort_plan::{From, FromTable, Source};
+use cohort_types::{SqlError, SqlResult};
+
+use crate::lower::{Lowering, Part, SelectFacts};
+use crate::physical::{Join, JoinKind, JoinMethod, JsonScan, Node};
+
+/// Rows that a document is thought to have, as MariaDB has it.
+pub(crate) const JSON_ROWS: f64 = 40.0;
+
+impl Lowering<'_> {
+    /// Whether a table is a JSON_TABLE whose document reads one of some columns.
+    pub(crate) fn is_lateral(&self, table: &FromTable, reads: &dyn Fn(usize) -> bool) -> bool {
+        let Source::Json { document, .. } = &table.source else { return false };
+        self.statement.columns(document).into_iter().any(reads)
+    }
+
+    /// Whether something in a FROM is made of rows outside of it.
+    pub(crate) fn has_lateral(&self, from: &From, reads: &dyn Fn(usize) -> bool) -> bool {
+        from.tables().into_iter().any(|table| self.is_lateral(table, reads))
+    }
+
+    /// Error 1235 for an outer join of several tables, of which one is made of the rows that it is joined to.
+    pub(crate) fn refuse_lateral(&self, from: &From, before: &Part) -> SqlResult<()> {
+        match self.has_lateral(from, &|column| before.layout.contains(&column)) {
+            true => Err(SqlError::not_supported("JSON_TABLE of a row outside of its outer join")),
+            false => Ok(()),
+        }
+    }
+
+    /// Joins a JSON_TABLE to the rows that it is made of.
+    pub(crate) fn json_join(
+        &mut self,
+        kind: JoinKind,
+        before: Part,
+        table: &FromTable,
+        on: Vec<Expr>,
+        facts: SelectFacts,
+    ) -> SqlResult<Part> {
+        let Source::Json { document, table: meaning } = &table.source else {
+            unreachable!("only a JSON_TABLE is made of a row")
+        };
+        let meaning: Arc<JsonTable> = meaning.clone();
+        let document = self.place(document.clone(), &before.layout)?;
+        let mut layout = before.layout;
+        layout.extend(table.first..table.first + table.width);
+        let on = all_of(on).map(|expr| self.place(expr, &layout)).transpose()?;
+        let scan = JsonScan { name: table.name.clone(), block: facts.block, document, table: meaning };
+        let method = JoinMethod::Json(Box::new(scan));
+        let join = Join { kind, left: before.node, method, on };
+        Ok(Part { node: Node::Join(Box::new(join)), layout, rows: before.rows * JSON_ROWS })
+    }
+}
