@@ -83,7 +83,14 @@ pub enum Command<'a> {
     Unknown(u8),
 }
 
+const CHANGE_USER: u8 = 17;
+
 impl<'a> Command<'a> {
+    /// Whether the payload is a [`Command::ChangeUser`], without reading the rest of it.
+    pub fn is_change_user(payload: &[u8]) -> bool {
+        payload.first() == Some(&CHANGE_USER)
+    }
+
     /// Reads a payload.
     pub fn decode(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
         let mut r = Reader::new(payload);
@@ -101,7 +108,7 @@ impl<'a> Command<'a> {
             12 => Command::ProcessKill(r.u32()?),
             13 => Command::Debug,
             14 => Command::Ping,
-            17 => Command::ChangeUser(rest),
+            CHANGE_USER => Command::ChangeUser(rest),
             18 => Command::BinlogDump(BinlogDump {
                 position: r.u32()?,
                 flags: r.u16()?,

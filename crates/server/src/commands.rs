@@ -25,8 +25,8 @@ pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pack
     let shared = connection.shared();
     shared.status.count(Counter::Queries);
     inner.input.expect_sequence(0);
-    if let Some(change) = change_of_user(inner, packet) {
-        match change {
+    if Command::is_change_user(inner.input.payload(packet)) {
+        match change_of_user(inner, packet) {
             Ok(change) => login::change_user(connection, inner, change, packet.sequence.wrapping_add(1)),
             Err(error) => write_error(&mut inner.out, &mut packet.sequence.wrapping_add(1), &error),
         }
@@ -36,16 +36,16 @@ pub(crate) fn run(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pack
     dispatch(connection, inner, packet)
 }
 
-fn change_of_user(inner: &mut Inner, packet: &Packet) -> Option<Result<ChangeUser, SqlError>> {
-    let Ok(Command::ChangeUser(rest)) = Command::decode(inner.input.payload(packet)) else { return None };
+fn change_of_user(inner: &mut Inner, packet: &Packet) -> Result<ChangeUser, SqlError> {
+    let Ok(Command::ChangeUser(rest)) = Command::decode(inner.input.payload(packet)) else {
+        return Err(malformed());
+    };
     if inner.refused_changes >= REFUSED_CHANGES_MAX {
-        return Some(Err(SqlError::unknown_command()));
+        return Err(SqlError::unknown_command());
     }
-    let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed());
-    if change.is_ok() {
-        inner.statements.clear();
-    }
-    Some(change)
+    let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed())?;
+    inner.statements.clear();
+    Ok(change)
 }
 
 fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
