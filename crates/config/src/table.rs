@@ -504,10 +504,10 @@ with_inert_settings! { settings! {
     OldPasswords = Setting::both("old_passwords", flag(false)).no_effect("old passwords do not exist here").doc("Make old passwords.");
     DefaultAuthenticationPlugin = Setting::fact("default_authentication_plugin", text("mysql_native_password")).hidden().doc("How clients log in.");
     RequireSecureTransport = Setting::global("require_secure_transport", flag(false)).doc("Refuse connections that are neither encrypted nor over the Unix socket.");
-    Ssl = Setting::global("ssl", flag(true)).read_only().hidden().doc("Offer TLS, if there is a certificate.");
+    Ssl = Setting::global("ssl", flag(true)).read_only().hidden().doc("Offer TLS.");
     SslCa = Setting::global("ssl_ca", path("")).read_only().doc("PEM file of authorities; a client may show a certificate that comes from one of them.");
     SslCapath = Setting::global("ssl_capath", path("")).read_only().doc("Directory of such files.");
-    SslCert = Setting::global("ssl_cert", path("")).read_only().doc("PEM file of the server's certificate, and of those that lead to its authority. With it clients are offered TLS; FLUSH SSL reads all files anew.");
+    SslCert = Setting::global("ssl_cert", path("")).read_only().doc("PEM file of the server's certificate, and of those that lead to its authority. Without it the server makes one itself. FLUSH SSL reads all files anew.");
     SslKey = Setting::global("ssl_key", path("")).read_only().doc("PEM file of the certificate's key, not encrypted; one file may hold both.");
     SslCrl = Setting::global("ssl_crl", path("")).read_only().doc("PEM file of clients' certificates that were revoked. With it, a list of every authority must be there.");
     SslCrlpath = Setting::global("ssl_crlpath", path("")).read_only().doc("Directory of such files.");
@@ -570,6 +570,6 @@ with_inert_settings! { settings! {
     HaveProfiling = Setting::fact("have_profiling", text("YES")).doc("Profiling.");
     HaveQueryCache = Setting::fact("have_query_cache", text(WORDS_NO)).doc("Query cache.");
     HaveRtreeKeys = Setting::fact("have_rtree_keys", text(WORDS_NO)).doc("Spatial indexes.");
-    HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("YES: clients are offered TLS. DISABLED: there is no certificate.");
+    HaveSsl = Setting::fact("have_ssl", text("DISABLED")).doc("YES: clients are offered TLS. DISABLED: switched off by skip_ssl.");
     HaveSymlink = Setting::fact("have_symlink", text(WORDS_YES)).doc("Symbolic links.");
 } }

@@ -14,6 +14,7 @@ use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
 use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
 
+use crate::access::check_all_of;
 use crate::audit::TableUse;
 use crate::dispatch::Job;
 use crate::plan::SessionNames;
@@ -89,8 +90,7 @@ impl Session {
             }
             Some(table) => table,
             None if catalog.view(&schema, &name.name).is_some() => {
-                let text = format!("'{schema}.{}' is not of type 'BASE TABLE'", name.name);
-                return Err(SqlError::new(ErrorCode::WrongObject, text));
+                return Err(SqlError::not_a_base_table(&schema, &name.name));
             }
             None => return Err(SqlError::no_such_table(&schema, &name.name)),
         };
@@ -117,6 +117,11 @@ impl Session {
         if !now.is_some_and(|now| Arc::ptr_eq(&now, &table)) {
             self.handlers.remove(&key);
             return Err(unknown(alias));
+        }
+        // Whoever opened it may have lost the right since.
+        if self.state.temporary.find(&table.name.schema, &table.name.table).is_none() {
+            let shown = table.columns.iter().filter(|column| !column.invisible);
+            check_all_of(&self.state, &table.name, shown.map(|column| &*column.name))?;
         }
         let of_key = match &read.to {
             HandlerTo::Key(_, values) => values.as_slice(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cohort_base::{CommitSeq, ConnectionId};
-use cohort_catalog::Table;
+use cohort_catalog::{Table, TableName};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
 use cohort_locks::KillLevel;
@@ -15,7 +15,7 @@ use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
-use crate::access;
+use crate::access::{self, Viewer};
 use crate::audit::TableUse;
 use crate::ddl;
 use crate::dispatch::Job;
@@ -74,7 +74,12 @@ impl Session {
             Statement::LoadData(load) => return self.load_data(load, job, sink),
             Statement::Handler(handler) => return self.handler(handler, job, sink),
             Statement::Do(exprs) => self.do_exprs(exprs, job)?,
-            Statement::Kill(kill) => self.kill(kill, job)?,
+            Statement::Kill(kill) => {
+                let killed = self.kill(kill, job)?;
+                self.state.env.row_count = killed as i64;
+                self.send_ok(job.more, killed, 0, "", sink);
+                return Ok(());
+            }
             Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,
             Statement::Execute { name, using } => return self.execute_named(name, using, job, sink),
             Statement::ExecuteImmediate { source, using } => {
@@ -218,27 +223,40 @@ impl Session {
         }
     }
 
-    /// A view is locked with what it reads.
+    /// A view is locked with what it reads, if its definer, or its invoker, may lock that: error 1356.
     fn add_tables_of_views(&self, wanted: &mut LockedTables) -> SqlResult<()> {
         let catalog = self.state.db.catalog();
-        let mut open: Vec<(String, String)> = wanted.keys().cloned().collect();
-        let mut seen = std::collections::BTreeSet::new();
-        while let Some((schema, name)) = open.pop() {
-            let Some(view) = catalog.view(&schema, &name) else { continue };
-            if !seen.insert((schema.clone(), name.clone())) {
+        let mut open: Vec<(TableName, Viewer)> = wanted
+            .keys()
+            .map(|(schema, table)| {
+                (TableName { schema: schema.clone(), table: table.clone() }, Viewer::Session)
+            })
+            .collect();
+        let mut seen = Vec::new();
+        while let Some((name, outer)) = open.pop() {
+            let Some(view) = catalog.view(&name.schema, &name.table) else { continue };
+            let viewer = if view.by_invoker { outer } else { Viewer::of(Some(view.definer.clone())) };
+            if seen.contains(&(name.clone(), viewer.clone())) {
                 continue;
             }
-            let aliases = wanted.get(&(schema, name)).map(|aliases| aliases.values().copied().max());
+            seen.push((name.clone(), viewer.clone()));
+            let aliases =
+                wanted.get(&(name.schema, name.table)).map(|aliases| aliases.values().copied().max());
             let lock = aliases.flatten().unwrap_or(TableLock::Read);
             for (schema, table, alias) in crate::ddl::named_tables(view)? {
                 // Common tables have no schema.
                 if schema.is_empty() || self.state.db.virtual_tables.has_schema(&schema) {
                     continue;
                 }
+                let may_lock = viewer.access(&self.state).on_schema(&schema).has(Privilege::LockTables);
+                let may_read = viewer.check_table(&self.state, Privilege::Select.into(), &schema, &table);
+                if !may_lock || may_read.is_err() {
+                    return Err(cohort_plan::invalid_view(view));
+                }
                 let locked = wanted.entry((schema.clone(), table.clone())).or_default();
                 let held = locked.entry(alias).or_insert(lock);
                 *held = lock.max(*held);
-                open.push((schema, table));
+                open.push((TableName { schema, table }, viewer.clone()));
             }
         }
         Ok(())
@@ -312,18 +330,32 @@ impl Session {
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }
 
-    fn kill(&mut self, kill: &ast::Kill, job: &Job<'_>) -> SqlResult<()> {
-        let (target, level) = match &kill.target {
-            ast::KillTarget::Connection(id) => (id, KillLevel::Connection),
-            ast::KillTarget::Query(id) => (id, KillLevel::Query),
-            _ => return Err(not_supported("KILL of this kind")),
+    fn kill(&mut self, kill: &ast::Kill, job: &Job<'_>) -> SqlResult<u64> {
+        let (targets, level) = match &kill.target {
+            ast::KillTarget::Connection(id) => (vec![self.process_of(id, job)?], KillLevel::Connection),
+            ast::KillTarget::Query(id) => (vec![self.process_of(id, job)?], KillLevel::Query),
+            ast::KillTarget::ConnectionsOf(account) => (self.processes_of(account), KillLevel::Connection),
+            ast::KillTarget::QueriesOf(account) => (self.processes_of(account), KillLevel::Query),
+            ast::KillTarget::QueryId(_) => return Err(not_supported("KILL of this kind")),
         };
-        let process = self.process_of(target, job)?;
         let admins = Privileges::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
-        let is_owner = process.user() == self.state.info.user;
-        if !is_owner && !self.state.access().everywhere().meets(admins) {
-            return Err(SqlError::not_owner_of_thread(process.id().0));
+        let is_admin = self.state.access().everywhere().meets(admins);
+        let foreign = |process: &&Arc<Process>| !is_admin && !self.state.is_own(&process.identity());
+        if let Some(foreign) = targets.iter().find(foreign) {
+            return Err(SqlError::not_owner_of_thread(foreign.id().0));
         }
+        targets.iter().for_each(|process| self.kill_process(process, level));
+        match (targets.iter().any(|process| process.id() == self.state.info.id), level) {
+            (true, KillLevel::Connection) => Err(SqlError::connection_killed()),
+            (true, _) => Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")),
+            (false, _) => match kill.target {
+                ast::KillTarget::ConnectionsOf(_) | ast::KillTarget::QueriesOf(_) => Ok(targets.len() as u64),
+                _ => Ok(0),
+            },
+        }
+    }
+
+    fn kill_process(&self, process: &Process, level: KillLevel) {
         process.kill(level);
         let held = process.held_until();
         let told_early = CommitSeq(process.told_early().load(Ordering::Acquire));
@@ -335,13 +367,18 @@ impl Session {
             let own = Some(process.gauge().last_commit()).filter(|own| *own > told_early);
             facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
         }
-        if process.id() == self.state.info.id && level == KillLevel::Connection {
-            return Err(SqlError::connection_killed());
-        }
-        if process.id() == self.state.info.id {
-            return Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"));
-        }
-        Ok(())
+    }
+
+    /// The connections of whoever logged in by this name, from this host if one is named.
+    fn processes_of(&self, account: &ast::Account) -> Vec<Arc<Process>> {
+        let (user, host) = crate::ddl::resolve_account(&self.state, account);
+        let all = self.state.db.processes.all().into_iter();
+        all.filter(|process| {
+            let identity = process.identity();
+            let from = identity.host.rsplit_once(':').map_or(&*identity.host, |(from, _port)| from);
+            identity.user == user && (host == "%" || host == from)
+        })
+        .collect()
     }
 
     /// The connection of a number; error 1094.
@@ -367,7 +404,7 @@ impl Session {
             return Err(SqlError::new(ErrorCode::SetConstantsOnly, text));
         }
         let process = self.process_of(number, job)?;
-        if process.user() != self.state.info.user {
+        if !self.state.is_own(&process.identity()) {
             access::check_global(&self.state, Privilege::Process)?;
         }
         let none = || {

@@ -74,7 +74,10 @@ impl Command {
 /// The account of a connection; changes with COM_CHANGE_USER.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIdentity {
+    /// The name that the client gave.
     pub user: String,
+    /// The user of the account that let it in: empty for an anonymous one, whatever name was given.
+    pub account: String,
     /// `host:port`, or `localhost`.
     pub host: String,
     pub schema: Option<String>,
@@ -251,8 +254,8 @@ impl Process {
     }
 
     /// The account.
-    pub fn user(&self) -> String {
-        self.identity.lock().user.clone()
+    pub fn identity(&self) -> ProcessIdentity {
+        self.identity.lock().clone()
     }
 
     /// Changes the current database.

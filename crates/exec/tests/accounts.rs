@@ -82,6 +82,79 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
 }
 
 #[test]
+fn handlers_show_no_more_than_select_does() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, b INT)");
+    root.ok("INSERT INTO t VALUES (1, 2)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT SELECT (id) ON test.t TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("HANDLER test.t OPEN");
+    refused(&mut user, "HANDLER t READ FIRST", "1143");
+    root.ok("GRANT SELECT ON test.t TO u@localhost");
+    assert_eq!(user.run("HANDLER t READ FIRST"), "id | b\n1 | 2\n");
+    root.ok("REVOKE SELECT, SELECT (id) ON test.t FROM u@localhost");
+    refused(&mut user, "HANDLER t READ FIRST", "1142");
+}
+
+#[test]
+fn nobody_locks_through_a_view_what_he_may_not() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE other");
+    root.ok("CREATE TABLE other.t (id INT PRIMARY KEY)");
+    root.ok("CREATE SQL SECURITY INVOKER VIEW test.by_invoker AS SELECT id FROM other.t");
+    root.ok("CREATE VIEW test.by_definer AS SELECT id FROM other.t");
+    root.ok("CREATE SQL SECURITY INVOKER VIEW test.nested AS SELECT id FROM test.by_invoker");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT SELECT, LOCK TABLES ON test.* TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    for view in ["by_invoker", "nested"] {
+        refused(&mut user, &format!("LOCK TABLES test.{view} WRITE"), "1356");
+        refused(&mut user, &format!("LOCK TABLES test.{view} READ"), "1356");
+    }
+    user.ok("LOCK TABLES test.by_definer READ");
+    user.ok("UNLOCK TABLES");
+    root.ok("GRANT SELECT, LOCK TABLES ON other.* TO u@localhost");
+    user.ok("LOCK TABLES test.nested READ");
+    user.ok("UNLOCK TABLES");
+}
+
+#[test]
+fn connections_of_a_user_are_killed_by_name() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER v@localhost");
+    let [one, mut two, other] = ["u", "u", "v"].map(|user| server.connect_as(user, "localhost"));
+    refused(&mut two, "KILL USER v", "1095");
+    refused(&mut two, "KILL QUERY USER root@localhost", "1095");
+    root.ok("KILL USER u@elsewhere");
+    root.ok("KILL USER nobody");
+    assert!(!one.session.is_killed() && !two.session.is_killed());
+    refused(&mut two, "KILL USER u@localhost", "1927");
+    assert!(one.session.is_killed() && two.session.is_killed() && !other.session.is_killed());
+}
+
+#[test]
+fn who_holds_a_pattern_gives_no_more_than_it_means() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER friend@localhost");
+    root.ok("GRANT SELECT ON `a_`.* TO u@localhost WITH GRANT OPTION");
+    let mut user = server.connect_as("u", "localhost");
+    for wider in ["a%", "%", "a__", "_b"] {
+        refused(&mut user, &format!("GRANT SELECT ON `{wider}`.* TO friend@localhost"), "1044");
+        refused(&mut user, &format!("REVOKE SELECT ON `{wider}`.* FROM friend@localhost"), "1044");
+    }
+    for within in ["a_", "ab", "a\\_"] {
+        user.ok(&format!("GRANT SELECT ON `{within}`.* TO friend@localhost"));
+    }
+}
+
+#[test]
 fn grants_on_tables_and_columns_are_shown_as_they_were_given() {
     let mut server = server();
     let mut root = server.connect();

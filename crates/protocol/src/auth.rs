@@ -78,6 +78,14 @@ impl NativePassword {
         Some(NativePassword::Hash(hash))
     }
 
+    /// What is stored; nothing of the empty password.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            NativePassword::Empty => &[],
+            NativePassword::Hash(hash) => hash,
+        }
+    }
+
     /// Whether the client knows the password.
     pub fn accepts(&self, scramble: &Scramble, answer: &[u8]) -> bool {
         match self {

@@ -65,6 +65,11 @@ impl Ed25519Key {
         Some(Ed25519Key(key))
     }
 
+    /// What is stored.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Whether the client knows the password. A key that is no point of the curve fits nothing.
     pub fn accepts(&self, nonce: &Nonce, answer: &[u8]) -> bool {
         let (Ok(key), Ok(signature)) = (VerifyingKey::from_bytes(&self.0), Signature::from_slice(answer))

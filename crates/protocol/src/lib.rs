@@ -8,6 +8,7 @@
 //! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
 //! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
 //! | `ed25519` | [`Nonce`], [`Ed25519Key`]: ed25519 |
+//! | `proof` | [`certificate_proof`]: that a certificate is the server's own |
 //! | `client` | the client's half of all this: a replica logs in at its source |
 //! | `command` | [`Command`]: what a client asks |
 //! | `sink` | [`ResultSink`]: where a statement's results go; the seam between executor and connection |
@@ -30,6 +31,7 @@ mod ed25519;
 mod handshake;
 mod packet;
 mod params;
+mod proof;
 mod result_writer;
 mod sink;
 mod text_row;
@@ -46,6 +48,7 @@ pub use ed25519::{CLIENT_ED25519, ED25519, Ed25519Key, Nonce};
 pub use handshake::{Challenge, ChangeUser, Greeting, HandshakeResponse, auth_switch_request};
 pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
 pub use params::{ParamRows, ParamText, Parameter, StatementParams};
+pub use proof::certificate_proof;
 pub use result_writer::{
     Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };

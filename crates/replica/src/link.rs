@@ -10,8 +10,9 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use cohort_protocol::{
-    CLIENT_ED25519, Capabilities, InputBuffer, LoginRequest, NATIVE_PASSWORD, Nonce, PacketError,
-    PacketWriter, Reply, Scramble, ServerError, ServerGreeting, register_replica, request_dump, text_row,
+    CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
+    Nonce, PacketError, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof,
+    register_replica, request_dump, text_row,
 };
 
 use cohort_tls::{Connector, TlsSettings, TlsStream};
@@ -178,22 +179,27 @@ impl Link {
         }
         // Under TLS it leaves when the source has shown who it is.
         self.send_next(|out| login.encode(&greeting, out))?;
+        let native = NativePassword::of(settings.password.0.as_bytes());
+        // What the source stores of the password, and the scramble.
+        let mut proof_of = (native.bytes().to_vec(), greeting.scramble);
         loop {
             let payload = self.receive()?;
             match Reply::decode(&payload, true).map_err(|_| malformed())? {
-                Reply::Ok => return Ok(()),
+                Reply::Ok => return self.check_proof(settings, &proof_of, &payload),
                 Reply::Error(error) => return Err(LinkError::Refused(error)),
                 Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
                     let random =
                         data.get(..20).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
-                    let answer = Scramble(random).answer(settings.password.0.as_bytes());
-                    self.sequence = self.sequence.wrapping_add(1);
+                    let scramble = Scramble(random);
+                    proof_of = (native.bytes().to_vec(), scramble);
+                    let answer = scramble.answer(settings.password.0.as_bytes());
                     self.send_next(|out| out.extend_from_slice(&answer))?;
                 }
                 Reply::Switch { plugin, data } if plugin == CLIENT_ED25519.as_bytes() => {
                     let nonce = data.get(..32).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
+                    // With the scramble of the greeting.
+                    proof_of.0 = Ed25519Key::of(settings.password.0.as_bytes()).bytes().to_vec();
                     let answer = Nonce(nonce).answer(settings.password.0.as_bytes());
-                    self.sequence = self.sequence.wrapping_add(1);
                     self.send_next(|out| out.extend_from_slice(&answer))?;
                 }
                 Reply::Switch { plugin, .. } => {
@@ -224,6 +230,31 @@ impl Link {
         let early = self.input.take_rest();
         self.tls = Some(connector.connect(&settings.host, early).map_err(no_tls)?);
         Ok(())
+    }
+
+    /// A source that is to be verified, and no authority to do it with: it must prove with the password that
+    /// the certificate is its own.
+    fn check_proof(
+        &self,
+        settings: &SourceSettings,
+        (stored, scramble): &(Vec<u8>, Scramble),
+        ok: &[u8],
+    ) -> Result<(), LinkError> {
+        let has_authority = !settings.tls.ca.is_empty() || !settings.tls.capath.is_empty();
+        let Some(tls) = self.tls.as_ref().filter(|_| settings.tls.verifies_name && !has_authority) else {
+            return Ok(());
+        };
+        let wanted = tls.peer_der().map(|shown| certificate_proof(stored, scramble, shown));
+        let is_proven = wanted.filter(|_| !settings.password.0.is_empty()).is_some_and(|wanted| {
+            let said = &ok[ok.len().saturating_sub(wanted.len())..];
+            // Compared without an early end, so that the time tells nothing.
+            said.len() == wanted.len()
+                && said.iter().zip(wanted.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
+        });
+        match is_proven {
+            true => Ok(()),
+            false => Err(no_tls("Certificate verification failure: The certificate is NOT trusted.")),
+        }
     }
 
     /// What the source says of itself in its greeting.

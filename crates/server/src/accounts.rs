@@ -1,9 +1,7 @@
 //! Who may log in.
 
-use std::sync::LazyLock;
-
 use cohort_catalog::AccountRules;
-use cohort_protocol::{Ed25519Key, NativePassword};
+use cohort_protocol::{Challenge, Ed25519Key, NativePassword};
 
 /// An account as login needs it.
 #[derive(Clone, Debug)]
@@ -31,6 +29,33 @@ pub enum Method {
     SystemUser,
 }
 
+impl Method {
+    /// Whether the answer opens the account. `is_system_user`: the system says that the client is who he says
+    /// he is.
+    pub(crate) fn is_proven(
+        &self,
+        challenge: &Challenge,
+        answer: &[u8],
+        is_system_user: impl Fn() -> bool,
+    ) -> bool {
+        match (self, challenge) {
+            (Method::Password(password), Challenge::Native(scramble)) => password.accepts(scramble, answer),
+            (Method::Ed25519(key), Challenge::Ed25519(nonce)) => key.accepts(nonce, answer),
+            (Method::SystemUser, _) => is_system_user(),
+            _ => false,
+        }
+    }
+
+    /// What the server stores of the password; nothing where there is none.
+    pub(crate) fn stored(&self) -> &[u8] {
+        match self {
+            Method::Password(password) => password.bytes(),
+            Method::Ed25519(key) => key.bytes(),
+            Method::SystemUser => &[],
+        }
+    }
+}
+
 impl Account {
     /// One that nothing is asked of but a method.
     pub fn new(user: &str, host: &str, method: Method) -> Account {
@@ -48,15 +73,18 @@ impl Account {
 /// Of a password that nobody knows.
 pub(crate) const NOBODYS_HASH: &str = "*0123456789ABCDEF0123456789ABCDEF01234567";
 
-static NOBODY: LazyLock<Account> = LazyLock::new(|| {
+/// A decoy where there is no account to take after.
+fn nobody() -> Account {
     let password = NativePassword::parse(NOBODYS_HASH).expect("a hash");
     Account::new("", "", Method::Password(password))
-});
+}
 
-/// Stands in for an account that is not there, so that its answer is judged as any other: how long a refusal
-/// takes must not tell who is there. It has the empty host, as no user has.
-pub(crate) fn nobody() -> Account {
-    NOBODY.clone()
+/// Whose answer is judged.
+pub enum Found {
+    Account(Account),
+    /// There is no such account. This one has the methods of some other, the same for the same name, so that
+    /// nothing which is asked of a client tells who is there. It has no name.
+    Decoy(Account),
 }
 
 /// The accounts; the catalog implements it.
@@ -64,7 +92,7 @@ pub trait Accounts: Send + Sync {
     /// The account for a user name from a host, the most specific host first. `host` is `localhost` for the
     /// Unix socket and loopback addresses; `address` is that of a client over TCP, loopback too. An account
     /// matches if either does.
-    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account>;
+    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Found;
 
     /// Somebody has shown a right or a wrong password.
     fn note_password(&self, account: &Account, is_right: bool) {
@@ -76,9 +104,13 @@ pub trait Accounts: Send + Sync {
 pub struct BootstrapAccounts;
 
 impl Accounts for BootstrapAccounts {
-    fn find(&self, user: &str, host: &str, _: Option<&str>) -> Option<Account> {
-        let method = Method::Password(NativePassword::Empty);
-        (user == "root" && host == "localhost")
-            .then(|| Account { is_super: true, ..Account::new("root", "localhost", method) })
+    fn find(&self, user: &str, host: &str, _: Option<&str>) -> Found {
+        match (user, host) {
+            ("root", "localhost") => {
+                let method = Method::Password(NativePassword::Empty);
+                Found::Account(Account { is_super: true, ..Account::new("root", "localhost", method) })
+            }
+            _ => Found::Decoy(nobody()),
+        }
     }
 }

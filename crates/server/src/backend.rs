@@ -144,6 +144,11 @@ pub trait Session: Send {
     /// COM_SHUTDOWN: whether this user may stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
 
+    /// COM_DEBUG: whether this user may have the server tell of itself.
+    fn may_debug(&mut self) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+    }
+
     /// COM_REGISTER_SLAVE and COM_BINLOG_DUMP: whether this user may follow the binary log.
     fn may_replicate(&mut self) -> Result<(), SqlError> {
         Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))

@@ -3,14 +3,14 @@
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock};
 
-use cohort_catalog::{AuthMethod, CatalogVersions};
+use cohort_catalog::{AuthMethod, Catalog, CatalogVersions};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, VarId};
 use cohort_exec::AccountUsages;
 use cohort_protocol::{ED25519, Ed25519Key, NATIVE_PASSWORD, NativePassword};
 use cohort_types::Privilege;
 
-use crate::accounts::{Account, Accounts, Method, NOBODYS_HASH};
+use crate::accounts::{Account, Accounts, Found, Method, NOBODYS_HASH};
 
 /// Looks accounts up in the published catalog: a change that a crash can undo neither admits a user nor keeps
 /// one out.
@@ -34,7 +34,7 @@ fn method(method: &AuthMethod) -> Option<Method> {
 }
 
 impl Accounts for CatalogAccounts {
-    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
+    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Found {
         let catalog = self.catalog.published(|| self.commit.read_view().seq());
         let fitting = catalog.accounts.values().filter(|account| {
             let named = account.name.0 == user || account.name.0.is_empty();
@@ -43,13 +43,18 @@ impl Accounts for CatalogAccounts {
         });
         // The most specific host first, then a named user before the anonymous one.
         let best = fitting.max_by_key(|account| (specificity(&account.name.1), !account.name.0.is_empty()));
+        // Looked for in any case: time must not tell who is there.
+        let decoy = std::hint::black_box(decoy(&catalog, user));
+        let account = self.for_login(best.map(|best| &**best).or(decoy).unwrap_or(&NOBODY));
         match best {
-            Some(best) => Some(self.for_login(best)),
-            // As much work as for somebody: time must not tell who is there.
-            None => {
-                std::hint::black_box(self.for_login(&NOBODY));
-                None
-            }
+            Some(_) => Found::Account(account),
+            None => Found::Decoy(Account {
+                user: String::new(),
+                host: String::new(),
+                is_super: false,
+                is_blocked: false,
+                ..account
+            }),
         }
     }
 
@@ -64,6 +69,25 @@ static NOBODY: LazyLock<cohort_catalog::Account> = LazyLock::new(|| {
     account.methods = vec![AuthMethod::password(NOBODYS_HASH.to_owned())];
     account
 });
+
+/// The account whose methods a name without an account is asked for: the one that fits it best by a number
+/// made of both names. Another account that comes or goes changes that for few names only.
+fn decoy<'c>(catalog: &'c Catalog, user: &str) -> Option<&'c cohort_catalog::Account> {
+    let users = catalog.accounts.values().filter(|account| !account.is_role);
+    let fit = |account: &&Arc<cohort_catalog::Account>| {
+        let mut hash = FNV_OFFSET;
+        for part in [user, &account.name.0, &account.name.1] {
+            hash = part.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME));
+            hash = (hash ^ 0xff).wrapping_mul(FNV_PRIME);
+        }
+        // The last bytes reach all bits.
+        (hash ^ hash >> 29).wrapping_mul(FNV_PRIME).rotate_left(31)
+    };
+    users.max_by_key(fit).map(|account| &**account)
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
 impl CatalogAccounts {
     fn for_login(&self, best: &cohort_catalog::Account) -> Account {
@@ -96,18 +120,25 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     if let Some((network, mask)) = network(pattern) {
         return host.parse::<Ipv4Addr>().is_ok_and(|address| u32::from(address) & mask == network);
     }
-    fn matches(pattern: &[u8], host: &[u8]) -> bool {
-        match pattern {
-            [] => host.is_empty(),
-            [b'%', rest @ ..] => (0..=host.len()).any(|skip| matches(rest, &host[skip..])),
-            [b'_', rest @ ..] => !host.is_empty() && matches(rest, &host[1..]),
-            [c, rest @ ..] => {
-                host.first().is_some_and(|h| h.eq_ignore_ascii_case(c)) && matches(rest, &host[1..])
+    let (pattern, host) = (pattern.as_bytes(), host.as_bytes());
+    let (mut p, mut h) = (0, 0);
+    // Behind the last `%`, and how far it reaches: only it is ever tried again with more.
+    let mut last: Option<(usize, usize)> = None;
+    while h < host.len() {
+        match pattern.get(p) {
+            Some(b'%') => {
+                p += 1;
+                last = Some((p, h));
+            }
+            Some(c) if *c == b'_' || c.eq_ignore_ascii_case(&host[h]) => (p, h) = (p + 1, h + 1),
+            _ => {
+                let Some((behind, reach)) = last else { return false };
+                (p, h) = (behind, reach + 1);
+                last = Some((behind, reach + 1));
             }
         }
     }
-    // Hosts are addresses or `localhost`; a pattern of many `%` would be slow on longer ones.
-    pattern.matches('%').count() <= 8 && matches(pattern.as_bytes(), host.as_bytes())
+    pattern[p..].iter().all(|c| *c == b'%')
 }
 
 #[cfg(test)]
@@ -119,6 +150,11 @@ mod tests {
         assert!(host_matches("%", "10.1.2.3") && host_matches("10.1.%", "10.1.2.3"));
         assert!(host_matches("LOCALHOST", "localhost") && host_matches("10.1.2._", "10.1.2.3"));
         assert!(!host_matches("10.2.%", "10.1.2.3") && !host_matches("localhost", "10.1.2.3"));
+        let many = "%:".repeat(20) + "%x";
+        assert!(
+            !host_matches(&many, &"a:".repeat(20)) && host_matches(&many, &format!("{}x", "a:".repeat(20)))
+        );
+        assert!(host_matches("%%", "") && host_matches("1%1%", "1.1") && !host_matches("1%2", "1.21"));
         assert!(host_matches("10.1.0.0/255.255.0.0", "10.1.2.3"));
         assert!(!host_matches("10.1.0.0/255.255.0.0", "10.2.2.3"));
         assert!(

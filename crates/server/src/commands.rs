@@ -182,7 +182,10 @@ fn simple(
             shared.status.count(Counter::ComAdminCommands);
             writer.text(&shared.statistics());
         }
-        Command::Debug => writer.eof(session.status(), 0),
+        Command::Debug => match session.may_debug() {
+            Ok(()) => writer.eof(session.status(), 0),
+            Err(error) => writer.error(&error),
+        },
         Command::SetOption(option @ (0 | 1)) => {
             session.set_multi_statements(match option {
                 0 => MultiStatements::On,

@@ -70,7 +70,7 @@ mod tls;
 pub mod warm;
 mod wire;
 
-pub use accounts::{Account, Accounts, BootstrapAccounts, Method};
+pub use accounts::{Account, Accounts, BootstrapAccounts, Found, Method};
 pub use backend::{
     Backend, ConnectionInfo, Killed, MultiStatements, PreparedStatement, Session, SessionSettings, Wake,
 };

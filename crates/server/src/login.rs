@@ -8,12 +8,12 @@ use cohort_config::{Counter, VarId};
 use cohort_exec::{Client, ConnectionEvent};
 use cohort_protocol::{
     Capabilities, Challenge, ChangeUser, HandshakeResponse, NATIVE_PASSWORD, OkInfo, Packet, PacketWriter,
-    Scramble, SessionChange, auth_switch_request, write_error, write_ok,
+    Scramble, SessionChange, auth_switch_request, certificate_proof, write_error, write_ok,
 };
 use cohort_tls::TlsStream;
 use cohort_types::{ErrorCode, SqlError};
 
-use crate::accounts::{Account, Method, nobody};
+use crate::accounts::{Account, Found, Method};
 use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
@@ -40,6 +40,8 @@ pub(crate) struct Candidate {
     collation: u16,
     attributes: Vec<(String, String)>,
     kind: Kind,
+    /// What the client was greeted with; with COM_CHANGE_USER what it was first asked to answer.
+    scramble: Scramble,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,21 +122,23 @@ fn begin(
         collation: u16::from(response.collation),
         attributes: response.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
         kind: Kind::Login,
+        scramble: *scramble,
     };
-    proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, scramble, sequence);
+    proceed(connection, inner, candidate, response.plugin.as_deref(), &response.answer, sequence);
 }
 
 /// COM_CHANGE_USER. The client answers the scramble of the connection's greeting, which the server no longer
 /// has, so it is asked to answer a new one.
 pub(crate) fn change_user(connection: &Arc<Connection>, inner: &mut Inner, change: ChangeUser, sequence: u8) {
+    let scramble = connection.shared().new_scramble();
     let candidate = Candidate {
         user: user_name(&change.user),
         database: change.database.as_deref().map(lossy),
         collation: change.collation.unwrap_or(0),
         attributes: change.attributes.iter().map(|(k, v)| (lossy(k), lossy(v))).collect(),
         kind: Kind::Change,
+        scramble,
     };
-    let scramble = connection.shared().new_scramble();
     let challenge = Challenge::Native(scramble);
     if inner.capabilities.has(Capabilities::PLUGIN_AUTH) {
         switch(inner, candidate, challenge, sequence);
@@ -150,15 +154,13 @@ fn proceed(
     candidate: Candidate,
     plugin: Option<&[u8]>,
     answer: &[u8],
-    scramble: &Scramble,
     sequence: u8,
 ) {
+    let challenge = Challenge::Native(candidate.scramble);
     match plugin {
-        Some(other) if other != NATIVE_PASSWORD.as_bytes() => {
-            let scramble = connection.shared().new_scramble();
-            switch(inner, candidate, Challenge::Native(scramble), sequence);
-        }
-        _ => judge(connection, inner, candidate, Challenge::Native(*scramble), answer, sequence),
+        // The scramble of the greeting, which nobody has answered yet.
+        Some(other) if other != NATIVE_PASSWORD.as_bytes() => switch(inner, candidate, challenge, sequence),
+        _ => judge(connection, inner, candidate, challenge, answer, sequence),
     }
 }
 
@@ -186,8 +188,8 @@ fn judge(
     answer: &[u8],
     mut sequence: u8,
 ) {
-    let account = match verify(connection, inner, &candidate, &challenge, answer) {
-        Ok(Verdict::Proven(account)) => account,
+    let (account, stored) = match verify(connection, inner, &candidate, &challenge, answer) {
+        Ok(Verdict::Proven(account, stored)) => (account, stored),
         Ok(Verdict::AskAgain) => {
             let nonce = connection.shared().new_nonce();
             return switch(inner, candidate, Challenge::Ed25519(nonce), sequence);
@@ -203,7 +205,11 @@ fn judge(
         return reject_candidate(connection, inner, sequence, (&candidate, &error));
     }
     let status = inner.session.as_ref().map(|session| session.status()).unwrap_or_default();
-    let ok = OkInfo { status, ..OkInfo::default() };
+    let own_certificate =
+        inner.encryption.as_ref().and_then(|encryption| encryption.own_certificate.as_ref());
+    let proof = own_certificate.filter(|_| !stored.is_empty());
+    let proof = proof.map(|own| certificate_proof(&stored, &candidate.scramble, own)).unwrap_or_default();
+    let ok = OkInfo { status, info: &proof, ..OkInfo::default() };
     let schema = candidate.database.as_deref().map(SessionChange::Schema);
     write_ok(&mut inner.out, &mut sequence, &ok, inner.capabilities, schema);
     if candidate.kind == Kind::Login && inner.capabilities.has(Capabilities::COMPRESS) {
@@ -260,7 +266,8 @@ fn run_init_connect(
 
 /// What came of a client's answer.
 enum Verdict {
-    Proven(Box<Account>),
+    /// With what the server stores of the password that was shown.
+    Proven(Box<Account>, Vec<u8>),
     /// It fits no method that is answered in this way; there is another one.
     AskAgain,
 }
@@ -274,7 +281,7 @@ fn verify(
 ) -> Result<Verdict, SqlError> {
     let shared = connection.shared();
     let host = &connection.peer.host;
-    let account = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
+    let found = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
     let is_secure = connection.peer.address.is_none()
         || connection.is_encrypted()
         || !shared.globals.flag(VarId::RequireSecureTransport);
@@ -285,25 +292,25 @@ fn verify(
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {password})");
         SqlError::new(ErrorCode::AccessDenied, text)
     };
-    let account = account.filter(|_| is_secure);
-    let is_there = account.is_some();
-    let account = account.unwrap_or_else(nobody);
+    let (account, is_there) = match found {
+        Found::Account(account) => (account, is_secure),
+        Found::Decoy(decoy) => (decoy, false),
+    };
     if account.is_blocked {
         let text = "User is blocked because of too many credential errors; unblock with 'ALTER USER / FLUSH \
                     PRIVILEGES'";
         return Err(SqlError::new(ErrorCode::UserIsBlocked, text));
     }
-    let fits_method = account.methods.iter().any(|method| match (method, challenge) {
-        (Method::Password(password), Challenge::Native(scramble)) => password.accepts(scramble, answer),
-        (Method::Ed25519(key), Challenge::Ed25519(nonce)) => key.accepts(nonce, answer),
-        (Method::SystemUser, _) => connection.system_user().is_some_and(|user| user == candidate.user),
-        _ => false,
-    });
-    let is_proven = fits_method && is_there;
+    let is_system_user = || connection.system_user().is_some_and(|user| user == candidate.user);
+    let fitting = account.methods.iter().find(|method| method.is_proven(challenge, answer, is_system_user));
+    let stored = fitting.map(|method| method.stored().to_vec()).unwrap_or_default();
+    let is_proven = fitting.is_some() && is_there;
     if !is_proven && asks_again(&account, challenge, inner.capabilities) {
         return Ok(Verdict::AskAgain);
     }
-    shared.accounts.note_password(&account, is_proven);
+    if is_secure {
+        shared.accounts.note_password(&account, is_proven);
+    }
     let asks_system = |method: &Method| matches!(method, Method::SystemUser);
     let no_password_counts = match answer {
         [] => account.methods.iter().any(asks_system),
@@ -318,7 +325,7 @@ fn verify(
         return Err(denied());
     }
     check_rules(connection, inner, &account.rules)?;
-    Ok(Verdict::Proven(Box::new(account)))
+    Ok(Verdict::Proven(Box::new(account), stored))
 }
 
 /// What else keeps the right user out: errors 4151, 1862.

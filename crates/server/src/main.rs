@@ -110,7 +110,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
     }
     warn_of_risks(&globals, &log);
-    let tls = Tls::open(&globals, options.is_given(VarId::Ssl)).map_err(|error| {
+    let tls = Tls::open(&globals).map_err(|error| {
         log.error(format_args!("Failed to setup SSL"));
         refuse(&format!("SSL error: {error}"))
     })?;

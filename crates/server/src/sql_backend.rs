@@ -277,7 +277,12 @@ impl cohort_commit::Wake for Relay {
 }
 
 fn identity(info: &ConnectionInfo) -> ProcessIdentity {
-    ProcessIdentity { user: info.user.clone(), host: info.peer.clone(), schema: info.schema.clone() }
+    ProcessIdentity {
+        user: info.user.clone(),
+        account: info.account.0.clone(),
+        host: info.peer.clone(),
+        schema: info.schema.clone(),
+    }
 }
 
 fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
@@ -433,6 +438,10 @@ impl Session for SqlSession {
 
     fn may_shut_down(&mut self) -> Result<(), SqlError> {
         self.session.check_global_privilege(Privilege::Shutdown)
+    }
+
+    fn may_debug(&mut self) -> Result<(), SqlError> {
+        self.session.check_global_privilege(Privilege::Super)
     }
 
     fn may_replicate(&mut self) -> Result<(), SqlError> {

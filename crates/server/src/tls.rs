@@ -1,7 +1,8 @@
 //! The server's side of TLS: the context in force, its files read anew, what is counted of it.
 //!
 //! A connection keeps the context that it began with; FLUSH SSL puts another one in place for those that come
-//! later. A context that cannot be made changes nothing.
+//! later. A context that cannot be made changes nothing. Without files the server makes a certificate itself,
+//! another one with each FLUSH SSL.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,9 @@ pub(crate) struct Encryption {
     pub session: EncryptedSession,
     /// What the client has shown and one of our authorities has signed.
     pub peer: Option<PeerCertificate>,
+    /// DER of the server's certificate if it is of the server's own making: what the client may ask for a
+    /// proof of.
+    pub own_certificate: Option<Arc<[u8]>>,
 }
 
 /// What connections are encrypted with.
@@ -29,16 +33,12 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// As the settings say; `None` if they name no certificate. `is_demanded`: then that is an error.
-    pub fn open(globals: &Globals, is_demanded: bool) -> Result<Option<Tls>, TlsError> {
-        let settings = settings(globals);
-        let is_wanted = is_demanded
-            || [&settings.cert, &settings.key, &settings.ca, &settings.capath]
-                .iter()
-                .any(|name| !name.is_empty());
-        if !globals.flag(VarId::Ssl) || !is_wanted {
+    /// As the settings say; `None` if it is switched off.
+    pub fn open(globals: &Globals) -> Result<Option<Tls>, TlsError> {
+        if !globals.flag(VarId::Ssl) {
             return Ok(None);
         }
+        let settings = settings(globals);
         let acceptor = RwLock::new(Arc::new(Acceptor::new(&settings)?));
         let [began, finished, resumed] = [const { AtomicU64::new(0) }; 3];
         Ok(Some(Tls { settings, acceptor, began, finished, resumed }))
@@ -72,7 +72,8 @@ impl Tls {
             not_before: certificate.not_before.as_str().into(),
             not_after: certificate.not_after.as_str().into(),
         };
-        Encryption { session, peer: stream.peer_certificate() }
+        let own_certificate = acceptor.own_certificate().cloned();
+        Encryption { session, peer: stream.peer_certificate(), own_certificate }
     }
 }
 

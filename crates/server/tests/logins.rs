@@ -580,3 +580,88 @@ fn refusals_take_as_long_whether_the_account_is_there_or_not() {
     println!("present {:?}, missing {:?}, longer in {share:.3} of pairs", median(present), median(missing));
     assert!((0.3..0.7).contains(&share), "an account's refusal is told by its time: {share:.3}");
 }
+
+/// What a client that has no password is answered: the plugins that it is asked for, and the error.
+fn asked(port: u16, user: &str) -> String {
+    let mut stream = greeted(port);
+    let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+    let login = [&head[..], user.as_bytes(), b"\0\0mysql_native_password\0"].concat();
+    stream.write_all(&packet(1, &login)).expect("sent");
+    let mut said = String::new();
+    loop {
+        let (sequence, reply) = read_packet(&mut stream).expect("an answer");
+        match reply[0] {
+            0xfe => {
+                let plugin = reply[1..].split(|byte| *byte == 0).next().unwrap_or_default();
+                said += &format!("{} ", String::from_utf8_lossy(plugin));
+                stream.write_all(&packet(sequence.wrapping_add(1), b"")).expect("sent");
+            }
+            0xff => return said + &u16::from_le_bytes([reply[1], reply[2]]).to_string(),
+            other => panic!("{user} got {other}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_client_is_asked_does_not_tell_who_is_there() {
+    let server = Cohort::new(&[]);
+    for n in 0..6 {
+        server.sql(&format!("CREATE USER native_{n} IDENTIFIED BY 'secret'"));
+        server.sql(&format!("CREATE USER signing_{n} IDENTIFIED VIA ed25519 USING PASSWORD('secret')"));
+        server.sql(&format!("CREATE USER local_{n} IDENTIFIED VIA unix_socket"));
+    }
+    let of_somebody = ["native_1", "signing_1", "local_1"].map(|user| asked(server.port, user));
+    assert_eq!(of_somebody, ["1045", "client_ed25519 1045", "1698"]);
+    let of_nobody: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
+    for kind in &of_somebody {
+        assert!(of_nobody.contains(kind), "only somebody is told {kind}: {of_nobody:?}");
+    }
+    let once_more: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
+    assert_eq!(of_nobody, once_more, "somebody is told the same each time");
+    // An account more changes little for those who are not there, as it does for those who are.
+    server.sql("CREATE USER one_more IDENTIFIED BY 'secret'");
+    let after: Vec<String> = (0..60).map(|n| asked(server.port, &format!("nobody_{n}"))).collect();
+    let changed = of_nobody.iter().zip(&after).filter(|(before, after)| before != after).count();
+    assert!(changed < 20, "{changed} of 60");
+}
+
+#[test]
+fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE USER boss IDENTIFIED BY 'secret'; CREATE USER ''@localhost");
+    // The anonymous account of this host comes before the one of the same name from anywhere.
+    let options = || mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
+    server.sql("DROP USER ''@localhost");
+    let mut boss = Conn::new(options().user(Some("boss")).pass(Some("secret"))).expect("the boss");
+    server.sql("CREATE USER ''@localhost");
+    let mut stranger = Conn::new(options().user(Some("boss"))).expect("anybody");
+    let accounts: String = stranger.query_first("SELECT CURRENT_USER()").expect("asked").expect("a row");
+    assert_eq!(accounts, "@localhost");
+    let seen: Vec<u64> = stranger.query("SELECT id FROM information_schema.processlist").expect("asked");
+    assert_eq!(seen, [u64::from(stranger.connection_id())]);
+    for sql in ["KILL {}", "KILL QUERY {}"] {
+        let killed = stranger.query_drop(sql.replace("{}", &boss.connection_id().to_string()));
+        assert!(format!("{killed:?}").contains("1095"), "{killed:?}");
+    }
+    let explained = stranger.query_drop(format!("SHOW EXPLAIN FOR {}", boss.connection_id()));
+    assert!(format!("{explained:?}").contains("1227"), "{explained:?}");
+    boss.query_drop("DO 1").expect("the boss goes on");
+    let mut again = Conn::new(options().user(Some("boss"))).expect("anybody");
+    again.query_drop(format!("KILL {}", stranger.connection_id())).expect("they are the same");
+}
+
+#[test]
+fn only_administrators_have_the_server_tell_of_itself() {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE USER guest");
+    for (user, last) in [("root", 0xfe), ("guest", 0xff)] {
+        let mut stream = greeted(server.port);
+        let head = [&CAPABILITIES.to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+        let login = [&head[..], user.as_bytes(), b"\0\0mysql_native_password\0"].concat();
+        stream.write_all(&packet(1, &login)).expect("sent");
+        assert_eq!(read_packet(&mut stream).expect("an answer").1[0], 0);
+        // COM_DEBUG.
+        stream.write_all(&packet(0, b"\x0d")).expect("sent");
+        assert_eq!(read_packet(&mut stream).expect("an answer").1[0], last, "{user}");
+    }
+}

@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use certificates::Certificates;
+use cohort_protocol::{NativePassword, Scramble, certificate_proof};
 use cohort_tls::{Connector, TlsSettings, TlsStream};
 use support::{Cohort, run, text, wait_until};
 
@@ -152,7 +153,7 @@ fn what_cannot_be_kept_refuses_the_start() {
         (vec![missing.as_str(), &key], "missing.pem"),
         (vec![cert.as_str(), &key, "--tls-version=TLSv1.1"], "no TLS version is left"),
         (vec![cert.as_str(), &key, "--ssl-cipher=NULL-MD5"], "no cipher suite is left"),
-        (vec!["--ssl"], "ssl_cert and ssl_key are not both set"),
+        (vec!["--ssl-ca=/nowhere"], "ssl_cert and ssl_key are not both set"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let refusal = Cohort::try_start(folder.path(), "data", &options).err().expect("refused");
@@ -160,6 +161,53 @@ fn what_cannot_be_kept_refuses_the_start() {
     }
     let plain = Cohort::new(&[&cert, &key, "--skip-ssl"]);
     assert_eq!(plain.sql("SELECT @@have_ssl"), "DISABLED");
+}
+
+#[test]
+fn a_server_without_files_makes_its_certificate_itself_and_proves_it() {
+    let server = Cohort::new(&[]);
+    let (is_in, said) =
+        ask(&server, &["--user=root", "--ssl"], "SHOW STATUS LIKE 'Ssl_version'; SELECT @@have_ssl");
+    assert!(is_in && said.contains("TLSv1.3") && said.contains("YES"), "{said}");
+    // Nobody vouches for it.
+    let (is_in, said) = ask(&server, &["--user=root", "--ssl", "--ssl-verify-server-cert"], "DO 1");
+    assert!(!is_in && said.contains("2026"), "{said}");
+    server.sql("CREATE USER guest IDENTIFIED BY 'secret'");
+    // The text of the OK packet of a login.
+    let said = |user: &str, password: &[u8]| {
+        let mut socket = greeted(&server);
+        let mut tls = records();
+        let mut first = Caught(packet(1, &tls_request(CAPABILITIES | SSL)));
+        tls.flush(&mut first).expect("caught");
+        socket.write_all(&first.0).expect("sent");
+        // Answers what is asked behind it: the scramble of the greeting once more.
+        let login = [&tls_request(CAPABILITIES | SSL)[..], user.as_bytes(), b"\0\0no_such_plugin\0"].concat();
+        tls.write(&mut socket, &packet(2, &login)).expect("taken");
+        let switch = read_at_least(&mut tls, &mut socket, 47);
+        let plugin = b"\xfemysql_native_password\0";
+        assert!(switch[4..].starts_with(plugin), "{switch:x?}");
+        let scramble = Scramble(switch[4 + plugin.len()..][..20].try_into().expect("20 bytes"));
+        tls.write(&mut socket, &packet(4, &scramble.answer(password))).expect("taken");
+        let ok = read_at_least(&mut tls, &mut socket, 11);
+        assert_eq!(ok[4], 0, "{ok:x?}");
+        let shown = tls.peer_der().expect("a certificate").to_vec();
+        (ok[11..].to_vec(), scramble, shown)
+    };
+    let (text, scramble, shown) = said("guest", b"secret");
+    let stored = NativePassword::of(b"secret");
+    assert!(text.ends_with(certificate_proof(stored.bytes(), &scramble, &shown).as_bytes()), "{text:x?}");
+    let (text, ..) = said("root", b"");
+    assert_eq!(text, b"", "there is nothing that only the two know");
+    // Another one by FLUSH SSL.
+    server.sql("FLUSH SSL");
+    let (text, scramble, other) = said("guest", b"secret");
+    assert_ne!(shown, other);
+    assert!(text.ends_with(certificate_proof(stored.bytes(), &scramble, &other).as_bytes()), "{text:x?}");
+    // One that an authority vouches for needs no proof.
+    let certificates = Certificates::new();
+    let server = self::server(&certificates, &[]);
+    let (is_in, said) = ask(&server, &["--user=root", "--ssl"], "SHOW STATUS LIKE 'Ssl_server_not_after'");
+    assert!(is_in && said.contains("GMT"), "{said}");
 }
 
 const SSL: u32 = 1 << 11;

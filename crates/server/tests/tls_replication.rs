@@ -54,13 +54,62 @@ fn cohort_follows_mariadb_over_tls() {
 #[test]
 fn a_source_without_tls_is_refused_when_it_is_asked_for() {
     let certificates = Certificates::new();
-    let source = Cohort::new(&["--server-id=7"]);
+    let source = Cohort::new(&["--server-id=7", "--skip-ssl"]);
     let replica = Cohort::new(&["--server-id=8"]);
     replica.sql(&change_master(&certificates, source.port, "ca.pem"));
     replica.sql("START SLAVE");
     wait_until("the error is shown", || replica.replica_field("Last_IO_Errno") == "2026");
     let error = replica.replica_field("Last_IO_Error");
     assert!(error.contains("the server does not support it"), "{error}");
+}
+
+#[test]
+fn a_source_proves_its_own_certificate_with_the_password() {
+    let certificates = Certificates::new();
+    let source = Cohort::new(&["--server-id=7"]);
+    source.sql(
+        "CREATE USER native IDENTIFIED BY 'secret' REQUIRE SSL; GRANT REPLICATION SLAVE ON *.* TO native",
+    );
+    source.sql("CREATE USER signing IDENTIFIED VIA ed25519 USING PASSWORD('secret'); GRANT REPLICATION SLAVE ON *.* TO signing");
+    source.sql("CREATE USER open; GRANT REPLICATION SLAVE ON *.* TO open");
+    let replica = Cohort::new(&["--server-id=8"]);
+    let follow = |port: u16, user: &str, password: &str| {
+        replica.sql("STOP SLAVE");
+        replica.sql(&format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={port}, master_user='{user}', \
+             master_password='{password}', master_connect_retry=1, master_use_gtid=slave_pos, master_ssl=1, \
+             master_ssl_verify_server_cert=1"
+        ));
+        replica.sql("START SLAVE");
+    };
+    let mut rows = 0;
+    source.sql("CREATE TABLE test.t (a INT)");
+    for user in ["native", "signing"] {
+        follow(source.port, user, "secret");
+        source.sql("INSERT INTO test.t VALUES (1)");
+        replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        rows += 1;
+        assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), rows.to_string(), "{user}");
+    }
+    // Nothing is shared with who has no password, and a certificate of somebody else's authority is no proof.
+    let own = certificates.server_options();
+    let options: Vec<&str> = own.iter().map(String::as_str).chain(["--server-id=9"]).collect();
+    let other = Cohort::new(&options);
+    let (is_fine, said) = other.tool(
+        "mariadb",
+        &[
+            "--ssl",
+            "-e",
+            "CREATE USER native IDENTIFIED BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO native",
+        ],
+    );
+    assert!(is_fine, "{said}");
+    for (port, user, password) in [(source.port, "open", ""), (other.port, "native", "secret")] {
+        follow(port, user, password);
+        wait_until("it is not trusted", || replica.replica_field("Last_IO_Errno") == "2026");
+        let error = replica.replica_field("Last_IO_Error");
+        assert!(error.contains("The certificate is NOT trusted"), "{error}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use rustls::{Error, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::settings::names_of;
 use crate::stream::EARLY_BYTES_MAX;
-use crate::{TlsError, TlsSettings, TlsStream, material, x509};
+use crate::{TlsError, TlsSettings, TlsStream, material, own, x509};
 
 /// What connections are accepted with: certificate, key, authorities of clients. Never changed; a new one
 /// takes its place when files have changed.
@@ -17,6 +17,8 @@ pub struct Acceptor {
     certificate: ServerCertificate,
     ciphers: String,
     checks_clients: bool,
+    /// DER of the certificate that was made here.
+    own: Option<Arc<[u8]>>,
 }
 
 /// When the server's own certificate holds, as OpenSSL prints it: `Nov 23 01:18:03 2026 GMT`.
@@ -27,21 +29,28 @@ pub struct ServerCertificate {
 }
 
 impl Acceptor {
-    /// Reads the files that the settings name. Without authorities a client may show no certificate that
-    /// counts; with them it may show one, which must come from them and not be revoked.
+    /// Reads the files that the settings name; if they name neither certificate nor key nor authorities, the
+    /// certificate is made here. Without authorities a client may show no certificate that counts; with them
+    /// it may show one, which must come from them and not be revoked.
     pub fn new(settings: &TlsSettings) -> Result<Acceptor, TlsError> {
-        if settings.cert.is_empty() || settings.key.is_empty() {
+        let named = [&settings.cert, &settings.key, &settings.ca, &settings.capath];
+        let is_own = named.iter().all(|name| name.is_empty());
+        if !is_own && (settings.cert.is_empty() || settings.key.is_empty()) {
             return Err(TlsError::NotSet);
         }
         let provider = settings.provider()?;
-        let (chain, key) = (material::chain(&settings.cert)?, material::key(&settings.key)?);
+        let (chain, key) = match is_own {
+            true => own::certificate().map(|(certificate, key)| (vec![certificate], key))?,
+            false => (material::chain(&settings.cert)?, material::key(&settings.key)?),
+        };
+        let own = is_own.then(|| Arc::from(chain[0].as_ref()));
         let fields = x509::fields(&chain[0]).ok_or_else(|| TlsError::File {
             name: settings.cert.clone(),
             why: "its first certificate cannot be read".to_owned(),
         })?;
         let key = provider.key_provider.load_private_key(key).map_err(unusable)?;
-        let own = CertifiedKey::new(chain, key);
-        match own.keys_match() {
+        let certified = CertifiedKey::new(chain, key);
+        match certified.keys_match() {
             // A certificate of version 1 cannot be compared; clients decide whether they take it.
             Ok(()) | Err(Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
             Err(Error::InvalidCertificate(_)) => {}
@@ -69,9 +78,9 @@ impl Acceptor {
                 builder.with_client_cert_verifier(verifier.map_err(|e| TlsError::Unusable(e.to_string()))?)
             }
         };
-        let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(own)));
+        let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         let certificate = ServerCertificate { not_before: fields.not_before, not_after: fields.not_after };
-        Ok(Acceptor { config: Arc::new(config), certificate, ciphers, checks_clients })
+        Ok(Acceptor { config: Arc::new(config), certificate, ciphers, checks_clients, own })
     }
 
     /// A connection whose client asked for TLS; `early` is what has come behind the request.
@@ -86,6 +95,11 @@ impl Acceptor {
     /// The server's own certificate.
     pub fn certificate(&self) -> &ServerCertificate {
         &self.certificate
+    }
+
+    /// The certificate, if nobody but the server answers for it.
+    pub fn own_certificate(&self) -> Option<&Arc<[u8]>> {
+        self.own.as_ref()
     }
 
     /// Names of its cipher suites with colons between them.

@@ -17,7 +17,7 @@ pub struct Connector {
 impl Connector {
     /// Reads the files that the settings name. With authorities the server's certificate must come from one
     /// of them; `checks_name`: and be made out to the name that was connected to. Without authorities any
-    /// certificate does, unless its name is to be checked.
+    /// certificate does: whoever connects may ask for a proof behind the login.
     pub fn new(settings: &TlsSettings, checks_name: bool) -> Result<Connector, TlsError> {
         let provider = settings.provider()?;
         let authorities = material::authorities(&settings.ca, &settings.capath)?;

@@ -5,6 +5,7 @@
 //! | `material` | certificates, keys and revocation lists out of PEM files |
 //! | `settings` | [`TlsSettings`]: what `ssl_cert` and the like say; versions and cipher suites by OpenSSL's names |
 //! | `acceptor` | [`Acceptor`]: the server's context |
+//! | `own` | a certificate of the server's own making |
 //! | `connector` | [`Connector`]: the client's context, for a replica |
 //! | `verifier` | how a client checks the server's certificate |
 //! | `stream` | [`TlsStream`]: one connection's records, over any `Read + Write` that may say WouldBlock |
@@ -15,6 +16,7 @@
 mod acceptor;
 mod connector;
 mod material;
+mod own;
 mod settings;
 mod stream;
 mod verifier;

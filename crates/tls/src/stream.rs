@@ -240,6 +240,11 @@ impl TlsStream {
         let fields = x509::fields(shown)?;
         Some(PeerCertificate { subject: fields.subject, issuer: fields.issuer })
     }
+
+    /// The same as it came, in DER.
+    pub fn peer_der(&self) -> Option<&[u8]> {
+        self.session.peer_certificates()?.first().map(AsRef::as_ref)
+    }
 }
 
 fn invalid(error: rustls::Error) -> io::Error {

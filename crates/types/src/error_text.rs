@@ -153,6 +153,8 @@ texts! {
     database_exists(db: &str) = DbCreateExists, "Can't create database '{db}'; database exists";
     database_missing(db: &str) = DbDropExists, "Can't drop database '{db}'; database doesn't exist";
     no_such_table(db: &str, table: &str) = NoSuchTable, "Table '{db}.{table}' doesn't exist";
+    /// A view, where only a table can stand.
+    not_a_base_table(db: &str, name: &str) = WrongObject, "'{db}.{name}' is not of type 'BASE TABLE'";
     table_exists(table: &str) = TableExists, "Table '{table}' already exists";
     /// Of DROP TABLE; `tables`: `db.t1,db.t2`.
     unknown_table(tables: &str) = BadTable, "Unknown table '{}'", clip(tables, 100);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::View;
+use cohort_catalog::{TableName, View};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
+use crate::process_list::ProcessIdentity;
 use crate::session_state::SessionState;
 
 impl SessionState {
@@ -24,6 +25,12 @@ impl SessionState {
                 Arc::clone(kept.insert(Arc::new(access)))
             }
         }
+    }
+
+    /// Whether a connection is of the session's user: the name alone does not tell, because an anonymous
+    /// account lets in under any.
+    pub(crate) fn is_own(&self, other: &ProcessIdentity) -> bool {
+        (&other.user, &other.account) == (&self.info.user, &self.info.account.0)
     }
 
     pub(crate) fn database_access_denied(&self, schema: &str) -> SqlError {
@@ -70,6 +77,12 @@ pub(crate) fn check_schema(
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
 }
 
+/// The same on all schemas that a name of GRANT means.
+pub(crate) fn check_schemas(session: &SessionState, all: Privileges, named: &str) -> SqlResult<()> {
+    let is_allowed = session.access().on_schemas(named).covers(all);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(named)) }
+}
+
 /// Needs all of these on a table: error 1142 names those that are missing. What was granted on some column is
 /// enough: columns are checked one by one.
 pub(crate) fn check_table(
@@ -99,6 +112,23 @@ pub(crate) fn check_table_as(
         return Ok(());
     }
     Err(SqlError::table_access_denied(&missing.to_string(), user, host, schema, table))
+}
+
+/// Needs SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
+pub(crate) fn check_all_of<'c>(
+    session: &SessionState,
+    table: &TableName,
+    columns: impl IntoIterator<Item = &'c str>,
+) -> SqlResult<()> {
+    let access = session.access();
+    if access.on_table(&table.schema, &table.table).has(Privilege::Select) {
+        return Ok(());
+    }
+    check_table(session, Privilege::Select, &table.schema, &table.table)?;
+    let missing = |column: &&str| !access.on_column(table, column).has(Privilege::Select);
+    let (user, host) = session.who_is_denied();
+    let denied = |column| SqlError::column_access_denied("SELECT", user, host, column, &table.table);
+    columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
 }
 
 /// Needs any privilege on a table as a whole: error 1142, which names the command.

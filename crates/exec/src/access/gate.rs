@@ -308,6 +308,9 @@ impl Gate<'_> {
                 if session.db.catalog().view(schema, &name.name).is_some() {
                     return self.shared(or(P::Select, P::ShowView), name);
                 }
+                if matches!(show, Show::CreateView(_)) {
+                    return self.shared(P::Select, name);
+                }
                 check_any_on_whole(session, "SHOW", schema, &name.name)
             }
             Show::CreateDatabase { name, .. } => may_enter(session, name),

@@ -50,11 +50,20 @@ impl Access {
         self.everywhere().and(self.granted_on_schema(schema))
     }
 
+    /// On all schemas that a name of GRANT means, whose wildcards count.
+    pub(crate) fn on_schemas(&self, named: &str) -> Privileges {
+        self.everywhere().and(self.granted_where(|pattern| pattern == named || covers(pattern, named)))
+    }
+
     /// What was granted on the schema itself. Of several patterns of one holder that match the most specific
     /// one counts alone.
     pub(crate) fn granted_on_schema(&self, schema: &str) -> Privileges {
+        self.granted_where(|pattern| matches(pattern, schema))
+    }
+
+    fn granted_where(&self, fits: impl Fn(&str) -> bool) -> Privileges {
         self.together(|holder| {
-            let fitting = holder.grants.schemas.iter().filter(|(pattern, _)| matches(pattern, schema));
+            let fitting = holder.grants.schemas.iter().filter(|(pattern, _)| fits(pattern));
             let best = fitting.max_by_key(|(pattern, _)| specificity(pattern));
             best.map_or(Privileges::NONE, |(_, held)| *held)
         })
@@ -126,6 +135,53 @@ fn matches(pattern: &str, schema: &str) -> bool {
     pattern == schema || Collation::UTF8MB4_BIN.like(schema.as_bytes(), pattern.as_bytes(), Some('\\'))
 }
 
+/// A piece of a pattern.
+#[derive(Clone, Copy, PartialEq)]
+enum Piece {
+    Is(char),
+    AnyOne,
+    Any,
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut chars = pattern.chars().peekable();
+    let mut pieces = Vec::new();
+    while let Some(c) = chars.next() {
+        pieces.push(match c {
+            '%' => Piece::Any,
+            '_' => Piece::AnyOne,
+            '\\' => Piece::Is(chars.next().unwrap_or(c)),
+            c => Piece::Is(c),
+        });
+    }
+    pieces
+}
+
+/// Whether one pattern of GRANT means every schema that another one means. `a_` does not mean those of `a%`,
+/// though it is like it.
+fn covers(pattern: &str, other: &str) -> bool {
+    let (pattern, other) = (pieces(pattern), pieces(other));
+    let (mut p, mut o) = (0, 0);
+    // Behind the last `%`, and how far it reaches: only it is ever tried again with more.
+    let mut last: Option<(usize, usize)> = None;
+    while o < other.len() {
+        match (pattern.get(p), other[o]) {
+            (Some(Piece::Any), _) => {
+                p += 1;
+                last = Some((p, o));
+            }
+            (Some(Piece::AnyOne), Piece::Is(_) | Piece::AnyOne) => (p, o) = (p + 1, o + 1),
+            (Some(Piece::Is(c)), Piece::Is(d)) if *c == d => (p, o) = (p + 1, o + 1),
+            _ => {
+                let Some((behind, reach)) = last else { return false };
+                (p, o) = (behind, reach + 1);
+                last = Some((behind, reach + 1));
+            }
+        }
+    }
+    pattern[p..].iter().all(|piece| *piece == Piece::Any)
+}
+
 /// Bytes before the first wildcard; a name without any beats every pattern.
 fn specificity(pattern: &str) -> usize {
     let mut is_escaped = false;
@@ -168,5 +224,35 @@ mod tests {
         assert_eq!(on("app_three"), "SELECT");
         assert_eq!(on("applied"), "UPDATE");
         assert_eq!(on("x"), "DROP");
+    }
+
+    #[test]
+    fn who_holds_a_pattern_holds_what_it_means_and_no_more() {
+        for (pattern, other) in [
+            ("a_", "a_"),
+            ("a%", "a%"),
+            ("a%", "a_c%"),
+            ("a%", "ab"),
+            ("%", "%x_"),
+            ("a\\_b%", "a\\_b\\_c"),
+            ("a%c%", "abc_c"),
+        ] {
+            assert!(covers(pattern, other), "{pattern} {other}");
+        }
+        for (pattern, other) in [
+            ("a_", "a%"),
+            ("a__", "a_%"),
+            ("a\\_b", "a_b"),
+            ("a\\_b", "a%b"),
+            ("ab", "a_"),
+            ("a%c", "a%"),
+            ("a_%", "a%"),
+            ("_", "a\\_"),
+        ] {
+            assert!(!covers(pattern, other), "{pattern} {other}");
+        }
+        let held = access(&[("a_", Privilege::Drop)]);
+        assert_eq!(held.on_schemas("a%"), Privileges::NONE);
+        assert_eq!(held.on_schemas("ab"), Privilege::Drop.into());
     }
 }

@@ -30,7 +30,8 @@ mod held;
 mod needs;
 
 pub(crate) use check::{
-    check_global, check_schema, check_table, check_view_told, may_enter, sees_schema, sees_table,
+    check_all_of, check_global, check_schema, check_schemas, check_table, check_view_told, may_enter,
+    sees_schema, sees_table,
 };
 pub(crate) use gate::{
     check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,

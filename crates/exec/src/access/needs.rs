@@ -32,7 +32,7 @@ impl Viewer {
         definer.map_or(Viewer::Session, Viewer::Definer)
     }
 
-    fn access(&self, session: &SessionState) -> Arc<Access> {
+    pub(crate) fn access(&self, session: &SessionState) -> Arc<Access> {
         match self {
             Viewer::Session => session.access(),
             Viewer::Server => Arc::new(Access::of_server(&session.db.catalog())),

@@ -25,7 +25,7 @@ const INVALID: &str = "invalid";
 const NAME_BYTES_MAX: usize = 255;
 
 /// User and host of a name.
-pub(super) fn resolve(session: &SessionState, name: &Name) -> AccountName {
+pub(crate) fn resolve(session: &SessionState, name: &Name) -> AccountName {
     match name {
         Name::CurrentUser => session.info.account.clone(),
         Name::NameAlone(user) => (user.clone(), "%".to_owned()),

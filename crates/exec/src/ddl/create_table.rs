@@ -152,7 +152,12 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     }
     let catalog = ctx.db.catalog();
     let model = own.or_else(|| catalog.table(&other_schema, &other.name).cloned());
-    let model = model.ok_or_else(|| SqlError::no_such_table(&other_schema, &other.name))?;
+    let Some(model) = model else {
+        return Err(match catalog.view(&other_schema, &other.name) {
+            Some(_) => SqlError::not_a_base_table(&other_schema, &other.name),
+            None => SqlError::no_such_table(&other_schema, &other.name),
+        });
+    };
     let mut table = Table::clone(&model);
     table.id = ctx.db.ids.table(&catalog);
     table.name = name.clone();

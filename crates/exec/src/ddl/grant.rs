@@ -17,7 +17,7 @@ use super::account_rules;
 use super::database::check_length;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
-use crate::access::check_schema;
+use crate::access::{check_schema, check_schemas};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
@@ -126,7 +126,7 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
     let wanted = named.all().with(Privilege::GrantOption);
     match place {
         Place::Everything => check_giver_of_all(session, wanted),
-        Place::Schema(schema) => check_schema(session, wanted, schema),
+        Place::Schema(schema) => check_schemas(session, wanted, schema),
         Place::Table(TableName { schema, table }) => {
             let held = access.on_table(schema, table);
             let grant = access.granted_on_table(schema, table);

@@ -83,7 +83,7 @@ use cohort_types::SqlResult;
 
 use crate::statement::StatementContext;
 
-pub(crate) use account::{create_user_lines, set_password};
+pub(crate) use account::{create_user_lines, resolve as resolve_account, set_password};
 pub(crate) use alter_table::recreate;
 pub(crate) use charset::check_names;
 pub(crate) use column::column_type;

@@ -9,7 +9,7 @@ use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::ObjectName;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
 use crate::audit::{TableUse, changed_tables};
 use crate::session_state::SessionState;
@@ -340,8 +340,7 @@ pub(super) fn lock_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> S
     lock_table_name(ctx, &schema, &name.name, MetadataMode::Exclusive)?;
     let catalog = ctx.db.catalog();
     if catalog.view(&schema, &name.name).is_some() {
-        let text = format!("'{schema}.{}' is not of type 'BASE TABLE'", name.name);
-        return Err(SqlError::new(ErrorCode::WrongObject, text));
+        return Err(SqlError::not_a_base_table(&schema, &name.name));
     }
     catalog.table(&schema, &name.name).cloned().ok_or_else(missing)
 }

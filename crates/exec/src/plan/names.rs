@@ -148,18 +148,19 @@ impl Names for SessionNames<'_> {
 
     fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool> {
         let how = match operation {
-            SequenceOperation::Last => Privilege::Select,
-            SequenceOperation::Next | SequenceOperation::Set => Privilege::Insert,
+            SequenceOperation::Last => Privileges::from(Privilege::Select),
+            SequenceOperation::Next => Privileges::from(Privilege::Select).with(Privilege::Insert),
+            SequenceOperation::Set => Privilege::Insert.into(),
         };
         let base_only = !self.inside.borrow().is_empty();
         let is_own = self.temporary(schema, name).is_some();
         if !is_own {
-            self.viewer().check_table(self.session, how.into(), schema, name)?;
+            self.viewer().check_table(self.session, how, schema, name)?;
         }
         let sequence = SequenceName { schema, name, base_only };
         let table = crate::sequence::find(self.session, self.catalog, sequence)?;
         if !is_own {
-            self.needs.want(&self.viewer(), &table.name, how.into());
+            self.needs.want(&self.viewer(), &table.name, how);
         }
         let is_written = operation != SequenceOperation::Last;
         let mut sequences = self.sequences.borrow_mut();

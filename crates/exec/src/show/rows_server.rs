@@ -50,7 +50,7 @@ pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
         snapshot.state = trx.and_then(|trx| blocked.get(&trx).copied()).unwrap_or(snapshot.state);
         snapshot
     });
-    snapshots.filter(|p| sees_all || p.identity.user == ctx.session.info.user).collect()
+    snapshots.filter(|p| sees_all || ctx.session.is_own(&p.identity)).collect()
 }
 
 /// Microseconds that the connection has done what it does.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
-use cohort_types::{Collation, ColumnType, Privileges, SqlResult, TypeKind, Value};
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
+use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
@@ -323,6 +323,7 @@ fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> V
     let column = &table.columns[n];
     let mut row = out.row(type_cells(&column.ty));
     let default = match (&column.default, column.nullable) {
+        (_, true) if column.generated.is_some() => text("NULL"),
         _ if column.generated.is_some() => Value::Null,
         (DefaultValue::None, true) => text("NULL"),
         _ => default_text(column).map_or(Value::Null, text),
@@ -459,8 +460,13 @@ pub(super) fn table_constraints(
     ctx: &mut StatementContext<'_>,
 ) -> Rows {
     let mut rows = Vec::new();
+    let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
+        // Whoever may only read a table is not told.
+        if !table.is_temporary() && !does_more_than_read(&access, &table.name) {
+            continue;
+        }
         for index in unique_keys(&table) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(out.row([
@@ -485,6 +491,13 @@ pub(super) fn table_constraints(
         rows.extend(foreign::constraints(out, &table));
     }
     Ok(rows)
+}
+
+fn does_more_than_read(access: &Access, table: &TableName) -> bool {
+    let columns = access.granted_on_table(&table.schema, &table.table);
+    let of_columns = columns.map_or(Privileges::NONE, |grant| grant.on_any_column());
+    let held = access.on_table(&table.schema, &table.table).within(Privileges::OF_TABLE).and(of_columns);
+    !held.without(Privilege::Select.into()).is_empty()
 }
 
 /// Name, level and clause of each CHECK of a table.

@@ -113,8 +113,12 @@ impl Server {
         let id = ConnectionId(self.next_id);
         self.next_id += 1;
         let schema = (user == "root").then(|| "test".to_owned());
-        let identity =
-            ProcessIdentity { user: user.to_owned(), host: host.to_owned(), schema: schema.clone() };
+        let identity = ProcessIdentity {
+            user: user.to_owned(),
+            account: user.to_owned(),
+            host: host.to_owned(),
+            schema: schema.clone(),
+        };
         let process = self.db.processes.register(id, identity, self.db.clock.wall_us());
         let info = ConnectionInfo {
             id,

@@ -9,6 +9,8 @@ mod certificates;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,6 +47,63 @@ fn verifies(client: impl Fn(u16, &Path) -> Command) {
     assert!(words.iter().any(|word| lower.contains(word)), "it fails for another reason: {said}");
 }
 
+/// A way to the server on which its greeting says that it is of version 11.4: older ones are not asked for
+/// the proof.
+fn as_newer(port: u16) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let own = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let client = client.expect("accepted");
+            std::thread::spawn(move || relay(client, port));
+        }
+    });
+    own
+}
+
+fn relay(mut client: TcpStream, port: u16) {
+    let mut server = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+    let mut greeting = vec![0; 4];
+    server.read_exact(&mut greeting).expect("a greeting");
+    greeting.resize(4 + usize::from(greeting[0]), 0);
+    server.read_exact(&mut greeting[4..]).expect("a greeting");
+    let at = greeting.windows(6).position(|bytes| bytes == b"10.11.").expect("the version");
+    greeting[at..at + 6].copy_from_slice(b"11.4.9");
+    client.write_all(&greeting).expect("sent");
+    let (mut from, mut to) = (client.try_clone().expect("another"), server.try_clone().expect("another"));
+    // Either end may go at any time.
+    let up = std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
+    let _ = std::io::copy(&mut server, &mut client);
+    let _ = client.shutdown(std::net::Shutdown::Both);
+    up.join().expect("ended");
+}
+
+/// Has a driver log in without an authority to a server that has made its certificate itself.
+fn is_proven_to(client: impl Fn(u16) -> Command) {
+    let server = Cohort::new(&[]);
+    server.sql("CREATE USER driver IDENTIFIED BY 'secret' REQUIRE SSL");
+    let attempt = |port: u16| {
+        let output = client(port).output().expect("the driver runs");
+        (output.status.success(), text(&output))
+    };
+    let newer = as_newer(server.port);
+    for method in ["", "IDENTIFIED VIA ed25519 USING PASSWORD('secret')"] {
+        if !method.is_empty() {
+            server.sql(&format!("ALTER USER driver {method}"));
+        }
+        let (is_in, said) = attempt(newer);
+        assert!(is_in && said.contains("encrypted TLS_"), "{method}: {said}");
+    }
+    // A server with a certificate of an authority's proves nothing, and is not trusted.
+    let certificates = Certificates::new();
+    let options = certificates.server_options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let other = Cohort::new(&options);
+    other.sql("CREATE USER driver IDENTIFIED BY 'secret' REQUIRE SSL");
+    let (is_in, said) = attempt(as_newer(other.port));
+    assert!(!is_in && !said.contains("encrypted"), "{said}");
+}
+
 fn python(driver: &'static str) {
     verifies(|port, ca| {
         let mut command = Command::new(packages().join("python/bin/python"));
@@ -58,6 +117,29 @@ fn node(driver: &'static str) {
         let mut command = Command::new("node");
         command.env("NODE_PATH", packages().join("node/node_modules"));
         command.arg(source("client.js")).args([driver, &port.to_string()]).arg(ca);
+        command
+    });
+}
+
+#[test]
+#[ignore = "needs packages: ./x drivers"]
+fn node_mariadb_is_given_the_proof() {
+    is_proven_to(|port| {
+        let mut command = Command::new("node");
+        command.env("NODE_PATH", packages().join("node/node_modules"));
+        command.arg(source("client.js")).args(["mariadb", &port.to_string(), "-"]);
+        command
+    });
+}
+
+#[test]
+#[ignore = "needs packages: ./x drivers"]
+fn java_mariadb_is_given_the_proof() {
+    is_proven_to(|port| {
+        let folder = packages().join("java");
+        let mut command = Command::new("java");
+        command.arg("-cp").arg(format!("{0}:{0}/*", folder.display()));
+        command.args(["Client", "mariadb", &port.to_string(), "-"]);
         command
     });
 }

@@ -12,9 +12,9 @@ use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_protocol::{ColumnMeta, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
 use cohort_server::{
-    Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Killed, Method,
-    MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake, WorkerLimits,
-    Workers,
+    Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Found, Killed,
+    Method, MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake,
+    WorkerLimits, Workers,
 };
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, Value};
 use cohort_vfs::World;
@@ -45,10 +45,10 @@ impl Stub {
 struct StubAccounts;
 
 impl Accounts for StubAccounts {
-    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Option<Account> {
+    fn find(&self, user: &str, host: &str, address: Option<&str>) -> Found {
         let method = Method::Password(NativePassword::Empty);
         let guest = (user == "guest").then(|| Account::new(user, host, method));
-        guest.or_else(|| BootstrapAccounts.find(user, host, address))
+        guest.map_or_else(|| BootstrapAccounts.find(user, host, address), Found::Account)
     }
 }
 
