@@ -7,7 +7,8 @@
 //!                      \-> anything else ----------------------------> its own code
 //! ```
 //! A plan is made and run inside of one statement of the transaction. After its tables are locked it is
-//! checked against the catalog; when a DDL statement came between, it is made again.
+//! checked against the catalog; when a DDL statement came between, it is made again. A statement that cannot
+//! be planned waits for those who change its tables, too ([`crate::named_tables`]).
 //!
 //! # Plan reuse
 //! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the
@@ -33,6 +34,7 @@ use crate::audit::{RowChange, TableUse};
 use crate::diagnostics::{Conditions, conditions_before};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
+use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan::{QueryPlan, SessionNames, plan_query};
 use crate::select::{
     Collect, Flow, Freshness, RowCounts, RowSink, lock_sequences, lock_tables, lock_views, run_query,
@@ -373,7 +375,19 @@ impl Session {
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64, Executed)>> {
         let catalog = self.state.db.catalog();
         self.in_statement(job, sink, |ctx, sink| {
-            let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+            let plan = match make_plan(&catalog, ctx.session, job.params, job.source, statement) {
+                Ok(plan) => plan,
+                Err(error) if is_of_definitions(&error) => {
+                    return match await_definitions(ctx, statement, &catalog)? {
+                        Freshness::Stale => {
+                            ctx.session.planning_warnings.borrow_mut().clear();
+                            Ok(None)
+                        }
+                        Freshness::Fresh => Err(error),
+                    };
+                }
+                Err(error) => return Err(error),
+            };
             let executed = execute(ctx, &plan, sink)?;
             let is_stale = matches!(executed, Executed::Stale);
             Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))

@@ -54,6 +54,7 @@ mod guards;
 mod handler;
 mod handler_counts;
 mod inner_query;
+mod named_tables;
 mod other_statements;
 mod plan;
 mod prepared;

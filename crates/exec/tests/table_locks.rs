@@ -276,3 +276,41 @@ fn a_statement_may_say_how_long_it_waits() {
     b.ok("ALTER TABLE one NOWAIT ADD b INT");
     b.ok("SELECT * FROM one FOR UPDATE WAIT 3");
 }
+
+/// What cannot be planned waits for whoever changes its tables, and means them as they are then.
+#[test]
+fn what_cannot_be_planned_waits_for_definitions() {
+    let (mut server, mut a, mut b) = two_sessions();
+    a.ok("INSERT INTO one VALUES (1)");
+    refused(&mut b, "SELECT more FROM one", "1054");
+    b.ok("BEGIN");
+    refused(&mut b, "SELECT * FROM three", "1146");
+    refused(&mut b, "SELECT more FROM one", "1054");
+    // The refused statements have left no locks.
+    a.ok("CREATE TABLE three (id INT)");
+    a.ok("DROP TABLE three");
+    b.ok("COMMIT");
+    for (statement, change, answer) in [
+        ("SELECT id, more FROM one", "ALTER TABLE one ADD more INT DEFAULT 7", "id | more\n1 | 7\n"),
+        ("INSERT INTO one VALUES (2, 3, 4)", "ALTER TABLE one ADD another INT", ""),
+        ("UPDATE one SET later = 5 WHERE id = 2", "ALTER TABLE one ADD later INT", ""),
+        ("SELECT id FROM (SELECT id, gone FROM one) d", "DROP TABLE one", "ERROR 1146"),
+    ] {
+        a.ok("LOCK TABLES one WRITE");
+        let mut c = server.connect();
+        c.ok("SET lock_wait_timeout = 60");
+        let waiting = std::thread::spawn(move || c.run(statement));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(!waiting.is_finished(), "{statement}");
+        a.ok(change);
+        a.ok("UNLOCK TABLES");
+        let told = waiting.join().expect("no panic");
+        assert!(
+            told.starts_with(answer) && (!answer.is_empty() || !told.contains("ERROR")),
+            "{statement}: {told}"
+        );
+    }
+    // Nobody is kept waiting who may wait a second only.
+    a.ok("LOCK TABLES two WRITE");
+    refused(&mut b, "SELECT more FROM two", "1205");
+}

@@ -163,6 +163,11 @@ impl LockOwner {
         self.has_waited
     }
 
+    /// How many metadata locks it holds.
+    pub fn names_held(&self) -> usize {
+        self.names.len()
+    }
+
     /// Whether it holds no row or range locks and never had to do with others: then another transaction may
     /// use it.
     pub fn is_as_new(&self) -> bool {

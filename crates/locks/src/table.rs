@@ -542,6 +542,15 @@ impl LockTable {
         }
     }
 
+    /// Gives back the metadata locks taken since the owner had so many.
+    pub fn unlock_names_behind(&self, owner: &mut LockOwner, held: usize) {
+        while owner.names.len() > held
+            && let Some(ticket) = owner.names.pop()
+        {
+            Self::unlock_ticket(&owner.shared, &ticket);
+        }
+    }
+
     /// Gives all metadata locks back, not the row locks.
     pub fn unlock_names(&self, owner: &mut LockOwner) {
         for ticket in owner.names.drain(..) {

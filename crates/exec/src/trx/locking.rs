@@ -211,6 +211,17 @@ impl SessionTrx {
         locked.map_err(|error| wait.refusal(error))
     }
 
+    /// How many names the transaction has locked.
+    pub(crate) fn names_held(&mut self) -> usize {
+        self.active_mut().locks.names_held()
+    }
+
+    /// Gives back the names that were locked when so many others were already.
+    pub(crate) fn unlock_names_behind(&mut self, held: usize) {
+        let (db, active, _) = self.parts();
+        db.locks.unlock_names_behind(&mut active.locks, held);
+    }
+
     /// The same for a table that the statement calls by an alias; its name if it has none.
     pub(crate) fn lock_under_alias(
         &mut self,

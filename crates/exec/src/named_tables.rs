@@ -1,0 +1,117 @@
+//! Statements that cannot be planned as the definitions are, while somebody changes these.
+//!
+//! A plan is made before its names are locked, and made again when a definition has changed meanwhile. What
+//! cannot be planned has no locks to wait for: a column that does not exist yet, a table that is being made.
+//! So the names are locked then, which waits for LOCK TABLES and DDL of others; if they mean something else
+//! afterwards the statement is planned again, and only if not is the error told.
+
+use std::sync::Arc;
+
+use cohort_catalog::Catalog;
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_sql::ast::{InsertSource, ObjectName, Query, Rename, Statement, TableFactor, TableRef};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::select::Freshness;
+use crate::statement::StatementContext;
+
+/// Whether an error may be gone when definitions are others.
+pub(crate) fn is_of_definitions(error: &SqlError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::BadField
+            | ErrorCode::NonUniq
+            | ErrorCode::NoSuchTable
+            | ErrorCode::KeyDoesNotExists
+            | ErrorCode::WrongValueCountOnRow
+            | ErrorCode::ViewInvalid
+    )
+}
+
+/// Waits for whoever changes a table that a statement names; stale if one of them was changed since the
+/// catalog that the statement was planned with. Locks nothing afterwards: nothing was read.
+pub(crate) fn await_definitions(
+    ctx: &mut StatementContext<'_>,
+    statement: &Statement,
+    planned_with: &Arc<Catalog>,
+) -> SqlResult<Freshness> {
+    // LOCK TABLES has waited already.
+    if ctx.trx.has_locked_tables() {
+        return Ok(Freshness::Fresh);
+    }
+    let names = named(ctx, statement);
+    let held = ctx.trx.names_held();
+    let locked = names.iter().try_for_each(|(schema, table)| {
+        let key = NameKey::Table(schema.as_str().into(), table.as_str().into());
+        ctx.trx.lock_name(&key, MetadataMode::SharedRead)
+    });
+    ctx.trx.unlock_names_behind(held);
+    locked?;
+    let now = ctx.db.catalog();
+    let is_same = |(schema, table): &(String, String)| {
+        let same_table = match (planned_with.table(schema, table), now.table(schema, table)) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, now),
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        let same_view = match (planned_with.view(schema, table), now.view(schema, table)) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, now),
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        same_table && same_view
+    };
+    Ok(if names.iter().all(is_same) { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// The tables and views that a statement names in its FROM clauses and as what it changes.
+fn named(ctx: &StatementContext<'_>, statement: &Statement) -> Vec<(String, String)> {
+    let mut looks = Looks::default();
+    match statement {
+        Statement::Query(query) => looks.query(query),
+        Statement::Insert(insert) => {
+            looks.names.push(insert.table.clone());
+            if let InsertSource::Query(query) = &insert.source {
+                looks.query(query);
+            }
+        }
+        Statement::Update(update) => looks.tables(&update.tables),
+        Statement::Delete(delete) => looks.tables(&delete.from),
+        _ => {}
+    }
+    let current = ctx.session.current_schema.as_deref();
+    let full = |name: ObjectName| {
+        let schema = name.db.as_deref().or(current)?;
+        let is_own = ctx.session.temporary.find(schema, &name.name).is_some();
+        let is_computed = ctx.db.virtual_tables.find(schema, &name.name).is_some();
+        (!is_own && !is_computed).then(|| (schema.to_owned(), name.name.clone()))
+    };
+    looks.names.into_iter().filter_map(full).collect()
+}
+
+#[derive(Default)]
+struct Looks {
+    names: Vec<ObjectName>,
+}
+
+impl Looks {
+    fn query(&mut self, query: &Query) {
+        query.clone().rename(self);
+    }
+
+    fn tables(&mut self, tables: &TableRef) {
+        match tables {
+            TableRef::Table(factor) => self.names.push(factor.name.clone()),
+            TableRef::Derived { query, .. } => self.query(query),
+            TableRef::Json(_) => {}
+            TableRef::Join(join) => {
+                self.tables(&join.left);
+                self.tables(&join.right);
+            }
+        }
+    }
+}
+
+impl Rename for Looks {
+    fn table(&mut self, table: &mut TableFactor) {
+        self.names.push(table.name.clone());
+    }
+}
