@@ -76,8 +76,9 @@ impl Command {
 pub struct ProcessIdentity {
     /// The name that the client gave.
     pub user: String,
-    /// The user of the account that let it in: empty for an anonymous one, whatever name was given.
-    pub account: String,
+    /// The user of the account that let it in: empty for an anonymous one, whatever name was given. None: a
+    /// thread of the server's own.
+    pub account: Option<String>,
     /// `host:port`, or `localhost`.
     pub host: String,
     pub schema: Option<String>,

@@ -279,7 +279,7 @@ impl cohort_commit::Wake for Relay {
 fn identity(info: &ConnectionInfo) -> ProcessIdentity {
     ProcessIdentity {
         user: info.user.clone(),
-        account: info.account.0.clone(),
+        account: Some(info.account.0.clone()),
         host: info.peer.clone(),
         schema: info.schema.clone(),
     }

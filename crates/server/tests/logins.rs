@@ -630,7 +630,8 @@ fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
     let server = Cohort::new(&[]);
     server.sql("CREATE USER boss IDENTIFIED BY 'secret'; CREATE USER ''@localhost");
     // The anonymous account of this host comes before the one of the same name from anywhere.
-    let options = || mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
+    let place = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
+    let options = || place.clone().prefer_socket(false);
     server.sql("DROP USER ''@localhost");
     let mut boss = Conn::new(options().user(Some("boss")).pass(Some("secret"))).expect("the boss");
     server.sql("CREATE USER ''@localhost");
@@ -646,6 +647,16 @@ fn an_anonymous_account_is_nobody_else_whatever_name_it_gives() {
     let explained = stranger.query_drop(format!("SHOW EXPLAIN FOR {}", boss.connection_id()));
     assert!(format!("{explained:?}").contains("1227"), "{explained:?}");
     boss.query_drop("DO 1").expect("the boss goes on");
+    // Nor is it a thread of the server's own.
+    server
+        .sql("CHANGE MASTER TO master_host='127.0.0.1', master_port=1, master_connect_retry=60; START SLAVE");
+    let threads = server.sql("SELECT id FROM information_schema.processlist WHERE user = 'system user'");
+    let thread = threads.lines().next().expect("a replica has threads").to_owned();
+    let mut system = Conn::new(options().user(Some("system user"))).expect("anybody");
+    let seen: Vec<u64> = system.query("SELECT id FROM information_schema.processlist").expect("asked");
+    assert_eq!(seen, [u64::from(system.connection_id())]);
+    let killed = system.query_drop(format!("KILL {thread}"));
+    assert!(format!("{killed:?}").contains("1095"), "{killed:?}");
     let mut again = Conn::new(options().user(Some("boss"))).expect("anybody");
     again.query_drop(format!("KILL {}", stranger.connection_id())).expect("they are the same");
 }
@@ -664,4 +675,51 @@ fn only_administrators_have_the_server_tell_of_itself() {
         stream.write_all(&packet(0, b"\x0d")).expect("sent");
         assert_eq!(read_packet(&mut stream).expect("an answer").1[0], last, "{user}");
     }
+}
+
+#[test]
+fn whatever_others_hold_somebody_logs_in() {
+    let server = Cohort::new(&[]);
+    server.sql(
+        "CREATE USER guest; CREATE DATABASE open; CREATE TABLE open.t (a INT); GRANT ALL ON open.* TO guest",
+    );
+    let place = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
+    let options = || place.clone().prefer_socket(false);
+    let waiters = std::thread::scope(|scope| {
+        let mut waiters = Vec::new();
+        for (hold, waits, release) in [
+            ("FLUSH TABLES WITH READ LOCK", "CREATE USER waits", "UNLOCK TABLES"),
+            ("FLUSH TABLES WITH READ LOCK", "DROP DATABASE open", "UNLOCK TABLES"),
+            (
+                "LOCK TABLES mysql.global_priv WRITE, mysql.db WRITE",
+                "ALTER USER guest ACCOUNT UNLOCK",
+                "UNLOCK TABLES",
+            ),
+            ("BACKUP STAGE START; BACKUP STAGE BLOCK_COMMIT", "CREATE USER waits", "BACKUP STAGE END"),
+            ("LOCK TABLES mysql.user READ", "DO 1", "UNLOCK TABLES"),
+        ] {
+            server.sql("CREATE DATABASE IF NOT EXISTS open; DROP USER IF EXISTS waits");
+            let mut holder = Conn::new(options().user(Some("root"))).expect("root");
+            hold.split("; ").for_each(|sql| holder.query_drop(sql).unwrap_or_else(|e| panic!("{sql}: {e}")));
+            let mut waiter = Conn::new(options().user(Some("root"))).expect("root");
+            let is_there = waiter.connection_id();
+            let waiting = scope.spawn(move || drop(waiter.query_drop(waits)));
+            support::wait_until("the other statement waits, or has gone through", || {
+                let running = format!(
+                    "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {is_there} AND command = 'Query'"
+                );
+                waiting.is_finished() || holder.query_first::<u64, _>(running).expect("asked") == Some(1)
+            });
+            waiters.push(waiting);
+            for (user, schema) in [("guest", None), ("guest", Some("open")), ("root", Some("open"))] {
+                let mut somebody = Conn::new(options().user(Some(user)).db_name(schema))
+                    .unwrap_or_else(|error| panic!("{user} behind {hold}: {error}"));
+                let rows: Vec<u8> = somebody.query("SELECT 1").expect("asked");
+                assert_eq!(rows, [1]);
+            }
+            holder.query_drop(release).expect("released");
+        }
+        waiters.into_iter().map(|waiter| waiter.join().expect("ended")).count()
+    });
+    assert_eq!(waiters, 5);
 }

@@ -136,3 +136,21 @@ fn mariadb_follows_cohort_over_tls_semi_synchronously() {
     let acknowledged = sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'");
     assert!(!acknowledged.ends_with("\t0"), "{acknowledged}");
 }
+
+#[test]
+fn a_replica_refuses_certificates_that_do_not_hold() {
+    let certificates = Certificates::new();
+    let replica = Cohort::new(&["--server-id=8"]);
+    for (name, why) in [("expired", "Expired"), ("elsewhere", "not valid for name"), ("revoked", "Revoked")] {
+        let cert = certificates.option("ssl-cert", &format!("{name}.pem"));
+        let key = certificates.option("ssl-key", &format!("{name}.key"));
+        let source = Cohort::new(&["--server-id=7", &cert, &key]);
+        replica.sql(&change_master(&certificates, source.port, "ca.pem"));
+        replica.sql(&format!("CHANGE MASTER TO master_ssl_crl='{}'", certificates.path("crl.pem").display()));
+        replica.sql("START SLAVE");
+        wait_until("the error is shown", || replica.replica_field("Last_IO_Errno") == "2026");
+        let error = replica.replica_field("Last_IO_Error");
+        assert!(error.to_lowercase().contains(&why.to_lowercase()), "{name}: {error}");
+        replica.sql("STOP SLAVE");
+    }
+}

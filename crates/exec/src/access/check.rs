@@ -30,7 +30,7 @@ impl SessionState {
     /// Whether a connection is of the session's user: the name alone does not tell, because an anonymous
     /// account lets in under any.
     pub(crate) fn is_own(&self, other: &ProcessIdentity) -> bool {
-        (&other.user, &other.account) == (&self.info.user, &self.info.account.0)
+        (&other.user, other.account.as_ref()) == (&self.info.user, Some(&self.info.account.0))
     }
 
     pub(crate) fn database_access_denied(&self, schema: &str) -> SqlError {

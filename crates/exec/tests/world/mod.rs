@@ -115,7 +115,7 @@ impl Server {
         let schema = (user == "root").then(|| "test".to_owned());
         let identity = ProcessIdentity {
             user: user.to_owned(),
-            account: user.to_owned(),
+            account: Some(user.to_owned()),
             host: host.to_owned(),
             schema: schema.clone(),
         };

@@ -25,7 +25,8 @@ pub enum Holds {
 
 impl Certificates {
     /// `ca.pem`; `server.pem` for localhost, and `client.pem` with their keys; `other-ca.pem` and
-    /// `stranger.pem`, who comes from there; `expired.pem`; `revoked.pem`, and `crl.pem` that says so.
+    /// `stranger.pem`, who comes from there; `expired.pem`; `revoked.pem`, and `crl.pem` that says so;
+    /// `elsewhere.pem`, of another host.
     pub fn new() -> Certificates {
         let certificates = Certificates { folder: tempfile::tempdir().expect("a folder") };
         let ca = certificates.authority("ca");
@@ -34,6 +35,7 @@ impl Certificates {
         certificates.issue(&ca, "expired", &[("CN", "client")], 3, Holds::Once);
         certificates.issue(&ca, "revoked", &[("CN", "revoked")], 4, Holds::Now);
         certificates.revoke(&ca, 4);
+        certificates.issue_to(&["elsewhere"], &ca, "elsewhere", &[("CN", "elsewhere")], 6, Holds::Now);
         let other = certificates.authority("other-ca");
         certificates.issue(&other, "stranger", &[("CN", "client")], 5, Holds::Now);
         certificates
@@ -80,8 +82,20 @@ impl Certificates {
         serial: u64,
         holds: Holds,
     ) {
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let mut params = CertificateParams::new(names).expect("names");
+        self.issue_to(&["localhost", "127.0.0.1"], authority, name, subject, serial, holds);
+    }
+
+    fn issue_to(
+        &self,
+        hosts: &[&str],
+        authority: &Issuer<'_, KeyPair>,
+        name: &str,
+        subject: &[(&str, &str)],
+        serial: u64,
+        holds: Holds,
+    ) {
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).expect("names");
         params.distinguished_name = distinguished(subject);
         params.serial_number = Some(SerialNumber::from(serial));
         params.use_authority_key_identifier_extension = true;
