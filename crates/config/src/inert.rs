@@ -266,9 +266,9 @@ macro_rules! with_inert_settings {
             QueryCacheStripComments = Setting::both("query_cache_strip_comments", flag(false)).no_effect(QUERY_CACHE).doc("Of the query cache.");
             QueryCacheWlockInvalidate = Setting::both("query_cache_wlock_invalidate", flag(false)).no_effect(QUERY_CACHE).doc("Of the query cache.");
             RangeAllocBlockSize = Setting::both("range_alloc_block_size", blocks(4096, 4096, 4294967295, 1024)).no_effect(BUFFERS).doc("Memory and files of statements.");
-            RelayLogBasename = Setting::global("relay_log_basename", NULL_TEXT).read_only().no_effect(REPLICA).doc("Of replicas.");
-            RelayLogIndex = Setting::global("relay_log_index", NULL_TEXT).read_only().no_effect(REPLICA).doc("Of replicas.");
-            RelayLogInfoFile = Setting::global("relay_log_info_file", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
+            RelayLogBasename = Setting::fact("relay_log_basename", NULL_TEXT).doc("Directory and base name of the relay log files.");
+            RelayLogIndex = Setting::global("relay_log_index", NULL_TEXT).read_only().no_effect("the list is beside the relay log and has its name").doc("The list of the relay log files.");
+            RelayLogInfoFile = Setting::global("relay_log_info_file", text("relay-log.info")).read_only().no_effect(REPLICA).doc("Of replicas.");
             RelayLogPurge = Setting::global("relay_log_purge", flag(true)).admin(Privilege::ReplicationSlaveAdmin).doc("Remove relay log files when they are applied.");
             RelayLogSpaceLimit = Setting::global("relay_log_space_limit", num(0, 0, 18446744073709551615)).read_only().doc("The receiver waits while the relay log is larger; 0: no bound.");
             ReplicateDoDb = Setting::global("replicate_do_db", text("")).admin(Privilege::ReplicationSlaveAdmin).doc("Apply only what happens in these databases.");
@@ -304,7 +304,7 @@ macro_rules! with_inert_settings {
             SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveSqlVerifyChecksum = Setting::global("slave_sql_verify_checksum", flag(true)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveTransactionRetries = Setting::global("slave_transaction_retries", num(10, 0, 4294967295)).doc("How often a transaction is applied again after a deadlock or a lock wait timeout.");
-            SlaveTransactionRetryErrors = Setting::global("slave_transaction_retry_errors", text("")).read_only().no_effect(REPLICA).doc("Of replicas.");
+            SlaveTransactionRetryErrors = Setting::global("slave_transaction_retry_errors", text("1158,1159,1160,1161,1205,1213,1020,1429,2013,12701")).read_only().doc("Errors after which a transaction is applied again, beside deadlocks and lock wait timeouts.");
             SlaveTransactionRetryInterval = Setting::global("slave_transaction_retry_interval", num(0, 0, 3600)).admin(Privilege::ReplicationSlaveAdmin).doc("Seconds before that.");
             SlaveTypeConversions = Setting::global("slave_type_conversions", set(0, &["ALL_LOSSY", "ALL_NON_LOSSY"])).admin(Privilege::ReplicationSlaveAdmin).doc("Which columns of another type than the source's are taken.");
             SlowLaunchTime = Setting::global("slow_launch_time", num(2, 0, 31536000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("A thread that starts slower is counted.");

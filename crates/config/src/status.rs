@@ -59,6 +59,9 @@ counters! {
     ComXaStart = "Com_xa_start";
     ConnectionErrorsMaxConnections = "Connection_errors_max_connections";
     Connections = "Connections";
+    MasterGtidWaitCount = "Master_gtid_wait_count";
+    MasterGtidWaitTime = "Master_gtid_wait_time";
+    MasterGtidWaitTimeouts = "Master_gtid_wait_timeouts";
     MaxStatementTimeExceeded = "Max_statement_time_exceeded";
     MaxUsedConnections = "Max_used_connections";
     PreparedStmtCount = "Prepared_stmt_count";

@@ -48,7 +48,7 @@ pub trait ServerFacts: Send + Sync {
 
     /// A global variable was set: what depends on it follows. Answers what the client is to be warned of. The
     /// error is the statement's; the value stays.
-    fn global_changed(&self, id: VarId) -> SqlResult<Vec<String>>;
+    fn global_changed(&self, id: VarId) -> SqlResult<Vec<SqlError>>;
 
     /// Whether a global variable may be set now.
     fn check_settable(&self, id: VarId) -> SqlResult<()> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cohort_base::Gtid;
 use cohort_binlog::BinlogError;
 use cohort_binlog::event::Event;
+use cohort_config::Counter;
 use cohort_expr::SessionHooks;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -51,8 +52,24 @@ pub(crate) fn wait_for_gtids(
     timeout: Option<Duration>,
 ) -> SqlResult<bool> {
     let wanted = parse_gtids(position)?;
-    let clock = &session.db.clock;
+    let (clock, status) = (&session.db.clock, &session.db.status);
+    status.count(Counter::MasterGtidWaitCount);
     let start_ns = clock.monotonic_ns();
+    let gone = || Duration::from_nanos(clock.monotonic_ns().saturating_sub(start_ns));
+    let is_reached = await_gtids(session, &wanted, timeout, gone)?;
+    status.add(Counter::MasterGtidWaitTime, gone().as_micros() as u64);
+    if !is_reached {
+        status.count(Counter::MasterGtidWaitTimeouts);
+    }
+    Ok(is_reached)
+}
+
+fn await_gtids(
+    session: &SessionState,
+    wanted: &[Gtid],
+    timeout: Option<Duration>,
+    gone: impl Fn() -> Duration,
+) -> SqlResult<bool> {
     loop {
         let control = session.db.replica.read().clone();
         let reached = control.as_ref().map_or_else(Vec::new, |control| control.applied());
@@ -61,8 +78,7 @@ pub(crate) fn wait_for_gtids(
         if wanted.iter().all(has) {
             return Ok(true);
         }
-        let gone = Duration::from_nanos(clock.monotonic_ns().saturating_sub(start_ns));
-        let left = timeout.map_or(STEP, |timeout| timeout.saturating_sub(gone));
+        let left = timeout.map_or(STEP, |timeout| timeout.saturating_sub(gone()));
         if left.is_zero() {
             return Ok(false);
         }

@@ -93,12 +93,13 @@ pub use prepared::PrepareInfo;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
+    check_domains,
 };
 pub use session::{ConnectionInfo, EncryptedSession, Session};
 pub use session_state::SessionState;
 pub use show::information_schema;
 pub use statement::StatementContext;
-pub use statement_log::{LogFiles, LogRows, StatementLog};
+pub use statement_log::{LogFiles, LogRows, StatementLog, without_secrets};
 pub use statement_names::{StatementNames, names_in};
 pub use table::TableRegistry;
 pub use trx::{BinlogCache, TrxIds};

@@ -134,8 +134,8 @@ pub trait ReplicaControl: Send + Sync {
     /// gtid_slave_pos: what is applied and published.
     fn applied(&self) -> Vec<Gtid>;
 
-    /// SET GLOBAL gtid_slave_pos.
-    fn set_applied(&self, position: &str) -> SqlResult<()>;
+    /// SET GLOBAL gtid_slave_pos. Answers what the client is to be warned of.
+    fn set_applied(&self, position: &str) -> SqlResult<Vec<SqlError>>;
 
     /// Waits a moment for `applied` to change.
     fn await_change(&self, most: Duration);
@@ -230,7 +230,11 @@ impl Session {
                 "MASTER_LOG_POS" => master.1 = number(),
                 "RELAY_LOG_FILE" => relay.0 = Some(value.to_text()),
                 "RELAY_LOG_POS" => relay.1 = number(),
-                "MASTER_GTID_POS" => gtid = Some(parse_gtids(&value.to_text())?),
+                "MASTER_GTID_POS" => {
+                    let position = parse_gtids(&value.to_text())?;
+                    check_domains(&position)?;
+                    gtid = Some(position);
+                }
                 other => return Err(not_supported(&format!("START SLAVE UNTIL {other}"))),
             }
         }
@@ -244,6 +248,17 @@ impl Session {
             )),
         }
     }
+}
+
+/// A position has one GTID of each domain: error 1943.
+pub fn check_domains(position: &[Gtid]) -> SqlResult<()> {
+    for (n, gtid) in position.iter().enumerate() {
+        if let Some(other) = position[..n].iter().find(|other| other.domain == gtid.domain) {
+            let text = format!("GTID {gtid} and {other} conflict (duplicate domain id {})", gtid.domain);
+            return Err(SqlError::new(ErrorCode::DuplicateGtidDomain, text));
+        }
+    }
+    Ok(())
 }
 
 /// Error 1941.

@@ -443,7 +443,7 @@ fn shown(text: &[u8]) -> String {
 
 /// The text, with `<secret>` for every string literal if it speaks of passwords: SET PASSWORD, CREATE USER,
 /// ALTER USER, GRANT, CHANGE MASTER, and whatever holds such a statement as a string.
-pub(crate) fn without_secrets(text: &[u8]) -> Cow<'_, [u8]> {
+pub fn without_secrets(text: &[u8]) -> Cow<'_, [u8]> {
     let speaks_of = |word: &[u8]| text.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word));
     if !speaks_of(b"password") && !speaks_of(b"identified") {
         return Cow::Borrowed(text);

@@ -245,6 +245,9 @@ impl Session {
         if let (VarId::TimeZone, Some(value)) = (id, &value) {
             check_time_zone(value)?;
         }
+        if let Some(VarValue::Text(list)) = &value {
+            check_rules(id, list)?;
+        }
         self.state.vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         if id == VarId::EventScheduler {
             // As in a MariaDB server that was started so.
@@ -313,8 +316,7 @@ impl Session {
     fn variable_changed(&mut self, id: VarId, scope: Scope, value: Option<&VarValue>) -> SqlResult<()> {
         if scope == Scope::Global {
             let facts = self.state.db.facts.read().clone();
-            for text in facts.map_or(Ok(Vec::new()), |facts| facts.global_changed(id))? {
-                let error = SqlError::new(ErrorCode::OfPlugin, text);
+            for error in facts.map_or(Ok(Vec::new()), |facts| facts.global_changed(id))? {
                 self.diagnostics.push(Warning { level: Level::Warning, error });
             }
             return Ok(());
@@ -498,6 +500,22 @@ fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
         | CharacterSetFilesystem => VarValue::text(collation.charset().name()),
         CollationServer | CollationConnection | CollationDatabase => VarValue::text(collation.name()),
         _ => value,
+    }
+}
+
+/// Rules about tables name schema and table, those about other names of schemas have both: error 1210.
+fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
+    let needs = match id {
+        VarId::ReplicateDoTable
+        | VarId::ReplicateIgnoreTable
+        | VarId::ReplicateWildDoTable
+        | VarId::ReplicateWildIgnoreTable => ".",
+        VarId::ReplicateRewriteDb => "->",
+        _ => return Ok(()),
+    };
+    match list.split(',').all(|rule| rule.trim().is_empty() || rule.contains(needs)) {
+        true => Ok(()),
+        false => Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to SET")),
     }
 }
 

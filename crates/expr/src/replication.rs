@@ -51,7 +51,8 @@ fn master_gtid_wait(a: Args<'_>) -> SqlResult<Value> {
 /// it was there; -1 after the time, NULL where no applier runs.
 fn master_pos_wait(a: Args<'_>) -> SqlResult<Value> {
     let file = or_null!(a.text(0));
-    let offset = or_null!(a.int(1));
+    // As in MariaDB: no place is the beginning.
+    let offset = a.int(1)?.unwrap_or(0);
     let file = String::from_utf8_lossy(&file).into_owned();
     let timeout = match a.count() {
         0..=2 => None,

@@ -35,10 +35,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
-use cohort_binlog::event::{Event, GtidEvent, flags};
+use cohort_binlog::event::{Event, GtidEvent, GtidListEvent, flags};
 use cohort_binlog::{EventHeader, EventType, RawEvent};
 use cohort_config::VarId;
-use cohort_exec::{Applier, Command, Database, ReplicaUntil};
+use cohort_exec::{Applier, Command, Database};
 
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
@@ -54,6 +54,7 @@ use crate::relay::{RelayPlace, RelayReader, SourcePlace};
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{ReplicaState, StateStore};
+use crate::until::Until;
 
 /// Between two looks at a domain that another source delivers.
 const CLAIM_AGAIN: Duration = Duration::from_millis(2);
@@ -418,6 +419,9 @@ impl Follower<'_> {
                 if self.open.is_none() {
                     self.move_on(end);
                 }
+                if header.kind == EventType::GTID_LIST && self.ends_all(raw, end)? {
+                    return Ok(Turn::End);
+                }
                 Ok(Turn::On)
             }
             Part::Gtid(..) | Part::Begin => Ok(Turn::On),
@@ -443,8 +447,8 @@ impl Follower<'_> {
                     }
                 };
                 let gtid = self.open.take().and_then(|open| open.gtid);
-                let ends =
-                    !is_taken || self.may_be_last(gtid) && (!self.drained() || self.is_until_reached());
+                let ends = !is_taken
+                    || self.until().may_be_last(gtid) && (!self.drained() || self.until().is_reached());
                 Ok(if ends { Turn::End } else { Turn::On })
             }
             Part::End(how) => {
@@ -462,7 +466,7 @@ impl Follower<'_> {
                 self.open = None;
                 (self.retries, self.is_kept_whole) = (0, false);
                 self.move_on(end);
-                Ok(if self.is_until_reached() { Turn::End } else { Turn::On })
+                Ok(if self.until().is_reached() { Turn::End } else { Turn::On })
             }
         }
     }
@@ -559,7 +563,7 @@ impl Follower<'_> {
         let applied =
             gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
         let uses_gtid = thread.settings.use_gtid != UseGtid::No;
-        let is_behind_until = self.is_behind_until(gtid);
+        let is_behind_until = self.until().is_behind(gtid);
         let is_duplicate = match gtid.filter(|_| self.ignores_duplicates && !is_behind_until) {
             Some(gtid) => match self.claim(gtid) {
                 Some(claim) => claim == Claim::Known,
@@ -590,11 +594,11 @@ impl Follower<'_> {
             );
             return Err(ApplyError::fatal(1950, text));
         }
-        if self.is_place_reached() {
+        if self.until().is_place_reached() {
             return Ok(Some(Turn::End));
         }
         if is_behind_until {
-            if !self.drained() || self.is_until_reached() {
+            if !self.drained() || self.until().is_reached() {
                 return Ok(Some(Turn::End));
             }
             self.held_back.get_or_insert(start.relay);
@@ -696,16 +700,11 @@ impl Follower<'_> {
     /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only an
     /// applier in order comes by, nor behind a group that is held back.
     fn may_run_ahead(&self) -> bool {
-        let is_by_order =
-            matches!(self.thread.connection.sql.lock().until, ReplicaUntil::Never | ReplicaUntil::Gtid(_));
-        is_by_order && self.held_back.is_none()
+        !self.until().is_by_order() && self.held_back.is_none()
     }
 
-    /// Whether START SLAVE UNTIL names this group, so that it may be the last one.
-    fn may_be_last(&self, gtid: Option<Gtid>) -> bool {
-        let sql = self.thread.connection.sql.lock();
-        matches!((&sql.until, gtid), (ReplicaUntil::Gtid(until), Some(gtid))
-            if until.iter().any(|wanted| wanted.domain == gtid.domain && wanted.seq_no <= gtid.seq_no))
+    fn until(&self) -> Until<'_> {
+        Until { connection: &self.thread.connection, state: &self.thread.state }
     }
 
     fn is_gathering(&self) -> bool {
@@ -800,13 +799,17 @@ impl Follower<'_> {
         if thread.settings.delay_s == 0 {
             return true;
         }
+        let due_s = thread.connection.here(timestamp) + u64::from(thread.settings.delay_s);
+        let now_s = || thread.db.clock.wall_us() / 1_000_000;
+        if now_s() >= due_s {
+            return true;
+        }
         // What went before is due, and nobody looks after the crew during the delay.
         if !self.drained() {
             return false;
         }
-        let due_s = u64::from(timestamp) + u64::from(thread.settings.delay_s);
         loop {
-            let now_s = thread.db.clock.wall_us() / 1_000_000;
+            let now_s = now_s();
             if now_s >= due_s {
                 break;
             }
@@ -832,51 +835,14 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether the group that is about to begin lies behind what START SLAVE UNTIL wants.
-    fn is_behind_until(&self, gtid: Option<Gtid>) -> bool {
-        let sql = self.thread.connection.sql.lock();
-        match (&sql.until, gtid) {
-            (ReplicaUntil::Gtid(until), Some(gtid)) => {
-                let wanted = until.iter().find(|wanted| wanted.domain == gtid.domain);
-                wanted.is_none_or(|wanted| gtid.seq_no > wanted.seq_no)
-            }
-            _ => false,
+    /// Whether the source says that all up to START SLAVE UNTIL has come; then it is applied.
+    fn ends_all(&mut self, raw: &RawEvent, end: RelayPlace) -> Result<bool, ApplyError> {
+        let is_last = self.until().may_end_behind(end)
+            && matches!(self.decode(raw)?, Event::GtidList(list)
+                if list.flags & GtidListEvent::UNTIL_REACHED != 0);
+        if is_last {
+            self.drained();
         }
+        Ok(is_last)
     }
-
-    /// Whether what was just applied is the last that START SLAVE UNTIL wants.
-    fn is_until_reached(&self) -> bool {
-        let until = self.thread.connection.sql.lock().until.clone();
-        match &until {
-            ReplicaUntil::Never => false,
-            ReplicaUntil::Master(..) | ReplicaUntil::Relay(..) => self.is_place_reached(),
-            ReplicaUntil::Gtid(until) => self.thread.state.ordered(|state| {
-                until.iter().all(|wanted| {
-                    state.gtids.get(&wanted.domain).is_some_and(|applied| applied.seq_no >= wanted.seq_no)
-                })
-            }),
-        }
-    }
-
-    /// Whether all before the file and position of START SLAVE UNTIL is applied.
-    fn is_place_reached(&self) -> bool {
-        let connection = &self.thread.connection;
-        let sql = connection.sql.lock();
-        match &sql.until {
-            ReplicaUntil::Never | ReplicaUntil::Gtid(_) => false,
-            ReplicaUntil::Master(file, position) => {
-                let here = &sql.executed;
-                (number_of(&here.file), here.position) >= (number_of(file), *position)
-            }
-            ReplicaUntil::Relay(file, position) => {
-                (number_of(&connection.relay.file_name(sql.relay.file)), sql.relay.offset)
-                    >= (number_of(file), *position)
-            }
-        }
-    }
-}
-
-/// The number at the end of a binlog file's name.
-pub fn number_of(file: &str) -> u64 {
-    file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

@@ -11,7 +11,7 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{Applier, ApplyRules, Database, FinishedGroup, GroupHead};
+use cohort_exec::{Applier, ApplyRules, Database, FinishedGroup, GroupHead, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::{Counts, ThreadError};
@@ -51,13 +51,14 @@ impl ApplyError {
     }
 }
 
-fn kind_of(error: &SqlError) -> Failure {
+fn kind_of(error: &SqlError, retried: &[u16]) -> Failure {
     match error.code {
         ErrorCode::LockDeadlock | ErrorCode::LockWaitTimeout => Failure::Temporary,
         ErrorCode::DiskFull => Failure::NoSpace,
         ErrorCode::ConnectionKilled | ErrorCode::QueryInterrupted | ErrorCode::ServerShutdown => {
             Failure::Stopped
         }
+        code if retried.contains(&code.number()) => Failure::Temporary,
         _ => Failure::Final,
     }
 }
@@ -104,6 +105,8 @@ pub struct Rules {
     pub filter: Filter,
     pub rows: ApplyRules,
     skipped: SkippedErrors,
+    /// `slave_transaction_retry_errors`: a group that meets them is begun again, as after a deadlock.
+    retried: Vec<u16>,
     /// `slave_ddl_exec_mode=IDEMPOTENT`
     is_ddl_idempotent: bool,
     pub own_id: ServerId,
@@ -121,6 +124,11 @@ impl Rules {
             filter: Filter::of(globals),
             rows: ApplyRules::of(globals),
             skipped: SkippedErrors::of(globals),
+            retried: {
+                let list = globals.text(VarId::SlaveTransactionRetryErrors);
+                let numbers = list.as_deref().unwrap_or("").split(',');
+                numbers.filter_map(|number| number.trim().parse().ok()).collect()
+            },
             is_ddl_idempotent: globals.uint(VarId::SlaveDdlExecMode) == 1,
             own_id: ServerId(globals.uint(VarId::ServerId) as u32),
             takes_back_lost: false,
@@ -248,9 +256,13 @@ impl GroupApplier {
         self.session.rollback();
     }
 
+    fn kind_of(&self, error: &SqlError) -> Failure {
+        kind_of(error, &self.rules.retried)
+    }
+
     fn plain_error(&self, error: &SqlError) -> ApplyError {
         let number = u32::from(error.code.number());
-        ApplyError { error: ThreadError::new(number, error.message.clone()), kind: kind_of(error) }
+        ApplyError { error: ThreadError::new(number, error.message.clone()), kind: self.kind_of(error) }
     }
 
     /// An event within the group, but for its last one.
@@ -297,6 +309,8 @@ impl GroupApplier {
                     if let Err(error) = applied {
                         self.judge_rows(header, &error, at, place)?;
                     }
+                    // Once for each statement: it may be as long as all of its events.
+                    self.annotation.clear();
                 }
                 if rows.ends_statement() {
                     self.maps.clear();
@@ -532,7 +546,8 @@ impl GroupApplier {
         sql: &[u8],
         outcome: Result<(), SqlError>,
     ) -> Result<(), ApplyError> {
-        let sql = String::from_utf8_lossy(sql);
+        let sql = without_secrets(sql);
+        let sql = String::from_utf8_lossy(&sql);
         let Err(error) = outcome else {
             let text = format!(
                 "Query caused different errors on master and slave. Error on master: message (format)='' error code={}; \
@@ -541,7 +556,7 @@ impl GroupApplier {
             );
             return Err(ApplyError::fatal(0, text));
         };
-        let kind = kind_of(&error);
+        let kind = self.kind_of(&error);
         if self.is_skipped(kind, error.code.number()) {
             return Ok(());
         }
@@ -565,7 +580,7 @@ impl GroupApplier {
         map: usize,
         place: &SourcePlace,
     ) -> Result<(), ApplyError> {
-        let kind = kind_of(error);
+        let kind = self.kind_of(error);
         let number = error.code.number();
         if self.is_skipped(kind, number) {
             return Ok(());

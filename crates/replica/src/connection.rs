@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
@@ -198,6 +198,8 @@ pub struct Connection {
     pub is_semi_sync: AtomicBool,
     /// Of the source's connections.
     pub temporary: Arc<SourceTemporaryTables>,
+    /// Seconds by which this server's clock is ahead of the source's, as the receiver found last.
+    clock_ahead_s: AtomicI64,
 }
 
 impl Connection {
@@ -219,7 +221,18 @@ impl Connection {
             rotates_relay: AtomicBool::new(false),
             is_semi_sync: AtomicBool::new(false),
             temporary: Arc::default(),
+            clock_ahead_s: AtomicI64::new(0),
         })
+    }
+
+    /// Clocks differ: the source's shows `there_s` where this one shows `here_s`.
+    pub fn compare_clocks(&self, here_s: u64, there_s: u64) {
+        self.clock_ahead_s.store(here_s as i64 - there_s as i64, Ordering::Relaxed);
+    }
+
+    /// A moment of the source's clock by this server's.
+    pub fn here(&self, timestamp: u32) -> u64 {
+        u64::from(timestamp).saturating_add_signed(self.clock_ahead_s.load(Ordering::Relaxed))
     }
 
     /// Whether the receiver is to end.

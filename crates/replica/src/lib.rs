@@ -21,6 +21,7 @@
 //! | `apply` | the events of one group, through a session |
 //! | `filter` | `replicate_*` |
 //! | `flusher` | the thread that flushes what appliers have ordered |
+//! | `until` | START SLAVE UNTIL |
 //! | `status` | SHOW SLAVE STATUS |
 //!
 //! The way of a transaction: the receiver reads it off the network into the relay log, the applier reads it
@@ -50,9 +51,10 @@ mod schedules;
 mod settings;
 mod state;
 mod status;
+mod until;
 
 pub use receiver::current_position;
-pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
+pub use replicas::{ReplicaLog, ReplicaParts, Replicas, relay_base_name};
 pub use settings::{Secret, SourceSettings, UseGtid};
 pub use state::{Change, REPLICATION, ReplicaState, StateStore};
 pub use status::ReplicaStatus;

@@ -3,7 +3,7 @@
 //! # States
 //! ```text
 //! Preparing -> Connecting --logged in, dump begun--> Yes --connection lost--> Connecting -> ...
-//!      \-> No: STOP SLAVE, KILL, or an error that trying again does not cure
+//!      \-> No: STOP SLAVE, KILL, the place of START SLAVE UNTIL, or an error that trying again does not cure
 //! ```
 //!
 //! # Where it goes on
@@ -21,7 +21,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_base::{ConnectionId, Gtid};
-use cohort_binlog::event::{CHECKSUM_LEN, Event, EventHeader, crc_of_event, flags, split_event};
+use cohort_binlog::event::{
+    CHECKSUM_LEN, Event, EventHeader, GtidListEvent, crc_of_event, flags, split_event,
+};
 use cohort_binlog::{BinlogError, Checksum, EventType, GtidState};
 use cohort_config::VarId;
 use cohort_exec::{Command, Database, ProcessIdentity};
@@ -45,6 +47,8 @@ pub struct Receiver {
     pub db: Arc<Database>,
     pub id: ConnectionId,
     pub log: ReplicaLog,
+    /// START SLAVE UNTIL a GTID position, of both threads: the source ends there.
+    pub until: Option<Vec<Gtid>>,
 }
 
 /// How one connection ended.
@@ -275,6 +279,7 @@ impl Receiver {
             has_come_on: false,
             has_gtids: self.settings.use_gtid != UseGtid::No,
             type_max: usize::MAX,
+            is_until_reached: false,
         };
         let ended = match stream.take_all(&mut link) {
             // What was received is the applier's, also while the source is away.
@@ -312,6 +317,14 @@ impl Receiver {
     /// description, and whether the source is semi-synchronous.
     fn introduce(&self, link: &mut Link, net_timeout_s: u64) -> Result<(Checksum, bool), Ended> {
         let own_id = self.own_id();
+        // Ages of events are told by the source's clock. One that does not tell has this server's.
+        let here_s: u64 = self.now_s().into();
+        let there_s = match link.query("SELECT UNIX_TIMESTAMP()") {
+            Ok(rows) => value(&rows, 0).and_then(|seconds| seconds.parse().ok()),
+            Err(LinkError::Refused(_)) => None,
+            Err(error) => return Err(lost(error)),
+        };
+        self.connection.compare_clocks(here_s, there_s.unwrap_or(here_s));
         let rows = link.query("SHOW VARIABLES LIKE 'SERVER_ID'").map_err(lost)?;
         let id: u32 = value(&rows, 1).and_then(|id| id.parse().ok()).unwrap_or(0);
         if id == own_id {
@@ -351,6 +364,10 @@ impl Receiver {
                 format!("SET @slave_gtid_ignore_duplicates={ignores}"),
             ] {
                 link.query(&sql).map_err(lost)?;
+            }
+            if let Some(until) = &self.until {
+                let until: Vec<String> = until.iter().map(ToString::to_string).collect();
+                link.query(&format!("SET @slave_until_gtid='{}'", until.join(","))).map_err(lost)?;
             }
         }
         let mut is_semi_sync = false;
@@ -411,6 +428,8 @@ struct Stream<'r> {
     has_gtids: bool,
     /// The highest type that the source's format has.
     type_max: usize,
+    /// The source has sent all up to START SLAVE UNTIL.
+    is_until_reached: bool,
 }
 
 impl Stream<'_> {
@@ -445,6 +464,9 @@ impl Stream<'_> {
                 (false, event) => (false, event),
             };
             self.take(event)?;
+            if self.is_until_reached {
+                return self.flush();
+            }
             if wants_reply {
                 // Durable first: that is what the source is told.
                 self.sync()?;
@@ -570,7 +592,7 @@ impl Stream<'_> {
         self.write(event, &header, body)
     }
 
-    /// What the start of a file says.
+    /// What the start of a file says, and the end of what was asked for.
     fn forget_unfinished(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
         match header.kind {
             EventType::FORMAT_DESCRIPTION => {
@@ -597,6 +619,11 @@ impl Stream<'_> {
                 let file = String::from_utf8_lossy(&rotate.name).into_owned();
                 self.place = SourcePlace { file, position: rotate.position };
                 self.arrived.whole = Some(self.place.clone());
+            }
+            EventType::GTID_LIST if self.receiver.until.is_some() => {
+                if let Event::GtidList(list) = Event::decode(header.kind, body).map_err(damaged)? {
+                    self.is_until_reached = list.flags & GtidListEvent::UNTIL_REACHED != 0;
+                }
             }
             _ => {}
         }

@@ -19,15 +19,16 @@ use std::time::{Duration, Instant};
 use cohort_base::{ConnectionId, Gtid};
 use cohort_binlog::event::{CHECKSUM_LEN, HEADER_LEN};
 use cohort_binlog::{BinlogError, BinlogName, EventType, GtidState, RawEvent};
-use cohort_config::VarId;
+use cohort_config::{Globals, VarId};
 use cohort_exec::{
     Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
+    check_domains,
 };
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
-use crate::applier::{SqlThread, number_of};
+use crate::applier::SqlThread;
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
@@ -37,6 +38,7 @@ use crate::receiver::{Receiver, current_position, start_gtids};
 use crate::relay::{RelayLog, RelayPlace, SourcePlace};
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};
+use crate::until::number_of;
 
 /// Where threads tell what happens: the server's error log.
 #[derive(Clone)]
@@ -204,16 +206,7 @@ impl Replicas {
     }
 
     fn relay_name(&self, name: &str) -> BinlogName {
-        let globals = &self.parts.db.globals;
-        let given = globals.text(VarId::RelayLog);
-        let base = match given.as_deref() {
-            None | Some("") => {
-                let host = globals.text(VarId::Hostname);
-                let host = host.as_deref().unwrap_or("localhost");
-                format!("{}-relay-bin", host.split('.').next().unwrap_or(host))
-            }
-            Some(given) => given.split_once('.').map_or(given, |(stem, _)| stem).to_owned(),
-        };
+        let base = relay_base_name(&self.parts.db.globals);
         // As a file name: what is no letter or digit goes as its code.
         let suffix: String =
             name.chars()
@@ -259,6 +252,9 @@ impl Replicas {
             return Err(SqlError::new(ErrorCode::UntilRequiresUsingGtid, text));
         }
         let (io_runs, sql_runs) = Replicas::runs(connection);
+        if matches!(until, ReplicaUntil::Gtid(_)) && (sql_runs || threads.io && io_runs) {
+            return Err(SqlError::new(ErrorCode::SlaveWasRunning, "Slave is already running"));
+        }
         if !io_runs && !sql_runs {
             self.begin_anew(connection, &settings, Relay::MayStay)?;
         }
@@ -277,7 +273,11 @@ impl Replicas {
             io.running = IoRunning::Preparing;
             io.error = ThreadError::default();
             drop(io);
-            self.spawn_io(connection, &settings)?;
+            let until = match until {
+                ReplicaUntil::Gtid(until) if starts_sql => Some(until.clone()),
+                _ => None,
+            };
+            self.spawn_io(connection, &settings, until)?;
         }
         Ok(starts_io || starts_sql)
     }
@@ -340,6 +340,43 @@ impl Replicas {
         self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default()
     }
 
+    /// Errors 1947 and 1948: this server's own transactions lie behind a position. Warnings, unless GTIDs are
+    /// strict.
+    fn behind_own_log(&self, position: &[Gtid]) -> SqlResult<Vec<SqlError>> {
+        let overrides = "If MASTER_GTID_POS=CURRENT_POS is used, the binlog position will override the new value of \
+             @@gtid_slave_pos";
+        let is_strict = self.parts.db.globals.flag(VarId::GtidStrictMode);
+        let mut warnings = Vec::new();
+        let mut lacks_domain = false;
+        let logged = self.logged().position();
+        for own in logged.into_iter().filter(|gtid| gtid.server.0 == self.own_id()) {
+            let error = match position.iter().find(|gtid| gtid.domain == own.domain) {
+                None if !lacks_domain => {
+                    lacks_domain = true;
+                    let text = format!(
+                        "Specified value for @@gtid_slave_pos contains no value for replication domain {}. This \
+                         conflicts with the binary log which contains GTID {own}. {overrides}",
+                        own.domain
+                    );
+                    SqlError::new(ErrorCode::MasterGtidPosMissingDomain, text)
+                }
+                Some(given) if given.seq_no < own.seq_no => {
+                    let text = format!(
+                        "Specified GTID {given} conflicts with the binary log which contains a more recent GTID {own}. \
+                         {overrides}"
+                    );
+                    SqlError::new(ErrorCode::MasterGtidPosConflictsWithBinlog, text)
+                }
+                _ => continue,
+            };
+            if is_strict {
+                return Err(error);
+            }
+            warnings.push(error);
+        }
+        Ok(warnings)
+    }
+
     fn own_id(&self) -> u32 {
         self.parts.db.globals.uint(VarId::ServerId) as u32
     }
@@ -384,13 +421,19 @@ impl Replicas {
         })
     }
 
-    fn spawn_io(&self, connection: &Arc<Connection>, settings: &SourceSettings) -> SqlResult<()> {
+    fn spawn_io(
+        &self,
+        connection: &Arc<Connection>,
+        settings: &SourceSettings,
+        until: Option<Vec<Gtid>>,
+    ) -> SqlResult<()> {
         let thread = Receiver {
             connection: Arc::clone(connection),
             settings: settings.clone(),
             db: Arc::clone(&self.parts.db),
             id: (self.parts.next_id)(),
             log: self.parts.log.clone(),
+            until,
         };
         let own = Arc::clone(connection);
         let run = move || {
@@ -444,6 +487,13 @@ impl Replicas {
             VarId::SlaveParallelThreads
             | VarId::SlaveDomainParallelThreads
             | VarId::GtidIgnoreDuplicates
+            | VarId::ReplicateDoDb
+            | VarId::ReplicateDoTable
+            | VarId::ReplicateIgnoreDb
+            | VarId::ReplicateIgnoreTable
+            | VarId::ReplicateRewriteDb
+            | VarId::ReplicateWildDoTable
+            | VarId::ReplicateWildIgnoreTable
             | VarId::ReplicateEventsMarkedForSkip => {
                 self.all().iter().try_for_each(|connection| Replicas::check_stopped(connection))
             }
@@ -460,6 +510,19 @@ impl Replicas {
         }
         sql.skip_counter = events;
         Ok(())
+    }
+}
+
+/// `relay_log`: what names of relay log files begin with.
+pub fn relay_base_name(globals: &Globals) -> String {
+    let given = globals.text(VarId::RelayLog);
+    match given.as_deref() {
+        None | Some("") => {
+            let host = globals.text(VarId::Hostname);
+            let host = host.as_deref().unwrap_or("localhost");
+            format!("{}-relay-bin", host.split('.').next().unwrap_or(host))
+        }
+        Some(given) => given.split_once('.').map_or(given, |(stem, _)| stem).to_owned(),
     }
 }
 
@@ -485,7 +548,8 @@ impl ReplicaControl for Replicas {
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
         // A connection that is refused for its options is none.
         let mut asked = self.settings(name);
-        asked.change(options)?;
+        let net_timeout_s = self.parts.db.globals.uint(VarId::SlaveNetTimeout);
+        asked.change(options, net_timeout_s)?;
         asked.demotes(options)?;
         if let Some(why) = asked.wrong_domains() {
             self.parts.log.error(name, format_args!("CHANGE MASTER: {why}"));
@@ -501,7 +565,7 @@ impl ReplicaControl for Replicas {
         Replicas::check_stopped(&connection)?;
         // Looked at once more: an applier may have come further until it stopped.
         let mut settings = self.settings(name);
-        let notes = settings.change(options)?;
+        let notes = settings.change(options, net_timeout_s)?;
         let mut changes =
             vec![Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }];
         if settings.demotes(options)? {
@@ -616,10 +680,14 @@ impl ReplicaControl for Replicas {
         ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>> {
         let no_log = |what: &str| {
-            let text = format!("Error when executing command SHOW RELAYLOG EVENTS: {what}");
+            // As MariaDB calls it.
+            let text = format!("Error when executing command SHOW BINLOG EVENTS: {what}");
             SqlError::new(ErrorCode::NoBinlogCoordinate, text)
         };
-        let Ok(connection) = self.find(name) else { return Ok(Vec::new()) };
+        let connection = match self.find(name) {
+            Err(_) if name.is_empty() => return Ok(Vec::new()),
+            found => found?,
+        };
         let relay = &connection.relay;
         let number = match log {
             Some(log) => relay.find(log).ok_or_else(|| no_log("Could not find target log"))?,
@@ -663,26 +731,25 @@ impl ReplicaControl for Replicas {
         self.state.published(published, |state| state.gtids.values().copied().collect())
     }
 
-    fn set_applied(&self, position: &str) -> SqlResult<()> {
+    fn set_applied(&self, position: &str) -> SqlResult<Vec<SqlError>> {
         let gtids = Gtid::parse_list(position)
             .map_err(|_| SqlError::new(ErrorCode::IncorrectGtidState, "Could not parse GTID list"))?;
-        for (n, gtid) in gtids.iter().enumerate() {
-            if let Some(other) = gtids[..n].iter().find(|other| other.domain == gtid.domain) {
-                let text = format!("GTID {gtid} and {other} conflict (duplicate domain id {})", gtid.domain);
-                return Err(SqlError::new(ErrorCode::DuplicateGtidDomain, text));
-            }
-        }
+        check_domains(&gtids)?;
         let all = self.all();
         let _controls: Vec<_> = all.iter().map(|connection| connection.control.lock()).collect();
         all.iter().try_for_each(|connection| Replicas::check_stopped(connection))?;
+        let warnings = self.behind_own_log(&gtids)?;
         let mut changes = vec![Change::NoGtids];
         changes.extend(gtids.iter().copied().map(Change::Applied));
         self.commit(&changes)?;
         gtids.iter().for_each(|gtid| self.parts.db.commit.raise_gtid(gtid.domain, gtid.seq_no));
         // What is received lies behind the former position.
-        all.iter().filter(|connection| self.settings(&connection.name).use_gtid != UseGtid::No).try_for_each(
-            |connection| self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes),
-        )
+        all.iter()
+            .filter(|connection| self.settings(&connection.name).use_gtid != UseGtid::No)
+            .try_for_each(|connection| {
+                self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes)
+            })?;
+        Ok(warnings)
     }
 
     fn await_change(&self, most: Duration) {
@@ -698,6 +765,9 @@ impl ReplicaControl for Replicas {
         ask: &mut dyn FnMut(Duration) -> SqlResult<()>,
     ) -> SqlResult<Option<i64>> {
         let Ok(connection) = self.find(name) else { return Ok(None) };
+        if file.rsplit_once('.').is_none_or(|(_, number)| number.parse::<u64>().is_err()) {
+            return Ok(None);
+        }
         let end = timeout.map(|timeout| Instant::now() + timeout);
         let wanted = (number_of(file), position);
         let mut waited = 0;

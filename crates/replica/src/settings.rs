@@ -97,6 +97,8 @@ impl Default for SourceSettings {
 const HOST_CHARS_MAX: usize = 255;
 const USER_CHARS_MAX: usize = 128;
 const PASSWORD_CHARS_MAX: usize = 96;
+/// The longest MASTER_DELAY.
+const DELAY_S_MAX: u64 = i32::MAX as u64;
 /// The largest heartbeat period.
 const HEARTBEAT_S_MAX: f64 = 4_294_967.0;
 
@@ -107,7 +109,8 @@ const DEMOTE_REPLICA: &str = "MASTER_DEMOTE_TO_REPLICA";
 
 impl SourceSettings {
     /// Takes the options of a CHANGE MASTER, all or none.
-    pub fn change(&mut self, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
+    /// `net_timeout_s` is `slave_net_timeout`.
+    pub fn change(&mut self, options: &[SourceOption], net_timeout_s: u64) -> SqlResult<Vec<Warning>> {
         let mut changed = self.clone();
         let mut notes = Vec::new();
         let has = |wanted: &str| options.iter().any(|(name, _)| name == wanted);
@@ -122,6 +125,9 @@ impl SourceSettings {
         }
         for (name, value) in options {
             changed.set(name, value)?;
+            if name == "MASTER_HEARTBEAT_PERIOD" {
+                notes.extend(doubtful_heartbeat(value, net_timeout_s));
+            }
         }
         if names_place && names_gtid && changed.use_gtid != UseGtid::No {
             for option in ["MASTER_LOG_FILE", "MASTER_LOG_POS"].into_iter().filter(|name| has(name)) {
@@ -227,7 +233,16 @@ impl SourceSettings {
                     _ => return Err(wrong()),
                 };
             }
-            "MASTER_DELAY" => self.delay_s = number(i32::MAX as u64)? as u32,
+            "MASTER_DELAY" => {
+                let delay_s = number(u64::MAX)?;
+                if delay_s > DELAY_S_MAX {
+                    let text = format!(
+                        "The requested value {delay_s} for the master delay exceeds the maximum {DELAY_S_MAX}"
+                    );
+                    return Err(SqlError::new(ErrorCode::MasterDelayValueOutOfRange, text));
+                }
+                self.delay_s = delay_s as u32;
+            }
             "MASTER_HEARTBEAT_PERIOD" => {
                 let seconds = value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(-1.0);
                 if !(0.0..=HEARTBEAT_S_MAX).contains(&seconds) {
@@ -240,8 +255,8 @@ impl SourceSettings {
             "IGNORE_SERVER_IDS" => self.ignore_server_ids = list()?,
             "DO_DOMAIN_IDS" => self.do_domain_ids = list()?,
             "IGNORE_DOMAIN_IDS" => self.ignore_domain_ids = list()?,
-            "MASTER_SSL" => self.tls.is_wanted = number(1)? == 1,
-            "MASTER_SSL_VERIFY_SERVER_CERT" => self.tls.verifies_name = number(1)? == 1,
+            "MASTER_SSL" => self.tls.is_wanted = number(u64::MAX)? != 0,
+            "MASTER_SSL_VERIFY_SERVER_CERT" => self.tls.verifies_name = number(u64::MAX)? != 0,
             "MASTER_SSL_CA" => self.tls.ca = text(),
             "MASTER_SSL_CAPATH" => self.tls.capath = text(),
             "MASTER_SSL_CERT" => self.tls.cert = text(),
@@ -346,6 +361,23 @@ impl SourceSettings {
     }
 }
 
+/// A period that is none, or longer than a silent source is waited for.
+fn doubtful_heartbeat(value: &Value, net_timeout_s: u64) -> Option<Warning> {
+    let seconds = value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(0.0);
+    let (code, text) = if seconds > net_timeout_s as f64 {
+        let text = "The requested value for the heartbeat period exceeds the value of `slave_net_timeout' seconds. A \
+             sensible value for the period should be less than the timeout";
+        (ErrorCode::SlaveHeartbeatValueOutOfRangeMax, text)
+    } else if seconds > 0.0 && seconds < 0.001 {
+        let text = "The requested value for the heartbeat period is less than 1 millisecond. The value is reset to 0, \
+             meaning that heartbeating will effectively be disabled";
+        (ErrorCode::SlaveHeartbeatValueOutOfRangeMin, text)
+    } else {
+        return None;
+    };
+    Some(Warning { level: Level::Warning, error: SqlError::new(code, text) })
+}
+
 fn note(code: ErrorCode, text: String) -> Warning {
     Warning { level: Level::Note, error: SqlError::new(code, text) }
 }
@@ -362,13 +394,16 @@ mod tests {
     fn settings_come_back_as_they_were_saved_and_never_show_the_password() {
         let mut settings = SourceSettings::default();
         settings
-            .change(&[
-                option("MASTER_HOST", Value::text("db1")),
-                option("MASTER_PASSWORD", Value::text("geheim")),
-                option("MASTER_HEARTBEAT_PERIOD", Value::Double(2.5)),
-                option("IGNORE_DOMAIN_IDS", Value::text("3,1,3")),
-                option("MASTER_SSL_CA", Value::text("/ca.pem")),
-            ])
+            .change(
+                &[
+                    option("MASTER_HOST", Value::text("db1")),
+                    option("MASTER_PASSWORD", Value::text("geheim")),
+                    option("MASTER_HEARTBEAT_PERIOD", Value::Double(2.5)),
+                    option("IGNORE_DOMAIN_IDS", Value::text("3,1,3")),
+                    option("MASTER_SSL_CA", Value::text("/ca.pem")),
+                ],
+                60,
+            )
             .expect("known options");
         let mut bytes = Vec::new();
         settings.encode(&mut bytes);
@@ -377,7 +412,7 @@ mod tests {
         assert!(!format!("{settings:?}").contains("geheim"));
         assert!((0..bytes.len()).all(|end| SourceSettings::decode(&bytes[..end]).is_none()));
         let long = option("MASTER_PASSWORD", Value::text("geheim".repeat(20)));
-        let refused = settings.change(&[long]).expect_err("too long");
+        let refused = settings.change(&[long], 60).expect_err("too long");
         assert_eq!(refused.code, ErrorCode::WrongStringLength);
         assert!(!refused.message.contains("geheim"));
     }
@@ -386,14 +421,17 @@ mod tests {
     fn a_place_in_a_file_means_no_gtids_and_another_host_forgets_the_place() {
         let mut settings = SourceSettings::default();
         let place = [option("MASTER_LOG_FILE", Value::text("b.1")), option("MASTER_LOG_POS", Value::Int(99))];
-        let notes = settings.change(&place).expect("known options");
+        let notes = settings.change(&place, 60).expect("known options");
         assert_eq!(notes.len(), 1);
         assert_eq!((settings.use_gtid, settings.position), (UseGtid::No, 99));
-        settings.change(&[option("MASTER_PORT", Value::Int(1))]).expect("known");
+        settings.change(&[option("MASTER_PORT", Value::Int(1))], 60).expect("known");
         assert_eq!((settings.file.as_str(), settings.position), ("", 4));
         let before = settings.clone();
         settings
-            .change(&[option("MASTER_USER", Value::text("x")), place[0].clone(), option("NO", Value::Null)])
+            .change(
+                &[option("MASTER_USER", Value::text("x")), place[0].clone(), option("NO", Value::Null)],
+                60,
+            )
             .expect_err("unknown option");
         assert_eq!(settings, before);
     }

@@ -37,7 +37,7 @@ impl Replicas {
         let sql = connection.sql.lock();
         let behind = match (io_running, sql.is_running, sql.timestamp) {
             (IoRunning::Yes, true, Some(timestamp)) => {
-                Value::Int(now_s.saturating_sub(timestamp.into()) as i64)
+                Value::Int(now_s.saturating_sub(connection.here(timestamp)) as i64)
             }
             (IoRunning::Yes, true, None) => Value::Int(0),
             _ => Value::Null,
@@ -211,8 +211,8 @@ impl StatusSource for ReplicaStatus {
             drop(io);
             let sql = connection.sql.lock();
             let is_running = is_receiving && sql.is_running;
-            behind_s =
-                behind_s.max(sql.timestamp.map_or(0, |timestamp| now_s.saturating_sub(timestamp.into())));
+            let since_s = |timestamp| now_s.saturating_sub(connection.here(timestamp));
+            behind_s = behind_s.max(sql.timestamp.map_or(0, since_s));
             drop(sql);
             running += u64::from(is_running);
             is_default_running |= is_running && connection.name.is_empty();

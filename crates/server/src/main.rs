@@ -425,6 +425,9 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
         put(VarId::LogBinBasename, &base.display().to_string());
         put(VarId::LogBinIndex, &format!("{}.index", base.display()));
     }
+    let relay = path.join(cohort_replica::relay_base_name(globals));
+    put(VarId::RelayLogBasename, &relay.display().to_string());
+    put(VarId::RelayLogIndex, &format!("{}.index", relay.display()));
     let files = machine::open_files(globals.uint(VarId::OpenFilesLimit));
     globals.put(VarId::OpenFilesLimit, &VarValue::UInt(files));
     globals.put(VarId::ThreadPoolSize, &VarValue::UInt(worker_limits(globals).active as u64));

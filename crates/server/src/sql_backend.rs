@@ -591,16 +591,19 @@ impl ServerFacts for Facts {
         }
     }
 
-    fn global_changed(&self, id: VarId) -> SqlResult<Vec<String>> {
+    fn global_changed(&self, id: VarId) -> SqlResult<Vec<SqlError>> {
         match id.canonical() {
-            id if id.setting().name.starts_with("server_audit_") => return Ok(self.audit.configure(id)),
+            id if id.setting().name.starts_with("server_audit_") => {
+                let told = self.audit.configure(id).into_iter();
+                return Ok(told.map(|text| SqlError::new(ErrorCode::OfPlugin, text)).collect());
+            }
             VarId::AdaptiveFlushGroups | VarId::BinlogCommitWaitCount | VarId::BinlogCommitWaitUsec => {
                 self.commit.pace().set_options(storage::pace_options(&self.globals));
             }
             VarId::GtidSlavePos => {
                 if let Some(replicas) = self.replicas.get() {
                     let position = self.globals.text(id);
-                    replicas.set_applied(position.as_deref().unwrap_or(""))?;
+                    return replicas.set_applied(position.as_deref().unwrap_or(""));
                 }
             }
             VarId::SqlSlaveSkipCounter => {

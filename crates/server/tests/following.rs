@@ -244,6 +244,14 @@ fn a_replica_stops_where_rows_differ_and_goes_on_when_it_is_cured() {
         replica.wait_for(&end());
         replica.sql("SET sql_log_bin = 0; UPDATE test.t SET a = 5 WHERE id = 5");
         assert_same_rows(&source, &replica);
+        // A statement about passwords that cannot run here.
+        replica.sql("SET sql_log_bin = 0; CREATE USER there IDENTIFIED BY 'other'; SET sql_log_bin = 1");
+        source.sql("CREATE USER there IDENTIFIED BY 'gehe1m'");
+        let text = wait_for_error(&replica, "1396");
+        assert!(text.contains("CREATE USER there IDENTIFIED BY '<secret>'"), "{text}");
+        assert!(!replica.log().contains("gehe1m"), "the error log has it");
+        replica.sql("SET GLOBAL sql_slave_skip_counter = 1; START SLAVE");
+        replica.wait_for(&end());
         // A statement that cannot run here.
         replica.sql(
             "STOP SLAVE; SET GLOBAL slave_ddl_exec_mode = 'STRICT'; SET sql_log_bin = 0; \

@@ -415,3 +415,66 @@ fn tables_of_the_performance_schema_say_what_mariadbs_say() {
         compare("refused");
     }
 }
+
+/// The last line: the error, or nothing.
+fn error_of(output: &str) -> String {
+    output.lines().find(|line| line.starts_with("ERROR")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_is_refused_is_what_mariadb_refuses() {
+    let pair = Pair::new("ROW");
+    pair.source.sql("CREATE TABLE test.t (a INT PRIMARY KEY); INSERT INTO test.t VALUES (1)");
+    pair.wait();
+    let compare = |statements: &[&str]| {
+        for sql in statements {
+            let (ours, theirs) = pair.refusals(sql);
+            assert_eq!(error_of(&ours), error_of(&theirs), "{sql}");
+        }
+    };
+    compare(&[
+        "START SLAVE UNTIL master_gtid_pos='0-2-5'",
+        "START SLAVE UNTIL master_log_file='binlog.000001'",
+        "SET GLOBAL replicate_do_db='a'",
+        "SET GLOBAL replicate_do_table='a.b'",
+        "SET GLOBAL replicate_rewrite_db='a->b'",
+        "SET GLOBAL sql_slave_skip_counter=1",
+        "SET GLOBAL gtid_slave_pos=''",
+        "SET GLOBAL gtid_ignore_duplicates=1",
+        "CHANGE MASTER TO master_delay=1",
+        "RESET SLAVE",
+        "RESET SLAVE ALL",
+        "SHOW RELAYLOG 'nobody' EVENTS",
+        "SHOW RELAYLOG EVENTS IN 'nothing'",
+        "START SLAVE 'nobody'",
+    ]);
+    pair.on_both("STOP SLAVE");
+    compare(&[
+        "START SLAVE UNTIL master_gtid_pos='0-2-1,0-2-2'",
+        "START SLAVE UNTIL master_gtid_pos='no'",
+        "START SLAVE UNTIL relay_log_file='x'",
+        "SET GLOBAL replicate_do_table='a'",
+        "SET GLOBAL replicate_wild_do_table='a'",
+        "SET GLOBAL replicate_ignore_table='a.b,c'",
+        "SET GLOBAL replicate_rewrite_db='a'",
+        "SET GLOBAL gtid_slave_pos='0-2-1,0-2-2'",
+        "CHANGE MASTER TO master_delay=3000000000",
+        "CHANGE MASTER TO master_heartbeat_period=5000000",
+    ]);
+    let warned = |sql: &str| {
+        let (ours, theirs) = pair.on_both(&format!("{sql}; SHOW WARNINGS"));
+        assert_eq!(ours, theirs, "{sql}");
+        assert!(!ours.is_empty(), "{sql}: nothing is said");
+    };
+    warned("CHANGE MASTER TO master_heartbeat_period=0.0001");
+    warned("CHANGE MASTER TO master_heartbeat_period=1000");
+    // Own transactions, which a position lies behind.
+    pair.on_both("RESET SLAVE ALL; SET GLOBAL server_id = 9");
+    pair.on_both("CREATE TABLE test.own (a INT); INSERT INTO test.own VALUES (1)");
+    let position = pair.on_both("SELECT @@gtid_binlog_pos");
+    assert_eq!(position.0, position.1);
+    warned("SET GLOBAL gtid_slave_pos = '0-9-1'");
+    warned("SET GLOBAL gtid_slave_pos = '5-9-1'");
+    pair.on_both("SET GLOBAL gtid_strict_mode = 1");
+    compare(&["SET GLOBAL gtid_slave_pos = '0-9-1'", "SET GLOBAL gtid_slave_pos = '5-9-1'"]);
+}

@@ -255,3 +255,128 @@ fn a_replica_takes_a_place_in_a_ring_of_two_domains() {
     ring_fails_over(&Cohort::new(&options));
     ring_fails_over(&Maria::source(&options));
 }
+
+/// Writes one row after the other until the test says so, over deaths of the server; answers the rows that
+/// the server said are there.
+fn write_own_rows(server: &std::sync::Mutex<Cohort>, table: &str, stops: &AtomicBool) -> Vec<u64> {
+    let mut told = Vec::new();
+    let connect = || mysql::Conn::new(server.lock().expect("no panic").options()).ok();
+    let mut client = None;
+    for n in 0.. {
+        if stops.load(Ordering::Relaxed) {
+            break;
+        }
+        client = client.or_else(connect);
+        let row = format!("INSERT INTO test.{table} VALUES ({n})");
+        if client.as_mut().is_some_and(|open: &mut mysql::Conn| open.query_drop(row).is_ok()) {
+            told.push(n);
+        } else {
+            client = None;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    told
+}
+
+/// Each writes a domain of its own and follows the other; both die in turn while the other one goes on.
+fn ring_survives_deaths(threads: &str) {
+    let options = |id, domain| ["--log-slave-updates", "--gtid-strict-mode=1", threads, id, domain];
+    let one = Cohort::new(&options("--server-id=31", "--gtid-domain-id=1"));
+    let two = Cohort::new(&options("--server-id=32", "--gtid-domain-id=2"));
+    one.sql("CREATE TABLE test.one (n BIGINT)");
+    point_to(&two, &one, "");
+    wait_for(&two, &end_of(&one));
+    two.sql("CREATE TABLE test.two (n BIGINT)");
+    one.sql(&format!("SET GLOBAL gtid_slave_pos = '{}'", end_of(&one)));
+    point_to(&one, &two, "");
+    wait_for(&one, &end_of(&two));
+    let stops = AtomicBool::new(false);
+    let (one, two) = (std::sync::Mutex::new(one), std::sync::Mutex::new(two));
+    let told = std::thread::scope(|scope| {
+        let first = scope.spawn(|| write_own_rows(&one, "one", &stops));
+        let second = scope.spawn(|| write_own_rows(&two, "two", &stops));
+        for _ in 0..2 {
+            for (dies, lives, domain) in [(&one, &two, "2-"), (&two, &one, "1-")] {
+                std::thread::sleep(Duration::from_millis(300));
+                let mut dies = dies.lock().expect("no panic");
+                dies.kill();
+                let last = || {
+                    let position = end_of(&*lives.lock().expect("no panic"));
+                    position.split(',').find(|gtid| gtid.starts_with(domain)).map(str::to_owned)
+                };
+                let before = last();
+                wait_until("the other one does not go on", || last() != before);
+                dies.restart();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stops.store(true, Ordering::Relaxed);
+        [first.join().expect("no panic"), second.join().expect("no panic")]
+    });
+    let (one, two) = (one.into_inner().expect("no panic"), two.into_inner().expect("no panic"));
+    wait_for(&one, &end_of(&two));
+    wait_for(&two, &end_of(&one));
+    for (table, told) in ["one", "two"].into_iter().zip(told) {
+        let list = format!("SELECT n FROM test.{table} ORDER BY n");
+        let there = one.sql(&list);
+        assert_eq!(there, two.sql(&list), "{table}, {threads}");
+        let there: Vec<u64> = there.lines().map(|n| n.parse().expect("a number")).collect();
+        assert!(there.windows(2).all(|pair| pair[0] < pair[1]), "{table}, {threads}: a row is there twice");
+        let is_there = |n: &u64| there.binary_search(n).is_ok();
+        assert!(told.iter().all(is_there) && told.len() > 20, "{table}, {threads}: {} rows", told.len());
+    }
+    assert_eq!(end_of(&one), end_of(&two));
+    for server in [&one, &two] {
+        assert_eq!(server.replica_field("Last_SQL_Errno"), "0");
+    }
+}
+
+#[test]
+fn two_that_follow_each_other_go_on_alone_and_meet_again() {
+    ring_survives_deaths("--slave-parallel-threads=0");
+    ring_survives_deaths("--slave-parallel-threads=3");
+}
+
+/// The first of three dies under load, the middle one takes its place, the last one need not be told, and the
+/// first one comes back at the end of the chain.
+fn middle_takes_over(last: &dyn Server) {
+    let first_options = ["--server-id=41", "--rpl-semi-sync-master-enabled=0"];
+    let mut first = Cohort::new(&[&SEMI_SYNC[..], &first_options].concat());
+    let heir = ["--server-id=42", "--rpl-semi-sync-slave-enabled=1", "--read-only=1"];
+    let middle = Cohort::new(&[&SEMI_SYNC[..], &heir, &["--slave-parallel-threads=2"]].concat());
+    point_to(&middle, &first, "");
+    point_to(last, &middle, "");
+    first.sql("CREATE DATABASE shop CHARACTER SET utf8mb4; CREATE TABLE shop.orders (id INT AUTO_INCREMENT PRIMARY KEY, n INT, b TEXT)");
+    wait_until("it is not semi-synchronous", || {
+        first.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'").ends_with("\t1")
+    });
+    first.sql("SET GLOBAL rpl_semi_sync_master_enabled = 1");
+    wait_for(last, &end_of(&first));
+    let stops = AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        let (mut client, stops) = (first.client(), &stops);
+        let writer = scope.spawn(move || write_rows(&mut client, stops));
+        std::thread::sleep(Duration::from_millis(700));
+        first.kill();
+        writer.join().expect("no panic")
+    });
+    promote(&middle);
+    let here: u64 = middle.sql("SELECT MAX(n) FROM shop.orders").parse().expect("rows");
+    assert!(here >= told && told > 0, "{told} were acknowledged, {here} are there");
+    middle.sql("CREATE TABLE shop.later (a INT PRIMARY KEY); INSERT INTO shop.later VALUES (1), (2), (3)");
+    first.restart();
+    point_to(&first, last, ", master_demote_to_slave=1");
+    middle.sql("INSERT INTO shop.later VALUES (4); INSERT INTO shop.orders (n) VALUES (0)");
+    for server in [last, &first] {
+        wait_for(server, &end_of(&middle));
+        assert_eq!(server.ask(DIGEST), middle.sql(DIGEST));
+        assert_eq!(end_of(server), end_of(&middle));
+    }
+}
+
+#[test]
+fn the_middle_of_a_chain_takes_the_place_of_its_source() {
+    let options = ["--log-slave-updates", "--gtid-strict-mode=1", "--server-id=43"];
+    middle_takes_over(&Cohort::new(&options));
+    middle_takes_over(&Maria::source(&options));
+}

@@ -141,3 +141,27 @@ fn a_large_transaction_that_is_cut_leaves_nothing() {
         assert_equal(&source, &replica);
     }
 }
+
+#[test]
+fn the_text_of_a_statement_is_logged_once() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b TEXT); CREATE TABLE test.u (a INT, b TEXT)");
+    let rows: Vec<String> = (0..200).map(|n| format!("({n}, REPEAT('{}', 3000))", n % 10)).collect();
+    let padding = "x".repeat(100_000);
+    source.sql(&format!("INSERT INTO test.t VALUES /*{padding}*/ {}", rows.join(", ")));
+    source.sql("INSERT INTO test.u SELECT * FROM test.t; UPDATE test.u SET a = a + 1000");
+    let annotations = |list: String| list.lines().filter(|line| line.contains("Annotate_rows")).count();
+    let there = annotations(source.sql("SHOW BINLOG EVENTS"));
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=2"] {
+        let replica = Cohort::new(&["--log-slave-updates", "--server-id=7", threads]);
+        replica.follow(source.port);
+        replica.wait_for(&source.gtid_end());
+        assert_eq!(annotations(replica.sql("SHOW BINLOG EVENTS")), there, "{threads}");
+        let bytes = |list: String| -> u64 {
+            let sizes = list.lines().filter_map(|line| line.split('\t').nth(1)?.trim().parse::<u64>().ok());
+            sizes.sum()
+        };
+        let (here, there) = (bytes(replica.sql("SHOW BINARY LOGS")), bytes(source.sql("SHOW BINARY LOGS")));
+        assert!(here < there + there / 10, "{here} bytes of {there}, {threads}");
+    }
+}

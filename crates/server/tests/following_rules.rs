@@ -5,6 +5,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use mysql::prelude::Queryable;
 use support::{Cohort, Maria, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
@@ -43,6 +44,131 @@ fn a_delayed_replica_waits_shows_it_and_stops_at_once() {
         replica.wait_for(&source.gtid_end());
         assert_eq!(replica.sql("SELECT COUNT(*) FROM test.t"), "3");
     }
+}
+
+#[test]
+fn what_is_due_already_is_applied_in_parallel_by_a_delayed_replica() {
+    let source = Cohort::new(&[]);
+    let options = [LOGS, "--server-id=7", "--slave-parallel-threads=4", "--slave-parallel-mode=aggressive"];
+    let replica = Cohort::new(&options);
+    source.sql("CREATE TABLE test.t (a INT PRIMARY KEY, b INT); INSERT INTO test.t VALUES (1, 0), (2, 0)");
+    replica.follow(source.port);
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=1");
+    // The first one waits for a local session.
+    let mut holder = replica.client();
+    holder.query_drop("BEGIN").expect("begun");
+    holder.query_drop("UPDATE test.t SET b = 1 WHERE a = 1").expect("locked");
+    source.sql("UPDATE test.t SET b = 2 WHERE a = 1");
+    source.sql("UPDATE test.t SET b = 2 WHERE a = 2");
+    std::thread::sleep(Duration::from_millis(2100));
+    replica.sql("START SLAVE");
+    wait_until("the second one waits for the first", || {
+        replica.sql("SHOW STATUS LIKE 'Cohort_replica_queued_transactions'").ends_with("\t2")
+    });
+    holder.query_drop("ROLLBACK").expect("ended");
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    assert_eq!(replica.sql("SELECT SUM(b) FROM test.t"), "4");
+}
+
+#[test]
+fn ages_are_told_by_the_clock_of_the_source() {
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    source.sql(
+        "CREATE USER repl@localhost IDENTIFIED BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO repl@localhost; \
+         CREATE TABLE test.t (a INT PRIMARY KEY)",
+    );
+    let replica = Cohort::new(&[LOGS, "--server-id=7"]);
+    // Its clock, as its replica sees it: the account's sessions begin with another time.
+    let follow = |clock: &str, delay: u32| {
+        source.sql(&format!("SET GLOBAL init_connect = 'SET timestamp = UNIX_TIMESTAMP() {clock}'"));
+        replica.sql(&format!(
+            "STOP SLAVE; CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='repl', \
+             master_password='secret', master_connect_retry=1, master_use_gtid=slave_pos, master_delay={delay}; \
+             START SLAVE",
+            source.port
+        ));
+    };
+    follow("+ 1000", 0);
+    replica.wait_for(&source.gtid_end());
+    assert_eq!(replica.replica_field("Seconds_Behind_Master"), "0");
+    let mut holder = replica.client();
+    holder.query_drop("LOCK TABLES test.t READ").expect("locked");
+    source.sql("INSERT INTO test.t VALUES (1)");
+    let behind = || replica.replica_field("Seconds_Behind_Master").parse::<u64>().unwrap_or(0);
+    wait_until("the clocks are taken for equal", || (1000..1100).contains(&behind()));
+    drop(holder);
+    replica.wait_for(&source.gtid_end());
+    // What is delayed is due by that clock.
+    follow("+ 1000", 500);
+    source.sql("INSERT INTO test.t VALUES (2)");
+    replica.wait_for(&source.gtid_end());
+    follow("- 1000", 500);
+    source.sql("INSERT INTO test.t VALUES (3)");
+    let delay = || replica.replica_field("SQL_Remaining_Delay").parse::<u64>().unwrap_or(0);
+    wait_until("the clocks are taken for equal", || (1400..=1500).contains(&delay()));
+}
+
+/// Rows of three domains, by turns, and the position behind each.
+fn write_three_domains(source: &dyn Fn(&str) -> String, from: u32) {
+    let rows = (from..from + 30).map(|n| {
+        let domain = n % 3;
+        format!("SET gtid_domain_id = {domain}; INSERT INTO test.t VALUES ({n}, {domain})")
+    });
+    source(&rows.collect::<Vec<_>>().join("; "));
+}
+
+fn both_stop_at_gtids(source: &dyn Fn(&str) -> String, port: u16) {
+    let replica = Cohort::new(&[LOGS, "--server-id=7", "--slave-parallel-threads=3"]);
+    replica.follow(port);
+    source("CREATE TABLE test.t (a INT PRIMARY KEY, d INT)");
+    for (round, mode) in ["none", "minimal", "conservative", "optimistic", "aggressive"].iter().enumerate() {
+        replica.wait_for(&source("SELECT @@gtid_binlog_pos"));
+        replica.sql(&format!("STOP SLAVE; SET GLOBAL slave_parallel_mode = '{mode}'"));
+        let base: Vec<String> = source("SELECT @@gtid_binlog_pos").split(',').map(str::to_owned).collect();
+        let behind = |domain: usize, more: u64| {
+            let found = base.iter().find(|gtid| gtid.starts_with(&format!("{domain}-")));
+            let number =
+                found.map_or(0, |gtid| gtid.rsplit('-').next().expect("a number").parse().expect("one"));
+            format!("{domain}-{}-{}", source("SELECT @@server_id"), number + more)
+        };
+        write_three_domains(source, 1000 * round as u32);
+        let rows = || {
+            let first = 1000 * round;
+            let counts = format!(
+                "SELECT COALESCE(GROUP_CONCAT(n ORDER BY d), '') FROM (SELECT d, COUNT(*) n FROM test.t WHERE a >= {first} GROUP BY d) c"
+            );
+            replica.sql(&counts)
+        };
+        let stops = |until: &str, expected: &str| {
+            replica.sql(&format!("START SLAVE UNTIL master_gtid_pos='{until}'"));
+            for thread in ["Slave_IO_Running", "Slave_SQL_Running"] {
+                wait_until(&format!("{mode}, {until}: {thread}"), || replica.replica_field(thread) == "No");
+            }
+            assert_eq!(rows(), expected, "{mode}, {until}");
+            assert_eq!(replica.replica_field("Last_SQL_Errno"), "0");
+            assert_eq!(replica.replica_field("Last_IO_Errno"), "0");
+            assert_eq!(replica.replica_field("Until_Condition"), "Gtid");
+        };
+        // What a position does not name stands still.
+        stops("", "");
+        stops(&behind(0, 3), "3");
+        let two = format!("{},{}", behind(0, 5), behind(1, 2));
+        stops(&two, "5,2");
+        stops(&two, "5,2");
+        stops(&format!("{},{}", behind(1, 6), behind(2, 1)), "5,6,1");
+        replica.sql("START SLAVE");
+        replica.wait_for(&source("SELECT @@gtid_binlog_pos"));
+        assert_eq!(rows(), "10,10,10", "{mode}");
+    }
+}
+
+#[test]
+fn both_threads_stop_at_a_gtid_position_in_every_mode() {
+    let maria = Maria::source(&["--binlog-format=ROW"]);
+    both_stop_at_gtids(&|sql| maria.sql(sql), maria.port);
+    let cohort = Cohort::new(&[]);
+    both_stop_at_gtids(&|sql| cohort.sql(sql), cohort.port);
 }
 
 #[test]

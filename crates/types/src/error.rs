@@ -429,6 +429,9 @@ errors! {
     SlaveStarted = 1937, "HY000";
     SlaveStopped = 1938, "HY000";
     SlaveHeartbeatValueOutOfRange = 1624, "HY000";
+    SlaveHeartbeatValueOutOfRangeMin = 1703, "HY000";
+    SlaveHeartbeatValueOutOfRangeMax = 1704, "HY000";
+    MasterDelayValueOutOfRange = 1729, "HY000";
     ConnectionAlreadyExists = 1934, "HY000";
     MasterGtidPosConflictsWithBinlog = 1947, "HY000";
     MasterGtidPosMissingDomain = 1948, "HY000";

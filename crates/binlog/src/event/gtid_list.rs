@@ -24,6 +24,9 @@ pub struct GtidListEvent {
 }
 
 impl GtidListEvent {
+    /// A source made it up: it has sent all that the replica asked for.
+    pub const UNTIL_REACHED: u8 = 1;
+
     pub(super) fn decode(r: &mut Reader<'_>) -> Result<GtidListEvent, DecodeError> {
         let word = r.u32()?;
         let count = (word & ((1 << COUNT_BITS) - 1)) as usize;

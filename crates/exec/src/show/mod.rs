@@ -147,9 +147,9 @@ pub(crate) fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<List
             Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
         }
         Show::CreateUser(account) => create_user(ctx, account.as_ref()),
-        Show::RelaylogEvents { log, from, limit } => {
+        Show::RelaylogEvents { connection, log, from, limit } => {
             let bounds = binlog::bounds(ctx, limit.as_ref())?;
-            replica::relay_events(ctx, log.as_deref(), *from, bounds)
+            replica::relay_events(ctx, connection.as_deref(), (log.as_deref(), *from), bounds)
         }
         Show::Profiles => Ok(profiles(ctx)),
         Show::Profile { measures, statement, limit } => {

@@ -134,8 +134,8 @@ const ROW_BYTES: usize = 256;
 /// SHOW RELAYLOG EVENTS.
 pub(super) fn relay_events(
     ctx: &StatementContext<'_>,
-    log: Option<&str>,
-    from: Option<u64>,
+    connection: Option<&str>,
+    (log, from): (Option<&str>, Option<u64>),
     (offset, count): (usize, usize),
 ) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("Log_name", 20)]);
@@ -150,7 +150,7 @@ pub(super) fn relay_events(
             ctx.check_interrupt()?;
             Ok(memory.grow((ROW_BYTES + bytes) as u64)?)
         };
-        let name = source_name(ctx, None);
+        let name = source_name(ctx, connection);
         listing.rows = control.relay_events(&name, log, from.unwrap_or(4), most, &mut ask)?;
     }
     listing.cut(offset, count);

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, ServerId};
-use cohort_binlog::event::{Checksum, Event, EventType, HEADER_LEN, flags};
+use cohort_binlog::event::{Checksum, Event, EventType, GtidListEvent, HEADER_LEN, flags};
 use cohort_binlog::{BinlogError, Materialiser, Pin};
 use cohort_types::{ErrorCode, SqlError};
 
@@ -36,8 +36,6 @@ use super::start;
 
 /// A dump that waits looks at its surroundings at least so often.
 const LOOK_AROUND: Duration = Duration::from_secs(1);
-/// Flag of a made-up GTID list: UNTIL was reached.
-const UNTIL_REACHED: u8 = 1;
 
 /// What a dump is doing, in the words of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -510,7 +508,7 @@ impl<'a> Dump<'a> {
 
     fn end_if_until<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, event: &[u8]) -> Result<(), Stop> {
         if self.filter.is_until_reached(event, self.sum) {
-            self.send_list(out, UNTIL_REACHED)?;
+            self.send_list(out, GtidListEvent::UNTIL_REACHED)?;
             return Err(Stop::Finished);
         }
         Ok(())

@@ -102,6 +102,7 @@ pub enum Show {
         limit: Option<Limit>,
     },
     RelaylogEvents {
+        connection: Option<String>,
         log: Option<String>,
         from: Option<u64>,
         limit: Option<Limit>,

@@ -146,12 +146,10 @@ impl Parser<'_> {
                 Ok(Show::BinlogEvents { log, from, limit })
             }
             "RELAYLOG" => {
-                if self.kind() == Kind::Text {
-                    return Err(self.unsupported("SHOW RELAYLOG of a connection"));
-                }
+                let connection = if self.kind() == Kind::Text { Some(self.text()?) } else { None };
                 self.expect_word("EVENTS")?;
                 let (log, from, limit) = self.log_events()?;
-                Ok(Show::RelaylogEvents { log, from, limit })
+                Ok(Show::RelaylogEvents { connection, log, from, limit })
             }
             "SLAVE" | "REPLICA" if self.eat_word("HOSTS") => Ok(Show::SlaveHosts),
             "SLAVE" | "REPLICA" => {
