@@ -364,6 +364,12 @@ struct LargeApplied {
     relay_mib_per_second: f64,
 }
 
+/// A counter of SHOW STATUS.
+fn number(connection: &mut Connection, name: &str) -> Result<u64, String> {
+    let rows = connection.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).map_err(text)?;
+    Ok(rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()).unwrap_or(0))
+}
+
 /// The replica receives a large transaction, and then applies it: how fast the first, and the most memory
 /// that it has beyond what it had, beside the pages it caches.
 fn apply_large(
@@ -383,7 +389,9 @@ fn apply_large(
     }
     let mut on_source = Connection::open(&source.address, "").map_err(text)?;
     let end = position(&mut on_source)?;
-    let began = Instant::now();
+    // Beside the rows the log has the text of the statements.
+    let received = |connection: &mut Connection| number(connection, "Cohort_replica_received_bytes");
+    let (received_before, began) = (received(connection)?, Instant::now());
     ask(connection, "START SLAVE IO_THREAD")?;
     while status(connection, GTID_IO_POS)? != end {
         if began.elapsed() > PATIENCE || interrupt::is_requested() {
@@ -391,11 +399,11 @@ fn apply_large(
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let relay_mib_per_second = f64::from(mib) / began.elapsed().as_secs_f64();
+    let seconds = began.elapsed().as_secs_f64();
+    let received_bytes = received(connection)? - received_before;
+    let relay_mib_per_second = received_bytes as f64 / f64::from(1 << 20) / seconds;
     let beside_pages = |connection: &mut Connection| -> Result<u64, String> {
-        let rows =
-            connection.query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_data'").map_err(text)?;
-        let pages: u64 = rows.first().and_then(|row| row.get(1)?.as_ref()?.parse().ok()).unwrap_or(0);
+        let pages = number(connection, "Innodb_buffer_pool_pages_data")?;
         Ok(process::resident_bytes(replica.pid()).ok_or("is gone")?.saturating_sub(pages * PAGE_BYTES))
     };
     let before = beside_pages(connection)?;

@@ -537,7 +537,7 @@ fn connections_are_configured_kept_and_forgotten_as_in_mariadb() {
     }
     wait_until("it does not stop", || replica.replica_field("Slave_SQL_Running") == "No");
     assert_eq!(replica.sql("SELECT @@gtid_slave_pos"), "0-2-5,3-2-2,5-2-1", "{here}");
-    replica.sql("START SLAVE 'two' SQL_THREAD");
+    replica.sql("START SLAVE 'two'");
     replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.a"), "7");
     assert_eq!(replica.sql("SELECT COUNT(*) FROM test.c"), "6");
