@@ -488,16 +488,20 @@ impl Parser<'_> {
         if !call.distinct {
             self.eat_word("ALL");
         }
-        let many = kind == AggregateKind::GroupConcat || (kind == AggregateKind::Count && call.distinct);
+        let is_list = matches!(kind, AggregateKind::GroupConcat | AggregateKind::JsonArrayAgg);
+        let many = is_list || (kind == AggregateKind::Count && call.distinct);
         call.args = if many { self.list(Self::expr)? } else { vec![self.expr()?] };
         if kind == AggregateKind::JsonObjectAgg {
             self.expect(Kind::Comma)?;
             call.args.push(self.expr()?);
         }
-        if matches!(kind, AggregateKind::GroupConcat | AggregateKind::JsonArrayAgg) {
+        if is_list {
             self.list_aggregate_rest(&mut call)?;
         }
         self.expect(Kind::RightParen)?;
+        if kind == AggregateKind::JsonArrayAgg && call.args.len() > 1 {
+            return Err(SqlError::wrong_param_count("JSON_ARRAYAGG"));
+        }
         self.finish_aggregate(call)
     }
 

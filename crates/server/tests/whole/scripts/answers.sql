@@ -239,3 +239,5 @@ select * from whole_table partition (p0);
 insert into whole_table partition (p0) values (2,2);
 replace into whole_table partition (p0, p1) values (2,2);
 select * from whole_table;
+select json_arrayagg(1, 2);
+select json_arrayagg(json_arrayagg(a, b)) from whole_table;
