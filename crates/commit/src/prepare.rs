@@ -108,7 +108,8 @@ impl Coordinator {
         request: &CommitRequest,
         spilled: &mut Spilled,
     ) -> Result<(Rooms, Vec<Staged>), CommitError> {
-        let mut bytes = record::OVERHEAD_BYTES;
+        // A large transaction of a replica has redo for each of its parts.
+        let mut bytes = record::OVERHEAD_BYTES * (1 + request.redo.len() as u64);
         for (_, redo) in &request.redo {
             if let Some(RedoFile { name, bytes, crc, hold }) = redo.file() {
                 hold.keep();

@@ -80,9 +80,18 @@ fn open(disk: &SharedFs) -> Server {
 impl Server {
     /// A transaction with about so many bytes of redo and of events.
     fn order(&self, number: u64, redo_bytes: usize, event_bytes: usize) -> CommitSeq {
-        let mut trx = self.engine.begin();
-        trx.put(SPACE, &number.to_be_bytes(), &vec![number as u8; redo_bytes]).expect("in memory");
-        let redo = vec![(self.engine.id(), trx.prepare().expect("in memory"))];
+        self.order_parts(&[(number, redo_bytes)], event_bytes)
+    }
+
+    /// A transaction with redo for each of these rows: what a replica puts in place in parts has it so.
+    fn order_parts(&self, rows: &[(u64, usize)], event_bytes: usize) -> CommitSeq {
+        let number = rows[0].0;
+        let part_of = |&(number, redo_bytes): &(u64, usize)| {
+            let mut trx = self.engine.begin();
+            trx.put(SPACE, &number.to_be_bytes(), &vec![number as u8; redo_bytes]).expect("in memory");
+            (self.engine.id(), trx.prepare().expect("in memory"))
+        };
+        let redo = rows.iter().map(part_of).collect();
         let options = CacheOptions { memory_bytes_max: CACHE_BYTES, ..CacheOptions::default() };
         let mut cache = TrxCache::new(options, Some(self.commit.spill_dir().clone()));
         cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
@@ -145,6 +154,23 @@ fn run() {
     assert_eq!(server.commit.binlog_status().expect("on").1.to_string(), format!("0-1-{}", written.len()));
     let files = server.commit.with_binlog_files(|files| files.numbers().len()).expect("on").expect("written");
     assert!(files > 3 && disk.exists(Path::new("/data/binlog.000002")));
+}
+
+#[test]
+fn redo_of_many_parts_has_room_in_the_log() {
+    let memory = MemFs::new();
+    let disk: SharedFs = Arc::new(memory.clone());
+    let server = open(&disk);
+    let rows: Vec<(u64, usize)> = (0..2000).map(|number| (number, 1)).collect();
+    let seq = server.order_parts(&rows, 10);
+    server.commit.wait_acknowledged(seq).expect("flushed");
+    drop(server);
+    let left: SharedFs = Arc::new(memory.kill_clone());
+    let trx = open(&left).engine.begin();
+    for (number, _) in &rows {
+        let key = number.to_be_bytes();
+        assert!(trx.get(ReadAt::Latest, SPACE, &key, &mut Vec::new()).expect("in memory"), "part {number}");
+    }
 }
 
 #[test]
