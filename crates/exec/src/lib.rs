@@ -18,6 +18,7 @@
 //! | `handler_counts` | counters of row reads and writes |
 //! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
 //! | `audit/` | [`Audit`]: the log of who did what |
+//! | `command_counters` | which `Com_...` counts a statement |
 //! | `diagnostics` | conditions of the last statement |
 //! | `statement` | [`StatementContext`]: what the code of one running statement sees |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
@@ -43,6 +44,7 @@ mod applier;
 mod audit;
 mod binlog_filter;
 mod bulk;
+mod command_counters;
 mod database;
 mod ddl;
 mod diagnostics;
