@@ -15,6 +15,7 @@ mod real;
 mod rng;
 mod trace;
 mod traits;
+mod unnamed;
 
 pub use clock::{RealClock, SimClock};
 pub use fault::{Fault, FaultFs};
@@ -23,3 +24,4 @@ pub use real::RealFs;
 pub use rng::{RealRng, SeededRng};
 pub use trace::TraceFs;
 pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};
+pub use unnamed::unnamed_file;
