@@ -1,22 +1,22 @@
 //! All that sessions share. A server is a value: source and replica can live in one test process.
 
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock, Weak};
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, ParticipantId};
-use cohort_binlog::{CacheOptions, TrxCache};
-use cohort_catalog::{Catalog, CatalogVersions};
-use cohort_commit::{CommitRequest, Coordinator};
+use cohort_base::{Budget, CommitSeq, ConnectionId};
+use cohort_catalog::CatalogVersions;
+use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
-use cohort_engine::{Engine, Redo};
+use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_sql::PlanCache;
+use cohort_trx::{BinlogCache, DeadlockWitness, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFs, SharedRng};
 use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
-use crate::binlog_filter::BinlogFilter;
 use crate::ddl::{Ids, WordList};
 use crate::dispatch::CachedPlan;
 use crate::files::ServerFiles;
@@ -26,8 +26,6 @@ use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
 use crate::sequence::Sequences;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
-use crate::table::TableRegistry;
-use crate::trx::{BackupGate, BinlogCache, TrxIds, adopt, commit_error};
 use crate::user_locks::UserLockHolders;
 use crate::virtual_table::VirtualTables;
 
@@ -107,38 +105,21 @@ pub struct DatabaseParts {
     pub virtual_tables: VirtualTables,
 }
 
-/// The shared half of the server below the connections.
+/// The shared half of the server below the connections. What its transactions share is reached through it:
+/// `db.commit`, `db.locks`.
 pub struct Database {
-    /// The commit path.
-    pub commit: Arc<Coordinator>,
-    /// The engines, the default one first.
-    pub engines: Vec<Arc<dyn Engine>>,
-    /// Row and metadata locks of every engine: one wait-for graph.
-    pub locks: Arc<LockTable>,
-    /// Written at the order stage by the catalog participant, read by every statement: what is published.
-    pub catalog: Arc<CatalogVersions>,
-    /// Of temporary files.
-    pub fs: SharedFs,
-    /// The time.
-    pub clock: SharedClock,
+    /// What transactions share.
+    pub env: Arc<TrxEnv>,
     /// Random numbers.
     pub rng: SharedRng,
-    /// Values of global variables.
-    pub globals: Arc<Globals>,
     /// Counters of SHOW STATUS.
     pub status: Arc<Status>,
     /// What accounts are bound to.
     pub account_usages: Arc<AccountUsages>,
     /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
-    /// Tables that statements have used: codecs and counters.
-    pub tables: TableRegistry,
-    /// The next transaction's number.
-    pub trx_ids: TrxIds,
     /// Numbers of new tables and key spaces.
     pub ids: Ids,
-    /// Binlog events of running transactions.
-    pub binlog_cache: BinlogCache,
     /// information_schema.
     pub virtual_tables: VirtualTables,
     /// What the planner has seen of indexes.
@@ -147,8 +128,6 @@ pub struct Database {
     pub plans: Arc<PlanCache<CachedPlan>>,
     /// What sessions have prepared.
     pub(crate) prepared_texts: Arc<PreparedTexts>,
-    /// Which databases' changes are logged.
-    pub binlog_filter: BinlogFilter,
     /// Who did what.
     pub audit: Arc<Audit>,
     /// `mysql.general_log` and `mysql.slow_log`.
@@ -159,8 +138,6 @@ pub struct Database {
     pub(crate) last_deadlock: Mutex<Option<(u64, String)>>,
     /// Numbers of sequences that are reserved.
     pub(crate) sequences: Sequences,
-    /// Set by the session that makes a backup.
-    pub(crate) backup: BackupGate,
     /// What new passwords must not be; set once by the server, if at all.
     pub words: OnceLock<WordList>,
     /// Set once by the server.
@@ -171,6 +148,26 @@ pub struct Database {
     pub files: RwLock<Option<Arc<dyn ServerFiles>>>,
     /// Set once by the server.
     pub facts: RwLock<Option<Arc<dyn ServerFacts>>>,
+}
+
+impl Deref for Database {
+    type Target = TrxEnv;
+
+    #[inline]
+    fn deref(&self) -> &TrxEnv {
+        &self.env
+    }
+}
+
+/// Keeps what SHOW ENGINE .. STATUS tells of the last deadlock.
+struct DeadlockNotes(Weak<Database>);
+
+impl DeadlockWitness for DeadlockNotes {
+    fn note_deadlock(&self) {
+        if let Some(db) = self.0.upgrade() {
+            db.note_deadlock();
+        }
+    }
 }
 
 /// Plans that are kept.
@@ -184,22 +181,23 @@ impl Database {
     pub fn new(parts: DatabaseParts) -> Arc<Database> {
         let processes = ProcessList::default();
         let prepared_texts = PreparedTexts::new(Arc::clone(processes.memory()));
-        let db = Arc::new(Database {
-            binlog_filter: BinlogFilter::of(&parts.globals),
+        let env = TrxEnv::new(TrxEnvParts {
             commit: parts.commit,
             engines: parts.engines,
             locks: parts.locks,
             catalog: parts.catalog,
             fs: parts.fs,
             clock: parts.clock,
-            rng: parts.rng,
             globals: parts.globals,
+            binlog_cache: parts.binlog_cache,
+            memory: Arc::clone(processes.memory()),
+        });
+        let db = Arc::new(Database {
+            env,
+            rng: parts.rng,
             status: parts.status,
             processes,
-            tables: TableRegistry::default(),
-            trx_ids: TrxIds::default(),
             ids: Ids::default(),
-            binlog_cache: parts.binlog_cache,
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),
             plans: Arc::new(PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX)),
@@ -210,52 +208,15 @@ impl Database {
             account_usages: Arc::default(),
             last_deadlock: Mutex::default(),
             sequences: Sequences::default(),
-            backup: BackupGate::default(),
             words: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             facts: RwLock::new(None),
             files: RwLock::new(None),
         });
-        adopt(&db);
+        db.env.tell_deadlocks(Box::new(DeadlockNotes(Arc::downgrade(&db))));
+        adopt(&db.env);
         db
-    }
-
-    /// The binlog cache of a new session.
-    pub(crate) fn new_binlog_cache(&self) -> TrxCache {
-        let options = CacheOptions {
-            memory_bytes_max: self.globals.uint(VarId::BinlogCacheSize) as usize,
-            bytes_max: self.globals.uint(VarId::MaxBinlogCacheSize),
-            row_event_bytes_max: self.globals.uint(VarId::BinlogRowEventMaxSize) as usize,
-            ..self.binlog_cache.options
-        };
-        TrxCache::new(options, self.binlog_cache.spill.clone())
-    }
-
-    /// Bytes from which statements and rows are compressed in the binlog; None: they are not.
-    pub(crate) fn compression(&self) -> Option<usize> {
-        let is_on = self.globals.flag(VarId::LogBinCompress);
-        is_on.then(|| self.globals.uint(VarId::LogBinCompressMinLen) as usize)
-    }
-
-    /// Version of [`Database::catalog`].
-    pub(crate) fn catalog_version(&self) -> u64 {
-        self.read_catalog(|catalog| catalog.version)
-    }
-
-    /// A look at [`Database::catalog`] that keeps nothing, and asks for no other one.
-    pub(crate) fn read_catalog<R>(&self, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
-        self.catalog.read(|| self.commit.read_view().seq(), look)
-    }
-
-    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the
-    /// flush.
-    pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
-        let locks = self.locks.owner(self.trx_ids.next());
-        let request = CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, client: None };
-        let prepared = self.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
-        let seq = self.commit.order(prepared);
-        self.commit.wait_acknowledged(seq).map_err(commit_error)
     }
 
     /// FLUSH of a statement log.
@@ -283,11 +244,6 @@ impl Database {
     /// What bounds the memory of sessions.
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits { sessions: Arc::clone(self.processes.memory()), plans: Arc::clone(&self.plans) }
-    }
-
-    /// The catalog as it is published: no crash takes back what it says (I5).
-    pub fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.published(|| self.commit.read_view().seq())
     }
 }
 

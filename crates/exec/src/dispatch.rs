@@ -26,6 +26,7 @@ use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
+use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::access::{self, TableNeed};
@@ -43,10 +44,11 @@ use crate::select::{
 use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
-use crate::table::{chain_too_long, is_current};
 use crate::text_logging::run_logged;
 use crate::transaction_track::TransactionState;
 use cohort_plan::{ParamSource, PlanContext, not_supported};
+use cohort_row::chain_too_long;
+use cohort_table::is_current;
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -416,7 +418,7 @@ impl Session {
         let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
         let deadline_ns = (seconds_max > 0.0)
             .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
-        self.trx.deadline_ns = deadline_ns;
+        self.trx.set_deadline(deadline_ns);
         self.state.deadline_ns.set(deadline_ns);
         let mut ctx = StatementContext {
             db: &self.state.db,
@@ -438,7 +440,7 @@ impl Session {
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
-        self.trx.deadline_ns = None;
+        self.trx.set_deadline(None);
         self.state.deadline_ns.set(None);
         for warning in self.state.planning_warnings.take() {
             self.diagnostics.push(warning);
@@ -869,8 +871,4 @@ impl RowSink for ClientSink<'_> {
         self.sink.row(values);
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }
-}
-
-pub(crate) fn definition_changed() -> SqlError {
-    SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }

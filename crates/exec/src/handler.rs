@@ -12,7 +12,9 @@ use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
-use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
+use cohort_types::{
+    Columns, ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor,
+};
 
 use crate::access::check_all_of;
 use crate::audit::TableUse;
@@ -20,10 +22,10 @@ use crate::dispatch::Job;
 use crate::plan::SessionNames;
 use crate::session::Session;
 use crate::statement::StatementContext;
-use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, is_current,
-};
+use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
+use cohort_table::is_current;
 
 /// A table that HANDLER OPEN has opened.
 pub(crate) struct OpenHandler {

@@ -10,12 +10,10 @@
 //! | `prepared`, `prepared_texts` | prepared statements; what sessions share of them |
 //! | `analyze` | ANALYZE of a statement |
 //! | `annotation` | the text that row events are annotated with |
-//! | `binlog_filter` | which databases' changes are logged |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
 //! | `replication` | [`ReplicaControl`]: what statements ask of the replica side |
 //! | `guards` | settings that refuse statements |
 //! | `handler` | HANDLER |
-//! | `handler_counts` | counters of row reads and writes |
 //! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
 //! | `audit/` | [`Audit`]: the log of who did what |
 //! | `command_counters` | which `Com_...` counts a statement |
@@ -24,14 +22,11 @@
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
 //! | `inner_query` | queries that statements of other kinds ask |
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
-//! | `trx` | a session's transaction: engines, row locks, read view, savepoints, binlog cache, commit |
-//! | `table` | rows of a table: access by index, writes with index maintenance, row images |
 //! | `plan/` | plans that sessions share: direct ones and trees of operators |
 //! | `select/` | runs them |
 //! | `dml/` | INSERT, REPLACE, UPDATE, DELETE, BINLOG |
 //! | `ddl/` | databases, tables, indexes; atomic (I2) |
 //! | `sequence/` | sequences and their numbers |
-//! | `temporary/` | a session's temporary tables |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
 //! | `show/` | SHOW, information_schema |
 
@@ -42,7 +37,6 @@ mod analyze;
 mod annotation;
 mod applier;
 mod audit;
-mod binlog_filter;
 mod bulk;
 mod command_counters;
 mod database;
@@ -54,7 +48,6 @@ mod files;
 mod gtid_position;
 mod guards;
 mod handler;
-mod handler_counts;
 mod inner_query;
 mod named_tables;
 mod other_statements;
@@ -72,11 +65,8 @@ mod show;
 mod statement;
 mod statement_log;
 mod statement_names;
-mod table;
-mod temporary;
 mod text_logging;
 mod transaction_track;
-mod trx;
 mod unfilled;
 mod user_locks;
 mod variables;
@@ -84,8 +74,10 @@ mod virtual_table;
 mod xa;
 
 pub use account_usage::AccountUsages;
-pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
+pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
 pub use audit::{Audit, AuditSink, Client, ConnectionEvent, adjusted_users as adjusted_audit_users};
+pub use cohort_table::SourceTemporaryTables;
+pub use cohort_trx::BinlogCache;
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
 pub use ddl::{Ids, WordList, drop_orphans};
 pub use dispatch::CachedPlan;
@@ -103,6 +95,4 @@ pub use show::information_schema;
 pub use statement::StatementContext;
 pub use statement_log::{LogFiles, LogRows, StatementLog, without_secrets};
 pub use statement_names::{StatementNames, names_in};
-pub use table::TableRegistry;
-pub use trx::{BinlogCache, TrxIds};
 pub use virtual_table::{VirtualColumn, VirtualTable, VirtualTables};

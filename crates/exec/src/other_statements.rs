@@ -25,8 +25,8 @@ use crate::process_list::Process;
 use crate::session::Session;
 use crate::session_state::SessionState;
 use crate::show;
-use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 
 impl Session {
     /// Runs a statement that is not planned.

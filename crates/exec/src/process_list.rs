@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
+use cohort_trx::{HandlerCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
 
-use crate::handler_counts::HandlerCounts;
 use crate::statement_log::without_secrets;
-use crate::trx::TrxGauge;
 
 /// What a connection does; the names are those of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use crate::prepared::PreparedStatements;
 use crate::process_list::{Command, Process};
 use crate::session_state::{Changed, SessionState};
 use crate::statement_log::{PlanNotes, Work};
-use crate::trx::SessionTrx;
 use cohort_plan::same_name;
+use cohort_trx::SessionTrx;
 
 /// Who connected, as the handshake found out.
 #[derive(Clone, Debug)]
@@ -99,12 +99,12 @@ impl Session {
         process: Arc<Process>,
     ) -> SqlResult<Session> {
         let kill = process.kill_flag().clone();
-        let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
+        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.handlers().clone());
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         trx.charge_to(Arc::clone(process.memory()));
         let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&trx.temporary));
+        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(trx.temporary()));
         let mut state = state;
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
@@ -351,7 +351,7 @@ impl Session {
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
         // What binds the account goes on to bind it, and its role stays.
         let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
-        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&self.trx.temporary));
+        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(self.trx.temporary()));
         (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
         self.state.apply_limits();

@@ -21,17 +21,19 @@ use cohort_types::{
 };
 use hashbrown::HashMap;
 
+use cohort_row::Trail;
 use cohort_sql::ast::Statement;
+use cohort_table::TemporaryTables;
+use cohort_trx::{BinlogSettings, TrxSettings, lock_error};
 
 use crate::access::{Access, roles_of};
 use crate::account_usage::Restraint;
 use crate::database::Database;
+use crate::dml::BinlogApplier;
 use crate::profiles::Profiles;
 use crate::sequence;
 use crate::session::ConnectionInfo;
-use crate::temporary::TemporaryTables;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
-use crate::trx::{BinlogSettings, TrxSettings, lock_error};
 use crate::user_locks::UserLocks;
 use crate::variables::{set_error, to_value};
 
@@ -89,6 +91,10 @@ pub struct SessionState {
     pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
     /// How the session logs what it does outside of its transaction.
     pub(crate) binlog: RefCell<BinlogSettings>,
+    /// What BINLOG statements have told so far.
+    pub(crate) binlog_applier: RefCell<BinlogApplier>,
+    /// Where row events found their rows last.
+    pub(crate) trail: RefCell<Trail>,
     /// The session's own tables.
     pub(crate) temporary: Arc<TemporaryTables>,
     /// What the client is told with the next OK packet.
@@ -291,6 +297,8 @@ impl SessionState {
             env,
             parse: ParseOptions::default(),
             current_schema,
+            binlog_applier: RefCell::default(),
+            trail: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
             audit_statement: Cell::new(0),

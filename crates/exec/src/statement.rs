@@ -11,20 +11,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
-use cohort_types::{Interrupt, SqlResult, Value};
+use cohort_row::row_done;
+use cohort_trx::SessionTrx;
+use cohort_types::{SqlResult, Value};
 
 use crate::database::Database;
 use crate::process_list::Process;
 use crate::session_state::SessionState;
-use crate::trx::SessionTrx;
-
-/// Steps that a row counts as: it may come from a disk.
-const STEPS_OF_A_ROW: u32 = 16;
-
-/// Counts a row of a loop that holds only the evaluation's half of the statement.
-pub(crate) fn row_done(eval: &EvalContext<'_>) -> SqlResult<()> {
-    eval.steps(STEPS_OF_A_ROW)
-}
 
 /// A running statement.
 pub struct StatementContext<'s> {

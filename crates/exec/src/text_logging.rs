@@ -161,7 +161,7 @@ fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
     let current = ctx.session.current_schema.as_deref().unwrap_or("").to_ascii_uppercase();
     let is_sure = is_plain
         && is_usual
-        && ctx.trx.temporary.is_empty()
+        && ctx.trx.temporary().is_empty()
         && !table.columns.iter().any(is_computed)
         && !TELLING.contains(&current.as_str());
     let catalog = ctx.db.catalog();

@@ -11,8 +11,7 @@
 use std::cell::{Cell, RefCell};
 
 use cohort_sql::ast;
-
-use crate::trx::AccessMode;
+use cohort_trx::AccessMode;
 
 /// `session_track_transaction_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

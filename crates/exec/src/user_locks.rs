@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use cohort_base::{Budget, ConnectionId, Reservation};
 use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_trx::lock_error;
 use cohort_types::SqlResult;
 use parking_lot::Mutex;
 
 use crate::database::Database;
-use crate::trx::lock_error;
 
 /// What a lock takes beside its name, twice: here and in the list of all.
 const LOCK_BYTES: usize = 256;

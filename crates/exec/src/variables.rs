@@ -16,8 +16,9 @@ use crate::guards::check_settable_now;
 use crate::session::Session;
 use crate::session_state::Changed;
 use crate::transaction_track::TrackTransaction;
-use crate::trx::{Isolation, RowImage};
 use cohort_plan::convert;
+use cohort_table::RowImage;
+use cohort_trx::Isolation;
 
 /// A variable's value as SQL sees it.
 pub(crate) fn to_value(value: &VarValue) -> Value {
@@ -234,7 +235,7 @@ impl Session {
             }
         }
         if id == VarId::ReadOnly && self.trx.backup_stage().is_some() {
-            return Err(crate::trx::active_locks());
+            return Err(cohort_trx::active_locks());
         }
         let value = match value {
             SetValue::Default => None,
@@ -366,7 +367,7 @@ impl Session {
             server: ServerId(self.state.vars.uint(VarId::ServerId) as u32),
             seq_no,
         };
-        self.state.db.commit.check_gtid_order(gtid).map_err(crate::trx::commit_error)
+        self.state.db.commit.check_gtid_order(gtid).map_err(cohort_trx::commit_error)
     }
 
     fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
@@ -432,8 +433,8 @@ impl Session {
             _ => Isolation::Serializable,
         };
         settings.access_mode = match vars.flag(VarId::TransactionReadOnly) {
-            true => crate::trx::AccessMode::ReadOnly,
-            false => crate::trx::AccessMode::ReadWrite,
+            true => cohort_trx::AccessMode::ReadOnly,
+            false => cohort_trx::AccessMode::ReadWrite,
         };
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));

@@ -3,6 +3,7 @@
 use cohort_binlog::event::XaXid;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{Xa, XaId};
+use cohort_trx::{XaEnding, XaState, outside, rmfail};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::ddl;
@@ -10,7 +11,6 @@ use crate::dispatch::Job;
 use crate::guards::check_read_only;
 use crate::session::Session;
 use crate::show;
-use crate::trx::{XaEnding, XaState, outside, rmfail};
 
 /// As error 1399 calls the state of a session without a branch.
 const NONE: &str = "NON-EXISTING";

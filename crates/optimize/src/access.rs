@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
-use cohort_types::{ColumnType, KeyPart};
+use cohort_types::{ColumnType, Columns, KeyPart};
 
 use crate::estimate::Statistics;
-use crate::physical::{Access, Columns, Span, Spans};
+use crate::physical::{Access, Span, Spans};
 use crate::sargable::{Condition, Sarg};
 
 /// What a row costs that does not come from a scan of the clustered index.

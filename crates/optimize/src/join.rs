@@ -14,7 +14,7 @@ use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
 use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
-use cohort_types::{Collation, SqlResult, TypeKind};
+use cohort_types::{Collation, Columns, SqlResult, TypeKind};
 
 use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
@@ -25,9 +25,7 @@ use crate::estimate::{
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectFacts};
-use crate::physical::{
-    Columns, HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan,
-};
+use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
 use crate::visit::{brings, has_subquery};
 

@@ -23,7 +23,7 @@ use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
 use cohort_sql::ast::SetOperator;
-use cohort_types::Collation;
+use cohort_types::{Collation, Columns};
 
 /// A query.
 #[derive(Debug)]
@@ -202,15 +202,6 @@ pub struct Span {
     /// Bounds of the key part behind them. NULL matches nothing.
     pub lower: Bound<Expr>,
     pub upper: Bound<Expr>,
-}
-
-/// Which columns the caller looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Columns {
-    /// All.
-    All,
-    /// These ordinals; the others are NULL in the rows yielded.
-    Some(Arc<[usize]>),
 }
 
 /// How rows are read.

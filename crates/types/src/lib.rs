@@ -56,7 +56,7 @@ pub use lane::{Lane, LaneReader, LaneType, moment};
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
-pub use row::{RowError, RowLayout};
+pub use row::{Columns, RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{
     Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,

@@ -17,6 +17,7 @@ mod real;
 mod rng;
 mod trace;
 mod traits;
+mod unnamed;
 
 pub use clock::{RealClock, SimClock};
 pub use fault::{Fault, FaultFs};
@@ -26,3 +27,4 @@ pub use real::RealFs;
 pub use rng::{RealRng, SeededRng};
 pub use trace::TraceFs;
 pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};
+pub use unnamed::unnamed_file;

@@ -98,7 +98,7 @@ pub(super) fn bind(
             return Ok(query);
         }
     }
-    Err(crate::dispatch::definition_changed())
+    Err(cohort_table::definition_changed())
 }
 
 /// The columns that the query gives.

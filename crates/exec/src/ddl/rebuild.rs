@@ -37,8 +37,9 @@ use super::work::{Changes, free};
 use crate::dml::RowRules;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
-use crate::table::{CatchUp, OpenTable, TouchedRows, build_index, copy_rows};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
+use cohort_row::{CatchUp, build_index, copy_rows};
+use cohort_table::{OpenTable, TouchedRows};
 
 /// How much has to be made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

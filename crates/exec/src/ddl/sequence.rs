@@ -8,6 +8,7 @@ use cohort_catalog::{
 };
 use cohort_expr::SequenceName;
 use cohort_sql::ast::{AlterSequence, CreateTable, TableOption};
+use cohort_trx::engine_error;
 use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind, Value};
 
 use super::create_table::created_at;
@@ -15,7 +16,6 @@ use super::work::{Changes, LogText, commit, lock_table};
 use super::{DdlOutcome, options};
 use crate::sequence::{Definition, ROW_KEY, default_step, read};
 use crate::statement::StatementContext;
-use crate::trx::engine_error;
 
 const START: &str = "start value when sequences is created or value if RESTART is used";
 const CYCLE: &str =

@@ -20,8 +20,8 @@ use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_c
 use super::{DdlOutcome, create_select, drop_table, sequence};
 use crate::session_state::Changed;
 use crate::statement::StatementContext;
-use crate::temporary::store::Limits;
 use cohort_plan::not_supported;
+use cohort_table::Limits;
 
 /// The temporary table that a name means.
 pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc<Table>> {
@@ -84,7 +84,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
             CreateMode::OrReplace => {}
         }
     }
-    ctx.session.temporary.rows(ctx.db).set_limits(Limits {
+    ctx.session.temporary.rows().set_limits(Limits {
         memory_bytes: ctx.session.vars.uint(VarId::TmpTableSize),
         file_bytes: ctx.session.vars.uint(VarId::TmpDiskTableSize),
     });

@@ -17,7 +17,7 @@ use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
-use cohort_types::{BinlogColumn, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
+use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::dml::apply_locate::Located;
 use crate::dml::apply_scan::apply_by_scan;
@@ -26,11 +26,11 @@ use crate::dml::binlog_statement::bad_event;
 use crate::dml::rules::RowRules;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
-use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, OpenTable, ReadMode, RowChanges, TableCursor, TableWriter,
-};
-use crate::trx::WaitPolicy;
+use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
+use cohort_table::OpenTable;
+use cohort_trx::WaitPolicy;
 
 /// A row image: a value for each column that it holds.
 pub(super) type Image = Vec<Option<Value>>;

@@ -26,9 +26,9 @@ pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlR
                     server version for the right syntax to use";
         return Err(SqlError::new(ErrorCode::SyntaxError, text));
     }
-    let mut applier = std::mem::take(&mut ctx.trx.applier);
+    let mut applier = ctx.session.binlog_applier.take();
     let result = applier.run(ctx, text);
-    ctx.trx.applier = applier;
+    ctx.session.binlog_applier.replace(applier);
     result.map(|()| DmlOutcome::default())
 }
 

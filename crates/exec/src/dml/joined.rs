@@ -13,6 +13,7 @@ use cohort_plan::{
     Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_joined_delete,
     bind_joined_update,
 };
+use cohort_row::TableWriter;
 use cohort_sql::ast;
 use cohort_types::{SqlMode, SqlResult, Value};
 
@@ -27,7 +28,6 @@ use crate::plan::{PlanBody, PlanStatistics, QueryPlan};
 use crate::select::rows;
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
-use crate::table::TableWriter;
 
 /// A change of joined rows.
 pub struct JoinedChange {

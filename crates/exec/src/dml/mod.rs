@@ -37,15 +37,12 @@ mod outcome;
 mod returning;
 mod rules;
 mod target;
-#[cfg(test)]
-mod tests;
 mod update;
 mod view_check;
 
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
 pub use apply_keys::{KeySet, RowKeys};
-pub(crate) use apply_pass::Trail;
 pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;

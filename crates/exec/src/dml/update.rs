@@ -14,9 +14,10 @@ use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
-use crate::table::{OpenTable, TableWriter};
-use crate::trx::WaitPolicy;
 use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
+use cohort_row::TableWriter;
+use cohort_table::OpenTable;
+use cohort_trx::WaitPolicy;
 
 /// UPDATE.
 pub struct UpdatePlan {

@@ -13,13 +13,11 @@ mod outfile;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_sql::ast::FileFormat;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::session_state::SessionState;
 
@@ -37,15 +35,6 @@ pub trait ServerFiles: Send + Sync {
     fn real(&self, path: &Path) -> io::Result<PathBuf>;
     /// Where names without a folder are.
     fn datadir(&self) -> &Path;
-}
-
-/// A new file without a name: it goes with its last handle.
-pub(crate) fn unnamed_file(fs: &SharedFs, directory: &Path) -> io::Result<SharedFile> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
-    let file = fs.open(&path, OpenMode::CreateNew)?;
-    fs.remove(&path).map(|()| file)
 }
 
 /// The server's files; error 1235 where there is no server.

@@ -14,12 +14,13 @@ use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, Sq
 
 use super::{check_format, check_secure, file_error, files, place};
 use crate::access::check_global;
-use crate::dispatch::{Job, definition_changed};
+use crate::dispatch::Job;
 use crate::plan::{QueryPlan, SessionNames, plan_query};
 use crate::select::{Flow, Freshness, RowSink, lock_tables, run_query};
 use crate::session::Session;
 use crate::statement::StatementContext;
 use cohort_plan::PlanContext;
+use cohort_table::definition_changed;
 
 /// What numbers are written with: a separator that begins so needs care.
 const NUMERIC: &[u8] = b".0123456789e+-";

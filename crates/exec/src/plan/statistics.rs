@@ -23,11 +23,12 @@ use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
 use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
+use cohort_row::{KeySpan, ResolveAccess};
+use cohort_table::OpenIndex;
 use cohort_types::{SqlResult, TypeKind, Value};
 use parking_lot::Mutex;
 
 use crate::session_state::SessionState;
-use crate::table::{KeySpan, OpenIndex, ResolveAccess};
 
 /// Keys that the engine is asked for.
 const KEYS: usize = 128;
@@ -194,7 +195,7 @@ impl<'p> PlanStatistics<'p> {
         if let Some(sample) = known.filter(|sample| sample.holds_for(entries)) {
             return Some(sample);
         }
-        let open = self.session.db.tables.open(&self.session.db, table).ok()?;
+        let open = self.session.db.open_table(table).ok()?;
         let sample = Arc::new(Sample::take(&**engine, open.indexes.get(index)?, entries)?);
         let mut all = samples.all.lock();
         if all.len() >= SAMPLES_MAX {
@@ -273,7 +274,7 @@ impl Statistics for PlanStatistics<'_> {
             return None;
         }
         let sample = self.sample(table, access.index)?;
-        let open = self.session.db.tables.open(&self.session.db, table).ok()?;
+        let open = self.session.db.open_table(table).ok()?;
         let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
         let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
         let entries = self.entries(table) as f64;
@@ -298,7 +299,7 @@ impl Statistics for PlanStatistics<'_> {
             return None;
         }
         let sample = self.rows_of(table).filter(|sample| !sample.rows.is_empty())?;
-        let open = self.session.db.tables.open(&self.session.db, table).ok()?;
+        let open = self.session.db.open_table(table).ok()?;
         let condition = condition.clone().map_columns(&mut |column| column - first);
         let columns = Columns::Some(condition.columns().into());
         // Its warnings are told when the statement runs.
@@ -330,7 +331,7 @@ pub(crate) fn has_row(
     }
     let engines = &session.db.engines;
     let engine = engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())?;
-    let open = session.db.tables.open(&session.db, table).ok()?;
+    let open = session.db.open_table(table).ok()?;
     let eval = EvalContext::new(&session.env, session, params);
     if asks_for_what_is_too_long(table, access, &eval) {
         return Some(false);

@@ -28,13 +28,13 @@ use cohort_config::VarId;
 use cohort_engine::{ReadAt, Redo};
 use cohort_expr::SequenceName;
 use cohort_locks::{LockOwner, RowMode, WaitLimit};
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_table::OpenTable;
+use cohort_trx::{commit_error, engine_error, image, lock_error};
+use cohort_types::{Columns, SqlError, SqlResult, Value};
 use parking_lot::Mutex;
 
 use crate::database::Database;
 use crate::session_state::SessionState;
-use crate::table::{Columns, OpenTable};
-use crate::trx::{commit_error, engine_error, image, lock_error};
 pub(crate) use definition::{Definition, Numbers};
 use definition::{Next, Set};
 
@@ -160,8 +160,8 @@ impl<'u> Use<'u> {
         let db = &session.db;
         let table = find(session, &db.catalog(), sequence)?;
         let table = match table.is_temporary() {
-            true => session.temporary.open(db, &table),
-            false => db.tables.open(db, &table)?,
+            true => session.temporary.open(&table),
+            false => db.open_table(&table)?,
         };
         let (space, owner) = (table.indexes[0].id, db.locks.owner(db.trx_ids.next()));
         Ok(Use { session, table, space, owner })
@@ -266,7 +266,7 @@ impl<'u> Use<'u> {
         let mut bytes = Vec::new();
         self.table.layout.encode(&row, &mut bytes).map_err(|e| self.table.row_error(e))?;
         let Some(engine) = db.engines.get(self.table.engine.0) else {
-            let mut rows = self.session.temporary.rows(&db).bulk_load(self.space);
+            let mut rows = self.session.temporary.rows().bulk_load(self.space);
             rows.add(&ROW_KEY, &bytes).map_err(engine_error)?;
             db.sequences.forget(self.space);
             db.sequences.add(self.space, shared);
@@ -337,7 +337,7 @@ pub(crate) fn read(session: &SessionState, table: &OpenTable) -> SqlResult<Defin
     let db = &session.db;
     let trx = match db.engines.get(table.engine.0) {
         Some(engine) => engine.begin(),
-        None => session.temporary.rows(db).begin(),
+        None => session.temporary.rows().begin(),
     };
     let (mut bytes, mut row) = (Vec::new(), Vec::new());
     trx.get(ReadAt::Latest, table.indexes[0].id, &ROW_KEY, &mut bytes).map_err(engine_error)?;

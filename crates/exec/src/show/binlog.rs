@@ -15,8 +15,8 @@ use crate::database::Database;
 use crate::plan::SessionNames;
 use crate::statement::StatementContext;
 use crate::statement_log::StatementLog;
-use crate::trx::{TableLock, engine_error};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_trx::{TableLock, engine_error};
 
 /// As in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;

@@ -3,9 +3,8 @@
 use crate::sequence::Definition;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
 use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_table::constraint_text;
 use cohort_types::{TypeKind, Value};
-
-use crate::table::constraint_text;
 
 /// `current_timestamp(3)`.
 pub(super) fn now_text(digits: u8) -> String {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
 use cohort_locks::{LockWait, NameKey, RangeWish, RowMode, WaitedFor};
+use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
 use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
 use super::rows_tables::{integer, text};
@@ -20,7 +21,6 @@ use crate::database::Database;
 use crate::process_list::Process;
 use crate::statement::StatementContext;
 use crate::statement_log::without_secrets;
-use crate::trx::{AccessMode, Isolation, TrxSnapshot};
 use crate::virtual_table::WantedNames;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
