@@ -153,7 +153,8 @@ impl Read<'_> {
         let is_used = |n: usize| n == self.access.index && !matches!(self.access.spans, Spans::Full);
         let is_possible = |n: usize, index: &Index| {
             let first = index.columns.first().map(|part| part.column);
-            index.kind != IndexKind::HiddenRowId && (is_used(n) || first.is_some_and(|c| asked.contains(&c)))
+            let has_values = !matches!(index.kind, IndexKind::HiddenRowId | IndexKind::FullText);
+            has_values && (is_used(n) || first.is_some_and(|c| asked.contains(&c)))
         };
         let indexes = self.table.indexes.iter().enumerate();
         let names: Vec<&str> =

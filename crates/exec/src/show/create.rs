@@ -205,6 +205,7 @@ fn key(table: &Table, index: &Index) -> String {
     let head = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
         IndexKind::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        IndexKind::FullText => format!("FULLTEXT KEY {}", quoted_name(&index.name)),
         _ => format!("KEY {}", quoted_name(&index.name)),
     };
     let comment = match index.comment.as_str() {
