@@ -60,7 +60,9 @@ pub fn match_against(
     mode: SearchMode,
     source: WordSource,
 ) -> SqlResult<Expr> {
-    if !text.is_const_per_execution() {
+    let mut varies = false;
+    text.walk(&mut |part| varies |= matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_)));
+    if varies {
         return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST"));
     }
     let args = std::iter::once(text).chain(columns).collect();
@@ -79,8 +81,7 @@ fn evaluate(a: Args<'_>) -> SqlResult<Value> {
             found.look_at(&search, &String::from_utf8_lossy(&text), a.ctx)?;
         }
     }
-    let relevance =
-        if search.matches(&search.root, &found) { search.rank(&search.root, &found) } else { 0.0 };
+    let relevance = if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 };
     Ok(Value::Double(relevance.into()))
 }
 
@@ -282,27 +283,48 @@ impl Search {
         has_must || any
     }
 
-    fn rank(&self, nodes: &[(Operator, Node)], found: &Found) -> f32 {
+    /// The relevance of a row that is found. InnoDB adds up the operators first.
+    fn relevance(&self, found: &Found) -> f32 {
+        self.rank(&self.root, found, self.adjusted(&self.root, found))
+    }
+
+    /// What `>` and `<` make of it.
+    fn adjusted(&self, nodes: &[(Operator, Node)], found: &Found) -> f32 {
+        let of_node = |(operator, node): &(Operator, Node)| {
+            let own = match operator {
+                Operator::More => 1.0,
+                Operator::Less => -1.0,
+                _ => 0.0,
+            };
+            match node {
+                Node::Group(nodes) => own + self.adjusted(nodes, found),
+                _ => own,
+            }
+        };
+        self.counted(nodes, found).map(of_node).sum()
+    }
+
+    fn counted<'n>(
+        &'n self,
+        nodes: &'n [(Operator, Node)],
+        found: &'n Found,
+    ) -> impl Iterator<Item = &'n (Operator, Node)> {
+        nodes.iter().filter(|(operator, node)| {
+            !matches!(operator, Operator::MustNot | Operator::Uncounted) && self.is_there(node, found)
+        })
+    }
+
+    fn rank(&self, nodes: &[(Operator, Node)], found: &Found, before: f32) -> f32 {
         let of_term = |term: usize| {
             let frequency = self.terms[term].frequency;
             (f64::from(found.counts[term]) * frequency * frequency) as f32
         };
-        let counted = nodes.iter().filter(|(operator, node)| {
-            !matches!(operator, Operator::MustNot | Operator::Uncounted) && self.is_there(node, found)
-        });
-        let of_node = |(operator, node): &(Operator, Node)| {
-            let rank = match node {
-                Node::Word(term) => term.map_or(0.0, of_term),
-                Node::Phrase { terms, .. } => terms.iter().map(|term| of_term(*term)).sum(),
-                Node::Group(nodes) => self.rank(nodes, found),
-            };
-            match operator {
-                Operator::More => rank + 1.0,
-                Operator::Less => rank - 1.0,
-                _ => rank,
-            }
+        let of_node = |rank: f32, (_, node): &(Operator, Node)| match node {
+            Node::Word(term) => rank + term.map_or(0.0, of_term),
+            Node::Phrase { terms, .. } => terms.iter().fold(rank, |rank, term| rank + of_term(*term)),
+            Node::Group(nodes) => self.rank(nodes, found, rank),
         };
-        counted.map(of_node).sum()
+        self.counted(nodes, found).fold(before, of_node)
     }
 }
 
@@ -319,8 +341,11 @@ fn syntax_error(unexpected: &str) -> SqlError {
 }
 
 impl Reader<'_> {
+    /// A quotation mark that stays alone is passed by as well.
     fn skip_space(&mut self) {
-        self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '%']);
+        let is_alone = self.rest.matches('"').count() == 1;
+        let passed = |c: char| matches!(c, ' ' | '\t' | '\n' | '%') || (c == '"' && is_alone);
+        self.rest = self.rest.trim_start_matches(passed);
     }
 
     fn unexpected(&self) -> SqlError {
@@ -372,10 +397,7 @@ impl Reader<'_> {
                 false => Err(syntax_error("'('")),
             };
         }
-        if let Some(rest) = self.rest.strip_prefix('"') {
-            let Some((phrase, rest)) = rest.split_once('"') else {
-                return Err(syntax_error("$end, expecting FTS_TERM or FTS_NUMB or '*'"));
-            };
+        if let Some((phrase, rest)) = self.rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
             self.rest = rest;
             let distance = if self.eat('@') { Some(self.number()?) } else { None };
             return Ok(self.search.phrase(phrase, distance));
@@ -423,7 +445,7 @@ mod tests {
         search.terms.iter_mut().for_each(|term| term.frequency = 1.0);
         let mut found = Found::new(&search);
         columns.iter().for_each(|column| found.look_at(&search, column, &Uninterrupted).expect("looks"));
-        if search.matches(&search.root, &found) { search.rank(&search.root, &found) } else { 0.0 }
+        if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 }
     }
 
     #[test]
@@ -472,6 +494,11 @@ mod tests {
             let read = Search::read(SearchMode::Boolean, text, Collation::UTF8MB4_GENERAL_CI);
             read.expect_err("refused").message
         };
+        assert_eq!(
+            relevance(SearchMode::Boolean, "\"fox", &["fox"]),
+            1.0,
+            "a mark that is not closed is none"
+        );
         assert_eq!(refused("+"), "syntax error, unexpected $end");
         assert_eq!(refused("(fox"), "syntax error, unexpected $end");
         assert_eq!(refused("+-fox"), "syntax error, unexpected '-'");
