@@ -1,9 +1,9 @@
 //! What accounts are bound to beyond their privileges: limits per hour, passwords that must be changed,
 //! passwords tried in vain.
 //!
-//! A session of an account that is bound to nothing has no [`Restraint`](crate::Restraint), and its statements
-//! cost nothing more. What was used counts for an account over all of its sessions, in an hour that begins
-//! with the first use behind the last one.
+//! A session of an account that is bound to nothing has no [`Restraint`](crate::Restraint), and its
+//! statements cost nothing more. What was used counts for an account over all of its sessions, in an hour
+//! that begins with the first use behind the last one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
