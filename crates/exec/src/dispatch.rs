@@ -30,6 +30,7 @@ use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::account_tables;
+use crate::command_counters::{counter_of, counter_of_plan};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::named_tables::{await_definitions, is_of_definitions};
@@ -299,29 +300,22 @@ impl Session {
     }
 
     fn count(&self, statement: &Statement) {
-        let counter = match statement {
-            Statement::Query(_) => Counter::ComSelect,
-            Statement::Insert(insert) if insert.replace => Counter::ComReplace,
-            Statement::Insert(_) => Counter::ComInsert,
-            Statement::Update(_) => Counter::ComUpdate,
-            Statement::Delete(_) => Counter::ComDelete,
-            Statement::Begin(_) => Counter::ComBegin,
-            Statement::Commit(_) => Counter::ComCommit,
-            Statement::Rollback(_) => Counter::ComRollback,
-            Statement::Set(_) | Statement::SetStatement { .. } => Counter::ComSetOption,
-            Statement::Use(_) => Counter::ComChangeDb,
-            Statement::Kill(_) => Counter::ComKill,
-            Statement::CreateDatabase(_) => Counter::ComCreateDb,
-            Statement::DropDatabase(_) => Counter::ComDropDb,
-            Statement::CreateTable(_) => Counter::ComCreateTable,
-            Statement::AlterTable(_) => Counter::ComAlterTable,
-            Statement::DropTable(_) => Counter::ComDropTable,
-            Statement::Truncate(_) => Counter::ComTruncate,
-            Statement::CreateIndex(_) => Counter::ComCreateIndex,
-            Statement::DropIndex(_) => Counter::ComDropIndex,
-            _ => return,
-        };
-        self.state.db.status.count(counter);
+        let status = &self.state.db.status;
+        if let Some(counter) = counter_of(statement) {
+            status.count(counter);
+        }
+        // By name they are prepared statements as well.
+        match statement {
+            Statement::Prepare { .. } => status.count(Counter::ComStmtPrepare),
+            Statement::Execute { .. } => status.count(Counter::ComStmtExecute),
+            Statement::Deallocate(_) => status.count(Counter::ComStmtClose),
+            Statement::ExecuteImmediate { .. } => {
+                status.count(Counter::ComStmtPrepare);
+                status.count(Counter::ComStmtExecute);
+                status.count(Counter::ComStmtClose);
+            }
+            _ => {}
+        }
     }
 
     /// Plans and runs a query or data change; puts the plan into the cache if it may be used again.
@@ -402,15 +396,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<bool> {
-        self.state.db.status.count(match &plan.plan {
-            Planned::Query(_) => Counter::ComSelect,
-            Planned::Insert(insert) if insert.replaces() => Counter::ComReplace,
-            Planned::Insert(_) => Counter::ComInsert,
-            Planned::Update(_) => Counter::ComUpdate,
-            Planned::Delete(_) => Counter::ComDelete,
-            Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
-            Planned::Joined(_) => Counter::ComDeleteMulti,
-        });
+        self.state.db.status.count(counter_of_plan(&plan.plan));
         let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
             Ok(()) => run_plan(ctx, plan, sink),
             // Only the statement's text tells which error it is: it is planned again.

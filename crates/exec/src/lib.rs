@@ -14,6 +14,7 @@
 //! | `guards` | settings that refuse statements |
 //! | `handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
+//! | `command_counters` | which `Com_...` counts a statement |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
 //! | `inner_query` | queries that statements of other kinds ask |
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
@@ -27,6 +28,7 @@ mod account_tables;
 mod analyze;
 mod applier;
 mod bulk;
+mod command_counters;
 mod ddl;
 mod dispatch;
 mod dml;

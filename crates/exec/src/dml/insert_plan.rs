@@ -215,6 +215,11 @@ impl InsertPlan {
         matches!(self.on_duplicate, OnDuplicate::Replace)
     }
 
+    /// INSERT or REPLACE of what a SELECT yields.
+    pub fn selects(&self) -> bool {
+        matches!(self.rows, Rows::Query(_))
+    }
+
     /// ON DUPLICATE KEY UPDATE.
     pub(crate) fn updates(&self) -> bool {
         matches!(self.on_duplicate, OnDuplicate::Update(_))
