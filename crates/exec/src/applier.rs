@@ -51,13 +51,12 @@ use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::account_tables;
-use crate::database::Database;
 use crate::dispatch::Job;
 use crate::dml::apply_rows;
 pub use crate::dml::{ApplyRules, Conversions};
-use crate::process_list::{Command, Process, ProcessIdentity};
-use crate::session::{ConnectionInfo, Session};
+use crate::session::Session;
 use cohort_plan::ParamSource;
+use cohort_session::{Command, ConnectionInfo, Database, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 

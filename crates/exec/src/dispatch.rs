@@ -29,25 +29,24 @@ use cohort_sql::{Digest, PlanKey};
 use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
-use crate::access::{self, TableNeed};
 use crate::account_tables;
-use crate::audit::{RowChange, TableUse};
 use crate::command_counters::{counter_of, counter_of_plan};
-use crate::diagnostics::{Conditions, conditions_before};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::plan::{QueryPlan, SessionNames, plan_query};
+use crate::plan::{QueryPlan, plan_query};
 use crate::select::{
     Collect, Flow, Freshness, RowCounts, RowSink, lock_sequences, lock_tables, lock_views, run_query,
 };
 use crate::session::Session;
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
 use crate::text_logging::run_logged;
-use crate::transaction_track::TransactionState;
 use cohort_plan::{ParamSource, PlanContext, not_supported};
 use cohort_row::chain_too_long;
+use cohort_session::access::{self, TableNeed};
+use cohort_session::{
+    Conditions, RowChange, SessionNames, SessionState, StatementContext, TableUse, TransactionState,
+    conditions_before,
+};
 use cohort_table::is_current;
 
 /// A query or data change, bound and planned.
@@ -205,7 +204,7 @@ impl Session {
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
-            if let Some(cached) = self.state.db.plans.get(&key, version)
+            if let Some(cached) = self.kept.plans.get(&key, version)
                 && cached.fits(literals)
             {
                 self.diagnostics.begin();
@@ -223,7 +222,7 @@ impl Session {
         }
         let parsed = cohort_sql::parse(text, &self.state.parse).inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
-            return Err(crate::diagnostics::syntax_error("?"));
+            return Err(cohort_session::syntax_error("?"));
         }
         let key = key.filter(|_| parsed.cacheable);
         let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
@@ -333,7 +332,7 @@ impl Session {
             };
             // Others have no use for what is planned around this session's own tables.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
-                self.state.db.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
+                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());
@@ -774,14 +773,14 @@ fn run_plan(
 pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     let Some(tables) = session.audit_tables() else { return };
     match &cached.plan {
-        Planned::Query(plan) => tables.query(plan),
+        Planned::Query(plan) => plan.tell_tables(&tables),
         Planned::Insert(plan) => {
             match (plan.replaces(), plan.updates()) {
                 (true, _) => tables.changed(plan.table(), RowChange::Delete),
                 (_, true) => tables.changed(plan.table(), RowChange::Update),
                 _ => tables.tell_of(TableUse::Write, plan.table()),
             }
-            plan.query().into_iter().for_each(|query| tables.query(query));
+            plan.query().into_iter().for_each(|query| query.tell_tables(&tables));
         }
         Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
         Planned::Delete(plan) => tables.changed(plan.table(), RowChange::Delete),

@@ -13,8 +13,8 @@ use cohort_types::{Columns, ErrorCode, SqlError, SqlResult, Value, prefix_end, s
 use super::column::{ColumnHome, value_now};
 use super::draft::Described;
 use super::foreign::are_checked;
-use crate::statement::StatementContext;
 use cohort_plan::not_supported;
+use cohort_session::StatementContext;
 use cohort_table::{OpenTable, fit, named_constraint};
 use cohort_trx::engine_error;
 

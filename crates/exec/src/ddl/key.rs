@@ -7,8 +7,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
 use super::draft::{DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
 use super::work::{check_identifier, not_supported};
-use crate::statement::StatementContext;
 use cohort_plan::same_name;
+use cohort_session::StatementContext;
 
 const KEYS_MAX: u32 = 64;
 const KEY_PARTS_MAX: u32 = 32;

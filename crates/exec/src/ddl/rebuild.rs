@@ -35,10 +35,9 @@ use super::draft::{Described, is_same_clustering, is_same_index};
 use super::rules;
 use super::work::{Changes, free};
 use crate::dml::RowRules;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{CatchUp, build_index, copy_rows};
+use cohort_session::{SessionNames, StatementContext};
 use cohort_table::{OpenTable, TouchedRows};
 
 /// How much has to be made anew.

@@ -18,9 +18,8 @@ use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
-use crate::session_state::Changed;
-use crate::statement::StatementContext;
 use cohort_plan::not_supported;
+use cohort_session::{Changed, StatementContext};
 use cohort_table::Limits;
 
 /// The temporary table that a name means.
@@ -209,7 +208,7 @@ fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResu
 
 /// RENAME TABLE: names of temporary tables and of others do not get in each other's way.
 fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
-    let is_own = crate::access::own_renames(ctx.session, &rename.renames);
+    let is_own = cohort_session::access::own_renames(ctx.session, &rename.renames);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for (pair, is_own) in rename.renames.iter().zip(is_own) {
         match named(ctx, &pair.0).filter(|_| is_own) {

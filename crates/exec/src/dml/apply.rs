@@ -24,11 +24,10 @@ use crate::dml::apply_scan::apply_by_scan;
 use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::binlog_statement::bad_event;
 use crate::dml::rules::RowRules;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
 use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
+use cohort_session::{SessionNames, StatementContext};
 use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 
@@ -109,7 +108,7 @@ fn insert_all(
         let image = applier.read_image(&event.present, &mut from)?;
         if applier.table.is_sequence() {
             let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
-            applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
+            applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
             // A statement that wants a number waits for the row, and reads it.
             ctx.db.sequences.forget(applier.table.clustered().id);
         } else {

@@ -14,10 +14,10 @@ use ahash::RandomState;
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap, rows_flags};
 use cohort_catalog::{Catalog, IndexKind, Table, TableName};
+use cohort_session::Database;
 use cohort_table::OpenTable;
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
 
-use crate::database::Database;
 use crate::dml::apply::bit;
 use crate::dml::binlog_statement::bad_event;
 

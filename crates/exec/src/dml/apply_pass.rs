@@ -12,11 +12,11 @@ use cohort_base::IndexId;
 use cohort_engine::KeyRange;
 use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
+use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{Columns, SqlResult, Value};
 
 use crate::dml::apply::RowApplier;
-use crate::statement::StatementContext;
 
 /// Where a part of an index begins.
 pub(super) fn start_of(span: &KeySpan) -> &[u8] {

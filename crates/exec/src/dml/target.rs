@@ -14,9 +14,9 @@ use cohort_run::{Measure, Tally, nanos_since};
 use cohort_types::{Columns, SqlResult, Value};
 
 use crate::plan::TargetPlan;
-use crate::statement::StatementContext;
 use cohort_optimize::{ReadMode, Spans};
 use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter, row_done};
+use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 
 /// Whether rows may be changed while the scan that finds them runs.

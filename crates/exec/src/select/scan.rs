@@ -6,12 +6,12 @@ use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
 use cohort_run::{Measure, nanos_since};
+use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::DirectPlan;
 use crate::select::Flow;
-use crate::statement::StatementContext;
 
 /// Takes the rows of a scan.
 pub(super) trait ScanSink {

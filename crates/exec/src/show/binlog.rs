@@ -11,11 +11,8 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use crate::database::Database;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
-use crate::statement_log::StatementLog;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
 use cohort_trx::{TableLock, engine_error};
 
 /// As in MariaDB.

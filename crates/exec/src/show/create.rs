@@ -1,7 +1,7 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
 
-use crate::sequence::Definition;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_session::sequence::Definition;
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_table::constraint_text;
 use cohort_types::{TypeKind, Value};

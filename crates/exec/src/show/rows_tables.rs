@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
+use cohort_session::access::{Access, sees_schema, sees_table};
+use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
-use crate::access::{Access, sees_schema, sees_table};
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
