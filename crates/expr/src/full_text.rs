@@ -15,7 +15,7 @@ use cohort_types::full_text::{is_indexed, put_word_key, raw_words, word_key, wor
 use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, TypeKind, Value, prefix_end};
 
 use crate::args::Args;
-use crate::context::SessionEnv;
+use crate::context::{EvalContext, SessionEnv};
 use crate::expr::{Call, Expr};
 use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS};
 use crate::table::{ANY, Extra, Function};
@@ -61,7 +61,10 @@ pub fn match_against(
     source: WordSource,
 ) -> SqlResult<Expr> {
     let mut varies = false;
-    text.walk(&mut |part| varies |= matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_)));
+    text.walk(&mut |part| {
+        varies |= matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_));
+        !varies
+    });
     if varies {
         return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST"));
     }
@@ -93,6 +96,7 @@ fn read_search(a: Args<'_>) -> SqlResult<Search> {
     for term in &mut search.terms {
         let end = prefix_end(&term.key);
         let with_word = a.ctx.hooks.word_row_count(&this.source, &term.key, end.as_deref())?;
+        term.rows = with_word;
         let ratio = if with_word == rows { 1.0001 } else { rows as f64 / with_word.max(1) as f64 };
         term.frequency = if with_word == 0 { 0.0 } else { ratio.log10() };
     }
@@ -117,7 +121,9 @@ pub(crate) struct Search {
 #[derive(Debug)]
 struct Term {
     key: Vec<u8>,
-    /// log10(rows / rows with the word)
+    /// Rows with the word.
+    rows: u64,
+    /// log10(all rows / those)
     frequency: f64,
 }
 
@@ -187,7 +193,63 @@ impl Found {
     }
 }
 
+impl Expr {
+    /// Of a MATCH: its first column and its index.
+    pub fn match_source(&self) -> Option<(usize, IndexId)> {
+        let Expr::Call(call) = self else { return None };
+        let (Extra::Match(this), Some(Expr::Column(first))) = (&call.extra, call.args.get(1)) else {
+            return None;
+        };
+        Some((first.ordinal, this.source.index))
+    }
+
+    /// Of a MATCH: the entries of words without one of which no row is found, a word by a range. None where
+    /// beginnings of words are asked for.
+    pub fn word_ranges(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<WordRange>>> {
+        let Expr::Call(call) = self else { return Ok(None) };
+        let args = Args { call, row: &[], ctx };
+        let search = ctx.search(std::ptr::from_ref(&**call) as usize, || read_search(args))?;
+        let range = |term: usize| {
+            let key = &search.terms[term].key;
+            (key.clone(), prefix_end(key))
+        };
+        Ok(search.needed(&search.root).map(|terms| terms.into_iter().map(range).collect()))
+    }
+}
+
+/// From one key on, below the other.
+pub type WordRange = (Vec<u8>, Option<Vec<u8>>);
+
 impl Search {
+    /// Words of which a row has one if it is found: with `+` those of the rarest node, else those of all.
+    fn needed(&self, nodes: &[(Operator, Node)]) -> Option<Vec<usize>> {
+        let rows = |terms: &[usize]| terms.iter().map(|term| self.terms[*term].rows).sum::<u64>();
+        let must = nodes.iter().filter(|(operator, _)| *operator == Operator::Must);
+        let needed = must.clone().filter_map(|(_, node)| self.needed_of(node));
+        if must.count() > 0 {
+            return needed.min_by_key(|terms| rows(terms));
+        }
+        let mut all = Vec::new();
+        for (_, node) in nodes.iter().filter(|(operator, _)| *operator != Operator::MustNot) {
+            all.extend(self.needed_of(node)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
+    }
+
+    fn needed_of(&self, node: &Node) -> Option<Vec<usize>> {
+        match node {
+            Node::Word(None) => Some(Vec::new()),
+            Node::Word(Some(term)) if self.prefixes.contains(term) => None,
+            Node::Word(Some(term)) => Some(vec![*term]),
+            Node::Phrase { terms, .. } => {
+                terms.iter().min_by_key(|term| self.terms[**term].rows).map(|term| vec![*term])
+            }
+            Node::Group(nodes) => self.needed(nodes),
+        }
+    }
+
     /// One that finds nothing.
     fn empty(collation: Collation) -> Search {
         Search {
@@ -230,7 +292,7 @@ impl Search {
         let next = self.terms.len();
         let term = *self.by_key.entry(key.clone()).or_insert(next);
         if term == next {
-            self.terms.push(Term { key, frequency: 0.0 });
+            self.terms.push(Term { key, rows: 0, frequency: 0.0 });
         }
         Some(term)
     }
@@ -238,7 +300,7 @@ impl Search {
     fn prefix(&mut self, prefix: &str) -> usize {
         let key = word_prefix_key(prefix, self.collation);
         self.prefixes.push(self.terms.len());
-        self.terms.push(Term { key, frequency: 0.0 });
+        self.terms.push(Term { key, rows: 0, frequency: 0.0 });
         self.terms.len() - 1
     }
 

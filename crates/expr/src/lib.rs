@@ -96,7 +96,7 @@ pub use context::{
 };
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
-pub use full_text::{SearchMode, WordSource, match_against};
+pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use lanes::{LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES};

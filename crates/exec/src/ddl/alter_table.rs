@@ -422,7 +422,7 @@ fn drop_column(
 /// A key goes with its last column. A unique one that loses some would promise more than before.
 fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
     draft.keys.retain(|key| !key.parts.is_empty());
-    let lossy = draft.keys.iter().filter(|key| key.kind != IndexKind::Secondary);
+    let lossy = draft.keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
     match lossy.filter_map(|key| key.lost.as_ref()).next() {
         Some(column) => Err(SqlError::key_column_missing(column)),
         None => Ok(()),
