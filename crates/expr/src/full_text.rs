@@ -345,9 +345,28 @@ impl Search {
         has_must || any
     }
 
-    /// The relevance of a row that is found. InnoDB adds up the operators first.
+    /// The relevance of a row that is found: the operators first, then words in their order, each once.
     fn relevance(&self, found: &Found) -> f32 {
-        self.rank(&self.root, found, self.adjusted(&self.root, found))
+        let mut terms = Vec::new();
+        self.add_terms(&self.root, found, &mut terms);
+        terms.sort_unstable_by_key(|term| &self.terms[*term].key);
+        terms.dedup();
+        let of_term = |term: &usize| {
+            let frequency = self.terms[*term].frequency;
+            (f64::from(found.counts[*term]) * frequency * frequency) as f32
+        };
+        terms.iter().fold(self.adjusted(&self.root, found), |sum, term| sum + of_term(term))
+    }
+
+    /// The words that count.
+    fn add_terms(&self, nodes: &[(Operator, Node)], found: &Found, out: &mut Vec<usize>) {
+        for (_, node) in self.counted(nodes, found) {
+            match node {
+                Node::Word(term) => out.extend(term),
+                Node::Phrase { terms, .. } => out.extend(terms),
+                Node::Group(nodes) => self.add_terms(nodes, found, out),
+            }
+        }
     }
 
     /// What `>` and `<` make of it.
@@ -374,19 +393,6 @@ impl Search {
         nodes.iter().filter(|(operator, node)| {
             !matches!(operator, Operator::MustNot | Operator::Uncounted) && self.is_there(node, found)
         })
-    }
-
-    fn rank(&self, nodes: &[(Operator, Node)], found: &Found, before: f32) -> f32 {
-        let of_term = |term: usize| {
-            let frequency = self.terms[term].frequency;
-            (f64::from(found.counts[term]) * frequency * frequency) as f32
-        };
-        let of_node = |rank: f32, (_, node): &(Operator, Node)| match node {
-            Node::Word(term) => rank + term.map_or(0.0, of_term),
-            Node::Phrase { terms, .. } => terms.iter().fold(rank, |rank, term| rank + of_term(*term)),
-            Node::Group(nodes) => self.rank(nodes, found, rank),
-        };
-        self.counted(nodes, found).fold(before, of_node)
     }
 }
 

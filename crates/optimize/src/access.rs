@@ -193,8 +193,12 @@ impl Candidates<'_> {
     fn with_words(&self, entries: f64) -> Vec<Choice> {
         let of_index = |condition: &&Condition| {
             let Sarg::Words(id, search) = &condition.sarg else { return None };
+            let slots = self.first_slot..self.first_slot + self.table.columns.len();
+            if !slots.contains(&condition.slot) {
+                return None;
+            }
             let n = self.table.indexes.iter().position(|index| index.id == *id)?;
-            Some(self.choice(n, Spans::Words(search.clone()), entries * WORD_SELECTIVITY, false))
+            Some(self.choice(n, Spans::Words(search.clone()), (entries * WORD_SELECTIVITY).max(1.0), false))
         };
         self.conditions.iter().filter_map(of_index).collect()
     }
