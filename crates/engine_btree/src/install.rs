@@ -116,7 +116,7 @@ impl Install<'_> {
         let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
             Some(value) => {
                 self.pause();
-                let (name, extent) = value::write(&inner.store, value)?;
+                let (name, extent) = value::write(&inner.store, index, value)?;
                 inner.tree_or_new(index).values.lock().insert(extent);
                 record.leftovers().lock().new_values.push((index, extent));
                 Some(name)
