@@ -85,7 +85,7 @@ pub use account_usage::AccountUsages;
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead, SourceTemporaryTables};
 pub use audit::{Audit, AuditSink, Client, ConnectionEvent, adjusted_users as adjusted_audit_users};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerFacts};
-pub use ddl::{Ids, WordList, drop_orphans};
+pub use ddl::{Ids, WordList, drop_orphans, tell_page_forms};
 pub use dispatch::CachedPlan;
 pub use dml::{KeySet, RowKeys};
 pub use files::ServerFiles;

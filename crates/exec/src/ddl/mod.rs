@@ -46,6 +46,7 @@
 //! | `password_check`, `word_check` | which new passwords are refused |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
+//! | `page_form` | options about pages on disk: what goes together, and what engines are told |
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;
@@ -67,6 +68,7 @@ mod ids;
 mod key;
 mod options;
 mod orphans;
+mod page_form;
 mod password_check;
 mod proxy;
 mod rebuild;
@@ -90,6 +92,7 @@ pub(crate) use column::column_type;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use ids::Ids;
 pub use orphans::drop_orphans;
+pub use page_form::tell_page_forms;
 pub(crate) use role::set_default_role;
 pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
 pub use word_check::WordList;
