@@ -64,7 +64,7 @@ pub use cohort_session::{
 };
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
-pub use ddl::drop_orphans;
+pub use ddl::{drop_orphans, tell_page_forms};
 pub use dispatch::CachedPlan;
 pub use dml::{KeySet, RowKeys};
 pub use kept::{Kept, database};

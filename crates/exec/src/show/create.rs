@@ -86,6 +86,14 @@ pub(super) fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, S
     ORDER.iter().flat_map(|name| table.options.iter().filter(move |(known, _)| known == name))
 }
 
+/// Options of the engine, which keep the spelling that they were given.
+pub(super) fn engine_options(table: &Table) -> impl Iterator<Item = &(String, String)> {
+    let is_of_engine = |name: &str| {
+        ["PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    table.options.iter().filter(move |(name, _)| is_of_engine(name))
+}
+
 /// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
 pub(super) fn table(table: &Table, next: Option<u64>) -> String {
     let verb = if table.is_temporary() { "CREATE TEMPORARY" } else { "CREATE" };
@@ -150,6 +158,9 @@ fn table_text(
     }
     if !table.comment.is_empty() {
         text += &format!(" COMMENT={}", quoted_text(&table.comment));
+    }
+    for (name, value) in engine_options(table) {
+        text += &format!(" {}={}", quoted_name(name), quoted_text(value));
     }
     text
 }

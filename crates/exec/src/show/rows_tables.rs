@@ -5,9 +5,10 @@ use std::sync::Arc;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
 use cohort_session::access::{Access, sees_schema, sees_table};
 use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames};
+use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
-use super::create::default_text;
+use super::create::{default_text, engine_options, ordered_options};
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
 
@@ -163,9 +164,10 @@ fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Tabl
     let index_bytes: u64 = table.indexes[1..].iter().map(|i| stats(i).bytes).sum();
     let open = ctx.trx.open_table(table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
-    let options: Vec<String> = super::create::ordered_options(table)
-        .map(|(name, value)| format!("{}={}", name.to_lowercase(), value))
-        .collect();
+    let mut options: Vec<String> =
+        ordered_options(table).map(|(name, value)| format!("{}={}", name.to_lowercase(), value)).collect();
+    let of_engine = engine_options(table);
+    options.extend(of_engine.map(|(name, value)| format!("{}={}", quoted_name(name), quoted_text(value))));
     let created = created_at(ctx, table.created_at);
     Ok(out.row([
         ("TABLE_CATALOG", text("def")),
@@ -174,7 +176,7 @@ fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Tabl
         ("TABLE_TYPE", text(if table.is_sequence() { "SEQUENCE" } else { "BASE TABLE" })),
         ("ENGINE", text(&table.engine)),
         ("VERSION", number(10_u64)),
-        ("ROW_FORMAT", text(if table.is_sequence() { "Fixed" } else { "Dynamic" })),
+        ("ROW_FORMAT", text(table.row_format())),
         ("TABLE_ROWS", number(data.entries)),
         ("AVG_ROW_LENGTH", number(data.bytes.checked_div(data.entries).unwrap_or(0))),
         ("DATA_LENGTH", number(data.bytes)),
