@@ -11,7 +11,7 @@
 //! | `process_list` | [`ProcessList`]: the connections, for SHOW PROCESSLIST and KILL |
 //! | `connection` | [`ConnectionInfo`]: who is connected, and how |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
-//! | `statement` | [`StatementContext`]: what the code of one running statement sees |
+//! | `statement` | [`Job`], [`StatementContext`]: a statement to run; what the code of a running one sees |
 //! | `access/` | who may do what |
 //! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; what a session is |
 //! | `audit/` | [`Audit`]: the log of who did what |
@@ -83,7 +83,7 @@ pub use restraint::Restraint;
 pub use secrets::without_secrets;
 pub use session_state::{BinlogStatements, Changed, SessionState};
 pub use settings::{set_error, to_value};
-pub use statement::StatementContext;
+pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
 pub use statistics::{PlanStatistics, has_row};
 pub use transaction_track::{TrackTransaction, TransactionNews, TransactionState, TransactionTracker};
