@@ -25,13 +25,13 @@
 //! tries into a buffer of one block less). `KEY_BLOCK_SIZE` therefore decides nothing.
 //!
 //! # Who says it
-//! The catalog does: the server tells the form of every key space at a start ([`Compression::set_form`]), and of
-//! new ones before they are filled. Until then, which is while recovery replays, pages are written plain.
+//! The catalog does: the server tells the form of every key space at a start ([`Compression::set_form`]), and
+//! of new ones before they are filled. Until then, which is while recovery replays, pages are written plain.
 //!
 //! # Where it runs
-//! A page is compressed by who writes it: a checkpoint without a latch, an eviction with the page latched that
-//! nobody uses. It is expanded by who reads it, into a frame that nobody else has. Compressors are kept, at
-//! most [`KEPT_MAX`] of about 300 KiB.
+//! The thread that writes a page compresses it: a checkpoint without a latch, an eviction with the page
+//! latched, which nobody uses. The thread that reads it expands it into a frame that nobody else has.
+//! Compressors are kept, at most [`KEPT_MAX`] of about 300 KiB.
 //!
 //! # On failure
 //! A torn or rotten image fails the checksum over the compressed bytes before they are expanded, and one that
@@ -58,7 +58,7 @@ const IMAGE_BYTES_MAX: usize = 64 << 20;
 /// Longest value that is compressed: a longer one would keep its worker for seconds.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 /// Compressors and expanders that are kept for the next image, of each kind.
-const KEPT_MAX: usize = 4;
+pub const KEPT_MAX: usize = 4;
 
 /// What is compressed, how, and how much of it there was.
 pub struct Compression {
@@ -68,8 +68,8 @@ pub struct Compression {
     is_on: AtomicBool,
     /// `innodb_compression_level`
     level: AtomicU64,
-    compressors: Mutex<Vec<(u8, Compress)>>,
-    expanders: Mutex<Vec<Decompress>>,
+    pub compressors: Mutex<Vec<(u8, Compress)>>,
+    pub expanders: Mutex<Vec<Decompress>>,
     /// Images that were written compressed.
     pub compressed: AtomicU64,
     /// Those that would have saved no block.
@@ -124,7 +124,7 @@ impl Compression {
     }
 
     /// The level of a key space; none: it is written plain.
-    fn level_of(&self, index: IndexId) -> Option<u8> {
+    pub fn level_of(&self, index: IndexId) -> Option<u8> {
         let form = self.forms.read().get(&index).copied().unwrap_or_default();
         let of_server = || self.level.load(Ordering::Relaxed) as u8;
         match form {
@@ -228,99 +228,5 @@ impl Compression {
             }
         }
         is_whole
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TABLE: IndexId = IndexId(16);
-
-    fn compressing(form: PageForm) -> Compression {
-        let compression = Compression::default();
-        compression.set_form(&[TABLE], form);
-        compression
-    }
-
-    /// An image whose head says what its body, which is not compressed, does not.
-    fn stored(body: &[u8], claimed: u32) -> Vec<u8> {
-        let mut image = vec![0, 0, 0, 0, 255, 1, 0, 0, 0, 0, 0, 0];
-        image.extend_from_slice(&claimed.to_le_bytes());
-        // RFC 1951, 3.2.4: the last block, stored: its length, and the same inverted.
-        image.push(1);
-        image.extend_from_slice(&(body.len() as u16).to_le_bytes());
-        image.extend_from_slice(&(!body.len() as u16).to_le_bytes());
-        image.extend_from_slice(body);
-        let crc = crc32c::crc32c(&image[4..]);
-        image[..4].copy_from_slice(&crc.to_le_bytes());
-        image
-    }
-
-    #[test]
-    fn the_form_on_disk_is_read() {
-        let compression = Compression::default();
-        assert_eq!(compression.plain(stored(b"an image", 8)).expect("whole"), b"an image");
-        for claimed in [7, 9, 0, u32::MAX] {
-            assert!(compression.plain(stored(b"an image", claimed)).is_none(), "{claimed} bytes claimed");
-        }
-        let mut trailing = stored(b"an image", 8);
-        trailing.push(0);
-        let crc = crc32c::crc32c(&trailing[4..]);
-        trailing[..4].copy_from_slice(&crc.to_le_bytes());
-        assert!(compression.plain(trailing).is_none(), "bytes behind the end");
-    }
-
-    #[test]
-    fn what_saves_a_block_is_compressed_and_damage_is_noticed() {
-        let compression = compressing(PageForm::CompressedRows);
-        let plain: Vec<u8> = (0..12_000_u32).map(|n| (n / 100) as u8).collect();
-        let image = compression.image(TABLE, &plain).expect("it saves two blocks");
-        assert!(image.len() < BLOCK_BYTES as usize);
-        assert_eq!(compression.saved_bytes.load(Ordering::Relaxed), 2 * BLOCK_BYTES);
-        assert_eq!(compression.plain(image.clone()).expect("whole"), plain);
-        for at in 0..image.len() {
-            let mut damaged = image.clone();
-            damaged[at] ^= 0x20;
-            // An image that does not say that it is compressed is left to the checksum of plain ones.
-            assert!(at == 4 || compression.plain(damaged).is_none(), "byte {at}");
-        }
-        assert!(compression.image(IndexId(17), &plain).is_none(), "of another key space");
-        assert!(compression.image(TABLE, &plain[..4096]).is_none(), "it takes a block in any case");
-        assert_eq!(compression.failed.load(Ordering::Relaxed), 1);
-    }
-
-    #[test]
-    fn the_server_says_whether_and_how_much() {
-        let compression = compressing(PageForm::CompressedPages { level: None });
-        assert_eq!(compression.level_of(TABLE), Some(6));
-        compression.set_level(2);
-        assert_eq!(compression.level_of(TABLE), Some(2));
-        compression.set_form(&[TABLE], PageForm::CompressedPages { level: Some(9) });
-        assert_eq!(compression.level_of(TABLE), Some(9));
-        compression.set_algorithm(PageAlgorithm::None);
-        assert_eq!(compression.level_of(TABLE), None);
-        compression.set_form(&[TABLE], PageForm::CompressedRows);
-        assert_eq!(compression.level_of(TABLE), Some(2), "which knows one algorithm only");
-        compression.set_form(&[TABLE], PageForm::Plain);
-        assert_eq!(compression.level_of(TABLE), None);
-    }
-
-    #[test]
-    fn compressors_are_used_again_and_bounded() {
-        let compression = compressing(PageForm::CompressedRows);
-        let plain = vec![7; 16_000];
-        for level in 0..=9 {
-            compression.set_level(level);
-            for _ in 0..3 {
-                let image = compression.image(TABLE, &plain);
-                assert_eq!(image.is_some(), level > 0, "level 0 does not compress");
-                if let Some(image) = image {
-                    assert_eq!(compression.plain(image).expect("whole"), plain);
-                }
-            }
-        }
-        assert_eq!(compression.compressors.lock().len(), KEPT_MAX);
-        assert_eq!(compression.expanders.lock().len(), 1);
     }
 }

@@ -5,6 +5,8 @@ mod bulk;
 mod changes;
 mod checkpoint;
 mod compress;
+#[cfg(test)]
+mod compress_tests;
 mod engine;
 mod inner;
 mod install;
