@@ -10,9 +10,12 @@ pub(super) fn resolve(
     inherited: Collation,
 ) -> SqlResult<Collation> {
     let charset = charset.map(by_name).transpose()?;
-    let Some(name) = collation.filter(|name| !name.eq_ignore_ascii_case("default")) else {
+    let Some(name) = collation else {
         return Ok(charset.map_or(inherited, Charset::default_collation));
     };
+    if name.eq_ignore_ascii_case("default") {
+        return Ok(charset.unwrap_or(inherited.charset()).default_collation());
+    }
     let within = charset.unwrap_or(inherited.charset());
     let found = Collation::by_name_in(within, name);
     let collation = found.ok_or_else(|| match Collation::by_name_in(Charset::Utf8mb4, name) {
