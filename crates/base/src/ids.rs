@@ -1,6 +1,7 @@
 //! A newtype for every number that names something, so that two kinds cannot be mixed up.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -36,6 +37,17 @@ id!(/// `gtid_domain_id`: transactions of two domains are independent of each ot
     DomainId(u32));
 id!(/// A participant of commits (a storage engine, the catalog), as commit records name it. Final: these numbers are on disk.
     ParticipantId(u8));
+
+/// Hands out transaction ids, unique since the server's start.
+#[derive(Debug, Default)]
+pub struct TrxIds(AtomicU64);
+
+impl TrxIds {
+    /// One that nobody else has.
+    pub fn next(&self) -> TrxId {
+        TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
 
 impl TableId {
     /// The first number of a session's temporary tables: the catalog never comes so far.

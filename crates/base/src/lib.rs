@@ -15,7 +15,7 @@ pub use codec::{Reader, Truncated, Write};
 pub use histogram::{Histogram, HistogramSnapshot, add_alone};
 pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
-    ServerId, TableId, TrxId, Xid,
+    ServerId, TableId, TrxId, TrxIds, Xid,
 };
 pub use no_unwind::NoUnwind;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

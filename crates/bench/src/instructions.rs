@@ -64,8 +64,11 @@ pub fn run(asked: &Instructions) -> Result<(), String> {
     let mut lines = Vec::new();
     for name in names {
         let workload = workload::find(name).ok_or_else(|| format!("no workload '{name}'"))?;
-        for protocol in [Protocol::Text, Protocol::Prepared] {
-            lines.push(Line { workload, protocol, counts: Vec::new() });
+        for asked in [Protocol::Text, Protocol::Prepared] {
+            let protocol = workload.protocol(asked);
+            if protocol == asked {
+                lines.push(Line { workload, protocol, counts: Vec::new() });
+            }
         }
     }
     let programs: Vec<Option<&Path>> = match asked.programs.is_empty() {

@@ -333,6 +333,10 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         attach(&mut connection, Kind::Cohort, &source, &filled, &filled)?;
         ask(&mut connection, "START SLAVE SQL_THREAD")?;
         progress.show("replica: live");
+        let processor = |server: &Server| process::processor_seconds(server.pid()).unwrap_or(0.0);
+        let committed = |of: &mut Connection| number(of, "Binlog_commits");
+        let (source_before, replica_before) = (processor(&source), processor(&replica));
+        let commits_before = committed(&mut on_source)?;
         let mut lag_s_max = 0;
         let per_second = load(&source, "update_index", LIVE_CLIENTS, run, |moment| {
             if let Moment::Tick(_) = moment {
@@ -344,11 +348,16 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         let end = position(&mut on_source)?;
         await_applied(&mut connection, &end)?;
         let drained_s = began.elapsed().as_secs_f64();
+        let commits = (committed(&mut on_source)? - commits_before).max(1) as f64;
+        let source_us = (processor(&source) - source_before) * 1e6 / commits;
+        let replica_us = (processor(&replica) - replica_before) * 1e6 / commits;
         let large = apply_large(&source, &replica, &mut connection, run, progress)?;
         Ok(ReplicaLive {
             per_second,
             lag_s_max,
             drained_s,
+            source_us,
+            replica_us,
             large_mib: large.mib,
             large_bytes_more: large.bytes_more,
             relay_mib_per_second: large.relay_mib_per_second,
@@ -389,6 +398,13 @@ fn apply_large(
     }
     let mut on_source = Connection::open(&source.address, "").map_err(text)?;
     let end = position(&mut on_source)?;
+    // The source writes its binary log's file behind the commit; the receiver alone is measured.
+    while number(&mut on_source, "Cohort_binlog_backlog_bytes")? > 0 {
+        if interrupt::is_requested() {
+            return Err("interrupted".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
     // Beside the rows the log has the text of the statements.
     let received = |connection: &mut Connection| number(connection, "Cohort_replica_received_bytes");
     let (received_before, began) = (received(connection)?, Instant::now());

@@ -145,6 +145,9 @@ pub struct ReplicaLive {
     pub lag_s_max: u64,
     /// From the load's end until all is applied.
     pub drained_s: f64,
+    /// Processor time from the load's begin until all is applied, by transaction.
+    pub source_us: f64,
+    pub replica_us: f64,
     pub large_mib: u64,
     /// Memory beyond what there was, while the large transaction came and was applied.
     pub large_bytes_more: u64,
@@ -241,6 +244,7 @@ impl Results {
         let live = |of: &ReplicaLive| {
             json!({
                 "per_second": of.per_second, "lag_s_max": of.lag_s_max, "drained_s": of.drained_s,
+                "source_us": of.source_us, "replica_us": of.replica_us,
                 "large_mib": of.large_mib, "large_bytes_more": of.large_bytes_more,
                 "relay_mib_per_second": of.relay_mib_per_second,
             })
@@ -360,6 +364,8 @@ fn live_from_json(of: &Value) -> Option<ReplicaLive> {
         per_second: of.get("per_second")?.as_f64()?,
         lag_s_max: of.get("lag_s_max")?.as_u64()?,
         drained_s: of.get("drained_s")?.as_f64()?,
+        source_us: of.get("source_us")?.as_f64()?,
+        replica_us: of.get("replica_us")?.as_f64()?,
         large_mib: of.get("large_mib")?.as_u64()?,
         large_bytes_more: of.get("large_bytes_more")?.as_u64()?,
         relay_mib_per_second: of.get("relay_mib_per_second")?.as_f64()?,

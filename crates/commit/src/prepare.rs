@@ -108,8 +108,6 @@ impl Coordinator {
         request: &CommitRequest,
         spilled: &mut Spilled,
     ) -> Result<(Rooms, Vec<Staged>), CommitError> {
-        // A large transaction of a replica has redo for each of its parts.
-        let mut bytes = record::OVERHEAD_BYTES * (1 + request.redo.len() as u64);
         for (_, redo) in &request.redo {
             if let Some(RedoFile { name, bytes, crc, hold }) = redo.file() {
                 hold.keep();
@@ -118,9 +116,11 @@ impl Coordinator {
                 spilled.push(Some(self.spill_redo(&redo.bytes).map_err(CommitError::Io)?));
             } else {
                 spilled.push(None);
-                bytes += redo.bytes.len() as u64;
             }
         }
+        let redo = request.redo.iter().zip(&*spilled);
+        let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
+        let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
         if let Some(part) = &request.binlog {
             bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
         }

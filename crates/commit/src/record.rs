@@ -109,6 +109,12 @@ pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[C
     StreamOut::encode_chunks(chunks, out);
 }
 
+/// Most bytes that redo takes in a record.
+pub fn redo_bytes_max(redo: &Redo, spilled: Option<&SpilledRedo>) -> u64 {
+    let inline = if spilled.is_none() { redo.bytes.len() as u64 } else { 0 };
+    inline + OVERHEAD_BYTES
+}
+
 #[inline]
 fn put_redo(participant: ParticipantId, redo: &Redo, spilled: Option<&SpilledRedo>, out: &mut Vec<u8>) {
     out.put_u8(participant.0);

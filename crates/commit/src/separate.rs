@@ -237,10 +237,10 @@ impl SeparateLogs {
         let mut needs: Vec<(usize, u64)> = Vec::with_capacity(2);
         for ((id, redo), spilled) in request.redo.iter().zip(spilled) {
             let place = self.place_of(*id);
-            let inline = if spilled.is_none() { redo.bytes.len() as u64 } else { 0 };
+            let of_redo = record::redo_bytes_max(redo, spilled.as_ref());
             match needs.iter_mut().find(|(at, _)| *at == place) {
-                Some((_, bytes)) => *bytes += inline + record::OVERHEAD_BYTES,
-                None => needs.push((place, inline + 2 * record::OVERHEAD_BYTES)),
+                Some((_, bytes)) => *bytes += of_redo,
+                None => needs.push((place, of_redo + record::OVERHEAD_BYTES)),
             }
         }
         if needs.is_empty() {

@@ -154,7 +154,9 @@ const LOG_FILES: &str = "statements are logged whole, by their time and by what 
 const NO_COMPRESSION: &str = "there are no compressed columns";
 const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
 const NO_ENCRYPTION: &str = "files are not encrypted";
-const NO_FULLTEXT: &str = "there are no full-text indexes";
+const FULLTEXT_DEFAULTS: &str =
+    "words are indexed as by InnoDB's defaults: of 3 to 84 characters, without its stopwords";
+const NO_FULLTEXT: &str = "of MyISAM's full-text indexes; those here are InnoDB's, with its defaults";
 const NO_GALERA: &str = "there are no Galera clusters here";
 const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
 const NO_PLUGINS: &str = "there are no plugins";

@@ -1,7 +1,6 @@
 //! Readers of versions that are in the undo file, and those who want the same leaf.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,73 +8,19 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, ParticipantId};
 use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_vfs::{File, Fs, MemFs, OpenMode, SharedFile, SharedFs};
+use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
 
 const TABLE: IndexId = IndexId(16);
 
 /// Files in memory, of which the undo file is slow to read and counts that.
-struct SlowUndo {
-    inner: MemFs,
-    reads: Arc<AtomicU64>,
-}
-
-struct SlowFile {
-    inner: SharedFile,
-    reads: Arc<AtomicU64>,
-}
-
-impl Fs for SlowUndo {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
-        let inner = self.inner.open(path, mode)?;
-        match path.ends_with("btree.undo") {
-            true => Ok(Arc::new(SlowFile { inner, reads: self.reads.clone() })),
-            false => Ok(inner),
+fn slow_undo(reads: &Arc<AtomicU64>) -> SharedFs {
+    let reads = Arc::clone(reads);
+    Arc::new(HookFs::new(Arc::new(MemFs::new()), move |operation, name| {
+        if operation == Operation::Read && name == "btree.undo" {
+            reads.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
         }
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.inner.list(dir)
-    }
-    fn exists(&self, path: &Path) -> bool {
-        self.inner.exists(path)
-    }
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.inner.free_bytes(dir)
-    }
-}
-
-impl File for SlowFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(1));
-        self.inner.read_at(buf, offset)
-    }
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.inner.write_at(bytes, offset)
-    }
-    fn sync_data(&self) -> io::Result<()> {
-        self.inner.sync_data()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.inner.try_lock()
-    }
+    }))
 }
 
 fn key(n: u64) -> Vec<u8> {
@@ -94,7 +39,7 @@ fn put(engine: &BtreeEngine, seq: &mut u64, keys: std::ops::Range<u64>, value: u
 fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
     for direction in [Direction::Forward, Direction::Backward] {
         let reads = Arc::new(AtomicU64::new(0));
-        let fs: SharedFs = Arc::new(SlowUndo { inner: MemFs::new(), reads: reads.clone() });
+        let fs = slow_undo(&reads);
         let options = BtreeOptions {
             undo_bytes: 4096,
             has_threads: false,

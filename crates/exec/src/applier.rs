@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
 use cohort_binlog::event::{
     ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap,
     UserVar, UserVarType, gtid_flags2, rows_flags,
@@ -51,16 +51,14 @@ use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::account_tables;
-use crate::database::Database;
 use crate::dispatch::Job;
 use crate::dml::apply_rows;
 pub use crate::dml::{ApplyRules, Conversions};
-use crate::process_list::{Command, Process, ProcessIdentity};
-use crate::session::{ConnectionInfo, Session};
-pub use crate::temporary::sources::SourceTemporaryTables;
-use crate::temporary::sources::SourceThread;
-use crate::trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
+use crate::session::Session;
 use cohort_plan::ParamSource;
+use cohort_session::{Command, ConnectionInfo, Database, Process, ProcessIdentity};
+use cohort_table::{SourceTemporaryTables, SourceThread};
+use cohort_trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 
 /// Writes of a group that are put in place at once.
 const PART_BYTES_MAX: usize = 16 << 20;
@@ -345,7 +343,7 @@ impl Applier {
             true => self.definition_inside(&sql, replaces),
             false => self.run(&sql, replaces),
         };
-        self.temporary.keep(self.thread, &self.session.trx.temporary);
+        self.temporary.keep(self.thread, self.session.trx.temporary());
         self.forget_context();
         outcome
     }
@@ -353,11 +351,14 @@ impl Applier {
     /// Gives the session the temporary tables of a connection of the source.
     fn use_temporary_of(&mut self, thread: SourceThread) {
         self.thread = thread;
-        if self.temporary.is_empty() && self.session.trx.temporary.is_empty() {
+        if self.temporary.is_empty() && self.session.trx.temporary().is_empty() {
             return;
         }
-        let tables = self.temporary.of(thread, &self.session.state.db);
-        if !Arc::ptr_eq(&tables, &self.session.trx.temporary) {
+        let tables = self.temporary.of(thread, || {
+            let db = &self.session.state.db;
+            db.temporary_tables(Budget::of_session(db.processes.memory()))
+        });
+        if !Arc::ptr_eq(&tables, self.session.trx.temporary()) {
             self.session.trx.use_temporary(Arc::clone(&tables));
             self.session.state.temporary = tables;
         }

@@ -5,12 +5,12 @@
 //! packet one by one, so that memory holds the packet and one row.
 
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultSink, StatusFlags};
+use cohort_session::Command;
 use cohort_sql::ast::Statement;
+use cohort_trx::BeginOptions;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
-use crate::process_list::Command;
 use crate::session::Session;
-use crate::trx::BeginOptions;
 use crate::unfilled::{self, Unfilled};
 
 /// Statements that are kept for the different gaps of rows.

@@ -26,26 +26,28 @@ use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
+use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
-use crate::access::{self, TableNeed};
 use crate::account_tables;
-use crate::audit::{RowChange, TableUse};
-use crate::diagnostics::{Conditions, conditions_before};
+use crate::command_counters::{counter_of, counter_of_plan};
 use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use crate::guards;
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::plan::{QueryPlan, SessionNames, plan_query};
+use crate::plan::{QueryPlan, plan_query};
 use crate::select::{
     Collect, Flow, Freshness, RowCounts, RowSink, lock_sequences, lock_tables, lock_views, run_query,
 };
 use crate::session::Session;
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::table::{chain_too_long, is_current};
 use crate::text_logging::run_logged;
-use crate::transaction_track::TransactionState;
 use cohort_plan::{ParamSource, PlanContext, not_supported};
+use cohort_row::chain_too_long;
+use cohort_session::access::{self, TableNeed};
+use cohort_session::{
+    Conditions, RowChange, SessionNames, SessionState, StatementContext, TableUse, TransactionState,
+    conditions_before,
+};
+use cohort_table::is_current;
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -202,7 +204,7 @@ impl Session {
         let key = digest.map(|digest| PlanKey { digest, session: self.state.plan_key });
         if let Some(key) = key {
             let version = self.state.db.catalog_version();
-            if let Some(cached) = self.state.db.plans.get(&key, version)
+            if let Some(cached) = self.kept.plans.get(&key, version)
                 && cached.fits(literals)
             {
                 self.diagnostics.begin();
@@ -220,7 +222,7 @@ impl Session {
         }
         let parsed = cohort_sql::parse(text, &self.state.parse).inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
-            return Err(crate::diagnostics::syntax_error("?"));
+            return Err(cohort_session::syntax_error("?"));
         }
         let key = key.filter(|_| parsed.cacheable);
         let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
@@ -298,29 +300,22 @@ impl Session {
     }
 
     fn count(&self, statement: &Statement) {
-        let counter = match statement {
-            Statement::Query(_) => Counter::ComSelect,
-            Statement::Insert(insert) if insert.replace => Counter::ComReplace,
-            Statement::Insert(_) => Counter::ComInsert,
-            Statement::Update(_) => Counter::ComUpdate,
-            Statement::Delete(_) => Counter::ComDelete,
-            Statement::Begin(_) => Counter::ComBegin,
-            Statement::Commit(_) => Counter::ComCommit,
-            Statement::Rollback(_) => Counter::ComRollback,
-            Statement::Set(_) | Statement::SetStatement { .. } => Counter::ComSetOption,
-            Statement::Use(_) => Counter::ComChangeDb,
-            Statement::Kill(_) => Counter::ComKill,
-            Statement::CreateDatabase(_) => Counter::ComCreateDb,
-            Statement::DropDatabase(_) => Counter::ComDropDb,
-            Statement::CreateTable(_) => Counter::ComCreateTable,
-            Statement::AlterTable(_) => Counter::ComAlterTable,
-            Statement::DropTable(_) => Counter::ComDropTable,
-            Statement::Truncate(_) => Counter::ComTruncate,
-            Statement::CreateIndex(_) => Counter::ComCreateIndex,
-            Statement::DropIndex(_) => Counter::ComDropIndex,
-            _ => return,
-        };
-        self.state.db.status.count(counter);
+        let status = &self.state.db.status;
+        if let Some(counter) = counter_of(statement) {
+            status.count(counter);
+        }
+        // By name they are prepared statements as well.
+        match statement {
+            Statement::Prepare { .. } => status.count(Counter::ComStmtPrepare),
+            Statement::Execute { .. } => status.count(Counter::ComStmtExecute),
+            Statement::Deallocate(_) => status.count(Counter::ComStmtClose),
+            Statement::ExecuteImmediate { .. } => {
+                status.count(Counter::ComStmtPrepare);
+                status.count(Counter::ComStmtExecute);
+                status.count(Counter::ComStmtClose);
+            }
+            _ => {}
+        }
     }
 
     /// Plans and runs a query or data change; puts the plan into the cache if it may be used again.
@@ -337,7 +332,7 @@ impl Session {
             };
             // Others have no use for what is planned around this session's own tables.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
-                self.state.db.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
+                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());
@@ -401,15 +396,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<bool> {
-        self.state.db.status.count(match &plan.plan {
-            Planned::Query(_) => Counter::ComSelect,
-            Planned::Insert(insert) if insert.replaces() => Counter::ComReplace,
-            Planned::Insert(_) => Counter::ComInsert,
-            Planned::Update(_) => Counter::ComUpdate,
-            Planned::Delete(_) => Counter::ComDelete,
-            Planned::Joined(change) if change.is_update() => Counter::ComUpdateMulti,
-            Planned::Joined(_) => Counter::ComDeleteMulti,
-        });
+        self.state.db.status.count(counter_of_plan(&plan.plan));
         let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
             Ok(()) => run_plan(ctx, plan, sink),
             // Only the statement's text tells which error it is: it is planned again.
@@ -430,7 +417,7 @@ impl Session {
         let seconds_max = self.state.vars.double(VarId::MaxStatementTime);
         let deadline_ns = (seconds_max > 0.0)
             .then(|| self.state.db.clock.monotonic_ns().saturating_add((seconds_max * 1e9) as u64));
-        self.trx.deadline_ns = deadline_ns;
+        self.trx.set_deadline(deadline_ns);
         self.state.deadline_ns.set(deadline_ns);
         let mut ctx = StatementContext {
             db: &self.state.db,
@@ -452,7 +439,7 @@ impl Session {
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
-        self.trx.deadline_ns = None;
+        self.trx.set_deadline(None);
         self.state.deadline_ns.set(None);
         for warning in self.state.planning_warnings.take() {
             self.diagnostics.push(warning);
@@ -786,14 +773,14 @@ fn run_plan(
 pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     let Some(tables) = session.audit_tables() else { return };
     match &cached.plan {
-        Planned::Query(plan) => tables.query(plan),
+        Planned::Query(plan) => plan.tell_tables(&tables),
         Planned::Insert(plan) => {
             match (plan.replaces(), plan.updates()) {
                 (true, _) => tables.changed(plan.table(), RowChange::Delete),
                 (_, true) => tables.changed(plan.table(), RowChange::Update),
                 _ => tables.tell_of(TableUse::Write, plan.table()),
             }
-            plan.query().into_iter().for_each(|query| tables.query(query));
+            plan.query().into_iter().for_each(|query| query.tell_tables(&tables));
         }
         Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
         Planned::Delete(plan) => tables.changed(plan.table(), RowChange::Delete),
@@ -883,8 +870,4 @@ impl RowSink for ClientSink<'_> {
         self.sink.row(values);
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }
-}
-
-pub(crate) fn definition_changed() -> SqlError {
-    SqlError::new(ErrorCode::TableDefChanged, "Table definition has changed, please retry transaction")
 }

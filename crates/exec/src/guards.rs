@@ -5,8 +5,8 @@ use cohort_config::VarId;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::plan::TargetPlan;
-use crate::session_state::SessionState;
 use cohort_optimize::Spans;
+use cohort_session::SessionState;
 
 /// Error 1290 under `read_only`, for accounts without READ_ONLY ADMIN.
 pub(crate) fn check_read_only(session: &SessionState) -> SqlResult<()> {

@@ -12,18 +12,18 @@ use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, Handler, HandlerAction, HandlerRead, HandlerTo, KeyComparison, ObjectName};
-use cohort_types::{ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor};
-
-use crate::access::check_all_of;
-use crate::audit::TableUse;
-use crate::dispatch::Job;
-use crate::plan::SessionNames;
-use crate::session::Session;
-use crate::statement::StatementContext;
-use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, is_current,
+use cohort_types::{
+    Columns, ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor,
 };
+
+use crate::dispatch::Job;
+use crate::session::Session;
+use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
+use cohort_session::access::check_all_of;
+use cohort_session::{SessionNames, StatementContext, TableUse};
+use cohort_table::is_current;
 
 /// A table that HANDLER OPEN has opened.
 pub(crate) struct OpenHandler {
@@ -179,12 +179,16 @@ fn unknown(alias: &str) -> SqlError {
     SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{alias}' in HANDLER"))
 }
 
+fn has_values(kind: IndexKind) -> bool {
+    !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
+}
+
 /// Error 1176.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
     let found = table
         .indexes
         .iter()
-        .position(|index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name));
+        .position(|index| has_values(index.kind) && index.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| SqlError::unknown_key(name, alias))
 }
 

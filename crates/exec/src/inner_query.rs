@@ -2,11 +2,10 @@
 //! tables of accounts have rows.
 
 use cohort_sql::ast::{self, Statement};
+use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
-use crate::dispatch::{
-    Job, PLAN_ATTEMPTS, Planned, check_needs, definition_changed, make_plan, tables_used, tell_tables,
-};
+use crate::dispatch::{Job, PLAN_ATTEMPTS, Planned, check_needs, make_plan, tables_used, tell_tables};
 use crate::select::{Collect, Freshness, lock_sequences, lock_tables, lock_views, run_query};
 use crate::session::Session;
 

@@ -15,18 +15,15 @@ use cohort_sql::ast::{self, Statement};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
-use crate::access::{self, Viewer};
-use crate::audit::TableUse;
 use crate::ddl;
 use crate::dispatch::Job;
 use crate::dml::run_binlog_statement;
-use crate::plan::SessionNames;
-use crate::process_list::Process;
 use crate::session::Session;
-use crate::session_state::SessionState;
 use crate::show;
-use crate::trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_session::access::{self, Viewer};
+use cohort_session::{Process, SessionNames, SessionState, TableUse};
+use cohort_trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 
 impl Session {
     /// Runs a statement that is not planned.
@@ -243,7 +240,7 @@ impl Session {
             let aliases =
                 wanted.get(&(name.schema, name.table)).map(|aliases| aliases.values().copied().max());
             let lock = aliases.flatten().unwrap_or(TableLock::Read);
-            for (schema, table, alias) in crate::ddl::named_tables(view)? {
+            for (schema, table, alias) in cohort_plan::named_tables(view)? {
                 // Common tables have no schema.
                 if schema.is_empty() || self.state.db.virtual_tables.has_schema(&schema) {
                     continue;
@@ -592,7 +589,7 @@ pub(crate) struct KnownNow<'k> {
 
 impl crate::select::Known for KnownNow<'_> {
     fn lacks(&self, table: &Arc<Table>, access: &Access) -> bool {
-        crate::plan::has_row(self.session, self.params, table, access) == Some(false)
+        cohort_session::has_row(self.session, self.params, table, access) == Some(false)
     }
 
     fn is_never(&self, condition: &Expr) -> bool {

@@ -19,11 +19,10 @@ use crate::account_tables;
 use crate::bulk::Bulk;
 use crate::dispatch::Job;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
-use crate::process_list::Command;
 use crate::session::Session;
-use crate::session_state::Changed;
 use crate::unfilled::{self, Unfilled};
 use cohort_plan::ParamSource;
+use cohort_session::{Changed, Command};
 
 /// What a client is told of a statement it prepared.
 #[derive(Clone, Debug)]
@@ -77,8 +76,8 @@ impl Session {
             Ok(made) => made,
             Err(error) => {
                 self.diagnostics.set_error(&error);
-                if self.audit_begins() {
-                    self.audit_ended(sql, error.code as u16);
+                if self.state.audit_begins() {
+                    self.state.audit_ended(sql, error.code as u16);
                 }
                 return Err(error);
             }
@@ -99,7 +98,7 @@ impl Session {
         };
         let rest = &sql[next.min(sql.len())..];
         if cohort_sql::next_statement(rest, self.state.parse.mode).is_some() {
-            return Err(crate::diagnostics::syntax_error(&String::from_utf8_lossy(rest)));
+            return Err(cohort_session::syntax_error(&String::from_utf8_lossy(rest)));
         }
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
@@ -115,7 +114,7 @@ impl Session {
             }
             // As MariaDB does; others are checked when they run.
             statement @ Statement::CreateTable(_) => {
-                crate::access::check_statement(&self.state, statement)?;
+                cohort_session::access::check_statement(&self.state, statement)?;
                 Vec::new()
             }
             Statement::Show(show) if is_described(show) => self.describe_show(show, text),
@@ -138,7 +137,7 @@ impl Session {
     /// The text in its parsed form: another session's, or a new one. Error 1290 when the session's statements
     /// take more than `max_session_mem_used`, 1041 when there is no memory for it.
     fn shared_text(&self, text: &[u8]) -> SqlResult<Arc<PreparedText>> {
-        let (texts, options) = (&self.state.db.prepared_texts, self.state.parse);
+        let (texts, options) = (&self.kept.prepared_texts, self.state.parse);
         let of = match texts.get(text, &options) {
             Some(found) => found,
             None => {
@@ -151,7 +150,7 @@ impl Session {
                     let text = "This command is not supported in the prepared statement protocol yet";
                     return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
                 }
-                crate::ddl::check_names(&parsed.statement)?;
+                cohort_plan::charset::check_names(&parsed.statement)?;
                 let cohort_sql::Parsed { statement, params, param_at, .. } = parsed;
                 texts.add(text, options, Parsed { statement, params, param_at: param_at.into() })?
             }
@@ -335,7 +334,7 @@ impl Session {
         self.log_inner("Execute", &text, (&prepared.of.parsed.param_at, &params));
         let outcome = self.run_once(prepared, &params, job.more, sink);
         if self.state.db.audit.is_on() {
-            self.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.code as u16, |()| 0));
+            self.state.audit_ended(&text, outcome.as_ref().map_or_else(|error| error.code as u16, |()| 0));
         }
         outcome
     }

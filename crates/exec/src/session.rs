@@ -5,64 +5,28 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ConnectionId};
+use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_session::ConnectionInfo;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
-use crate::account_usage::Restraint;
-use crate::audit::ConnectionEvent;
-use crate::database::Database;
-use crate::diagnostics::Diagnostics;
 use crate::handler::OpenHandler;
+use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
-use crate::process_list::{Command, Process};
-use crate::session_state::{Changed, SessionState};
-use crate::statement_log::{PlanNotes, Work};
-use crate::trx::SessionTrx;
+use crate::session_log::{PlanNotes, Work};
 use cohort_plan::same_name;
-
-/// Who connected, as the handshake found out.
-#[derive(Clone, Debug)]
-pub struct ConnectionInfo {
-    pub id: ConnectionId,
-    /// As the client gave it.
-    pub user: String,
-    /// Where the client is: `localhost` or an address.
-    pub host: String,
-    /// `user` and `host` of the account that let him in.
-    pub account: (String, String),
-    pub schema: Option<String>,
-    /// What the client asked for as its character set.
-    pub collation: Collation,
-    /// CLIENT_MULTI_STATEMENTS.
-    pub multi_statements: bool,
-    /// CLIENT_FOUND_ROWS: UPDATE counts found rows.
-    pub found_rows: bool,
-    /// None: the connection is not encrypted.
-    pub encryption: Option<EncryptedSession>,
-    /// It came over the Unix socket.
-    pub is_local: bool,
-}
-
-/// What SHOW STATUS tells of a connection with TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EncryptedSession {
-    /// `TLSv1.3`
-    pub version: &'static str,
-    /// OpenSSL's name of the cipher suite.
-    pub cipher: &'static str,
-    /// Names of all that the server would have taken, with colons between them.
-    pub ciphers: Arc<str>,
-    /// When the server's certificate holds, as OpenSSL prints it.
-    pub not_before: Arc<str>,
-    pub not_after: Arc<str>,
-}
+use cohort_session::{
+    Changed, Command, ConnectionEvent, Database, Diagnostics, Process, Restraint, SessionState,
+};
+use cohort_trx::SessionTrx;
 
 /// A connection's session. Dropping it rolls back.
 pub struct Session {
+    /// What statements keep for all sessions.
+    pub(crate) kept: Arc<Kept>,
     pub(crate) state: SessionState,
     pub(crate) trx: SessionTrx,
     pub(crate) process: Arc<Process>,
@@ -85,7 +49,7 @@ impl Session {
     /// `Database::processes`.
     pub fn new(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
         let session = Session::of_nobody(db, info, process)?;
-        session.audit_connection(ConnectionEvent::Connect, 0);
+        session.state.audit_connection(ConnectionEvent::Connect, 0);
         if session.state.db.globals.flag(VarId::GeneralLog) {
             session.log_connect("Connect");
         }
@@ -98,13 +62,14 @@ impl Session {
         info: ConnectionInfo,
         process: Arc<Process>,
     ) -> SqlResult<Session> {
+        let kept = Kept::of(&db);
         let kill = process.kill_flag().clone();
-        let mut trx = SessionTrx::new(db.clone(), kill.clone(), process.handlers().clone());
+        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.handlers().clone());
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         trx.charge_to(Arc::clone(process.memory()));
         let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&trx.temporary));
+        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(trx.temporary()));
         let mut state = state;
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
@@ -112,6 +77,7 @@ impl Session {
         }
         process.set_schema(state.info.schema.as_deref());
         let mut session = Session {
+            kept,
             state,
             trx,
             process,
@@ -174,7 +140,7 @@ impl Session {
 
     /// Whether the account has a privilege everywhere; error 1227.
     pub fn check_global_privilege(&self, privilege: Privilege) -> SqlResult<()> {
-        crate::access::check_global(&self.state, privilege)
+        cohort_session::access::check_global(&self.state, privilege)
     }
 
     /// Whether a transaction is open.
@@ -230,7 +196,7 @@ impl Session {
             let more = cohort_sql::next_statement(after, self.state.parse.mode).is_some();
             if more && !self.state.info.multi_statements {
                 let near = String::from_utf8_lossy(&after[..after.len().min(80)]).into_owned();
-                self.fail(&crate::diagnostics::syntax_error(&near), sink);
+                self.fail(&cohort_session::syntax_error(&near), sink);
                 any = true;
                 break;
             }
@@ -311,7 +277,7 @@ impl Session {
         };
         let name = cohort_sql::ast::ObjectName { db, name: name.to_owned() };
         let described = cohort_sql::ast::Statement::Describe { table: name.clone(), column: None };
-        crate::access::check_statement(&self.state, &described)?;
+        cohort_session::access::check_statement(&self.state, &described)?;
         let columns = self.describe_table(&name)?;
         let wanted = |name: &str| wildcard.is_empty() || wildcard == "%" || same_name(name, wildcard);
         Ok(columns.into_iter().filter(|c| wanted(&c.name)).collect())
@@ -338,7 +304,7 @@ impl Session {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_connect("Change user");
         }
-        self.audit_connection(ConnectionEvent::ChangeUser, 0);
+        self.state.audit_connection(ConnectionEvent::ChangeUser, 0);
         Ok(())
     }
 
@@ -351,7 +317,7 @@ impl Session {
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
         // What binds the account goes on to bind it, and its role stays.
         let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
-        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(&self.trx.temporary));
+        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(self.trx.temporary()));
         (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
         self.state.apply_limits();
@@ -381,7 +347,7 @@ impl Session {
 
 /// Errors 1044 when the account may not know of a schema, and else 1049 when it is not there.
 fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
-    crate::access::may_enter(session, schema)?;
+    cohort_session::access::may_enter(session, schema)?;
     let db = &session.db;
     let known = db.virtual_tables.has_schema(schema) || db.catalog().schemas.contains_key(schema);
     let error = || SqlError::new(ErrorCode::BadDb, format!("Unknown database '{schema}'"));

@@ -12,11 +12,11 @@
 
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
+use cohort_session::StatementContext;
 use cohort_types::{SqlMode, SqlResult};
 
 use crate::ddl::change_event;
 use crate::dml::DmlOutcome;
-use crate::statement::StatementContext;
 
 /// Functions whose value follows from their arguments and the statement's time.
 const REPEATABLE: [&str; 66] = [
@@ -142,7 +142,7 @@ pub(crate) fn run_logged(
         ctx.trx.unlog(mark)?;
         let mut text = Vec::new();
         let (params, mode) = (ctx.params, ctx.session.env.sql_mode);
-        crate::annotation::append_statement(&mut text, ctx.text.trim_ascii(), ctx.param_at, params, mode);
+        cohort_session::append_statement(&mut text, ctx.text.trim_ascii(), ctx.param_at, params, mode);
         let event = change_event(ctx, &text);
         ctx.trx.log_text(event)?;
     }
@@ -161,7 +161,7 @@ fn what_is_said(ctx: &StatementContext<'_>, table: &Table) -> Says {
     let current = ctx.session.current_schema.as_deref().unwrap_or("").to_ascii_uppercase();
     let is_sure = is_plain
         && is_usual
-        && ctx.trx.temporary.is_empty()
+        && ctx.trx.temporary().is_empty()
         && !table.columns.iter().any(is_computed)
         && !TELLING.contains(&current.as_str());
     let catalog = ctx.db.catalog();

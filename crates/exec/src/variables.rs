@@ -7,29 +7,18 @@ use cohort_binlog::event::{flags, rows_flags};
 use cohort_config::{Scope, SessionVars, SetError, SetNote, VarId, VarValue};
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
+use cohort_session::set_error;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-use crate::access::check_global;
 use crate::dispatch::Job;
 use crate::guards::check_settable_now;
 use crate::session::Session;
-use crate::session_state::Changed;
-use crate::transaction_track::TrackTransaction;
-use crate::trx::{Isolation, RowImage};
 use cohort_plan::convert;
-
-/// A variable's value as SQL sees it.
-pub(crate) fn to_value(value: &VarValue) -> Value {
-    match value {
-        VarValue::Null => Value::Null,
-        VarValue::Bool(b) => Value::Int((*b).into()),
-        VarValue::Int(n) => Value::Int(*n),
-        VarValue::UInt(n) => Value::UInt(*n),
-        VarValue::Double(v) => Value::Double(*v),
-        VarValue::Text(text) => Value::text(&**text),
-    }
-}
+use cohort_session::access::check_global;
+use cohort_session::{Changed, TrackTransaction};
+use cohort_table::RowImage;
+use cohort_trx::Isolation;
 
 fn from_value(value: &Value) -> VarValue {
     match value {
@@ -59,24 +48,6 @@ const NOT_FOR_A_STATEMENT: [&str; 13] = [
     "tx_isolation",
     "wait_timeout",
 ];
-
-/// The client's error for a SET that was refused.
-pub(crate) fn set_error(error: SetError) -> SqlError {
-    let code = match &error {
-        SetError::Unknown(_) => ErrorCode::UnknownSystemVariable,
-        SetError::ReadOnly(_) | SetError::NoSessionValue(_) | SetError::NoGlobalValue(_) => {
-            ErrorCode::IncorrectGlobalLocalVar
-        }
-        SetError::SessionReadOnly(_) => ErrorCode::VariableIsReadonly,
-        SetError::GlobalOnly(_) => ErrorCode::GlobalVariable,
-        SetError::SessionOnly(_) => ErrorCode::LocalVariable,
-        SetError::WrongValue(..) => ErrorCode::WrongValueForVar,
-        SetError::WrongType(_) => ErrorCode::WrongTypeForVar,
-        SetError::UnknownCharset(_) => ErrorCode::UnknownCharacterSet,
-        SetError::UnknownCollation(_) => ErrorCode::UnknownCollation,
-    };
-    SqlError::new(code, error.to_string())
-}
 
 /// One item of SET, computed and found good.
 enum Step<'i> {
@@ -234,7 +205,7 @@ impl Session {
             }
         }
         if id == VarId::ReadOnly && self.trx.backup_stage().is_some() {
-            return Err(crate::trx::active_locks());
+            return Err(cohort_trx::active_locks());
         }
         let value = match value {
             SetValue::Default => None,
@@ -269,7 +240,7 @@ impl Session {
             return;
         }
         if is_one_of(&ENDS) {
-            self.audit_ended(job.text, 0);
+            self.state.audit_ended(job.text, 0);
         }
         self.state.audit_always.set(is_one_of(&USERS));
     }
@@ -366,7 +337,7 @@ impl Session {
             server: ServerId(self.state.vars.uint(VarId::ServerId) as u32),
             seq_no,
         };
-        self.state.db.commit.check_gtid_order(gtid).map_err(crate::trx::commit_error)
+        self.state.db.commit.check_gtid_order(gtid).map_err(cohort_trx::commit_error)
     }
 
     fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> SqlResult<()> {
@@ -432,8 +403,8 @@ impl Session {
             _ => Isolation::Serializable,
         };
         settings.access_mode = match vars.flag(VarId::TransactionReadOnly) {
-            true => crate::trx::AccessMode::ReadOnly,
-            false => crate::trx::AccessMode::ReadWrite,
+            true => cohort_trx::AccessMode::ReadOnly,
+            false => cohort_trx::AccessMode::ReadWrite,
         };
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));

@@ -1,9 +1,9 @@
 //! The XA statements: which of them is allowed in which state, as MariaDB 10.11 has it.
 
 use cohort_binlog::event::XaXid;
-use cohort_config::Counter;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{Xa, XaId};
+use cohort_trx::{XaEnding, XaState, outside, rmfail};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::ddl;
@@ -11,7 +11,6 @@ use crate::dispatch::Job;
 use crate::guards::check_read_only;
 use crate::session::Session;
 use crate::show;
-use crate::trx::{XaEnding, XaState, outside, rmfail};
 
 /// As error 1399 calls the state of a session without a branch.
 const NONE: &str = "NON-EXISTING";
@@ -31,14 +30,6 @@ fn name_of(xid: &XaId) -> XaXid {
 impl Session {
     /// Runs an XA statement.
     pub(crate) fn xa(&mut self, xa: &Xa, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        self.state.db.status.count(match xa {
-            Xa::Start { .. } => Counter::ComXaStart,
-            Xa::End { .. } => Counter::ComXaEnd,
-            Xa::Prepare(_) => Counter::ComXaPrepare,
-            Xa::Commit { .. } => Counter::ComXaCommit,
-            Xa::Rollback(_) => Counter::ComXaRollback,
-            Xa::Recover { .. } => Counter::ComXaRecover,
-        });
         self.trx.set_statement_time((self.state.env.now_micros / 1_000_000) as u32);
         match xa {
             Xa::Start { xid, join, resume } => self.xa_start(xid, *join, *resume)?,

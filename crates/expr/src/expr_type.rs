@@ -232,11 +232,7 @@ impl ExprType {
             },
             ascii: !is_text,
             members: column.members.clone(),
-            flavor: if column.zerofill && column.kind != TypeKind::Year {
-                Flavor::Zerofill(column.length)
-            } else {
-                Flavor::Plain
-            },
+            flavor: if column.zerofill { Flavor::Zerofill(column.length) } else { Flavor::Plain },
         }
     }
 

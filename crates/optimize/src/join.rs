@@ -14,7 +14,7 @@ use cohort_expr::{CompareHow, CompareOp, Expr, TypeClass};
 use cohort_locks::WaitPolicy;
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
-use cohort_types::{Collation, SqlResult, TypeKind};
+use cohort_types::{Collation, Columns, SqlResult, TypeKind};
 
 use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
@@ -25,9 +25,7 @@ use crate::estimate::{
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectFacts};
-use crate::physical::{
-    Columns, HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan,
-};
+use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
 use crate::visit::{brings, has_subquery};
 
@@ -282,7 +280,7 @@ impl Lowering<'_> {
                 Spans::List(spans) => {
                     spans.iter().any(|span| reads_row(span, &|c| self.is_of(group, c, placed)))
                 }
-                Spans::Full => false,
+                Spans::Full | Spans::Words(_) => false,
             };
             if reads_before {
                 let per_row = lookup_cost(entries) + choice.rows * found_cost(&choice.access);
@@ -512,7 +510,7 @@ impl Lowering<'_> {
             let choice = self.choose_access(table, sargs.iter().collect(), facts);
             let reads_before = match &choice.access.spans {
                 Spans::List(spans) => spans.iter().any(|s| reads_row(s, &|c| before.layout.contains(&c))),
-                Spans::Full => false,
+                Spans::Full | Spans::Words(_) => false,
             };
             let entries = self.rows_of(table);
             let by_index = rows * (lookup_cost(entries) + choice.rows * found_cost(&choice.access));

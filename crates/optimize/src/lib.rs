@@ -37,13 +37,14 @@ pub use access::{Candidates, Choice, RowCosts, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use cohort_sql::ast::SetOperator;
+pub use cohort_types::Columns;
 pub use estimate::Statistics;
 pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
-    Access, AggregateNode, ChainInput, Columns, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod,
-    JsonScan, LikeStart, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain,
-    SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
+    Access, AggregateNode, ChainInput, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod, JsonScan,
+    LikeStart, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation,
+    Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};

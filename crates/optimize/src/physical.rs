@@ -23,7 +23,7 @@ use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
 use cohort_locks::WaitPolicy;
 use cohort_plan::WindowCall;
 use cohort_sql::ast::SetOperator;
-use cohort_types::Collation;
+use cohort_types::{Collation, Columns};
 
 /// A query.
 #[derive(Debug)]
@@ -191,6 +191,8 @@ pub enum Spans {
     Full,
     /// One after the other. They may overlap once their keys are computed; no row comes twice.
     List(Vec<Span>),
+    /// Of a FULLTEXT index: the rows that have words of a MATCH.
+    Words(Box<Expr>),
 }
 
 /// Keys that begin with `eq` and whose next part lies between the bounds, or begins as a pattern does. The
@@ -245,15 +247,6 @@ impl Span {
         let bounds = [&mut self.lower, &mut self.upper].into_iter().filter_map(of_bound);
         self.eq.iter_mut().chain(bounds).chain(self.like.as_mut().map(|like| &mut like.pattern))
     }
-}
-
-/// Which columns the caller looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Columns {
-    /// All.
-    All,
-    /// These ordinals; the others are NULL in the rows yielded.
-    Some(Arc<[usize]>),
 }
 
 /// How rows are read.

@@ -7,6 +7,7 @@
 
 use std::ops::Bound;
 
+use cohort_base::IndexId;
 use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, Like, TypeClass};
 use cohort_types::{TypeKind, Value};
 
@@ -23,6 +24,8 @@ pub enum Sarg {
     Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
     /// LIKE a pattern that does not begin with a wildcard, as far as that is known.
     Like(LikeStart),
+    /// A MATCH of a FULLTEXT index.
+    Words(IndexId, Box<Expr>),
 }
 
 /// A sargable conjunct.
@@ -65,7 +68,12 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
         }
         Expr::Like(like) => add_like(like, &mut found),
         Expr::Or(alternatives) => add_alternatives(alternatives, &mut found),
-        _ => {}
+        other => {
+            if let Some((slot, index)) = other.match_source() {
+                let sarg = Sarg::Words(index, Box::new(other.clone()));
+                found.push(Condition { slot, sarg, reads: Vec::new() });
+            }
+        }
     }
     found
 }
@@ -156,7 +164,7 @@ fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usiz
         Sarg::Eq(e) => Some((vec![same(e)], condition)),
         Sarg::In(list) => Some((list.iter().map(same).collect(), condition)),
         Sarg::Ranges(ranges) if ranges.len() > 1 => Some((ranges.clone(), condition)),
-        Sarg::Ranges(_) | Sarg::NullSafe(_) | Sarg::Like(_) => None,
+        Sarg::Ranges(_) | Sarg::NullSafe(_) | Sarg::Like(_) | Sarg::Words(..) => None,
     });
     if let Some((ranges, condition)) = whole {
         return Some((ranges, condition.reads.clone()));

@@ -11,17 +11,21 @@
 //! | `from` | FROM and its joins |
 //! | `with` | common tables |
 //! | `view` | the queries of views |
+//! | `view_names` | what the query of a view names |
 //! | `updatable` | which of them can be merged, and written through |
 //! | `written` | changes of rows through views |
 //! | `meaning` | [`Meanings`]: full names, for the text of a view |
 //! | `window` | window functions, bound |
 //! | `meta` | result metadata |
+//! | `charset`, `declared_type` | collations and types that are declared |
 //! | `conjuncts` | conditions that must all hold |
 
 mod bind;
 mod block;
 mod change;
+pub mod charset;
 pub mod conjuncts;
+mod declared_type;
 mod from;
 mod json_table;
 mod meaning;
@@ -31,6 +35,7 @@ mod query;
 mod select;
 mod updatable;
 mod view;
+mod view_names;
 mod window;
 mod with;
 mod written;
@@ -47,12 +52,14 @@ pub use change::{
     ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_assignment, bind_joined_delete,
     bind_joined_update, bind_new_value,
 };
+pub use declared_type::column_type;
 pub use from::allowed_indexes;
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};
+pub use view_names::{Looks, named_tables};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 pub use with::CommonTables;
 pub use written::{InsertView, RowCheck, bind_insert_view};

@@ -3,82 +3,14 @@
 
 mod pair;
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_vfs::{File, Fs, OpenMode, SharedFile, SharedFs, TraceFs};
+use cohort_vfs::{HookFs, Operation, SharedFs, TraceFs};
 use pair::{Replica, received, source_of};
 
-/// A disk whose flushes take a while: what is applied meanwhile gathers.
-struct SlowSync(SharedFs);
-
-struct SlowFile(SharedFile);
-
+/// Flushes take a while: what is applied meanwhile gathers.
 const FLUSH: Duration = Duration::from_millis(8);
-
-impl Fs for SlowSync {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
-        Ok(Arc::new(SlowFile(self.0.open(path, mode)?)))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.0.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.0.remove(path)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.0.list(dir)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.0.exists(path)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.0.create_dir_all(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.0.sync_dir(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.0.free_bytes(dir)
-    }
-}
-
-impl File for SlowFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buf, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_at(bytes, offset)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        std::thread::sleep(FLUSH);
-        self.0.sync_data()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn try_lock(&self) -> io::Result<bool> {
-        self.0.try_lock()
-    }
-}
-
 const TRANSACTIONS: usize = 300;
 
 #[test]
@@ -91,7 +23,12 @@ fn a_group_of_applied_transactions_takes_one_flush() {
     for threads in [0, 3] {
         let memory = received(&binlog);
         let trace = TraceFs::new(Arc::new(memory));
-        let disk: SharedFs = Arc::new(SlowSync(Arc::new(trace.clone())));
+        let slow_sync = |operation, _: &str| {
+            if operation == Operation::Sync {
+                std::thread::sleep(FLUSH);
+            }
+        };
+        let disk: SharedFs = Arc::new(HookFs::new(Arc::new(trace.clone()), slow_sync));
         let replica = Replica::open(&disk, threads).expect("opens");
         let groups = || {
             let metrics = replica.server.db.commit.metrics();

@@ -55,7 +55,7 @@ impl SqlBackend {
         let state = Arc::clone(&storage.replica);
         let engines = storage.engines.clone();
         let spill = Some(Arc::clone(commit.spill_dir()));
-        let db = Database::new(DatabaseParts {
+        let db = cohort_exec::database(DatabaseParts {
             commit: storage.commit,
             engines: storage.engines,
             locks: storage.locks,

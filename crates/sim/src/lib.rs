@@ -8,7 +8,7 @@
 //! | `world` | opens the commit path over a given disk |
 //! | `kill` | a real server killed under load, and the checker that knows what was acknowledged |
 //! | `bulk` | the same for statements of many rows and for indexes made on filled tables |
-//! | `held` | [`HeldFs`]: holds up one kind of operation, while a test looks at what others do |
+//! | `held` | [`Holder`]: holds up one kind of operation, while a test looks at what others do |
 //! | `replica` | [`Replica`]: holds commits back as semi-synchronous replication does |
 //! | `explore` | crashes a run at its k-th write or sync for every k, recovers, checks |
 
@@ -25,6 +25,6 @@ pub use bank::{Bank, Logged, Script, Violation, check};
 pub use branches::{Branches, check_branches};
 pub use bulk::BulkOutcome;
 pub use explore::{Explored, explore, explore_recovery};
-pub use held::{HeldFs, Operation};
+pub use held::Holder;
 pub use replica::Replica;
 pub use world::{Disk, Setup, World, part};

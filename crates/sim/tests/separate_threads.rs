@@ -16,8 +16,8 @@ use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_binlog::{CacheOptions, Stamp, TrxCache};
 use cohort_commit::{BinlogPart, CommitError, CommitRequest, LogLayout, Overlap, PurgeRule};
 use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
-use cohort_sim::{Disk, HeldFs, Operation, Setup, World, part};
-use cohort_vfs::{Fault, FaultFs, MemFs};
+use cohort_sim::{Disk, Holder, Setup, World, part};
+use cohort_vfs::{Fault, FaultFs, MemFs, Operation};
 use parking_lot::Mutex;
 
 const SPACE: IndexId = IndexId(16);
@@ -159,16 +159,16 @@ fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
     for second in [4, 5] {
         for held in [Operation::Write, Operation::Sync] {
             let memory = MemFs::new();
-            let fs = HeldFs::new(disk(&memory));
-            let shared: Disk = Arc::new(fs.clone());
+            let holder = Holder::default();
+            let shared = holder.over(disk(&memory));
             let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
             world.coordinator.set_group_overlap(Overlap::On);
             assert!(commit(&world, 1));
             let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
-            fs.hold(held, "binlog.");
+            holder.hold(held, "binlog.");
             std::thread::scope(|scope| {
                 let first = scope.spawn(|| commit(&world, 3));
-                fs.await_held();
+                holder.await_held();
                 let before = syncs();
                 let later = scope.spawn(|| commit(&world, second));
                 while syncs() == before {
@@ -180,7 +180,7 @@ fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
                     assert!(allowed.contains(&found), "{held:?} is held: {found:?}");
                     assert!(held == Operation::Sync || found.len() == 1, "nothing is in the binlog yet");
                 }
-                fs.release();
+                holder.release();
                 assert!(first.join().expect("no panic") && later.join().expect("no panic"));
             });
             assert_eq!(recovered(&memory, 0), BTreeSet::from([1, 3, second]));
@@ -191,15 +191,15 @@ fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
 #[test]
 fn without_overlap_one_group_is_under_way() {
     let memory = MemFs::new();
-    let fs = HeldFs::new(disk(&memory));
-    let shared: Disk = Arc::new(fs.clone());
+    let holder = Holder::default();
+    let shared = holder.over(disk(&memory));
     let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
     world.coordinator.set_group_overlap(Overlap::Off);
     let syncs = || world.coordinator.engine_group_syncs(world.engines[0].name()).expect("an engine");
-    fs.hold(Operation::Sync, "binlog.");
+    holder.hold(Operation::Sync, "binlog.");
     std::thread::scope(|scope| {
         let first = scope.spawn(|| commit(&world, 1));
-        fs.await_held();
+        holder.await_held();
         let before = syncs();
         let second = scope.spawn(|| commit(&world, 2));
         while world.coordinator.placed() < cohort_base::CommitSeq(2) {
@@ -207,7 +207,7 @@ fn without_overlap_one_group_is_under_way() {
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(syncs(), before);
-        fs.release();
+        holder.release();
         assert!(first.join().expect("no panic") && second.join().expect("no panic"));
     });
 }
@@ -216,23 +216,23 @@ fn without_overlap_one_group_is_under_way() {
 #[test]
 fn readers_of_the_binlog_get_what_is_synced() {
     let memory = MemFs::new();
-    let fs = HeldFs::new(disk(&memory));
-    let shared: Disk = Arc::new(fs.clone());
+    let holder = Holder::default();
+    let shared = holder.over(disk(&memory));
     let world = World::open_as(&shared, Setup::of(LogLayout::Separate)).expect("opens");
     assert!(commit(&world, 1));
     let files = world.coordinator.binlog_files().expect("the binlog is on");
     let (end, _) = world.coordinator.binlog_status().expect("the binlog is on");
     assert_eq!(files.written(), Some(end));
-    fs.hold(Operation::Sync, "binlog.");
+    holder.hold(Operation::Sync, "binlog.");
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| commit(&world, 2));
-        fs.await_held();
+        holder.await_held();
         let sizes = world.coordinator.with_binlog_files(|files| files.sizes());
         let sizes = sizes.expect("the binlog is on").expect("nothing to wait for").expect("reads");
         assert!(sizes.last().expect("a file").bytes > end.offset, "they are in the file");
         files.step().expect("nothing to do");
         assert_eq!(files.written(), Some(end), "a dump would read up to there");
-        fs.release();
+        holder.release();
         assert!(writer.join().expect("no panic"));
     });
     assert!(files.written() > Some(end));

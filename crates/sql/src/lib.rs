@@ -12,7 +12,7 @@
 //! | `parser` | the grammar |
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
-//! | `kind` | [`statement_kind`], [`command_name`], [`commits_implicitly`] |
+//! | `kind` | [`statement_kind`], [`commits_implicitly`] |
 //! | `first_words` | [`first_words`]: what a text is about, whether it can be read or not |
 //! | `secrets` | [`with_hashed_passwords`], [`secret_literals`]: statements about accounts without their passwords |
 //! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
@@ -36,7 +36,7 @@ mod unsafe_words;
 
 pub use digest::Digest;
 pub use first_words::{changes_rows, first_words};
-pub use kind::{StatementKind, command_name, commits_implicitly, statement_kind};
+pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Parsed, next_statement, parse};
 pub use plan_cache::{PlanCache, PlanKey};

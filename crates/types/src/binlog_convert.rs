@@ -2,8 +2,8 @@
 //! too large becomes the largest or smallest value, text and fractions are cut, as MariaDB does.
 
 use crate::binlog_image::{
-    BLOB, BinlogColumn, DOUBLE, ENUM, FLOAT, INT24, ImageError, LONG, LONGLONG, SET, SHORT, STRING, TINY,
-    VARCHAR, WireFit, micros_of,
+    BIT, BLOB, BinlogColumn, DATE, DATETIME2, DOUBLE, ENUM, FLOAT, INT24, ImageError, LONG, LONGLONG,
+    NEWDATE, NEWDECIMAL, SET, SHORT, STRING, TINY, VARCHAR, WireFit, micros_of,
 };
 use crate::scalar;
 use crate::{ColumnType, Decimal, SqlMode, Str, TypeKind, Value};
@@ -21,31 +21,40 @@ impl BinlogColumn {
             TINY | SHORT | INT24 | LONG | LONGLONG => integer(ty, bytes),
             FLOAT | DOUBLE => float(ty, bytes),
             ENUM | SET => members(ty, bytes),
-            STRING | VARCHAR | BLOB => text(ty, bytes),
+            STRING | VARCHAR | BLOB => text(ty, &self.padded(ty, bytes)),
             _ => self.number_or_time(ty, bytes),
         }
     }
 
-    /// DECIMAL, BIT, and what has fractions of seconds.
+    /// DECIMAL, BIT, dates and times.
     fn number_or_time(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         let [low, high] = self.metadata.to_le_bytes();
         let mut wire = ty.clone();
-        match ty.kind {
-            TypeKind::Decimal => (wire.length, wire.decimals) = (low.into(), high),
-            TypeKind::Bit => wire.length = u32::from(high) * 8 + u32::from(low),
+        match self.code {
+            NEWDECIMAL => {
+                (wire.kind, wire.length, wire.decimals) = (TypeKind::Decimal, low.into(), high);
+            }
+            BIT => wire.length = u32::from(high) * 8 + u32::from(low),
+            DATE | NEWDATE => wire.kind = TypeKind::Date,
+            DATETIME2 => (wire.kind, wire.decimals) = (TypeKind::DateTime, low),
             _ => wire.decimals = low,
         }
         Ok(match scalar::decode(&wire, bytes).ok_or(ImageError::Corrupt)? {
-            Value::Decimal(value) => Value::Decimal(clipped(&value, ty)?),
+            Value::Decimal(value) => match ty.kind {
+                TypeKind::Decimal => Value::Decimal(clipped(&value, ty)),
+                _ => real(ty, value.to_f64())?,
+            },
             Value::Bit { bits, .. } => {
                 let width = ty.length.clamp(1, 64) as u8;
                 let most = u64::MAX >> (64 - width);
                 Value::Bit { bits: bits.min(most), width }
             }
             Value::Time(value) => Value::Time(value.with_decimals(ty.decimals, SqlMode::NONE)),
+            Value::DateTime(value) if ty.kind == TypeKind::Date => Value::Date(value.date),
             Value::DateTime(value) => {
                 Value::DateTime(value.with_decimals(ty.decimals, SqlMode::NONE).ok_or(OTHER)?)
             }
+            Value::Date(value) => Value::DateTime(value.at_midnight()),
             Value::Timestamp(us) => Value::Timestamp(us - us % micros_of(ty.decimals)),
             _ => return Err(OTHER),
         })
@@ -66,22 +75,30 @@ fn float(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
         [a, b, c, d] => f64::from(f32::from_le_bytes([*a, *b, *c, *d])),
         eight => f64::from_le_bytes(eight.try_into().map_err(|_| ImageError::Corrupt)?),
     };
+    if value.is_nan() {
+        return Err(ImageError::Corrupt);
+    }
     match ty.kind {
-        _ if value.is_nan() => Err(ImageError::Corrupt),
+        TypeKind::Decimal => Ok(Value::Decimal(clipped(&Decimal::from_f64(value).0, ty))),
+        _ => real(ty, value),
+    }
+}
+
+fn real(ty: &ColumnType, value: f64) -> Result<Value, ImageError> {
+    match ty.kind {
         TypeKind::Double => Ok(Value::Double(value)),
         TypeKind::Float => Ok(Value::Float(value.clamp(-f64::from(f32::MAX), f64::from(f32::MAX)) as f32)),
         _ => Err(OTHER),
     }
 }
 
-fn clipped(value: &Decimal, ty: &ColumnType) -> Result<Decimal, ImageError> {
+fn clipped(value: &Decimal, ty: &ColumnType) -> Decimal {
     let scale = ty.decimals;
-    let rounded = value.round(scale.into()).map_err(|_| OTHER)?;
-    if u32::from(rounded.int_digits()) + u32::from(scale) <= ty.length.max(1) {
-        return Ok(rounded);
-    }
-    let most = Decimal::max_of(ty.length as u8, scale);
-    Ok(if value.is_negative() { most.neg() } else { most })
+    let fits = |rounded: &Decimal| u32::from(rounded.int_digits()) + u32::from(scale) <= ty.length.max(1);
+    value.round(scale.into()).ok().filter(fits).unwrap_or_else(|| {
+        let most = Decimal::max_of(ty.length as u8, scale);
+        if value.is_negative() { most.neg() } else { most }
+    })
 }
 
 /// ENUM and SET count with as many bytes as their members need.
@@ -89,7 +106,8 @@ fn members(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     let number = scalar::little_endian(bytes);
     let value = match ty.kind {
         TypeKind::Enum => ty.enum_value(u16::try_from(number).unwrap_or(0)).or_else(|| ty.enum_value(0)),
-        TypeKind::Set => ty.set_value(number),
+        // Members that are not here go.
+        TypeKind::Set => ty.set_value(number & !(u64::MAX.checked_shl(ty.members.len() as u32).unwrap_or(0))),
         _ => None,
     };
     value.ok_or(OTHER)
@@ -100,6 +118,7 @@ fn text(ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
     ty.collation.charset().decode(bytes, &mut text).map_err(|_| ImageError::Corrupt)?;
     let most = ty.length as usize;
     let cut = match ty.kind.is_blob() {
+        true if ty.kind.is_binary_string() => Some(most),
         // In bytes, but no character is cut in two.
         true => (0..=most.min(text.len()))
             .rev()
@@ -115,7 +134,7 @@ mod tests {
     use cohort_base::Reader;
 
     use super::*;
-    use crate::{Collation, write_value};
+    use crate::{Collation, DateTime, write_value};
 
     fn converted(from: &ColumnType, value: &Value, to: &ColumnType) -> Value {
         let mut image = Vec::new();
@@ -141,6 +160,9 @@ mod tests {
         let blob = text(TypeKind::Text, 65_535);
         let words = "ä".repeat(200);
         assert_eq!(converted(&blob, &string(&blob, &words), &tiny), string(&tiny, &"ä".repeat(127)));
+        let binary = |kind, length| ColumnType::string(kind, length, Collation::BINARY);
+        let (fixed, varying) = (binary(TypeKind::Binary, 5), binary(TypeKind::VarBinary, 20));
+        assert_eq!(converted(&fixed, &string(&fixed, "a\0\0\0\0"), &varying), string(&varying, "a\0\0\0\0"));
         let float = |kind| ColumnType { kind, ..wide.clone() };
         let (single, double) = (float(TypeKind::Float), float(TypeKind::Double));
         assert_eq!(converted(&single, &Value::Float(1.5), &double), Value::Double(1.5));
@@ -151,6 +173,15 @@ mod tests {
         let (large, small) = (decimal(10, 4), decimal(4, 2));
         assert_eq!(converted(&large, &number("1.2355"), &small), number("1.24"));
         assert_eq!(converted(&large, &number("-123456.5000"), &small), number("-99.99"));
+        assert_eq!(converted(&large, &number("12.7500"), &double), Value::Double(12.75));
+        assert_eq!(converted(&large, &number("12.7500"), &single), Value::Float(12.75));
+        assert_eq!(converted(&single, &Value::Float(-3.5), &small), number("-3.50"));
+        assert_eq!(converted(&double, &Value::Double(1e300), &small), number("99.99"));
+        let (day, moment) = (float(TypeKind::Date), float(TypeKind::DateTime));
+        let date = crate::Date::new(2024, 5, 6);
+        let later = DateTime { hour: 7, ..date.at_midnight() };
+        assert_eq!(converted(&moment, &Value::DateTime(later), &day), Value::Date(date));
+        assert_eq!(converted(&day, &Value::Date(date), &moment), Value::DateTime(date.at_midnight()));
         let stamp = |decimals| ColumnType { kind: TypeKind::Timestamp, decimals, ..wide.clone() };
         let cut = converted(&stamp(6), &Value::Timestamp(1_999_999), &stamp(2));
         assert_eq!(cut, Value::Timestamp(1_990_000));

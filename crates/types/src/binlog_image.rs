@@ -21,6 +21,8 @@
 //!
 //! `len` is the column's length in bytes of its own character set, which the bytes are in.
 
+use std::borrow::Cow;
+
 use cohort_base::Reader;
 
 use crate::scalar;
@@ -33,13 +35,13 @@ pub(crate) const FLOAT: u8 = 4;
 pub(crate) const DOUBLE: u8 = 5;
 pub(crate) const LONGLONG: u8 = 8;
 pub(crate) const INT24: u8 = 9;
-const DATE: u8 = 10;
+pub(crate) const DATE: u8 = 10;
 const YEAR: u8 = 13;
-const NEWDATE: u8 = 14;
+pub(crate) const NEWDATE: u8 = 14;
 pub(crate) const VARCHAR: u8 = 15;
 pub(crate) const BIT: u8 = 16;
 const TIMESTAMP2: u8 = 17;
-const DATETIME2: u8 = 18;
+pub(crate) const DATETIME2: u8 = 18;
 const TIME2: u8 = 19;
 pub(crate) const NEWDECIMAL: u8 = 246;
 pub(crate) const ENUM: u8 = 247;
@@ -233,7 +235,11 @@ impl BinlogColumn {
         }
         if scalar::len(ty).is_none() {
             let is_string = |code| matches!(code, STRING | VARCHAR | BLOB);
-            return if is_string(code) { string(ty, bytes) } else { Err(ImageError::WrongClass) };
+            return if is_string(code) {
+                string(ty, &self.padded(ty, bytes))
+            } else {
+                Err(ImageError::WrongClass)
+            };
         }
         if ty.kind.is_integer() {
             return self.read_integer(ty, bytes);
@@ -255,6 +261,18 @@ impl BinlogColumn {
         }
         let value = scalar::decode(&wire, bytes).ok_or(ImageError::Corrupt)?;
         fit(ty, value).ok_or(ImageError::WrongClass)
+    }
+
+    /// The zeros that CHAR and BINARY leave out are bytes of a value that is not padded here.
+    pub(crate) fn padded<'b>(&self, ty: &ColumnType, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        match self.real() {
+            (STRING, length) if ty.kind.is_binary_string() && ty.kind != TypeKind::Binary => {
+                let mut whole = bytes.to_vec();
+                whole.resize(bytes.len().max(length as usize), 0);
+                Cow::Owned(whole)
+            }
+            _ => Cow::Borrowed(bytes),
+        }
     }
 
     fn read_integer(&self, ty: &ColumnType, bytes: &[u8]) -> Result<Value, ImageError> {
@@ -300,6 +318,9 @@ impl BinlogColumn {
         if code == local_code && self.metadata == local.metadata {
             return WireFit::Same;
         }
+        if FixedKind::of(ty.kind).is_some() {
+            return WireFit::Differs;
+        }
         let integer = |code| [TINY, SHORT, INT24, LONG, LONGLONG].iter().position(|known| *known == code);
         let is_string = |code| matches!(code, STRING | VARCHAR | BLOB);
         let [precision, scale] = self.metadata.to_le_bytes();
@@ -311,6 +332,9 @@ impl BinlogColumn {
         match (code, local_code) {
             (DATE | NEWDATE, DATE | NEWDATE) => WireFit::Same,
             (FLOAT | DOUBLE, FLOAT | DOUBLE) => WireFit::of_sizes(code.into(), local_code.into()),
+            (NEWDECIMAL, FLOAT | DOUBLE) | (FLOAT | DOUBLE, NEWDECIMAL) => WireFit::Narrows,
+            (DATETIME2, DATE | NEWDATE) => WireFit::Narrows,
+            (DATE | NEWDATE, DATETIME2) => WireFit::Widens,
             (NEWDECIMAL, NEWDECIMAL) => {
                 let [local_precision, local_scale] = local.metadata.to_le_bytes();
                 let digits = |precision: u8, scale: u8| i32::from(precision) - i32::from(scale);

@@ -138,6 +138,7 @@ errors! {
     PrimaryCantHaveNull = 1171, "42000";
     BlobKeyWithoutLength = 1170, "42000";
     KeyDoesNotExists = 1176, "42000";
+    FtMatchingKeyNotFound = 1191, "HY000";
     UnknownSystemVariable = 1193, "HY000";
     LockWaitTimeout = 1205, "HY000";
     LockTableFull = 1206, "HY000";
@@ -157,6 +158,7 @@ errors! {
     WarnDataOutOfRange = 1264, "22003";
     WarnDataTruncated = 1265, "01000";
     WarnUsingOtherHandler = 1266, "HY000";
+    BadFtColumn = 1283, "HY000";
     UnknownStorageEngine = 1286, "42000";
     TruncatedWrongValue = 1292, "22007";
     SpDoesNotExist = 1305, "42000";
@@ -390,6 +392,7 @@ errors! {
     Internal = 1815, "HY000";
     ReadOnlyMode = 1836, "HY000";
     WarnDuplicateIndex = 1831, "HY000";
+    InnodbNoFtTempTable = 1796, "HY000";
     InnodbOnlineLogTooBig = 1799, "HY000";
     AlterOperationNotSupported = 1845, "0A000";
     AlterOperationNotSupportedReason = 1846, "0A000";

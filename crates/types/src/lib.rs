@@ -18,6 +18,7 @@
 //! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
+//! | `full_text` | words of texts, as FULLTEXT indexes hold them |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
@@ -29,6 +30,7 @@ mod decimal;
 mod error;
 mod error_text;
 mod fixed;
+pub mod full_text;
 mod interrupt;
 mod json;
 mod key;
@@ -56,7 +58,7 @@ pub use lane::{Lane, LaneReader, LaneType, moment};
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
-pub use row::{RowError, RowLayout};
+pub use row::{Columns, RowError, RowLayout};
 pub use sql_mode::SqlMode;
 pub use temporal::{
     Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,

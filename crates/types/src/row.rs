@@ -15,6 +15,8 @@
 //! and the columns it lacks have the value that was their default when they were added. A dropped column
 //! keeps its place.
 
+use std::sync::Arc;
+
 use crate::scalar;
 use crate::{ColumnType, Str, TypeKind, Value};
 
@@ -50,6 +52,15 @@ impl std::fmt::Display for RowError {
 }
 
 impl std::error::Error for RowError {}
+
+/// Which columns the caller looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All.
+    All,
+    /// These ordinals; the others are NULL in the rows yielded.
+    Some(Arc<[usize]>),
+}
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug)]

@@ -6,20 +6,25 @@
 //! | `RealFs` | the operating system; syncs go through libc's `fdatasync`/`fsync` |
 //! | `MemFs` | in memory; `MemFs::crash_clone` keeps what was synced and a random share of the rest |
 //! | `FaultFs` | wraps another: crash, error or "no space" at the k-th write or sync |
+//! | `HookFs` | wraps another: calls a test before each read, write and sync |
 //! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |
 
 mod clock;
 mod fault;
+mod hook;
 mod mem;
 mod real;
 mod rng;
 mod trace;
 mod traits;
+mod unnamed;
 
 pub use clock::{RealClock, SimClock};
 pub use fault::{Fault, FaultFs};
+pub use hook::{HookFs, Operation};
 pub use mem::MemFs;
 pub use real::RealFs;
 pub use rng::{RealRng, SeededRng};
 pub use trace::TraceFs;
 pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};
+pub use unnamed::unnamed_file;

@@ -29,16 +29,16 @@ mod statements;
 
 use cohort_plan::{ParamSource, not_supported};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_session::SessionState;
+use cohort_session::access::check_table;
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
     SelectItem, SelectOptions, Statement, TableRef, Update,
 };
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
-use crate::access::check_table;
 use crate::dispatch::Job;
 use crate::session::Session;
-use crate::session_state::SessionState;
 
 /// One of these tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

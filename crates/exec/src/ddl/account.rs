@@ -2,6 +2,8 @@
 
 use cohort_catalog::{Account, AccountName, AuthMethod, PUBLIC};
 use cohort_protocol::{ED25519, Ed25519Key, NativePassword};
+use cohort_session::access::check_schema;
+use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
 };
@@ -13,9 +15,6 @@ use super::account_book::{AccountBook, no_such_account, shown};
 use super::account_rules::{self, GrantOption};
 use super::password_check::{check_password, check_stored_form};
 use super::work::{Changes, LogText, commit};
-use crate::access::check_schema;
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
 
 const PLUGIN: &str = "mysql_native_password";
 const SOCKET_PLUGIN: &str = "unix_socket";

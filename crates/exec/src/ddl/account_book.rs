@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{Account, AccountName, Catalog, CatalogChange};
 use cohort_locks::{MetadataMode, NameKey};
+use cohort_session::StatementContext;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::work::Changes;
-use crate::statement::StatementContext;
 
 /// The accounts of the catalog and what the statement has made of them. Statements about accounts take turns:
 /// the book is opened under the lock of all accounts, which is held until the changes are published.

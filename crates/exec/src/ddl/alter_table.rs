@@ -13,10 +13,10 @@ use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported, tell_table};
-use super::{DdlOutcome, charset, column, foreign, foreign_rows, key, options, rules, temporary};
-use crate::audit::TableUse;
-use crate::statement::StatementContext;
+use super::{DdlOutcome, column, foreign, foreign_rows, key, options, rules, temporary};
+use cohort_plan::charset;
 use cohort_plan::same_name;
+use cohort_session::{StatementContext, TableUse};
 
 pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
     let schema = create.table.db.as_deref().or(ctx.session.current_schema.as_deref()).unwrap_or_default();
@@ -422,7 +422,7 @@ fn drop_column(
 /// A key goes with its last column. A unique one that loses some would promise more than before.
 fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
     draft.keys.retain(|key| !key.parts.is_empty());
-    let lossy = draft.keys.iter().filter(|key| key.kind != IndexKind::Secondary);
+    let lossy = draft.keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
     match lossy.filter_map(|key| key.lost.as_ref()).next() {
         Some(column) => Err(SqlError::key_column_missing(column)),
         None => Ok(()),

@@ -21,13 +21,12 @@ use super::create_table::describe;
 use super::draft::DraftColumn;
 use super::foreign;
 use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
-use crate::audit::TableUse;
 use crate::dml::InsertPlan;
-use crate::plan::{QueryPlan, SessionNames, plan_query};
+use crate::plan::{QueryPlan, plan_query};
 use crate::select::{Freshness, lock_tables};
 use crate::show::create_text;
-use crate::statement::StatementContext;
 use cohort_plan::{ParamSource, PlanContext};
+use cohort_session::{SessionNames, StatementContext, TableUse};
 
 /// A DDL statement can come between planning and locking; not this often.
 const PLAN_ATTEMPTS: usize = 20;
@@ -93,12 +92,12 @@ pub(super) fn bind(
         }
         if lock_tables(&query, ctx)? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
-                tables.query(&query);
+                query.tell_tables(&tables);
             }
             return Ok(query);
         }
     }
-    Err(crate::dispatch::definition_changed())
+    Err(cohort_table::definition_changed())
 }
 
 /// The columns that the query gives.

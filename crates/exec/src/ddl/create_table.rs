@@ -2,6 +2,7 @@
 
 use cohort_catalog::{CatalogChange, Schema, Table, TableName};
 use cohort_locks::MetadataMode;
+use cohort_session::StatementContext;
 use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -11,7 +12,6 @@ use super::work::{
     Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
 };
 use super::{DdlOutcome, column, create_select, foreign, key, options, sequence, temporary};
-use crate::statement::StatementContext;
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
     let schema_name = schema_of(ctx, &create.name)?;

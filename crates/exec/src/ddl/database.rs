@@ -2,6 +2,8 @@
 
 use cohort_catalog::{CatalogChange, Schema};
 use cohort_locks::MetadataMode;
+use cohort_plan::charset;
+use cohort_session::StatementContext;
 use cohort_sql::ast::{AlterDatabase, CreateDatabase, CreateMode, DropDatabase};
 use cohort_types::{SqlError, SqlResult};
 
@@ -10,8 +12,7 @@ use super::work::{
     Changes, IDENTIFIER_CHARS_MAX, LogText, check_identifier, commit, lock_schema, lock_table_name,
     refuse_virtual, server_collation,
 };
-use super::{DdlOutcome, charset, foreign};
-use crate::statement::StatementContext;
+use super::{DdlOutcome, foreign};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
     let name = &create.name;

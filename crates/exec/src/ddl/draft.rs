@@ -12,8 +12,8 @@ use cohort_sql::ast;
 use super::foreign::{self, DraftForeign};
 use super::work::check_identifier;
 use super::{key, rules};
-use crate::statement::StatementContext;
 use cohort_plan::same_name;
+use cohort_session::StatementContext;
 
 const COLUMNS_MAX: usize = 1017;
 const ROW_BYTES_MAX: u64 = 65_535;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_catalog::{Catalog, CatalogChange, Table, TableName};
 use cohort_locks::MetadataMode;
+use cohort_session::{StatementContext, StatementLog, TableUse};
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -17,9 +18,6 @@ use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
     lock_table_name, refuse_virtual, schema_of, tell_table,
 };
-use crate::audit::TableUse;
-use crate::statement::StatementContext;
-use crate::statement_log::StatementLog;
 
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
     let names = qualified(ctx, &drop.names)?;

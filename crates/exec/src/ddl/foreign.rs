@@ -35,9 +35,9 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
 use super::work::{check_identifier, schema_of};
-use crate::statement::StatementContext;
-use crate::table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
 use cohort_plan::{not_supported, same_name};
+use cohort_session::StatementContext;
+use cohort_table::{Misfit, bare_constraint_text, constraint_text, fit, leading_index};
 
 /// A foreign key as it is being described; its columns by name, so that they can be renamed and move.
 #[derive(Clone, Debug)]

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use cohort_catalog::{ForeignKey, Table};
 use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, prefix_end, successor};
+use cohort_types::{Columns, ErrorCode, SqlError, SqlResult, Value, prefix_end, successor};
 
 use super::column::{ColumnHome, value_now};
 use super::draft::Described;
 use super::foreign::are_checked;
-use crate::statement::StatementContext;
-use crate::table::{Columns, OpenTable, fit, named_constraint};
-use crate::trx::engine_error;
 use cohort_plan::not_supported;
+use cohort_session::StatementContext;
+use cohort_table::{OpenTable, fit, named_constraint};
+use cohort_trx::engine_error;
 
 const BATCH_ENTRIES: usize = 1024;
 
@@ -121,7 +121,7 @@ fn lookup(
             let named = key.parent_columns.iter().map(|name| parent.column(name));
             let theirs: Option<Vec<usize>> = named.collect();
             theirs.and_then(|theirs| {
-                let index = crate::table::leading_index(parent, &theirs)?;
+                let index = cohort_table::leading_index(parent, &theirs)?;
                 Some((theirs, index))
             })
         }

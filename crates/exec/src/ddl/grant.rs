@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use cohort_catalog::{Account, AccountName, Catalog, Grants, PUBLIC, TableName};
+use cohort_session::access::{check_schema, check_schemas};
+use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as AccountWord, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke, UserSpec,
 };
@@ -17,9 +19,6 @@ use super::account_rules;
 use super::database::check_length;
 use super::view::view_columns;
 use super::work::{LogText, commit, not_supported};
-use crate::access::{check_schema, check_schemas};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
 
 /// What a GRANT is on.
 enum Place {

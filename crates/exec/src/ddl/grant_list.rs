@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC, TableGrant, TableName};
+use cohort_session::SessionState;
+use cohort_session::access::roles_of;
 use cohort_sql::ast::Account as Name;
 use cohort_sql::print::quoted_name;
 use cohort_types::{Privilege, Privileges, SqlResult};
@@ -11,8 +13,6 @@ use super::account::{identified_by, resolve};
 use super::account_book::shown;
 use super::account_rules::{GrantOption, require_and_limits};
 use super::grant::nonexisting;
-use crate::access::roles_of;
-use crate::session_state::SessionState;
 
 const ALL: &str = "ALL PRIVILEGES";
 

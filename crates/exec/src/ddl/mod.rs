@@ -52,7 +52,6 @@ mod account;
 mod account_book;
 mod account_rules;
 mod alter_table;
-mod charset;
 mod column;
 mod create_select;
 mod create_table;
@@ -63,7 +62,6 @@ mod foreign;
 mod foreign_rows;
 mod grant;
 mod grant_list;
-mod ids;
 mod key;
 mod options;
 mod orphans;
@@ -75,24 +73,19 @@ mod rules;
 mod sequence;
 mod temporary;
 mod view;
-mod word_check;
 mod work;
 
+use cohort_plan::charset::check_names;
+use cohort_session::StatementContext;
 use cohort_sql::ast::Statement;
 use cohort_types::SqlResult;
 
-use crate::statement::StatementContext;
-
 pub(crate) use account::{create_user_lines, resolve as resolve_account, set_password};
 pub(crate) use alter_table::recreate;
-pub(crate) use charset::check_names;
-pub(crate) use column::column_type;
 pub(crate) use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
-pub use ids::Ids;
 pub use orphans::drop_orphans;
 pub(crate) use role::set_default_role;
-pub(crate) use view::{attributes as view_attributes, named_tables, query_text, shown_text};
-pub use word_check::WordList;
+pub(crate) use view::{attributes as view_attributes, query_text, shown_text};
 pub(crate) use work::{change_event, log_statement, query_event};
 
 /// What the client is told.

@@ -1,12 +1,12 @@
 //! Table options.
 
 use cohort_config::VarId;
+use cohort_session::StatementContext;
 use cohort_sql::ast::TableOption;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
-use super::charset;
 use super::draft::TableDraft;
-use crate::statement::StatementContext;
+use cohort_plan::charset;
 
 /// Engines of MariaDB whose tables are kept here in the default engine.
 const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
-
-use crate::database::Database;
+use cohort_session::Database;
 
 /// Ids below are the server's own.
 const FIRST_TABLE_INDEX: IndexId = IndexId(16);

@@ -5,9 +5,8 @@
 //! what their source has judged.
 
 use cohort_config::VarId;
+use cohort_session::SessionState;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
-
-use crate::session_state::SessionState;
 
 /// How much of what a password must hold.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! MariaDB: what was granted is kept, shown and replicated.
 
 use cohort_catalog::{AccountName, AdminOption};
+use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{Account as Name, Grant, Revoke};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -13,8 +14,6 @@ use super::account::resolve;
 use super::account_book::{AccountBook, no_such_account};
 use super::grant::{grantee, nonexisting};
 use super::work::{LogText, commit};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
 
 /// Everybody may give what is his own, others what they may grant: error 1698.
 fn check_giver(session: &SessionState, proxied: &AccountName) -> SqlResult<()> {

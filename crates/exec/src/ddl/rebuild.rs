@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
 use cohort_config::VarId;
 use cohort_engine::ReadAt;
 use cohort_expr::{EvalContext, Expr};
@@ -35,10 +35,10 @@ use super::draft::{Described, is_same_clustering, is_same_index};
 use super::rules;
 use super::work::{Changes, free};
 use crate::dml::RowRules;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
-use crate::table::{CatchUp, OpenTable, TouchedRows, build_index, copy_rows};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
+use cohort_row::{CatchUp, build_index, copy_rows};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_table::{OpenTable, TouchedRows};
 
 /// How much has to be made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +166,12 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
     fresh
 }
 
+/// Whether a FULLTEXT index is built: nobody tells it what writers change meanwhile.
+fn makes_words(before: &Table, after: &Described) -> bool {
+    let mut indexes = after.table.indexes.iter().enumerate();
+    indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
+}
+
 /// What others may do with the table while its data is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
@@ -180,7 +186,11 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
         _ if before.is_temporary() || lock == "EXCLUSIVE" => Others::Wait,
         Extent::Description => Others::Wait,
         // Rows that come meanwhile would have to obey keys that nobody checks yet.
-        Extent::Keys if after.new_foreign_keys.is_empty() && lock != "SHARED" => Others::Write,
+        Extent::Keys
+            if after.new_foreign_keys.is_empty() && lock != "SHARED" && !makes_words(before, after) =>
+        {
+            Others::Write
+        }
         Extent::Keys | Extent::Rows => Others::Read,
     }
 }
@@ -211,6 +221,10 @@ fn check_options(before: &Table, after: &Described, extent: Extent, options: &Al
         }
         (Extent::Rows, _, "NONE") => {
             Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
+        }
+        (Extent::Keys, _, "NONE") if makes_words(before, after) => {
+            let reason = "Fulltext index creation requires a lock";
+            Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED"))
         }
         (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
         _ => Ok(()),

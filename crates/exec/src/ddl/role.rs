@@ -4,6 +4,8 @@
 //! by the role that is in force, may give it to others and take it.
 
 use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC};
+use cohort_session::access::{check_global, check_schema};
+use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
 };
@@ -14,9 +16,6 @@ use super::DdlOutcome;
 use super::account::{resolve, resolve_grantee};
 use super::account_book::{AccountBook, no_such_account};
 use super::work::{LogText, commit};
-use crate::access::{check_global, check_schema};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
 
 fn role_name(role: &str) -> AccountName {
     (role.to_owned(), String::new())

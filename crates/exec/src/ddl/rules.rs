@@ -13,9 +13,8 @@ use cohort_types::{SqlError, SqlResult, TypeKind};
 
 use super::work::not_supported;
 use crate::dml::RowRules;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
 use cohort_plan::{Binder, ParamSource, PlanContext, Scope, same_name};
+use cohort_session::{SessionNames, StatementContext};
 
 /// Where an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

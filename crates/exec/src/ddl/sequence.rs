@@ -7,15 +7,15 @@ use cohort_catalog::{
     Column, DefaultValue, Index, IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableName,
 };
 use cohort_expr::SequenceName;
+use cohort_session::StatementContext;
+use cohort_session::sequence::{Definition, ROW_KEY, default_step, read};
 use cohort_sql::ast::{AlterSequence, CreateTable, TableOption};
+use cohort_trx::engine_error;
 use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind, Value};
 
 use super::create_table::created_at;
 use super::work::{Changes, LogText, commit, lock_table};
 use super::{DdlOutcome, options};
-use crate::sequence::{Definition, ROW_KEY, default_step, read};
-use crate::statement::StatementContext;
-use crate::trx::engine_error;
 
 const START: &str = "start value when sequences is created or value if RESTART is used";
 const CYCLE: &str =
@@ -105,7 +105,7 @@ pub(super) fn write_first(
         (None, Some(model)) => {
             let schema = super::work::schema_of(ctx, model)?;
             let model = SequenceName { schema: &schema, name: &model.name, base_only: false };
-            let model = crate::sequence::find(ctx.session, &ctx.db.catalog(), model)?;
+            let model = cohort_session::sequence::find(ctx.session, &ctx.db.catalog(), model)?;
             let model = read(ctx.session, &*ctx.trx.open_table(&model)?)?;
             Some(Definition { reserved_until: model.start, round: 0, ..model })
         }

@@ -5,23 +5,22 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Schema, Table, TableName};
+use cohort_catalog::{IndexKind, Schema, Table, TableName};
 use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
     Statement,
 };
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::alter_table::{described, index_addition, index_removal};
 use super::create_table::{describe, exists_already, like};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
-use crate::session_state::Changed;
-use crate::statement::StatementContext;
-use crate::temporary::store::Limits;
 use cohort_plan::not_supported;
+use cohort_session::{Changed, StatementContext};
+use cohort_table::Limits;
 
 /// The temporary table that a name means.
 pub(super) fn named(ctx: &StatementContext<'_>, name: &ObjectName) -> Option<Arc<Table>> {
@@ -84,7 +83,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
             CreateMode::OrReplace => {}
         }
     }
-    ctx.session.temporary.rows(ctx.db).set_limits(Limits {
+    ctx.session.temporary.rows().set_limits(Limits {
         memory_bytes: ctx.session.vars.uint(VarId::TmpTableSize),
         file_bytes: ctx.session.vars.uint(VarId::TmpDiskTableSize),
     });
@@ -106,6 +105,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
             (own(ctx, table), DdlOutcome::default())
         }
     };
+    refuse_words(&table)?;
     if table.is_sequence() {
         sequence::write_first(ctx, create, &table)?;
         ctx.trx.keep_temporary_rows();
@@ -115,6 +115,17 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
     }
     ctx.session.temporary.put(table);
     Ok(outcome)
+}
+
+/// Error 1796.
+fn refuse_words(table: &Table) -> SqlResult<()> {
+    match table.indexes.iter().any(|index| index.kind == IndexKind::FullText) {
+        true => {
+            let text = "Cannot create FULLTEXT index on temporary InnoDB table";
+            Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The schema that the table says it is in, which need not be there.
@@ -209,7 +220,7 @@ fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResu
 
 /// RENAME TABLE: names of temporary tables and of others do not get in each other's way.
 fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Option<SqlResult<DdlOutcome>> {
-    let is_own = crate::access::own_renames(ctx.session, &rename.renames);
+    let is_own = cohort_session::access::own_renames(ctx.session, &rename.renames);
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for (pair, is_own) in rename.renames.iter().zip(is_own) {
         match named(ctx, &pair.0).filter(|_| is_own) {
@@ -267,6 +278,7 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     if !after.new_foreign_keys.is_empty() {
         return Err(SqlError::foreign_key_of_temporary(&before.name.schema, &before.name.table));
     }
+    refuse_words(&after.table)?;
     if let Some(to) = &extras.rename {
         check_free(ctx, before, to)?;
     }

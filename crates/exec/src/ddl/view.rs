@@ -10,6 +10,9 @@ use cohort_catalog::{AccountName, CatalogChange, TableName, View};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::MetadataMode;
 use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
+use cohort_plan::{Looks, named_tables};
+use cohort_session::access::check_global;
+use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
 use cohort_sql::print::quoted_name;
 use cohort_sql::print_query;
@@ -23,10 +26,6 @@ use super::work::{
     Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
     schema_of, tell_table,
 };
-use crate::access::check_global;
-use crate::audit::TableUse;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
 
 /// Longest name of a column.
 const NAME_CHARS_MAX: usize = 64;
@@ -413,13 +412,6 @@ pub(super) fn not_a_view(name: &TableName) -> SqlError {
     SqlError::new(ErrorCode::WrongObject, text)
 }
 
-/// The base tables and views that a view's text names: schema, name, what it calls them.
-pub(crate) fn named_tables(view: &View) -> SqlResult<Vec<(String, String, String)>> {
-    let mut looks = Looks::default();
-    cohort_plan::view_query(view)?.rename(&mut looks);
-    Ok(looks.tables)
-}
-
 /// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
 /// that it names.
 pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
@@ -433,29 +425,6 @@ pub(crate) fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String
         query.rename(&mut WithoutSchema);
     }
     Ok(print_query::query(&query))
-}
-
-/// What a query names.
-#[derive(Default)]
-struct Looks {
-    tables: Vec<(String, String, String)>,
-    variable: bool,
-    json_table: bool,
-}
-
-impl ast::Rename for Looks {
-    fn json_table(&mut self) {
-        self.json_table = true;
-    }
-
-    fn table(&mut self, table: &mut ast::TableFactor) {
-        let alias = table.alias.clone().unwrap_or_else(|| table.name.name.clone());
-        self.tables.push((table.name.db.clone().unwrap_or_default(), table.name.name.clone(), alias));
-    }
-
-    fn variable(&mut self) {
-        self.variable = true;
-    }
 }
 
 struct WithoutSchema;

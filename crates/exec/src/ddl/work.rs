@@ -8,13 +8,11 @@ use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_commit::GroupKind;
 use cohort_config::{VarId, VarValue};
 use cohort_locks::{MetadataMode, NameKey};
+use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
+use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
-use crate::audit::{TableUse, changed_tables};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::trx::DdlCommit;
 pub(super) use cohort_plan::not_supported;
 
 /// The event does not need `USE db` (header flag SUPPRESS_USE).

@@ -17,20 +17,19 @@ use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
-use cohort_types::{BinlogColumn, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
+use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::dml::apply_locate::Located;
 use crate::dml::apply_scan::apply_by_scan;
 use crate::dml::assign::{Assigner, NullRule, Strictness};
 use crate::dml::binlog_statement::bad_event;
 use crate::dml::rules::RowRules;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
-use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, OpenTable, ReadMode, RowChanges, TableCursor, TableWriter,
-};
-use crate::trx::WaitPolicy;
+use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_table::OpenTable;
+use cohort_trx::WaitPolicy;
 
 /// A row image: a value for each column that it holds.
 pub(super) type Image = Vec<Option<Value>>;
@@ -109,7 +108,7 @@ fn insert_all(
         let image = applier.read_image(&event.present, &mut from)?;
         if applier.table.is_sequence() {
             let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
-            applier.writer.replace(ctx.trx, &crate::sequence::ROW_KEY, &row)?;
+            applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
             // A statement that wants a number waits for the row, and reads it.
             ctx.db.sequences.forget(applier.table.clustered().id);
         } else {
@@ -349,9 +348,9 @@ impl RowApplier {
             // One whose columns may be NULL finds many rows.
             IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
             IndexKind::Unique => 2,
-            IndexKind::Secondary | IndexKind::HiddenRowId => 3,
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
         };
-        (0..open.indexes.len()).filter(usable).min_by_key(rank)
+        (0..open.ordered).filter(usable).min_by_key(rank)
     }
 
     pub(super) fn open(&self) -> &OpenTable {
@@ -396,7 +395,7 @@ impl RowApplier {
         let is_point = match open.indexes[index].kind {
             IndexKind::Primary => true,
             IndexKind::Unique => !open.indexes[index].has_null(&row),
-            IndexKind::Secondary | IndexKind::HiddenRowId => false,
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
         };
         Ok(if is_point {
             KeySpan::Point(key)

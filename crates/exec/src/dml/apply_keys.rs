@@ -14,12 +14,12 @@ use ahash::RandomState;
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap, rows_flags};
 use cohort_catalog::{Catalog, IndexKind, Table, TableName};
+use cohort_session::Database;
+use cohort_table::OpenTable;
 use cohort_types::{BinlogColumn, SqlError, SqlResult, Value};
 
-use crate::database::Database;
 use crate::dml::apply::bit;
 use crate::dml::binlog_statement::bad_event;
-use crate::table::OpenTable;
 
 /// What a transaction changes.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +116,7 @@ impl RowKeys {
         let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
         let table = db.catalog().table(&schema, &name).cloned();
         let table = table.ok_or_else(|| SqlError::no_such_table(&schema, &name))?;
-        let open = db.tables.open(db, &table)?;
+        let open = db.open_table(&table)?;
         let mut columns = BinlogColumn::parse_all(&map.column_types, &map.metadata)
             .map_err(|_| bad_event(DecodeError::BadValue("the column types of a table map")))?;
         let mut is_needed = vec![false; columns.len().max(table.columns.len())];

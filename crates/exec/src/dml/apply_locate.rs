@@ -12,14 +12,14 @@ use std::collections::{HashMap, VecDeque};
 
 use cohort_base::{Reader, Reservation};
 use cohort_binlog::event::{RowsEvent, RowsKind};
+use cohort_row::KeySpan;
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
 use crate::dml::apply::{Image, RowApplier, without_columns};
 use crate::dml::apply_pass::{Parts, Pass};
 use crate::dml::apply_scan::{add_part, append_all};
-use crate::statement::StatementContext;
-use crate::table::KeySpan;
-use crate::trx::WaitPolicy;
 
 /// Where the rows of an event are that no key finds.
 pub(super) struct Located {

@@ -1,45 +1,22 @@
-//! [`Pass`]: a search under locks for rows that no key finds, and [`Trail`]: where the searches of earlier
-//! events ended.
+//! [`Pass`]: a search under locks for rows that no key finds, and where the searches of earlier events
+//! ended ([`Trail`](cohort_row::Trail)).
 //!
 //! A source cuts a statement into many events, whose rows follow each other in an index as they did there. A
 //! search that began where the index does would look at all rows that earlier events have changed, so the
 //! work would grow with the square of the statement's rows. It begins where the one before ended instead,
 //! goes to the end, and then over the part before. A place that is wrong costs time only.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use cohort_base::IndexId;
 use cohort_engine::KeyRange;
-use cohort_types::{SqlResult, Value};
+use cohort_optimize::ReadMode;
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
+use cohort_types::{Columns, SqlResult, Value};
 
 use crate::dml::apply::RowApplier;
-use crate::statement::StatementContext;
-use crate::table::{Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor};
-use crate::trx::WaitPolicy;
-
-/// Where searches ended: by index and the beginning of the part that was searched, the entry of the row that
-/// was found last.
-#[derive(Debug, Default)]
-pub(crate) struct Trail(HashMap<(IndexId, Vec<u8>), Vec<u8>>);
-
-/// Places that are remembered; more of them begin anew.
-const PLACES_MAX: usize = 1024;
-
-impl Trail {
-    fn end_of(&self, index: IndexId, start: &[u8]) -> Option<&Vec<u8>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.get(&(index, start.to_vec()))
-    }
-
-    fn note(&mut self, index: IndexId, start: Vec<u8>, entry: Vec<u8>) {
-        if self.0.len() >= PLACES_MAX {
-            self.0.clear();
-        }
-        self.0.insert((index, start), entry);
-    }
-}
 
 /// Where a part of an index begins.
 pub(super) fn start_of(span: &KeySpan) -> &[u8] {
@@ -98,8 +75,9 @@ impl Pass {
     fn enter(&mut self, ctx: &StatementContext<'_>) {
         self.pieces.clear();
         let Some(part) = self.parts.get(self.at) else { return };
+        let trail = ctx.session.trail.borrow();
         let hint = match part.last.is_empty() {
-            true => ctx.trx.trail.end_of(self.id, start_of(&part.span)),
+            true => trail.end_of(self.id, start_of(&part.span)),
             false => Some(&part.last),
         };
         match (&part.span, hint) {
@@ -174,8 +152,9 @@ impl Pass {
 
     /// The search is over: the next one goes on there.
     pub(super) fn end(self, ctx: &mut StatementContext<'_>) {
+        let mut trail = ctx.session.trail.borrow_mut();
         for part in self.parts.into_iter().filter(|part| !part.last.is_empty()) {
-            ctx.trx.trail.note(self.id, start_of(&part.span).to_vec(), part.last);
+            trail.note(self.id, start_of(&part.span).to_vec(), part.last);
         }
     }
 }

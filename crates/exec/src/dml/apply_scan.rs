@@ -17,13 +17,13 @@ use std::collections::{HashMap, VecDeque};
 
 use cohort_base::{Reader, Reservation};
 use cohort_binlog::event::{RowsEvent, RowsKind};
+use cohort_row::KeySpan;
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value, write_value};
 
 use crate::dml::apply::{Image, RowApplier, without_columns};
 use crate::dml::apply_pass::{Parts, Pass, start_of};
-use crate::statement::StatementContext;
-use crate::table::KeySpan;
-use crate::trx::WaitPolicy;
 
 /// What is to become of rows: by the bytes of the columns that before images hold, the after images, the
 /// first one first.

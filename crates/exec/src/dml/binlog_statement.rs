@@ -1,23 +1,13 @@
 //! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
 //! client.
 
-use std::sync::Arc;
-
-use cohort_binlog::event::{DecodeError, Event, TableMap};
-use cohort_binlog::{StatementDecoder, StatementError};
+use cohort_binlog::StatementError;
+use cohort_binlog::event::{DecodeError, Event};
+use cohort_session::{BinlogStatements, StatementContext};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::dml::apply::{ApplyRules, apply_rows};
 use crate::dml::outcome::DmlOutcome;
-use crate::statement::StatementContext;
-
-/// What a session keeps from one BINLOG statement to the next.
-#[derive(Debug, Default)]
-pub(crate) struct BinlogApplier {
-    decoder: StatementDecoder,
-    /// Until the statement of the source ends.
-    maps: Vec<Arc<TableMap>>,
-}
 
 /// Runs BINLOG with the text given.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
@@ -26,34 +16,31 @@ pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlR
                     server version for the right syntax to use";
         return Err(SqlError::new(ErrorCode::SyntaxError, text));
     }
-    let mut applier = std::mem::take(&mut ctx.trx.applier);
-    let result = applier.run(ctx, text);
-    ctx.trx.applier = applier;
+    let mut applier = ctx.session.binlog_applier.take();
+    let result = apply(&mut applier, ctx, text);
+    ctx.session.binlog_applier.replace(applier);
     result.map(|()| DmlOutcome::default())
 }
 
-impl BinlogApplier {
-    fn run(&mut self, ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<()> {
-        for (_, event) in self.decoder.decode(text).map_err(refused)? {
-            match event {
-                Event::TableMap(map) => {
-                    self.maps.retain(|known| known.table_id != map.table_id);
-                    self.maps.push(map);
-                }
-                Event::Rows(rows) => {
-                    let map = self.maps.iter().find(|map| map.table_id == rows.table_id);
-                    let map =
-                        map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
-                    apply_rows(ctx, map, &rows, &ApplyRules::of(&ctx.db.globals))?;
-                    if rows.ends_statement() {
-                        self.maps.clear();
-                    }
-                }
-                other => return Err(refused(StatementError::NotAllowed(other.kind()))),
+fn apply(kept: &mut BinlogStatements, ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<()> {
+    for (_, event) in kept.decoder.decode(text).map_err(refused)? {
+        match event {
+            Event::TableMap(map) => {
+                kept.maps.retain(|known| known.table_id != map.table_id);
+                kept.maps.push(map);
             }
+            Event::Rows(rows) => {
+                let map = kept.maps.iter().find(|map| map.table_id == rows.table_id);
+                let map = map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
+                apply_rows(ctx, map, &rows, &ApplyRules::of(&ctx.db.globals))?;
+                if rows.ends_statement() {
+                    kept.maps.clear();
+                }
+            }
+            other => return Err(refused(StatementError::NotAllowed(other.kind()))),
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn refused(error: StatementError) -> SqlError {

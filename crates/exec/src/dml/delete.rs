@@ -12,10 +12,9 @@ use crate::dml::rules::leaves_row;
 use crate::dml::target::Order;
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::trx::WaitPolicy;
 use cohort_plan::{PlanContext, not_supported};
+use cohort_session::{SessionState, StatementContext};
+use cohort_trx::WaitPolicy;
 
 /// DELETE.
 pub struct DeletePlan {

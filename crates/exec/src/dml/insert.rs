@@ -6,6 +6,9 @@
 //! way.
 
 use cohort_expr::EvalContext;
+use cohort_row::{Duplicate, DuplicateLock, TableWriter};
+use cohort_session::StatementContext;
+use cohort_table::{Reserved, UsedUp, positive};
 use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
 
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
@@ -14,8 +17,6 @@ use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::{leaves_row, refuse_generated};
 use crate::dml::update::touch_on_update;
 use crate::dml::view_check::passes_checks;
-use crate::statement::StatementContext;
-use crate::table::{Duplicate, DuplicateLock, Reserved, TableWriter, UsedUp, positive};
 
 /// Values that a statement takes at once when it does not know how many rows come.
 const RESERVE_MAX: u64 = 1 << 16;

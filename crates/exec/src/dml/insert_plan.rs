@@ -11,11 +11,11 @@ use crate::dml::assign::Default;
 use crate::dml::returning::Returning;
 use crate::dml::rules::RowRules;
 use crate::plan::QueryPlan;
-use crate::table::computed_columns;
 use cohort_plan::{
     Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_assignment,
     bind_insert_view, bind_new_value, not_supported,
 };
+use cohort_table::computed_columns;
 
 /// What happens to a row whose key exists.
 #[derive(Clone, Debug)]
@@ -213,6 +213,11 @@ impl InsertPlan {
     /// REPLACE.
     pub fn replaces(&self) -> bool {
         matches!(self.on_duplicate, OnDuplicate::Replace)
+    }
+
+    /// INSERT or REPLACE of what a SELECT yields.
+    pub fn selects(&self) -> bool {
+        matches!(self.rows, Rows::Query(_))
     }
 
     /// ON DUPLICATE KEY UPDATE.

@@ -13,6 +13,8 @@ use cohort_plan::{
     Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_joined_delete,
     bind_joined_update,
 };
+use cohort_row::TableWriter;
+use cohort_session::{PlanStatistics, SessionState, StatementContext};
 use cohort_sql::ast;
 use cohort_types::{SqlMode, SqlResult, Value};
 
@@ -23,11 +25,8 @@ use crate::dml::rules::{RowRules, leaves_row, refuse_generated};
 use crate::dml::update::{WrittenRow, write_row};
 use crate::dml::view_check::passes_checks;
 use crate::guards::refuse_without_key;
-use crate::plan::{PlanBody, PlanStatistics, QueryPlan};
+use crate::plan::{PlanBody, QueryPlan};
 use crate::select::rows;
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::table::TableWriter;
 
 /// A change of joined rows.
 pub struct JoinedChange {

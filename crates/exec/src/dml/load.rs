@@ -20,19 +20,17 @@ use cohort_types::{
     Warning,
 };
 
-use crate::access;
-use crate::audit::TableUse;
-use crate::dispatch::{Job, definition_changed, lock_for_write};
+use crate::dispatch::{Job, lock_for_write};
 use crate::dml::assign::{Assigner, Default, NullRule, Strictness};
+use crate::dml::fields::{Bytes, Field, FieldReader};
 use crate::dml::insert::Insert;
 use crate::dml::insert_plan::Cell;
 use crate::dml::{DmlOutcome, InsertPlan};
-use crate::files::{self, Bytes, Field, FieldReader};
-use crate::plan::SessionNames;
 use crate::select::Freshness;
 use crate::session::Session;
-use crate::statement::StatementContext;
 use cohort_plan::{Binder, Clause, PlanContext, Scope, bind_new_value, not_supported};
+use cohort_session::{SessionNames, StatementContext, TableUse, access, files};
+use cohort_table::definition_changed;
 
 const PLAN_ATTEMPTS: usize = 20;
 /// Bytes read from a file at once.

@@ -29,6 +29,7 @@ mod apply_scan;
 mod assign;
 mod binlog_statement;
 mod delete;
+mod fields;
 mod insert;
 mod insert_plan;
 mod joined;
@@ -37,16 +38,12 @@ mod outcome;
 mod returning;
 mod rules;
 mod target;
-#[cfg(test)]
-mod tests;
 mod update;
 mod view_check;
 
 pub(crate) use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
 pub use apply_keys::{KeySet, RowKeys};
-pub(crate) use apply_pass::Trail;
-pub(crate) use binlog_statement::BinlogApplier;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;

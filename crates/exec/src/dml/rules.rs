@@ -8,8 +8,8 @@ use cohort_expr::{EvalContext, Expr};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::dml::assign::{Assigner, Strictness};
-use crate::statement::StatementContext;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, convert, not_supported};
+use cohort_session::StatementContext;
 
 /// The expressions of a table, bound to its rows.
 #[derive(Debug, Default)]

@@ -11,13 +11,13 @@ use std::time::Instant;
 use cohort_catalog::Table;
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_run::{Measure, Tally, nanos_since};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{Columns, SqlResult, Value};
 
 use crate::plan::TargetPlan;
-use crate::statement::{StatementContext, row_done};
-use crate::table::{Columns, CursorOptions, KeySpan, ReadMode, ResolveAccess, TableCursor, TableWriter};
-use crate::trx::WaitPolicy;
-use cohort_optimize::Spans;
+use cohort_optimize::{ReadMode, Spans};
+use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter, row_done};
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
 
 /// Whether rows may be changed while the scan that finds them runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

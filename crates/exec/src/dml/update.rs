@@ -12,11 +12,11 @@ use crate::dml::outcome::DmlOutcome;
 use crate::dml::rules::{RowRules, is_foreign, refuse_generated};
 use crate::guards::check_safe_update;
 use crate::plan::{TargetPlan, plan_target};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::table::{OpenTable, TableWriter};
-use crate::trx::WaitPolicy;
 use cohort_plan::{Binder, Clause, PlanContext, bind_assignment, not_supported};
+use cohort_row::TableWriter;
+use cohort_session::{SessionState, StatementContext};
+use cohort_table::OpenTable;
+use cohort_trx::WaitPolicy;
 
 /// UPDATE.
 pub struct UpdatePlan {

@@ -2,27 +2,21 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `names` | [`SessionNames`]: what binding asks of this session |
 //! | `query` | [`QueryPlan`]: what planning yields |
 //! | `direct` | queries of one table to fixed pipelines |
-//! | `statistics` | what the planner knows of tables and indexes |
 //! | `target` | [`TargetPlan`]: the rows that UPDATE and DELETE change |
 
 mod direct;
-mod names;
 mod query;
-mod statistics;
 mod target;
 
 use cohort_plan::{CommonTables, PlanContext, bind_query};
+use cohort_session::PlanStatistics;
+use cohort_session::SessionState;
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-use crate::session_state::SessionState;
-
-pub use names::SessionNames;
 pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
-pub(crate) use statistics::{IndexSamples, PlanStatistics, has_row};
 pub use target::{TargetPlan, plan_target};
 
 /// Binds and plans a query.

@@ -13,6 +13,7 @@ use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_optimize::{Access, Columns, LimitCount, Plan, ReadMode, Spans};
 use cohort_protocol::ColumnMeta;
+use cohort_session::AuditTables;
 use cohort_types::Collation;
 
 /// A query.
@@ -163,5 +164,10 @@ impl QueryPlan {
                 strongest
             }
         }
+    }
+
+    /// Tells the audit log which tables are read, and how.
+    pub(crate) fn tell_tables(&self, told: &AuditTables<'_>) {
+        told.query(self.locks(), self.tables().iter().map(|(table, _)| &***table));
     }
 }

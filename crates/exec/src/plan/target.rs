@@ -12,9 +12,7 @@ use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, WantedOr
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_plan::{allowed_indexes, bind_plain_limit};
-
-use crate::plan::statistics::PlanStatistics;
-use crate::session_state::SessionState;
+use cohort_session::{PlanStatistics, SessionState};
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
 /// table.

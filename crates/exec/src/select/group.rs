@@ -2,6 +2,7 @@
 //! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows, sort_rows};
+use cohort_session::StatementContext;
 use cohort_types::{SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
@@ -9,7 +10,6 @@ use crate::plan::GroupPlan;
 use crate::select::Flow;
 use crate::select::output::KEY_BYTES;
 use crate::select::scan::ScanSink;
-use crate::statement::StatementContext;
 
 struct Group {
     row: Vec<Value>,

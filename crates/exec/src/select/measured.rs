@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
+use cohort_row::row_done;
 use cohort_run::{Batch, CursorId, Kept, Lanes, Measure, Measures, Storage, Tally, nanos_since};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
 
 use super::tree::TrxStorage;
-use crate::statement::row_done;
 
 /// A storage whose reads are measured, scan by scan.
 pub(super) struct MeasuredStorage<'m, 's> {

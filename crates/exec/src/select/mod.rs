@@ -29,10 +29,10 @@ use cohort_base::CommitSeq;
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::LimitCount;
 use cohort_run::{Measure, nanos_since};
+use cohort_session::StatementContext;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
 
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
-use crate::statement::StatementContext;
 
 pub(crate) use explain::{Known, explain};
 pub(crate) use explain_json::explain_json;

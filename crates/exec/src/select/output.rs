@@ -5,13 +5,13 @@ use std::slice::from_ref;
 
 use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_class};
 use cohort_optimize::ReadMode;
+use cohort_session::StatementContext;
 use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
 use crate::plan::{DirectPlan, SortItem, SortValue};
 use crate::select::scan::ScanSink;
 use crate::select::{Flow, Limits, RowCounts, RowSink};
-use crate::statement::StatementContext;
 
 /// Sorting keeps this many rows more than the limit before it throws the last away.
 const SORT_SLACK: usize = 1024;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_optimize::ReadMode;
+use cohort_session::StatementContext;
+use cohort_table::is_current;
 use cohort_types::{SqlError, SqlResult};
 
 use crate::guards::check_read_only;
 use crate::plan::QueryPlan;
-use crate::statement::StatementContext;
-use crate::table::is_current;
 
 /// Whether the plan can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
+use cohort_row::{CursorOptions, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
 use cohort_run::{Measure, nanos_since};
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
 use crate::plan::DirectPlan;
 use crate::select::Flow;
-use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, ResolveAccess, RowChanges, TableCursor, every_row};
-use crate::trx::WaitPolicy;
 
 /// Takes the rows of a scan.
 pub(super) trait ScanSink {

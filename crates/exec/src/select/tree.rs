@@ -10,20 +10,15 @@ use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
+use cohort_row::{CursorOptions, LaneScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done};
 use cohort_run::{Batch, CursorId, Kept, Lanes, Storage};
+use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
+use cohort_trx::{SessionTrx, WaitPolicy};
 use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
-use cohort_vfs::SharedFile;
+use cohort_vfs::{SharedFile, unnamed_file};
 
 use super::measured::MeasuredStorage;
-use crate::database::Database;
-use crate::files::unnamed_file;
-use crate::process_list::Process;
 use crate::select::{Flow, RowCounts, RowSink};
-use crate::session_state::SessionState;
-use crate::statement::{StatementContext, row_done};
-use crate::table::{CursorOptions, LaneScan, ResolveAccess, RowChanges, RowFilter, TableCursor};
-use crate::trx::{SessionTrx, WaitPolicy};
-use crate::virtual_table::WantedNames;
 
 /// Rows that a reader of batches wants at once.
 const ROWS_OF_A_BATCH: usize = 256;

@@ -11,12 +11,9 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use crate::database::Database;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
-use crate::statement_log::StatementLog;
-use crate::trx::{TableLock, engine_error};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
+use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
+use cohort_trx::{TableLock, engine_error};
 
 /// As in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;

@@ -5,12 +5,11 @@
 //! done once for a group.
 
 use cohort_commit::StepSnapshot;
+use cohort_session::{StatementContext, WantedNames};
 use cohort_types::{SqlResult, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
-use crate::statement::StatementContext;
-use crate::virtual_table::WantedNames;
 
 pub(super) fn rows(
     out: &SchemaTable,

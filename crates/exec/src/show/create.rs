@@ -1,11 +1,10 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
 
-use crate::sequence::Definition;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_session::sequence::Definition;
 use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_table::constraint_text;
 use cohort_types::{TypeKind, Value};
-
-use crate::table::constraint_text;
 
 /// `current_timestamp(3)`.
 pub(super) fn now_text(digits: u8) -> String {
@@ -206,6 +205,7 @@ fn key(table: &Table, index: &Index) -> String {
     let head = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
         IndexKind::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        IndexKind::FullText => format!("FULLTEXT KEY {}", quoted_name(&index.name)),
         _ => format!("KEY {}", quoted_name(&index.name)),
     };
     let comment = match index.comment.as_str() {

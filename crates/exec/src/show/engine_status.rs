@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use cohort_base::HistogramSnapshot;
 use cohort_commit::StepSnapshot;
+use cohort_session::StatementContext;
 
 use super::status::{Of, server_status};
 use super::transactions::transactions_text;
-use crate::statement::StatementContext;
 
 /// Nanoseconds in a microsecond.
 const US: f64 = 1000.0;

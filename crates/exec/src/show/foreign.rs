@@ -1,13 +1,12 @@
 //! Rows of information_schema about foreign keys.
 
 use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
+use cohort_session::{StatementContext, WantedNames};
+use cohort_table::fit;
 use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
 use super::rows_tables::{integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
-use crate::statement::StatementContext;
-use crate::table::fit;
-use crate::virtual_table::WantedNames;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 

@@ -5,10 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AuthMethod, Lifetime, TlsRequirement};
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
-
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 const NATIVE_PASSWORD: &str = "mysql_native_password";
 /// The release whose privileges `access` has.

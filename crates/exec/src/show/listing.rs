@@ -8,9 +8,8 @@ use cohort_sql::ast::ShowFilter;
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
 
 use super::schema_table;
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
+use cohort_session::{SessionNames, StatementContext};
 
 struct Column {
     name: String,

@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
+use cohort_session::access::{check_statement, check_table};
+use cohort_session::{
+    SessionState, StatementContext, StatementLog, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
 use cohort_sql::ast::{ObjectName, Statement, TableRef};
 use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
-
-use crate::access::{check_statement, check_table};
-use crate::session_state::SessionState;
-use crate::statement::StatementContext;
-use crate::statement_log::StatementLog;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// A log that is a table.
 struct LogTable {

@@ -11,18 +11,16 @@ use cohort_catalog::{Table, View};
 use cohort_commit::GroupKind;
 use cohort_engine::IndexId;
 use cohort_locks::MetadataMode;
+use cohort_optimize::ReadMode;
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, check_entries, every_row};
+use cohort_session::{StatementContext, TableUse};
 use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
 use cohort_types::{
-    ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning, write_value,
+    ColumnType, Columns, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning, write_value,
 };
 
 use super::listing::Listing;
 use super::schema_of;
-use crate::audit::TableUse;
-use crate::statement::StatementContext;
-use crate::table::{
-    Columns, CursorOptions, KeySpan, KeySpans, ReadMode, RowChanges, TableCursor, check_entries, every_row,
-};
 
 /// Characters that a message of a maintenance statement is announced with.
 const MESSAGE_CHARS_MAX: u32 = 131_072;

@@ -53,12 +53,11 @@ use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, Statement, VariableS
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
 use std::sync::Arc;
 
-use crate::access::check_global;
 use crate::ddl::{create_user_lines, grant_lines};
-use crate::profiles::{MEASURES, measure_type};
 use crate::show::status::Of;
-use crate::statement::StatementContext;
 use cohort_plan::not_supported;
+use cohort_session::access::check_global;
+use cohort_session::{MEASURES, StatementContext, measure_type};
 
 pub(crate) use create::create_text;
 pub(crate) use listing::Listing;
@@ -201,7 +200,7 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
         return Err(SqlError::not_a_sequence(&table.name.schema, &table.name.table));
     }
     let open = ctx.trx.open_table(&table)?;
-    let definition = crate::sequence::read(ctx.session, &open)?;
+    let definition = cohort_session::sequence::read(ctx.session, &open)?;
     let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
     listing.add([Value::text(&table.name.table), Value::text(create::sequence(&table, &definition))]);
     Ok(listing)

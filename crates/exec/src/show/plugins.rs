@@ -4,12 +4,11 @@
 //! for MariaDB run through. No other library is ever loaded.
 
 use cohort_config::VarId;
+use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::ast::Plugin;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use super::schema_table::SchemaTable;
-use crate::statement::StatementContext;
-use crate::virtual_table::WantedNames;
 
 struct BuiltIn {
     name: &'static str,

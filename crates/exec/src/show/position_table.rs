@@ -4,10 +4,8 @@
 
 use std::sync::Arc;
 
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
-
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 struct PositionTable {
     columns: [VirtualColumn; 4],

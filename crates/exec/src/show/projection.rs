@@ -8,10 +8,9 @@ use super::listing::Listing;
 use super::schema_table::{SchemaTable, table};
 use super::view;
 use super::{create, schema_of};
-use crate::access::sees_table;
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualTable, WantedNames};
 use cohort_plan::not_supported;
+use cohort_session::access::sees_table;
+use cohort_session::{StatementContext, VirtualTable, WantedNames};
 
 /// Columns of the SHOW and of the table.
 type Names = &'static [(&'static str, &'static str)];

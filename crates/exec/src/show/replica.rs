@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use cohort_base::Reservation;
 use cohort_config::VarId;
+use cohort_session::{SourceName, StatementContext};
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
-use crate::replication::SourceName;
-use crate::statement::StatementContext;
 
 /// What a column of the status is, with its digits or characters.
 #[derive(Clone, Copy)]

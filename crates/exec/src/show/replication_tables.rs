@@ -2,11 +2,8 @@
 //! transactions.
 
 use cohort_base::ConnectionId;
+use cohort_session::{ApplierReport, SourceReport, StatementContext, VirtualColumn};
 use cohort_types::Value;
-
-use crate::replication::{ApplierReport, SourceReport};
-use crate::statement::StatementContext;
-use crate::virtual_table::VirtualColumn;
 
 /// Rows of one of the tables.
 pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {

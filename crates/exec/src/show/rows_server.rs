@@ -7,17 +7,15 @@ use std::sync::Arc;
 use cohort_catalog::AdminOption;
 use cohort_config::{Scope, VarId};
 use cohort_expr::{SessionHooks, VariableScope};
+use cohort_session::access::roles_of;
+use cohort_session::{Command, ProcessSnapshot, StatementContext, WantedNames};
 use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
 use super::status::{Of, server_status};
 use super::transactions::blocked_states;
-use crate::access::roles_of;
 use crate::ddl::{Granted, GrantedOn, grant_list};
-use crate::process_list::{Command, ProcessSnapshot};
-use crate::statement::StatementContext;
-use crate::virtual_table::WantedNames;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
+use cohort_session::access::{Access, sees_schema, sees_table};
+use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
 use super::create::default_text;
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
-use crate::access::{Access, sees_schema, sees_table};
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualTable, WantedNames};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
@@ -399,20 +398,25 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
         for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
+                let has_words = index.kind == IndexKind::FullText;
+                let of_order = |value: Value| if has_words { Value::Null } else { value };
                 rows.push(out.row([
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
                     ("TABLE_NAME", text(&table.name.table)),
-                    ("NON_UNIQUE", integer(i64::from(index.kind == IndexKind::Secondary))),
+                    (
+                        "NON_UNIQUE",
+                        integer(i64::from(matches!(index.kind, IndexKind::Secondary | IndexKind::FullText))),
+                    ),
                     ("INDEX_SCHEMA", text(&table.name.schema)),
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
-                    ("COLLATION", text(if part.descending { "D" } else { "A" })),
-                    ("CARDINALITY", integer(entries)),
+                    ("COLLATION", of_order(text(if part.descending { "D" } else { "A" }))),
+                    ("CARDINALITY", of_order(integer(entries))),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
-                    ("INDEX_TYPE", text("BTREE")),
+                    ("INDEX_TYPE", text(if has_words { "FULLTEXT" } else { "BTREE" })),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
                     ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),

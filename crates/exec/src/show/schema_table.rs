@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use cohort_session::{
+    StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames,
+};
 use cohort_types::{Collation, SqlResult, Value};
 
 use super::recorded_type::column_type;
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
 
 /// `[TABLE]`, then a line per column: name, type, `null` if it may be, separated by tabs.
 const COLUMNS: &str = include_str!("information_schema.txt");

@@ -7,13 +7,12 @@
 use std::sync::Arc;
 
 use cohort_catalog::AdminOption;
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
 use super::recorded_type::column_type;
 use super::replication_tables;
 use super::user_table::PRIVILEGES;
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// `[schema.table]`, then a line per column: name, type, `null` if it may be, collation if it is another than
 /// usual; separated by tabs.

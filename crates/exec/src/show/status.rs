@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use cohort_config::Counter;
-
-use crate::session::EncryptedSession;
-use crate::statement::StatementContext;
+use cohort_session::{EncryptedSession, StatementContext};
 
 /// Whose counters are wanted, where connections have some of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

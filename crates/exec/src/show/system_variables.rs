@@ -4,13 +4,12 @@
 //! far as its being the built-in one.
 
 use cohort_config::{Access, Kind, Scope, SettingScope, VarId};
+use cohort_session::{StatementContext, WantedNames};
 use cohort_types::{SqlResult, Value};
 
 use super::rows_server::variables;
 use super::rows_tables::text;
 use super::schema_table::SchemaTable;
-use crate::statement::StatementContext;
-use crate::virtual_table::WantedNames;
 
 /// Name of the type, bounds, block and words of a kind.
 fn described(kind: &Kind) -> (&'static str, [Value; 4]) {

@@ -11,17 +11,13 @@ use std::sync::Arc;
 
 use cohort_base::{IndexId, TrxId};
 use cohort_locks::{LockWait, NameKey, RangeWish, RowMode, WaitedFor};
+use cohort_session::access::check_global;
+use cohort_session::{Database, Process, StatementContext, WantedNames, without_secrets};
+use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
 use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
 use super::rows_tables::{integer, text};
 use super::schema_table::SchemaTable;
-use crate::access::check_global;
-use crate::database::Database;
-use crate::process_list::Process;
-use crate::statement::StatementContext;
-use crate::statement_log::without_secrets;
-use crate::trx::{AccessMode, Isolation, TrxSnapshot};
-use crate::virtual_table::WantedNames;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 

@@ -5,10 +5,8 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Account, TlsRequirement};
+use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
-
-use crate::statement::StatementContext;
-use crate::virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 
 /// Columns that are Y or N, and what GRANT calls them.
 pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [

@@ -3,17 +3,15 @@
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Table, View};
 use cohort_expr::ExprType;
 use cohort_plan::{ParamSource, PlanContext, Query, bind_view, origin};
+use cohort_session::access::{Access, sees_table};
+use cohort_session::{SessionNames, StatementContext, WantedNames};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
 use super::rows_tables::text;
 use super::schema_table::SchemaTable;
-use crate::access::{Access, sees_table};
 use crate::ddl::{shown_text, view_attributes};
-use crate::plan::SessionNames;
-use crate::statement::StatementContext;
-use crate::virtual_table::WantedNames;
 
 /// SHOW CREATE VIEW.
 pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Listing> {

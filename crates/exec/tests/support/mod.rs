@@ -92,7 +92,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         views: Default::default(),
     };
     catalog.schemas.insert("d".to_owned(), Arc::new(schema));
-    Database::new(DatabaseParts {
+    cohort_exec::database(DatabaseParts {
         commit,
         engines,
         locks,

@@ -86,7 +86,7 @@ impl Server {
             .map_err(|e| text(&e))?;
         let globals = Arc::new(Globals::new());
         globals.put(VarId::LogBin, &VarValue::text("ON"));
-        let db = Database::new(DatabaseParts {
+        let db = cohort_exec::database(DatabaseParts {
             commit,
             engines,
             locks,

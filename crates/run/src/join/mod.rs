@@ -4,6 +4,7 @@ mod hash;
 mod json;
 mod lookup;
 mod nested;
+mod stored;
 
 pub(crate) use hash::Hash;
 pub(crate) use json::JsonRows;
@@ -18,6 +19,7 @@ use crate::batch::{Batch, taken};
 use crate::operator::Input;
 use crate::partition::PartitionReader;
 use crate::runtime::Run;
+use stored::StoredRight;
 
 /// The left side, row by row, and what becomes of its rows.
 struct Left<'p> {

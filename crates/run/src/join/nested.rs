@@ -1,12 +1,12 @@
 //! A join that goes through all rows on the right for each one on the left.
 
 use cohort_optimize::{Join, JoinKind};
-use cohort_types::{Interrupt, SqlResult};
+use cohort_types::SqlResult;
 
-use super::Left;
+use super::{Left, StoredRight};
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
-use crate::row_store::{RowStore, StoreReader};
+use crate::row_store::RowStore;
 use crate::runtime::Run;
 
 /// A nested loop.
@@ -16,11 +16,8 @@ pub(crate) struct Loop<'p> {
     right_width: usize,
     /// The right rows may be others when the join is opened again.
     varies: bool,
-    rows: RowStore,
-    reader: StoreReader,
+    rows: StoredRight,
     is_read: bool,
-    /// The right row whose turn it is.
-    next: Option<u64>,
 }
 
 impl<'p> Loop<'p> {
@@ -36,65 +33,50 @@ impl<'p> Loop<'p> {
             right,
             right_width,
             varies,
-            rows: RowStore::default(),
-            reader: StoreReader::default(),
+            rows: StoredRight::default(),
             is_read: false,
-            next: None,
         }
     }
+}
 
-    fn read_right(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
-        self.rows.clear(run);
-        self.right.open(run)?;
-        let mut batch = Batch::new();
-        while self.right.refill_all(run, &mut batch)? {
-            for n in 0..batch.len() {
-                self.rows.push(run, batch.row_mut(n))?;
-            }
-            // One match is as good as many.
-            if self.left.on.is_none() && matches!(self.left.kind, JoinKind::Semi | JoinKind::Anti) {
-                break;
-            }
+/// Puts all rows of the input aside; the first one alone if one match is as good as many.
+fn read_all<'p>(
+    right: &mut Input<'p>,
+    is_one_enough: bool,
+    rows: &mut RowStore,
+    run: Run<'_, 'p>,
+) -> SqlResult<()> {
+    rows.clear(run);
+    right.open(run)?;
+    let mut batch = Batch::new();
+    while right.refill_all(run, &mut batch)? {
+        for n in 0..batch.len() {
+            rows.push(run, batch.row_mut(n))?;
         }
-        self.is_read = true;
-        Ok(())
+        if is_one_enough {
+            break;
+        }
     }
+    Ok(())
 }
 
 impl<'p> Operator<'p> for Loop<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
-        self.next = None;
+        self.rows.begin();
         self.is_read &= !self.varies;
         self.left.open(run)
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
-        let target = out.len().saturating_add(want);
-        while out.len() < target {
-            run.eval.step()?;
-            let at = match self.next {
-                Some(at) => at,
-                None => {
-                    if !self.left.advance(run, target - out.len())? {
-                        return Ok(());
-                    }
-                    if !self.is_read {
-                        self.read_right(run)?;
-                    }
-                    0
-                }
-            };
-            if at == self.rows.len() {
-                self.left.end_matches(out, self.right_width);
-                self.next = None;
-                continue;
+        let (right, is_read) = (&mut self.right, &mut self.is_read);
+        self.rows.join(&mut self.left, self.right_width, run, (out, want), |left, rows| {
+            if !*is_read {
+                let is_one_enough = left.on.is_none() && matches!(left.kind, JoinKind::Semi | JoinKind::Anti);
+                read_all(right, is_one_enough, rows, run)?;
+                *is_read = true;
             }
-            self.left.begin(out);
-            out.open_row().extend_from_slice(self.rows.row(&mut self.reader, at)?);
-            self.next = if self.left.decide(run, out)? { None } else { Some(at + 1) };
-        }
-        self.left.settle(out);
-        Ok(())
+            Ok(())
+        })
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {

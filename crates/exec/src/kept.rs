@@ -1,0 +1,68 @@
+//! [`Kept`]: what statements keep for all sessions: plans, and texts that were prepared.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use cohort_base::Budget;
+use cohort_session::{Database, DatabaseParts, KeptForStatements};
+use cohort_sql::PlanCache;
+use cohort_trx::DeadlockWitness;
+
+use crate::dispatch::CachedPlan;
+use crate::prepared_texts::PreparedTexts;
+
+/// Plans that are kept.
+const PLANS_MAX: usize = 4096;
+/// What they take at most, and which part of the memory of all sessions.
+const PLANS_BYTES_MAX: u64 = 64 << 20;
+const PLANS_SHARE: u64 = 16;
+
+/// One per database.
+pub struct Kept {
+    /// Plans of statements by digest.
+    pub plans: PlanCache<CachedPlan>,
+    /// What sessions have prepared.
+    pub(crate) prepared_texts: Arc<PreparedTexts>,
+}
+
+impl KeptForStatements for Kept {
+    fn limit(&self, bytes: u64) -> u64 {
+        let of_plans = (bytes / PLANS_SHARE).min(PLANS_BYTES_MAX);
+        self.plans.set_bytes_max(of_plans);
+        of_plans
+    }
+}
+
+impl Kept {
+    fn begin(memory: &Arc<Budget>) -> Arc<dyn KeptForStatements> {
+        Arc::new(Kept {
+            plans: PlanCache::new(PLANS_MAX, PLANS_BYTES_MAX),
+            prepared_texts: PreparedTexts::new(Arc::clone(memory)),
+        })
+    }
+
+    /// What statements keep with this database.
+    pub fn of(db: &Database) -> Arc<Kept> {
+        let kept: Arc<dyn Any + Send + Sync> = Arc::clone(&db.kept) as _;
+        kept.downcast().expect("the database was made by `database`")
+    }
+}
+
+/// A database of parts that are ready for use.
+pub fn database(parts: DatabaseParts) -> Arc<Database> {
+    let db = Database::new(parts, Kept::begin);
+    db.env.tell_deadlocks(Box::new(DeadlockNotes(Arc::downgrade(&db))));
+    db
+}
+
+/// Keeps what SHOW ENGINE .. STATUS tells of the last deadlock.
+struct DeadlockNotes(Weak<Database>);
+
+impl DeadlockWitness for DeadlockNotes {
+    /// Its statements still run.
+    fn note_deadlock(&self) {
+        let Some(db) = self.0.upgrade() else { return };
+        let text = crate::show::deadlock_text(&db);
+        *db.last_deadlock.lock() = text.map(|text| (db.clock.wall_us(), text));
+    }
+}

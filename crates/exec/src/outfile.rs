@@ -1,0 +1,313 @@
+//! SELECT ... INTO OUTFILE and DUMPFILE.
+//!
+//! Text goes out in its column's character set, or in the one that the statement names. A file that could not
+//! be filled to its end is removed.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use cohort_base::CommitSeq;
+use cohort_expr::EvalContext;
+use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
+use cohort_sql::ast::{FileFormat, IntoFile, QueryIntoFile};
+use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
+
+use crate::dispatch::Job;
+use crate::plan::{QueryPlan, plan_query};
+use crate::select::{Flow, Freshness, RowSink, lock_tables, run_query};
+use crate::session::Session;
+use cohort_plan::PlanContext;
+use cohort_session::access::check_global;
+use cohort_session::files::{check_format, check_secure, file_error, files, place};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_table::definition_changed;
+
+/// What numbers are written with: a separator that begins so needs care.
+const NUMERIC: &[u8] = b".0123456789e+-";
+/// What stands behind an escape with a meaning of its own.
+const ESCAPES: &[u8] = b"ntrb0ZN";
+const PLAN_ATTEMPTS: usize = 20;
+
+impl Session {
+    /// SELECT ... INTO OUTFILE, INTO DUMPFILE.
+    pub(crate) fn query_into_file(
+        &mut self,
+        statement: &QueryIntoFile,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let rows = self.with_context(job, |ctx| write_file(ctx, statement, job))?;
+        (self.state.env.found_rows, self.state.env.row_count) = (rows, rows as i64);
+        self.send_ok(job.more, rows, 0, "", sink);
+        Ok(())
+    }
+}
+
+fn write_file(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>) -> SqlResult<u64> {
+    check_global(ctx.session, Privilege::File)?;
+    let charset = match &statement.file {
+        IntoFile::Outfile { charset: Some(name), .. } => {
+            Some(Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))?)
+        }
+        _ => None,
+    };
+    // As in MariaDB `binary` converts nothing.
+    let charset = charset.filter(|charset| *charset != Charset::Binary);
+    let plan = bind(ctx, statement, job)?;
+    if let IntoFile::Outfile { format, .. } = &statement.file {
+        check_format(format, &ctx.eval)?;
+    }
+    if statement.is_late {
+        let text = "'<select expression> INTO <destination>;' is deprecated and will be removed in a future \
+                    release. Please use 'SELECT <select list> INTO <destination> FROM...' instead";
+        let error = SqlError::new(ErrorCode::WarnDeprecatedSyntax, text);
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+    }
+    let server = files(ctx.session)?;
+    let path = place(&*server, statement.file.path(), ctx.session.current_schema.as_deref());
+    check_secure(ctx.session, &*server, path.parent().unwrap_or(Path::new("/")))?;
+    let file = server.create(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            SqlError::new(ErrorCode::FileExists, format!("File '{}' already exists", statement.file.path()))
+        }
+        _ => file_error(
+            ErrorCode::CantCreateFile,
+            &format!("Can't create/write to file '{}'", path.display()),
+            &error,
+        ),
+    })?;
+    let written = fill(ctx, &plan, &statement.file, charset, file);
+    if written.is_err() {
+        server.remove(&path);
+    }
+    written
+}
+
+fn bind(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>) -> SqlResult<QueryPlan> {
+    for _ in 0..PLAN_ATTEMPTS {
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let plan = PlanContext::new(&names, job.params, job.source);
+        let query = plan_query(&plan, ctx.session, &statement.query)?;
+        names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
+        if lock_tables(&query, ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                query.tell_tables(&tables);
+            }
+            return Ok(query);
+        }
+    }
+    Err(definition_changed())
+}
+
+fn fill(
+    ctx: &mut StatementContext<'_>,
+    plan: &QueryPlan,
+    into: &IntoFile,
+    charset: Option<Charset>,
+    file: Box<dyn Write>,
+) -> SqlResult<u64> {
+    let mut out =
+        RowFile { file: BufWriter::new(file), columns: &plan.columns, rows: 0, line: Vec::new(), how: None };
+    if let IntoFile::Outfile { format, .. } = into {
+        let how = Layout::new(format, &plan.columns, charset);
+        if how.is_ambiguous {
+            let text = "First character of the FIELDS TERMINATED string is ambiguous; please use non-optional and \
+                        non-empty FIELDS ENCLOSED BY";
+            ctx.eval.push_warning(Warning {
+                level: Level::Warning,
+                error: SqlError::new(ErrorCode::AmbiguousFieldTerm, text),
+            });
+        }
+        out.how = Some(how);
+    }
+    run_query(plan, ctx, u64::MAX, &mut out)?;
+    out.file.flush().map_err(|error| write_error(&error))?;
+    Ok(out.rows)
+}
+
+fn write_error(error: &std::io::Error) -> SqlError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({error}); waiting for someone to free some space"),
+        ),
+        _ => file_error(ErrorCode::ErrorOnWrite, "Error writing file", error),
+    }
+}
+
+/// Writes rows as a file holds them.
+struct RowFile<'c> {
+    file: BufWriter<Box<dyn Write>>,
+    columns: &'c [ColumnMeta],
+    rows: u64,
+    line: Vec<u8>,
+    /// None: the values one behind the other.
+    how: Option<Layout>,
+}
+
+impl RowSink for RowFile<'_> {
+    fn row(&mut self, _: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.line.clear();
+        match &self.how {
+            Some(how) => how.line(values, self.columns, &mut self.line),
+            None => {
+                // As in MariaDB, which notices the third row.
+                if self.rows > 1 {
+                    return Err(SqlError::new(
+                        ErrorCode::TooManyRows,
+                        "Result consisted of more than one row",
+                    ));
+                }
+                for (value, column) in values.iter().zip(self.columns) {
+                    write_text(value, column, None, &mut self.line);
+                }
+            }
+        }
+        self.rows += 1;
+        self.file.write_all(&self.line).map_err(|error| write_error(&error))?;
+        Ok(Flow::Continue)
+    }
+}
+
+/// FIELDS and LINES with what follows from them.
+struct Layout {
+    format: FileFormat,
+    charset: Option<Charset>,
+    escape: Option<u8>,
+    /// What is escaped inside of a field with quotes around it, and without.
+    special: [Vec<u8>; 2],
+    /// The separator stands behind escapes with a meaning: it is doubled instead.
+    is_doubled: bool,
+    /// Numbers are escaped, too.
+    is_in_numbers: bool,
+    is_ambiguous: bool,
+    /// No separators: values have the width of their columns.
+    is_fixed: bool,
+    line_end: Vec<u8>,
+}
+
+impl Layout {
+    fn new(format: &FileFormat, columns: &[ColumnMeta], charset: Option<Charset>) -> Layout {
+        let first = |bytes: &Vec<u8>| bytes.first().copied();
+        let field_end = first(&format.field_end);
+        let line_end = if format.line_end.is_empty() { &format.field_end } else { &format.line_end };
+        let quote = first(&format.enclosed);
+        let separator = quote.or(field_end);
+        let is_one_of = |byte: Option<u8>, set: &[u8]| byte.is_some_and(|byte| set.contains(&byte));
+        let has_strings = columns.iter().any(is_string);
+        let has_numbers = columns.iter().any(|column| !is_string(column));
+        let is_doubled = is_one_of(separator, ESCAPES);
+        let is_in_numbers = is_one_of(separator, NUMERIC);
+        let is_optional = (format.optionally && field_end.is_some()) || quote.is_none();
+        let is_ambiguous = (is_doubled && quote.is_none() && (has_strings || is_in_numbers))
+            || (is_optional && has_numbers && is_one_of(field_end, NUMERIC));
+        let escape = first(&format.escaped);
+        let set = |end: Option<u8>| [escape, end, first(line_end), Some(0)].into_iter().flatten().collect();
+        Layout {
+            escape,
+            special: [set(field_end), set(quote)],
+            is_doubled,
+            is_in_numbers,
+            is_ambiguous,
+            is_fixed: field_end.is_none() && quote.is_none() && columns.iter().all(|c| c.length < 1 << 24),
+            line_end: line_end.clone(),
+            format: FileFormat { optionally: is_optional, ..format.clone() },
+            charset,
+        }
+    }
+
+    fn line(&self, values: &[Value], columns: &[ColumnMeta], out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.format.line_start);
+        let mut text = Vec::new();
+        for (n, (value, column)) in values.iter().zip(columns).enumerate() {
+            if n > 0 {
+                out.extend_from_slice(&self.format.field_end);
+            }
+            text.clear();
+            match value {
+                Value::Null if self.is_fixed => {}
+                Value::Null => match self.escape {
+                    Some(escape) => out.extend_from_slice(&[escape, b'N']),
+                    None => out.extend_from_slice(b"NULL"),
+                },
+                value => {
+                    write_text(value, column, self.charset, &mut text);
+                    self.field(&text, column, out);
+                }
+            }
+            if self.is_fixed {
+                // Escapes do not count.
+                let missing = (column.length as usize).saturating_sub(text.len());
+                out.extend(std::iter::repeat_n(b' ', missing));
+            }
+        }
+        out.extend_from_slice(&self.line_end);
+    }
+
+    fn field(&self, text: &[u8], column: &ColumnMeta, out: &mut Vec<u8>) {
+        let is_string = is_string(column);
+        let is_enclosed = !self.format.enclosed.is_empty() && (!self.format.optionally || is_string);
+        let quotes: &[u8] = if is_enclosed { &self.format.enclosed } else { &[] };
+        out.extend_from_slice(quotes);
+        match self.escape {
+            Some(escape) if is_string || self.is_in_numbers => {
+                let special = &self.special[usize::from(is_enclosed)];
+                let charset = self.charset.unwrap_or(column.collation.charset());
+                let has_pairs = charset.mbmaxlen() == 2 && charset.mbminlen() == 1;
+                let mut bytes = text.iter().copied();
+                while let Some(byte) = bytes.next() {
+                    let is_end = !is_enclosed && self.format.field_end.first() == Some(&byte);
+                    if special.contains(&byte) && !(is_end && self.is_ambiguous) {
+                        let separator = self.format.enclosed.first().or(self.format.field_end.first());
+                        let doubles = self.is_doubled && separator == Some(&byte);
+                        out.push(if doubles { byte } else { escape });
+                        out.push(if byte == 0 { b'0' } else { byte });
+                        continue;
+                    }
+                    out.push(byte);
+                    if has_pairs && byte >= 0x81 {
+                        out.extend(bytes.next());
+                    }
+                }
+            }
+            _ => out.extend_from_slice(text),
+        }
+        out.extend_from_slice(quotes);
+    }
+}
+
+/// What MariaDB takes for a string here: times, too.
+fn is_string(column: &ColumnMeta) -> bool {
+    use TypeCode as T;
+    !matches!(
+        column.type_code,
+        T::Tiny
+            | T::Short
+            | T::Int24
+            | T::Long
+            | T::LongLong
+            | T::Float
+            | T::Double
+            | T::NewDecimal
+            | T::Year
+            | T::Bit
+    )
+}
+
+/// A value's text in the character set, or in its column's.
+fn write_text(value: &Value, column: &ColumnMeta, charset: Option<Charset>, out: &mut Vec<u8>) {
+    let start = out.len();
+    match value.as_bytes() {
+        Some(text) if column.collation == Collation::BINARY => out.extend_from_slice(text),
+        Some(text) => {
+            // What the character set lacks becomes a question mark.
+            charset.unwrap_or(column.collation.charset()).encode(text, out);
+        }
+        None => value.write_text(column.decimals, out),
+    }
+    if column.flags.has(ColumnFlags::ZEROFILL) {
+        let missing = (column.length as usize).saturating_sub(out.len() - start);
+        out.splice(start..start, std::iter::repeat_n(b'0', missing.min(255)));
+    }
+}

@@ -1,0 +1,112 @@
+//! CHANGE MASTER, START, STOP and RESET SLAVE: what they ask of the replica side.
+
+use cohort_plan::not_supported;
+use cohort_session::{ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids};
+use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl, Statement};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+
+use crate::dispatch::Job;
+use crate::session::Session;
+
+fn no_replica() -> SqlError {
+    SqlError::new(
+        ErrorCode::BadSlave,
+        "The server is not configured as slave; fix in config file or with CHANGE MASTER TO",
+    )
+}
+
+impl Session {
+    /// Runs a statement about replication; false if it is none.
+    pub(crate) fn run_replication(&mut self, statement: &Statement, job: &Job<'_>) -> SqlResult<bool> {
+        let control = self.state.db.replica.read().clone();
+        let control = || control.clone().ok_or_else(no_replica);
+        let notes = match statement {
+            Statement::ChangeMaster(change) => {
+                let name = self.source_name(change.connection.as_deref());
+                let options = self.source_options(change, job)?;
+                control()?.change_master(&name, &options)?
+            }
+            Statement::StartSlave(start) => {
+                let until = self.until(start, job)?;
+                control()?.start(&self.source_names(start), threads(start), &until)?
+            }
+            Statement::StopSlave(stop) => control()?.stop(&self.source_names(stop), threads(stop))?,
+            Statement::ResetSlave { connection, all } => {
+                let name = self.source_name(connection.as_deref());
+                control()?.reset(&name, *all)?;
+                Vec::new()
+            }
+            _ => return Ok(false),
+        };
+        for note in notes {
+            self.diagnostics.push(note);
+        }
+        Ok(true)
+    }
+
+    /// The connection named, or `default_master_connection`.
+    fn source_name(&self, named: Option<&str>) -> String {
+        let default = || self.state.vars.text(cohort_config::VarId::DefaultMasterConnection);
+        named.map_or_else(|| default().as_deref().unwrap_or("").to_owned(), str::to_owned).to_lowercase()
+    }
+
+    fn source_names(&self, control: &SlaveControl) -> SourceName {
+        match control.all {
+            true => SourceName::All,
+            false => SourceName::One(self.source_name(control.connection.as_deref())),
+        }
+    }
+
+    fn source_options(&mut self, change: &ChangeMaster, job: &Job<'_>) -> SqlResult<Vec<SourceOption>> {
+        change
+            .options
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), self.option_value(value, job)?)))
+            .collect()
+    }
+
+    fn option_value(&mut self, value: &Expr, job: &Job<'_>) -> SqlResult<Value> {
+        match value {
+            Expr::Literal(Literal { value, .. }) => Ok(value.clone()),
+            other => self.eval_alone(other, job),
+        }
+    }
+
+    fn until(&mut self, start: &SlaveControl, job: &Job<'_>) -> SqlResult<ReplicaUntil> {
+        if start.until.is_empty() {
+            return Ok(ReplicaUntil::Never);
+        }
+        let (mut master, mut relay, mut gtid) = ((None, None), (None, None), None);
+        for (name, value) in &start.until {
+            let value = self.option_value(value, job)?;
+            let number =
+                || value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
+            match name.as_str() {
+                "MASTER_LOG_FILE" => master.0 = Some(value.to_text()),
+                "MASTER_LOG_POS" => master.1 = number(),
+                "RELAY_LOG_FILE" => relay.0 = Some(value.to_text()),
+                "RELAY_LOG_POS" => relay.1 = number(),
+                "MASTER_GTID_POS" => {
+                    let position = parse_gtids(&value.to_text())?;
+                    check_domains(&position)?;
+                    gtid = Some(position);
+                }
+                other => return Err(not_supported(&format!("START SLAVE UNTIL {other}"))),
+            }
+        }
+        match (master, relay, gtid) {
+            ((None, None), (None, None), Some(gtids)) => Ok(ReplicaUntil::Gtid(gtids)),
+            ((Some(file), Some(position)), (None, None), None) => Ok(ReplicaUntil::Master(file, position)),
+            ((None, None), (Some(file), Some(position)), None) => Ok(ReplicaUntil::Relay(file, position)),
+            _ => Err(SqlError::new(
+                ErrorCode::BadSlaveUntilCond,
+                "Incorrect parameter or combination of parameters for START SLAVE UNTIL",
+            )),
+        }
+    }
+}
+
+fn threads(control: &SlaveControl) -> ReplicaThreads {
+    let both = !control.io_thread && !control.sql_thread;
+    ReplicaThreads { io: control.io_thread || both, sql: control.sql_thread || both }
+}

@@ -1,0 +1,288 @@
+//! What a session tells the statement logs ([`StatementLog`]), the audit log and SHOW PROFILES of its
+//! statements.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use cohort_config::{Counter, VarId};
+use cohort_run::Measures;
+use cohort_session::{
+    ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, short_time,
+    shown,
+};
+use cohort_types::{Time, Value};
+
+use crate::dispatch::Planned;
+use crate::select::{Verbosity, plan_lines};
+use crate::session::Session;
+
+/// A statement under way, as the slow log will judge it.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    began_us: u64,
+    rows_read: u64,
+    /// SHOW PROFILES will tell of it.
+    profiled: bool,
+    /// So will the audit log.
+    audited: bool,
+}
+
+/// What a statement under way will have to say about its plan.
+#[derive(Default)]
+pub(crate) struct PlanNotes {
+    began_us: u64,
+    /// Lines of its entry, once the plan has run and was slow.
+    lines: String,
+}
+
+/// What logs tell of a statement besides its text.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Work {
+    pub(crate) rows_sent: u64,
+    pub(crate) rows_affected: u64,
+    /// The error that it ended with; 0: none.
+    pub(crate) error: u16,
+}
+
+impl Session {
+    /// A statement begins: tells the general log, and looks at the clock for the slow log.
+    pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
+        self.work = Work::default();
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general(command, text);
+        }
+        let profiled = self.state.vars.flag(VarId::Profiling);
+        if self.verbosity().is_about_plans() && self.has_slow_log() {
+            self.state.measure(Some(Arc::default()));
+            self.plan_notes = PlanNotes { began_us: self.state.db.clock.wall_us(), lines: String::new() };
+        }
+        let audited = self.state.audit_begins();
+        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled, audited }
+    }
+
+    fn verbosity(&self) -> Verbosity {
+        Verbosity(self.state.vars.uint(VarId::LogSlowVerbosity))
+    }
+
+    fn has_slow_log(&self) -> bool {
+        self.state.db.globals.flag(VarId::SlowQueryLog) && self.state.vars.flag(VarId::SlowQueryLog)
+    }
+
+    /// Whether a statement is told of in the slow log that took so long.
+    fn is_slow(&self, took_us: u64) -> bool {
+        let vars = &self.state.vars;
+        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
+            || self.state.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
+    }
+
+    /// A plan has run within the statement: notes what the slow log will tell of it.
+    pub(crate) fn note_plan(&mut self, plan: &Planned, measures: &Measures) {
+        let took_us = self.state.db.clock.wall_us().saturating_sub(self.plan_notes.began_us);
+        if self.is_slow(took_us) {
+            self.plan_notes.lines = plan_lines(plan, measures, &self.verbosity());
+        }
+    }
+
+    /// The statement has ended. `params` are those of a prepared statement, and where they stand in its text.
+    pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
+        // Statements that switch the log on are in it, too.
+        if watch.audited || self.state.audit_begins() {
+            self.audit_statement(text, params);
+        }
+        let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
+        let notes = match self.state.measure(None) {
+            Some(_) => std::mem::take(&mut self.plan_notes).lines,
+            None => String::new(),
+        };
+        if !self.is_slow(took_us) {
+            return;
+        }
+        let db = &self.state.db;
+        db.status.count(Counter::SlowQueries);
+        if !self.has_slow_log() {
+            return;
+        }
+        let rows_read = self.rows_read().saturating_sub(watch.rows_read);
+        let text = self.expanded(text, params);
+        self.log_slow(&Slow { watch, took_us, rows_read, text: &text, notes: &notes });
+    }
+
+    /// Tells the audit log of the statement. The values of a prepared one are in its text where they are in
+    /// MariaDB's: when another log has them, too.
+    fn audit_statement(&mut self, text: &[u8], params: (&[u32], &[Value])) {
+        let executed = self.executed_text.take();
+        let text = executed.as_deref().unwrap_or(text);
+        let is_logged = self.state.db.globals.flag(VarId::GeneralLog)
+            || (self.trx.settings.binlog.on && cohort_sql::changes_rows(text, self.state.parse.mode));
+        let text = if is_logged { self.expanded(text, params) } else { Cow::Borrowed(text) };
+        self.state.audit_ended(&text, self.work.error);
+    }
+
+    /// Keeps the statement for SHOW PROFILES: its text, and what was sent with it.
+    pub(crate) fn profiled(&self, watch: Watch, text: &[u8]) {
+        if watch.profiled && self.state.vars.flag(VarId::Profiling) && !is_about_profiles(text) {
+            let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
+            let most = self.state.vars.uint(VarId::ProfilingHistorySize) as usize;
+            self.state.profiles.borrow_mut().note(text.trim_ascii(), took_us, most);
+        }
+    }
+
+    /// Tells the general log of a command, unless the session is left out of it.
+    pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
+        if !self.state.vars.flag(VarId::SqlLogOff) {
+            self.state.db.log_general((self.state.info.id, &self.user_host()), command, &shown(text));
+        }
+    }
+
+    /// A connection begins, or becomes another user's.
+    pub(crate) fn log_connect(&self, command: &str) {
+        let info = &self.state.info;
+        let schema = info.schema.as_deref().unwrap_or("");
+        let over = match &info.encryption {
+            Some(_) => "SSL/TLS",
+            None if info.is_local => "Socket",
+            None => "TCP/IP",
+        };
+        let text = format!("{}@{} on {schema} using {over}", info.user, info.host);
+        self.log_general(command, text.as_bytes());
+    }
+
+    fn log_slow(&self, slow: &Slow<'_>) {
+        let db = &self.state.db;
+        let output = db.globals.uint(VarId::LogOutput);
+        if output & LOG_NOWHERE != 0 {
+            return;
+        }
+        let text = shown(slow.text);
+        if output & LOG_TO_FILE != 0
+            && let Some(files) = db.log_files.read().as_ref()
+        {
+            files.append(StatementLog::Slow, self.slow_entry(slow, &text).as_bytes());
+        }
+        if output & LOG_TO_TABLE != 0 {
+            let bytes = text.len();
+            let env = &self.state.env;
+            let row = vec![
+                Value::Timestamp(slow.watch.began_us as i64),
+                Value::text(self.user_host()),
+                Value::Time(Time { micros: slow.took_us.min(Time::MAX.micros as u64) as i64 }),
+                Value::Time(Time { micros: 0 }),
+                Value::UInt(self.work.rows_sent),
+                Value::UInt(slow.rows_read),
+                Value::text(self.state.current_schema.as_deref().unwrap_or("")),
+                Value::Int(env.last_insert_id.min(i32::MAX as u64) as i64),
+                Value::Int(0),
+                Value::UInt(db.globals.uint(VarId::ServerId)),
+                Value::text(&*text),
+                Value::UInt(self.state.info.id.0),
+                Value::UInt(self.work.rows_affected),
+            ];
+            db.log_rows.push(StatementLog::Slow, row, bytes);
+        }
+    }
+
+    fn slow_entry(&self, slow: &Slow<'_>, text: &str) -> String {
+        let schema = self.state.current_schema.as_deref().unwrap_or("");
+        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        let mut entry = String::new();
+        let _ = writeln!(entry, "# Time: {}", short_time(slow.watch.began_us + slow.took_us));
+        let _ = writeln!(entry, "# User@Host: {}", self.user_host());
+        let _ = writeln!(entry, "# Thread_id: {}  Schema: {schema}  QC_hit: No", self.state.info.id.0);
+        let _ = writeln!(
+            entry,
+            "# Query_time: {}  Lock_time: 0.000000  Rows_sent: {}  Rows_examined: {}",
+            seconds(slow.took_us),
+            self.work.rows_sent,
+            slow.rows_read
+        );
+        let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
+        entry.push_str(slow.notes);
+        if self.verbosity().tells_warnings() {
+            self.append_warnings(&mut entry);
+        }
+        if !schema.is_empty() {
+            let _ = writeln!(entry, "use {};", cohort_sql::print::quoted_name(schema));
+        }
+        let _ = writeln!(entry, "SET timestamp={};", slow.watch.began_us / 1_000_000);
+        let _ = writeln!(entry, "{text};");
+        entry
+    }
+
+    fn append_warnings(&self, entry: &mut String) {
+        let most = self.state.vars.uint(VarId::LogSlowMaxWarnings) as usize;
+        for (n, warning) in self.diagnostics.list().iter().take(most).enumerate() {
+            let head = if n == 0 { "# Warnings\n" } else { "" };
+            let error = &warning.error;
+            let _ =
+                writeln!(entry, "{head}# {} {} {}", warning.level.name(), error.code.number(), error.message);
+        }
+    }
+
+    /// `user[account] @ host []`
+    fn user_host(&self) -> String {
+        let info = &self.state.info;
+        format!("{}[{}] @ {} []", info.user, info.account.0, info.host)
+    }
+
+    fn rows_read(&self) -> u64 {
+        let counts = self.process.handlers();
+        counts.list().filter(|(name, _)| name.starts_with("Handler_read")).map(|(_, n)| n).sum()
+    }
+
+    fn expanded<'t>(&self, text: &'t [u8], (param_at, params): (&[u32], &[Value])) -> Cow<'t, [u8]> {
+        if param_at.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::new();
+        append_statement(&mut out, text, param_at, params, self.state.env.sql_mode);
+        Cow::Owned(out)
+    }
+
+    /// Tells the general log of a statement that another one runs.
+    pub(crate) fn log_inner(&self, command: &str, text: &[u8], params: (&[u32], &[Value])) {
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general(command, &self.expanded(text, params));
+        }
+    }
+
+    /// Tells the general log of a prepared statement with its values.
+    pub(crate) fn watch_execute(&mut self, text: &[u8], params: (&[u32], &[Value])) -> Watch {
+        match self.state.db.globals.flag(VarId::GeneralLog) {
+            true => {
+                let text = self.expanded(text, params);
+                self.watch("Execute", &text)
+            }
+            false => self.watch("Execute", text),
+        }
+    }
+}
+
+/// SHOW PROFILES and SHOW PROFILE do not tell of themselves.
+fn is_about_profiles(text: &[u8]) -> bool {
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut next = || words.next().unwrap_or_default().trim_ascii_end();
+    next().eq_ignore_ascii_case(b"SHOW") && next().to_ascii_uppercase().starts_with(b"PROFILE")
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.state.is_applier {
+            return;
+        }
+        if self.state.db.globals.flag(VarId::GeneralLog) {
+            self.log_general("Quit", b"");
+        }
+        self.state.audit_connection(ConnectionEvent::Disconnect, 0);
+    }
+}
+
+/// A statement on its way into the slow log.
+struct Slow<'t> {
+    watch: Watch,
+    took_us: u64,
+    rows_read: u64,
+    text: &'t [u8],
+    /// Lines about the plan.
+    notes: &'t str,
+}

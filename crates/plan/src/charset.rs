@@ -1,0 +1,82 @@
+//! Which collation applies where a statement names a character set, a collation, both or none.
+
+use cohort_sql::ast::{DatabaseOptions, Statement, TableOption};
+use cohort_types::{Charset, Collation, SqlError, SqlResult};
+
+/// The collation meant; `inherited` when nothing was written.
+pub fn resolve(charset: Option<&str>, collation: Option<&str>, inherited: Collation) -> SqlResult<Collation> {
+    let charset = charset.map(by_name).transpose()?;
+    let Some(name) = collation else {
+        return Ok(charset.map_or(inherited, Charset::default_collation));
+    };
+    if name.eq_ignore_ascii_case("default") {
+        return Ok(charset.unwrap_or(inherited.charset()).default_collation());
+    }
+    let within = charset.unwrap_or(inherited.charset());
+    let found = Collation::by_name_in(within, name);
+    let collation = found.ok_or_else(|| match Collation::by_name_in(Charset::Utf8mb4, name) {
+        Some(_) => SqlError::collation_mismatch(name, within.name()),
+        None => SqlError::unknown_collation(name),
+    })?;
+    match charset {
+        Some(charset) if collation.charset() != charset => {
+            Err(SqlError::collation_mismatch(collation.name(), charset.name()))
+        }
+        _ => Ok(collation),
+    }
+}
+
+/// The character set of this name; error 1115.
+pub fn by_name(name: &str) -> SqlResult<Charset> {
+    Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))
+}
+
+/// The collation of a database with these options.
+pub fn of_database(options: &DatabaseOptions, inherited: Collation) -> SqlResult<Collation> {
+    resolve(options.charset.as_deref(), options.collation.as_deref(), inherited)
+}
+
+/// Names that are not there are errors before anything else is looked at: also where the statement would do
+/// nothing, and at PREPARE. MariaDB's parser finds them.
+pub fn check_names(statement: &Statement) -> SqlResult<()> {
+    let known = |charset: Option<&str>, collation: Option<&str>| {
+        resolve(charset, collation, Collation::UTF8MB4_GENERAL_CI).map(drop)
+    };
+    match statement {
+        Statement::CreateDatabase(create) => {
+            known(create.options.charset.as_deref(), create.options.collation.as_deref())
+        }
+        Statement::CreateTable(create) => {
+            for option in &create.options {
+                match option {
+                    TableOption::Charset(charset) => known(charset.as_deref(), None)?,
+                    TableOption::Collate(collation) => known(None, Some(collation))?,
+                    _ => {}
+                }
+            }
+            create.columns.iter().try_for_each(|column| {
+                known(column.data_type.charset.as_deref(), column.data_type.collation.as_deref())
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collation_must_fit_its_character_set() {
+        let general = Collation::UTF8MB4_GENERAL_CI;
+        assert_eq!(resolve(None, None, Collation::LATIN1_BIN), Ok(Collation::LATIN1_BIN));
+        assert_eq!(resolve(Some("utf8mb4"), None, Collation::LATIN1_BIN), Ok(general));
+        assert_eq!(resolve(None, Some("utf8mb4_bin"), general), Ok(Collation::UTF8MB4_BIN));
+        let numbers = |charset, collation| resolve(charset, collation, general).map_err(|e| e.code.number());
+        assert_eq!(numbers(Some("utf8mb3"), Some("uca1400_ai_ci")), Ok(Collation(2048)));
+        assert_eq!(numbers(None, Some("uca1400_as_cs")), Ok(Collation(2307)));
+        assert_eq!(numbers(Some("latin1"), Some("utf8mb4_bin")), Err(1253));
+        assert_eq!(numbers(Some("klingon"), None), Err(1115));
+        assert_eq!(numbers(None, Some("klingon_ci")), Err(1273));
+    }
+}

@@ -1,0 +1,258 @@
+//! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
+//!
+//! A copy reads the newest committed rows; the caller keeps writers out by a metadata lock, and has waited
+//! until the last of them is published. An index is made from what a view shows, so that writers may go on:
+//! see [`catch_up`](super::catch_up) for what they change. Entries are sorted in memory in runs of bounded
+//! size, each given to the engine's bulk load; rows that come in the order of the new key need no sorting and
+//! are one run whatever their number.
+//!
+//! KILL and `max_statement_time` end both between two batches and within the load of a run; one run is sorted
+//! in a second or so.
+//!
+//! # On failure
+//! Runs loaded so far stay in a key space that no table names: the caller has the engine drop it.
+
+use std::sync::Arc;
+
+use cohort_catalog::{IndexKind, Table};
+use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt};
+use cohort_table::OpenTable;
+use cohort_trx::{SessionTrx, engine_error};
+use cohort_types::{Columns, SqlError, SqlResult, Value};
+
+/// Told now and then how many rows are done, for SHOW PROCESSLIST.
+pub type Progress<'p> = dyn FnMut(u64) + 'p;
+
+/// Makes the row of the new table from a row of the old one.
+pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Vec<Value>> + 'c;
+
+const SCAN_ENTRIES: usize = 1024;
+const RUN_BYTES: usize = 128 << 20;
+const PROGRESS_ROWS: u64 = 10_000;
+
+/// Fills index `index` of `table` (a version that has it) from the rows of the clustered index. Error 1062 if
+/// it is unique and two rows collide.
+pub fn build_index(
+    trx: &mut SessionTrx,
+    table: &Arc<Table>,
+    index: usize,
+    at: ReadAt<'_>,
+    progress: &mut Progress<'_>,
+) -> SqlResult<()> {
+    let open = trx.open_table(table)?;
+    let mut runs = Runs::new(&open, index, at);
+    let mut scan = RowScan::new(&open, at);
+    let mut rows = 0_u64;
+    while scan.fill(trx)? {
+        for (key, bytes) in scan.batch.iter() {
+            open.decode(bytes, &Columns::All, &mut scan.row)?;
+            if index < open.ordered {
+                let mut entry = Vec::new();
+                open.index_key(index, &scan.row, key, &mut entry)?;
+                runs.add(trx, entry, open.index_value(index, key).to_vec())?;
+            }
+            for entry in open.word_keys(index, &scan.row, key) {
+                runs.add(trx, entry, Vec::new())?;
+            }
+            rows += 1;
+            if rows.is_multiple_of(PROGRESS_ROWS) {
+                progress(rows);
+            }
+        }
+    }
+    runs.finish(trx)
+}
+
+/// Copies all rows of `from` into `to`, a table whose key spaces are empty, with all its indexes. Error 1062
+/// if two new rows collide.
+pub fn copy_rows(
+    trx: &mut SessionTrx,
+    from: &Arc<Table>,
+    to: &Arc<Table>,
+    convert: &mut Convert<'_>,
+    progress: &mut Progress<'_>,
+) -> SqlResult<()> {
+    let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
+    let mut runs = Runs::new(&target, 0, ReadAt::Latest);
+    let mut scan = RowScan::new(&source, ReadAt::Latest);
+    let mut rows = 0_u64;
+    while scan.fill(trx)? {
+        for (key, bytes) in scan.batch.iter() {
+            source.decode(bytes, &Columns::All, &mut scan.row)?;
+            let row = convert(&scan.row)?;
+            rows += 1;
+            let mut new_key = Vec::new();
+            match (target.indexes[0].kind, source.indexes[0].kind) {
+                (IndexKind::Primary, _) => target.primary_key(&row, &mut new_key)?,
+                (_, IndexKind::HiddenRowId) => new_key.extend_from_slice(key),
+                (_, _) => new_key.extend_from_slice(&rows.to_be_bytes()),
+            }
+            let mut bytes = Vec::new();
+            target.layout.encode(&row, &mut bytes).map_err(|e| target.row_error(e))?;
+            runs.add(trx, new_key, bytes)?;
+            if rows.is_multiple_of(PROGRESS_ROWS) {
+                progress(rows);
+            }
+        }
+    }
+    runs.finish(trx)?;
+    (1..target.indexes.len()).try_for_each(|index| build_index(trx, to, index, ReadAt::Latest, progress))
+}
+
+/// All rows of a table, batch by batch.
+struct RowScan<'t> {
+    table: &'t OpenTable,
+    at: ReadAt<'t>,
+    /// What is left.
+    range: Option<KeyRange>,
+    batch: Batch,
+    row: Vec<Value>,
+}
+
+impl<'t> RowScan<'t> {
+    fn new(table: &'t OpenTable, at: ReadAt<'t>) -> RowScan<'t> {
+        RowScan { table, at, range: Some(KeyRange::default()), batch: Batch::default(), row: Vec::new() }
+    }
+
+    /// Reads the next batch; false at the end.
+    fn fill(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
+        self.batch.clear();
+        while self.batch.is_empty() {
+            trx.check_interrupt()?;
+            let Some(mut range) = self.range.take() else { return Ok(false) };
+            let limit = self.table.entries_in(1 << 20).clamp(1, SCAN_ENTRIES);
+            let (engine, clustered) = (trx.engine(self.table.engine), self.table.indexes[0].id);
+            let more = engine
+                .scan(self.at, clustered, &range, Direction::Forward, limit, &mut self.batch)
+                .map_err(engine_error)?;
+            if more {
+                self.batch.cut(&mut range, Direction::Forward);
+                self.range = Some(range);
+            }
+        }
+        self.table.note_entries(self.batch.size_bytes(), self.batch.len());
+        Ok(true)
+    }
+}
+
+/// Entries on their way into one key space.
+struct Runs<'t> {
+    table: &'t OpenTable,
+    index: usize,
+    /// Where the rows are read.
+    at: ReadAt<'t>,
+    /// Entries came in order so far and go straight into one load.
+    open: Option<Box<dyn BulkLoad>>,
+    last_key: Vec<u8>,
+    /// The run being gathered, once an entry came out of order.
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+    is_sorting: bool,
+    loaded: usize,
+}
+
+impl<'t> Runs<'t> {
+    fn new(table: &'t OpenTable, index: usize, at: ReadAt<'t>) -> Runs<'t> {
+        Runs {
+            table,
+            index,
+            at,
+            open: None,
+            last_key: Vec::new(),
+            entries: Vec::new(),
+            bytes: 0,
+            is_sorting: false,
+            loaded: 0,
+        }
+    }
+
+    fn add(&mut self, trx: &mut SessionTrx, key: Vec<u8>, value: Vec<u8>) -> SqlResult<()> {
+        if !self.is_sorting {
+            let is_first = self.open.is_none();
+            if !is_first && key == self.last_key {
+                return Err(self.collision(trx, &value)?);
+            }
+            if is_first || key > self.last_key {
+                let load = self.load(trx)?;
+                load.add(&key, &value).map_err(engine_error)?;
+                self.last_key = key;
+                return Ok(());
+            }
+            self.close()?;
+            self.is_sorting = true;
+        }
+        self.bytes += key.len() + value.len() + 2 * size_of::<Vec<u8>>();
+        self.entries.push((key, value));
+        if self.bytes >= RUN_BYTES { self.load_run(trx) } else { Ok(()) }
+    }
+
+    fn finish(mut self, trx: &mut SessionTrx) -> SqlResult<()> {
+        self.load_run(trx)?;
+        self.close()
+    }
+
+    fn load_run(&mut self, trx: &mut SessionTrx) -> SqlResult<()> {
+        let mut entries = std::mem::take(&mut self.entries);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.bytes = 0;
+        trx.check_interrupt()?;
+        entries.sort_unstable();
+        if let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(self.collision(trx, &pair[1].1)?);
+        }
+        for (n, (key, value)) in entries.iter().enumerate() {
+            if n.is_multiple_of(SCAN_ENTRIES) {
+                trx.check_interrupt()?;
+            }
+            // Runs before this one may hold the key; only indexes whose keys can collide are asked.
+            if self.loaded > 0 && self.can_collide() && self.is_loaded(trx, key)? {
+                return Err(self.collision(trx, value)?);
+            }
+            self.load(trx)?.add(key, value).map_err(engine_error)?;
+        }
+        self.close()
+    }
+
+    fn can_collide(&self) -> bool {
+        matches!(self.table.indexes[self.index].kind, IndexKind::Primary | IndexKind::Unique)
+    }
+
+    fn is_loaded(&self, trx: &mut SessionTrx, key: &[u8]) -> SqlResult<bool> {
+        let id = self.table.indexes[self.index].id;
+        trx.engine(self.table.engine).get(ReadAt::Latest, id, key, &mut Vec::new()).map_err(engine_error)
+    }
+
+    fn load(&mut self, trx: &SessionTrx) -> SqlResult<&mut Box<dyn BulkLoad>> {
+        if self.open.is_none() {
+            let space = self.table.indexes[self.index].id;
+            self.open = Some(match trx.env().engines.get(self.table.engine.0) {
+                Some(engine) => engine.bulk_load(space).map_err(engine_error)?,
+                None => trx.temporary().rows().bulk_load(space),
+            });
+        }
+        Ok(self.open.as_mut().expect("opened above"))
+    }
+
+    fn close(&mut self) -> SqlResult<()> {
+        let Some(load) = self.open.take() else { return Ok(()) };
+        self.loaded += 1;
+        load.finish().map_err(engine_error)
+    }
+
+    /// Error 1062 for the entry with this value: a row, or the clustered key of one.
+    fn collision(&self, trx: &mut SessionTrx, value: &[u8]) -> SqlResult<SqlError> {
+        let (mut found, mut row) = (Vec::new(), Vec::new());
+        let bytes = if self.index == 0 {
+            value
+        } else {
+            let engine = trx.engine(self.table.engine);
+            let clustered = self.table.indexes[0].id;
+            engine.get(self.at, clustered, value, &mut found).map_err(engine_error)?;
+            &found
+        };
+        self.table.decode(bytes, &Columns::All, &mut row)?;
+        Ok(self.table.duplicate_error(self.index, &row, &trx.settings.time_zone))
+    }
+}

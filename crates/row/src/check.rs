@@ -1,0 +1,96 @@
+//! CHECK TABLE: whether the secondary indexes hold what the rows say.
+//!
+//! Each index is read once, in one view. The entries that the rows should have are counted, and their
+//! checksums added up; so are those that are there. What differs in one entry differs in the sum.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_engine::{Batch, Direction, IndexId, KeyRange, ReadAt, ReadView};
+use cohort_table::{OpenTable, definition_changed};
+use cohort_trx::{SessionTrx, engine_error};
+use cohort_types::{Columns, SqlResult};
+
+const BATCH_ENTRIES: usize = 1024;
+
+/// Number and sum of checksums of an index's entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entries {
+    count: u64,
+    sum: u64,
+}
+
+impl Entries {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&(key.len() as u32).to_le_bytes());
+        hasher.update(key);
+        hasher.update(value);
+        self.count += 1;
+        self.sum += u64::from(hasher.finalize());
+    }
+}
+
+/// Reads all of the table and tells what is wrong with it.
+pub fn check_entries(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Vec<String>> {
+    let open = trx.open_table(table)?;
+    let view = trx.read_view()?;
+    if open.indexes.iter().any(|index| trx.has_view_before(index.since)) {
+        return Err(definition_changed());
+    }
+    let mut expected = vec![Entries::default(); open.indexes.len()];
+    let (mut row, mut entry) = (Vec::new(), Vec::new());
+    let mut rows = 0_u64;
+    each_entry(trx, &open, &view, open.indexes[0].id, &mut |key, value| {
+        open.decode(value, &Columns::All, &mut row)?;
+        rows += 1;
+        for (index, expected) in expected.iter_mut().enumerate().skip(1) {
+            if index < open.ordered {
+                open.index_key(index, &row, key, &mut entry)?;
+                expected.add(&entry, open.index_value(index, key));
+            }
+            open.word_keys(index, &row, key).iter().for_each(|entry| expected.add(entry, &[]));
+        }
+        Ok(())
+    })?;
+    let mut problems = Vec::new();
+    for (n, expected) in expected.iter().enumerate().skip(1) {
+        let mut found = Entries::default();
+        each_entry(trx, &open, &view, open.indexes[n].id, &mut |key, value| {
+            found.add(key, value);
+            Ok(())
+        })?;
+        let name = &table.indexes[n].name;
+        if found.count != expected.count {
+            let wanted =
+                if n < open.ordered { format!("{rows} rows") } else { format!("{} words", expected.count) };
+            problems.push(format!("Key {name} has {} entries, the table {wanted}", found.count));
+        } else if found.sum != expected.sum {
+            problems.push(format!("Key {name} has entries that differ from the table's rows"));
+        }
+    }
+    Ok(problems)
+}
+
+fn each_entry(
+    trx: &mut SessionTrx,
+    table: &OpenTable,
+    view: &ReadView,
+    index: IndexId,
+    look: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>,
+) -> SqlResult<()> {
+    let (mut range, mut batch) = (KeyRange::default(), Batch::default());
+    loop {
+        trx.check_interrupt()?;
+        batch.clear();
+        let engine = trx.engine(table.engine);
+        let more = engine
+            .scan(ReadAt::View(view), index, &range, Direction::Forward, BATCH_ENTRIES, &mut batch)
+            .map_err(engine_error)?;
+        batch.iter().try_for_each(|(key, value)| look(key, value))?;
+        if !more {
+            return Ok(());
+        }
+        batch.cut(&mut range, Direction::Forward);
+    }
+}

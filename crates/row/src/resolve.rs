@@ -1,0 +1,393 @@
+//! An [`Access`] with its keys computed.
+//!
+//! A key value is converted to the column's type only where nothing is lost and the order of the index is the
+//! order of the comparison; otherwise the span is widened at that place, down to the whole index. The
+//! caller's condition, which is checked on every row, then decides.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use cohort_catalog::{IndexKind, Table};
+use cohort_engine::KeyRange;
+use cohort_expr::{CompareHow, EvalContext, Expr, compare};
+use cohort_optimize::{Access, LikeStart, Span, Spans};
+use cohort_table::{OpenIndex, OpenTable};
+use cohort_types::{
+    Collation, ColumnType, KeyPart, NoWarnings, SqlMode, SqlResult, StoreContext, Str, TimeZone, TypeKind,
+    Value, like_prefix, prefix_end, successor,
+};
+
+use crate::access::{KeySpan, KeySpans};
+
+/// A key value as the column can hold it.
+enum KeyValue {
+    /// The same value.
+    Exact(Value),
+    /// An integer column lies on both sides of it: the nearest value below.
+    Between(i128),
+    /// Nothing is equal to it, and none of the column's values lies between it and this one.
+    Near(Value),
+    /// It is about a change of the clock: what may be equal to it lies between these.
+    About(Value, Value),
+    /// NULL, or beyond all values of the type on this side: nothing is equal to it.
+    Null,
+    Below,
+    Above,
+    /// Cannot be told: no narrowing.
+    Unknown,
+}
+
+/// Computes the keys of an access.
+pub trait ResolveAccess {
+    /// `row` holds the columns of the tables before in a join.
+    fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
+        self.resolve_exactly(table, row, ctx).map(|(spans, _)| spans)
+    }
+
+    /// The same, and whether the spans hold no row that the conditions they were made from would not let
+    /// pass: all values were integers (or NULL) for integer columns.
+    fn resolve_exactly(
+        &self,
+        table: &OpenTable,
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<(KeySpans, bool)>;
+}
+
+impl ResolveAccess for Access {
+    fn resolve_exactly(
+        &self,
+        table: &OpenTable,
+        row: &[Value],
+        ctx: &EvalContext<'_>,
+    ) -> SqlResult<(KeySpans, bool)> {
+        let mut exact = true;
+        let spans = match &self.spans {
+            Spans::Full => vec![KeySpan::Range(KeyRange::default())],
+            Spans::Words(search) => {
+                return resolve_words(self.index, search, ctx).map(|spans| (spans, false));
+            }
+            Spans::List(list) => {
+                let mut spans = Vec::with_capacity(list.len());
+                for span in list {
+                    spans.extend(resolve_span(
+                        span,
+                        table,
+                        &table.indexes[self.index],
+                        row,
+                        ctx,
+                        &mut exact,
+                    )?);
+                }
+                spans
+            }
+        };
+        let mut spans = disjoint(spans);
+        if self.reverse {
+            spans.reverse();
+        }
+        Ok((KeySpans { index: self.index, reverse: self.reverse, spans }, exact))
+    }
+}
+
+/// The words of a search, without one of which no row is found; all rows where there are no such.
+fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
+    let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
+    Ok(match search.word_ranges(ctx)? {
+        Some(ranges) => KeySpans { index, reverse: false, spans: ranges.into_iter().map(range).collect() },
+        None => KeySpans { index: 0, reverse: false, spans: vec![KeySpan::Range(KeyRange::default())] },
+    })
+}
+
+fn resolve_span(
+    span: &Span,
+    table: &OpenTable,
+    index: &OpenIndex,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+    exact: &mut bool,
+) -> SqlResult<Option<KeySpan>> {
+    let mut key_value = |expr: &Expr, part: &KeyPart| -> SqlResult<_> {
+        let (value, is_integer) = key_value(expr, part, table.table(), row, ctx)?;
+        *exact &= is_integer && part.prefix.is_none();
+        Ok(value)
+    };
+    let mut base = Vec::with_capacity(32);
+    let mut is_unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+    for (n, (expr, (_, part))) in span.eq.iter().zip(&index.parts).enumerate() {
+        let is_null_safe = span.null_safe.checked_shr(n as u32).is_some_and(|bits| bits & 1 == 1);
+        match key_value(expr, part)? {
+            KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(0, e))?,
+            KeyValue::Null if is_null_safe && part.nullable => {
+                part.encode(&Value::Null, &mut base).map_err(|e| table.key_error(0, e))?;
+                // Any number of rows may have it.
+                is_unique = false;
+            }
+            KeyValue::Unknown | KeyValue::About(..) => return Ok(Some(prefix_range(base))),
+            _ => return Ok(None),
+        }
+    }
+    if let Some(like) = &span.like {
+        *exact = false;
+        return like_range(like, &index.parts[span.eq.len()].1, base, row, ctx);
+    }
+    if span.eq.len() == index.parts.len() {
+        return Ok(Some(if is_unique { KeySpan::Point(base) } else { prefix_range(base) }));
+    }
+    let part = &index.parts[span.eq.len()].1;
+    let mut bound = |bound: &Bound<Expr>| match bound {
+        Bound::Unbounded => Ok(None),
+        Bound::Included(expr) | Bound::Excluded(expr) => key_value(expr, part).map(Some),
+    };
+    let (lower, upper) = (bound(&span.lower)?, bound(&span.upper)?);
+    let encode = |value: &Value| {
+        let mut key = base.clone();
+        part.encode(value, &mut key).map(|()| key).map_err(|e| table.key_error(0, e))
+    };
+    // A prefix key holds only the front of a value: what is equal there may still lie on either side.
+    let includes = |b: &Bound<Expr>| matches!(b, Bound::Included(_)) || part.prefix.is_some();
+    let start = match lower {
+        Some(KeyValue::Null | KeyValue::Above) => return Ok(None),
+        Some(KeyValue::Exact(value)) if includes(&span.lower) => Some(encode(&value)?),
+        Some(KeyValue::Exact(value)) => prefix_end(&encode(&value)?),
+        Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
+        Some(KeyValue::Near(value) | KeyValue::About(value, _)) => Some(encode(&value)?),
+        // NULL is below all values, and matches no bound.
+        _ if part.nullable && (lower.is_some() || upper.is_some()) => prefix_end(&encode(&Value::Null)?),
+        _ => Some(base.clone()),
+    };
+    let end = match upper {
+        Some(KeyValue::Null | KeyValue::Below) => return Ok(None),
+        Some(KeyValue::Exact(value)) if includes(&span.upper) => prefix_end(&encode(&value)?),
+        Some(KeyValue::Exact(value)) => Some(encode(&value)?),
+        Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
+        Some(KeyValue::Near(value) | KeyValue::About(_, value)) => prefix_end(&encode(&value)?),
+        _ => prefix_end(&base),
+    };
+    let is_empty = matches!((&start, &end), (Some(start), Some(end)) if start >= end);
+    Ok((!is_empty).then_some(KeySpan::Range(KeyRange { start, end })))
+}
+
+/// The keys whose next part may be a text that the pattern matches.
+fn like_range(
+    like: &LikeStart,
+    part: &KeyPart,
+    base: Vec<u8>,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<KeySpan>> {
+    let pattern = like.pattern.eval(row, ctx)?;
+    let pattern = match &*pattern {
+        Value::Null => return Ok(None),
+        Value::Str(pattern) => pattern,
+        _ => return Ok(Some(prefix_range(base))),
+    };
+    let (start, _) = like_prefix(&pattern.bytes, like.escape, part.ty.collation);
+    let mut key = base;
+    part.encode_start(&start, &mut key);
+    Ok(Some(prefix_range(key)))
+}
+
+fn prefix_range(base: Vec<u8>) -> KeySpan {
+    KeySpan::Range(KeyRange { end: prefix_end(&base), start: Some(base) })
+}
+
+/// An integer of the part's type.
+fn integer(part: &KeyPart, value: i128) -> Value {
+    if part.ty.unsigned { Value::UInt(value as u64) } else { Value::Int(value as i64) }
+}
+
+/// The value, and whether it is an integer or NULL for an integer column.
+fn key_value(
+    expr: &Expr,
+    part: &KeyPart,
+    table: &Table,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<(KeyValue, bool)> {
+    let value = expr.eval(row, ctx)?;
+    let range = integer_range(&part.ty);
+    let is_integer = range.is_some() && matches!(&*value, Value::Null | Value::Int(_) | Value::UInt(_));
+    let found = match (&*value, range) {
+        (Value::Null, _) => KeyValue::Null,
+        (Value::Int(v), Some(range)) => in_range(i128::from(*v), range, part),
+        (Value::UInt(v), Some(range)) => in_range(i128::from(*v), range, part),
+        (Value::Double(v), Some(range)) if v.is_finite() && v.abs() < 1e15 => fraction(*v, range, part),
+        (value, _) => stored_exactly(value, &part.ty, table, ctx)?,
+    };
+    Ok((found, is_integer))
+}
+
+fn in_range(value: i128, (min, max): (i128, i128), part: &KeyPart) -> KeyValue {
+    if value < min {
+        KeyValue::Below
+    } else if value > max {
+        KeyValue::Above
+    } else {
+        KeyValue::Exact(integer(part, value))
+    }
+}
+
+fn fraction(value: f64, range: (i128, i128), part: &KeyPart) -> KeyValue {
+    let below = value.floor() as i128;
+    match in_range(below, range, part) {
+        KeyValue::Exact(_) if value.fract() != 0.0 => KeyValue::Between(below),
+        other => other,
+    }
+}
+
+fn integer_range(ty: &ColumnType) -> Option<(i128, i128)> {
+    let bits = match ty.kind {
+        TypeKind::TinyInt => 8,
+        TypeKind::SmallInt => 16,
+        TypeKind::MediumInt => 24,
+        TypeKind::Int => 32,
+        TypeKind::BigInt => 64,
+        _ => return None,
+    };
+    let half = 1_i128 << (bits - 1);
+    Some(if ty.unsigned { (0, 2 * half - 1) } else { (-half, half - 1) })
+}
+
+/// Converts by assignment; the value counts only if it still compares equal to what it was.
+fn stored_exactly(
+    value: &Value,
+    ty: &ColumnType,
+    table: &Table,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<KeyValue> {
+    if ty.kind == TypeKind::Enum {
+        return Ok(member(value, ty));
+    }
+    if !index_orders_as_comparison(value, ty) {
+        return Ok(KeyValue::Unknown);
+    }
+    let store = StoreContext {
+        sql_mode: SqlMode::NONE,
+        strict: true,
+        database: &table.name.schema,
+        table: &table.name.table,
+        column: "",
+        row: 1,
+        zone: &ctx.env.time_zone,
+        now_micros: ctx.env.now_micros,
+    };
+    let Ok(stored) = ty.store(value.clone(), &store, &mut NoWarnings) else { return Ok(KeyValue::Unknown) };
+    let Some(order) = compare(&stored, value, &CompareHow::scalar(ty.collation), ctx)? else {
+        return Ok(KeyValue::Unknown);
+    };
+    Ok(match (order, &stored) {
+        (_, Value::Timestamp(micros)) => at_moment(*micros, order, ctx),
+        (Ordering::Equal, _) => KeyValue::Exact(stored),
+        // A fraction that the column has no digits for was cut or rounded.
+        (_, Value::Date(_) | Value::DateTime(_) | Value::Decimal(_)) => KeyValue::Near(stored),
+        _ => KeyValue::Unknown,
+    })
+}
+
+/// A moment of a TIMESTAMP column, whose values compare as the clock shows them and lie in the order of time.
+/// That is one order but about a change of the clock.
+fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
+    const DAY: i64 = 86_400_000_000;
+    let zone = &ctx.env.time_zone;
+    let clock = |at: i64| zone.to_local(at).clock_micros();
+    let near = [micros.saturating_sub(DAY).max(1), micros.saturating_add(DAY)];
+    let keeps = |at: &i64| micros == 0 || clock(*at) - clock(micros) == *at - micros;
+    if !near.iter().all(keeps) {
+        return KeyValue::About(Value::Timestamp(near[0]), Value::Timestamp(near[1]));
+    }
+    match order {
+        Ordering::Equal => KeyValue::Exact(Value::Timestamp(micros)),
+        _ => KeyValue::Near(Value::Timestamp(micros)),
+    }
+}
+
+/// The member of an ENUM with this label.
+fn member(value: &Value, ty: &ColumnType) -> KeyValue {
+    let Value::Str(text) = value else { return KeyValue::Unknown };
+    let is_it = |(_, member): &(usize, &String)| ty.collation.compare(member.as_bytes(), &text.bytes).is_eq();
+    let mut found = ty.members.iter().enumerate().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some((n, member)), None) => match u16::try_from(n + 1) {
+            Ok(index) => {
+                let label = Str { bytes: member.clone().into_bytes(), collation: ty.collation };
+                KeyValue::Exact(Value::Enum { index, label })
+            }
+            Err(_) => KeyValue::Unknown,
+        },
+        // A value that was none of the members is the empty text.
+        (None, _) if !ty.collation.compare(b"", &text.bytes).is_eq() => KeyValue::Null,
+        _ => KeyValue::Unknown,
+    }
+}
+
+/// Whether comparing the column with such a value goes by the order of the column's own values.
+fn index_orders_as_comparison(value: &Value, ty: &ColumnType) -> bool {
+    match ty.kind {
+        // Strings compare by label, the index by number.
+        TypeKind::Set => false,
+        TypeKind::Char
+        | TypeKind::VarChar
+        | TypeKind::TinyText
+        | TypeKind::Text
+        | TypeKind::MediumText
+        | TypeKind::LongText
+        | TypeKind::Json => matches!(value, Value::Str(s) if s.collation != Collation::BINARY),
+        TypeKind::Binary
+        | TypeKind::VarBinary
+        | TypeKind::TinyBlob
+        | TypeKind::Blob
+        | TypeKind::MediumBlob
+        | TypeKind::LongBlob => matches!(value, Value::Str(_)),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
+            !matches!(value, Value::Time(_) | Value::Double(_) | Value::Float(_))
+        }
+        TypeKind::Time => matches!(value, Value::Time(_) | Value::Str(_)),
+        _ => true,
+    }
+}
+
+/// Sorts the spans and joins those that overlap, so that no row comes twice.
+fn disjoint(mut spans: Vec<KeySpan>) -> Vec<KeySpan> {
+    if spans.len() < 2 {
+        return spans;
+    }
+    spans.sort_by(|a, b| start_of(a).cmp(start_of(b)));
+    let mut out: Vec<KeySpan> = Vec::with_capacity(spans.len());
+    for span in spans {
+        let Some(last) = out.last_mut().filter(|last| overlaps(last, &span)) else {
+            out.push(span);
+            continue;
+        };
+        if *last != span {
+            let end = match (end_of(last), end_of(&span)) {
+                (Some(a), Some(b)) => Some(a.max(b)),
+                _ => None,
+            };
+            *last = KeySpan::Range(KeyRange { start: Some(start_of(last).to_vec()), end });
+        }
+    }
+    out
+}
+
+fn start_of(span: &KeySpan) -> &[u8] {
+    match span {
+        KeySpan::Point(key) => key,
+        KeySpan::Range(range) => range.start.as_deref().unwrap_or(&[]),
+    }
+}
+
+fn end_of(span: &KeySpan) -> Option<Vec<u8>> {
+    match span {
+        KeySpan::Point(key) => Some(successor(key)),
+        KeySpan::Range(range) => range.end.clone(),
+    }
+}
+
+/// Whether `b`, which does not start before `a`, starts inside it.
+fn overlaps(a: &KeySpan, b: &KeySpan) -> bool {
+    match a {
+        KeySpan::Point(key) => key == start_of(b),
+        KeySpan::Range(range) => range.end.as_deref().is_none_or(|end| start_of(b) < end),
+    }
+}

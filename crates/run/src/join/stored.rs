@@ -1,0 +1,65 @@
+//! The rows on the right that go with each one on the left, kept and read one after the other.
+
+use cohort_types::{Interrupt, SqlResult};
+
+use super::Left;
+use crate::batch::Batch;
+use crate::row_store::{RowStore, StoreReader};
+use crate::runtime::Run;
+
+/// Rows on the right.
+#[derive(Default)]
+pub(super) struct StoredRight {
+    rows: RowStore,
+    reader: StoreReader,
+    /// The row whose turn it is; none between two rows on the left.
+    next: Option<u64>,
+}
+
+impl StoredRight {
+    /// The next row on the left is the first one.
+    pub fn begin(&mut self) {
+        self.next = None;
+    }
+
+    /// Lets go of the rows.
+    pub fn clear(&mut self, run: Run<'_, '_>) {
+        self.rows.clear(run);
+        self.next = None;
+    }
+
+    /// Appends at most `want` joined rows. `fill` makes the rows those of the current row on the left.
+    pub fn join<'p>(
+        &mut self,
+        left: &mut Left<'p>,
+        right_width: usize,
+        run: Run<'_, 'p>,
+        (out, want): (&mut Batch, usize),
+        mut fill: impl FnMut(&Left<'p>, &mut RowStore) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let target = out.len().saturating_add(want);
+        while out.len() < target {
+            run.eval.step()?;
+            let at = match self.next {
+                Some(at) => at,
+                None => {
+                    if !left.advance(run, target - out.len())? {
+                        return Ok(());
+                    }
+                    fill(left, &mut self.rows)?;
+                    0
+                }
+            };
+            if at == self.rows.len() {
+                left.end_matches(out, right_width);
+                self.next = None;
+                continue;
+            }
+            left.begin(out);
+            out.open_row().extend_from_slice(self.rows.row(&mut self.reader, at)?);
+            self.next = if left.decide(run, out)? { None } else { Some(at + 1) };
+        }
+        left.settle(out);
+        Ok(())
+    }
+}

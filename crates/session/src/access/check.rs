@@ -1,0 +1,207 @@
+//! Questions about one object, and MariaDB's errors for a No.
+
+use std::sync::Arc;
+
+use cohort_catalog::{TableName, View};
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+use crate::access::Access;
+use crate::process_list::ProcessIdentity;
+use crate::session_state::SessionState;
+
+impl SessionState {
+    /// What the session's account holds now.
+    pub fn access(&self) -> Arc<Access> {
+        let version = self.db.catalog_version();
+        let mut kept = self.access.borrow_mut();
+        match &*kept {
+            Some(access) if access.version == version => Arc::clone(access),
+            _ => {
+                let catalog = self.db.catalog();
+                let access = match self.is_applier {
+                    true => Access::of_server(&catalog),
+                    false => Access::of(&catalog, &self.info.account, self.role.as_deref()),
+                };
+                Arc::clone(kept.insert(Arc::new(access)))
+            }
+        }
+    }
+
+    /// Whether a connection is of the session's user: the name alone does not tell, because an anonymous
+    /// account lets in under any.
+    pub fn is_own(&self, other: &ProcessIdentity) -> bool {
+        (&other.user, other.account.as_ref()) == (&self.info.user, Some(&self.info.account.0))
+    }
+
+    pub fn database_access_denied(&self, schema: &str) -> SqlError {
+        let (user, host) = &self.info.account;
+        SqlError::database_access_denied(user, host, schema)
+    }
+
+    /// Whom errors about tables and columns name: the account's user, and where the client is.
+    pub(crate) fn who_is_denied(&self) -> (&str, &str) {
+        (&self.info.account.0, &self.info.host)
+    }
+
+    pub fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
+        let (user, host) = self.who_is_denied();
+        SqlError::table_access_denied(command, user, host, schema, table)
+    }
+}
+
+/// The schema that everybody reads and nobody changes.
+fn is_information_schema(schema: &str) -> bool {
+    schema.eq_ignore_ascii_case("information_schema")
+}
+
+/// Needs one of these on everything: error 1227.
+pub fn check_global(session: &SessionState, any: impl Into<Privileges>) -> SqlResult<()> {
+    let any = any.into();
+    if session.access().everywhere().meets(any) {
+        return Ok(());
+    }
+    Err(SqlError::privilege_needed(&any.to_string()))
+}
+
+/// Needs all of these on a schema: error 1044.
+pub fn check_schema(session: &SessionState, all: impl Into<Privileges>, schema: &str) -> SqlResult<()> {
+    let all = all.into();
+    let is_allowed = match is_information_schema(schema) {
+        true => Privileges::from(Privilege::Select).covers(all),
+        false => session.access().on_schema(schema).covers(all),
+    };
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// The same on all schemas that a name of GRANT means.
+pub fn check_schemas(session: &SessionState, all: Privileges, named: &str) -> SqlResult<()> {
+    let is_allowed = session.access().on_schemas(named).covers(all);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(named)) }
+}
+
+/// Needs all of these on a table: error 1142 names those that are missing. What was granted on some column is
+/// enough: columns are checked one by one.
+pub fn check_table(
+    session: &SessionState,
+    all: impl Into<Privileges>,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let all = all.into();
+    if is_information_schema(schema) {
+        return check_schema(session, all, schema);
+    }
+    check_table_as(&session.access(), session.who_is_denied(), all, schema, table)
+}
+
+/// The same for what an account holds.
+pub(crate) fn check_table_as(
+    access: &Access,
+    (user, host): (&str, &str),
+    all: Privileges,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let missing = all.without(access.on_table(schema, table));
+    let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
+    if is_information_schema(schema) || missing.is_empty() || columns.covers(missing) {
+        return Ok(());
+    }
+    Err(SqlError::table_access_denied(&missing.to_string(), user, host, schema, table))
+}
+
+/// Needs SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
+pub fn check_all_of<'c>(
+    session: &SessionState,
+    table: &TableName,
+    columns: impl IntoIterator<Item = &'c str>,
+) -> SqlResult<()> {
+    let access = session.access();
+    if access.on_table(&table.schema, &table.table).has(Privilege::Select) {
+        return Ok(());
+    }
+    check_table(session, Privilege::Select, &table.schema, &table.table)?;
+    let missing = |column: &&str| !access.on_column(table, column).has(Privilege::Select);
+    let (user, host) = session.who_is_denied();
+    let denied = |column| SqlError::column_access_denied("SELECT", user, host, column, &table.table);
+    columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
+}
+
+/// Needs any privilege on a table as a whole: error 1142, which names the command.
+pub(crate) fn check_any_on_whole(
+    session: &SessionState,
+    command: &str,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let is_allowed =
+        is_information_schema(schema) || session.access().on_table(schema, table).meets(Privileges::OF_TABLE);
+    if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
+}
+
+/// Needs any privilege on a table or one of its columns: error 1142, which names the command.
+pub(crate) fn check_any_on_table(
+    session: &SessionState,
+    command: &str,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    let access = session.access();
+    let is_allowed = is_information_schema(schema)
+        || sees_table(&access, schema, table)
+        || access.on_table(schema, table).has(Privilege::GrantOption);
+    if is_allowed { Ok(()) } else { Err(session.table_access_denied(command, schema, table)) }
+}
+
+/// Whether the account knows of a table: what SHOW TABLES lists.
+pub fn sees_table(access: &Access, schema: &str, table: &str) -> bool {
+    let counts = Privileges::OF_TABLE.without(Privilege::GrantOption.into());
+    let columns = access.granted_on_table(schema, table).map_or(Privileges::NONE, |g| g.on_any_column());
+    access.on_table(schema, table).and(columns).meets(counts)
+}
+
+/// Whether the account knows of a schema: what SHOW DATABASES lists.
+pub fn sees_schema(access: &Access, schema: &str) -> bool {
+    access.everywhere().has(Privilege::ShowDatabases) || may_be_in(access, schema)
+}
+
+fn may_be_in(access: &Access, schema: &str) -> bool {
+    is_information_schema(schema)
+        || access.on_schema(schema).meets(Privileges::OF_SCHEMA)
+        || access.has_table_in(schema)
+}
+
+/// Whether a schema may become the current database: error 1044.
+pub fn may_enter(session: &SessionState, schema: &str) -> SqlResult<()> {
+    let is_allowed = may_be_in(&session.access(), schema);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// Whether the tables of a schema may be listed: error 1044. The list holds those that the account sees.
+pub(crate) fn may_list(session: &SessionState, schema: &str) -> SqlResult<()> {
+    let access = session.access();
+    let is_allowed = is_information_schema(schema)
+        || !access.everywhere().is_empty()
+        || !access.granted_on_schema(schema).without(Privilege::GrantOption.into()).is_empty()
+        || access.has_table_in(schema);
+    if is_allowed { Ok(()) } else { Err(session.database_access_denied(schema)) }
+}
+
+/// Whether EXPLAIN may show how a view is read: error 1345.
+pub fn check_view_told(session: &SessionState, view: &View) -> SqlResult<()> {
+    let may = |privilege: Privilege, schema: &str, table: &str| {
+        check_table(session, privilege, schema, table).is_ok()
+    };
+    let tables = cohort_plan::named_tables(view)?;
+    let is_open = may(Privilege::ShowView, &view.name.schema, &view.name.table)
+        && tables.iter().filter(|(schema, ..)| !schema.is_empty()).all(|(schema, table, _)| {
+            session.db.virtual_tables.has_schema(schema) || may(Privilege::Select, schema, table)
+        });
+    match is_open {
+        true => Ok(()),
+        false => Err(SqlError::new(
+            ErrorCode::ViewNoExplain,
+            "ANALYZE/EXPLAIN/SHOW can not be issued; lacking privileges for underlying table",
+        )),
+    }
+}

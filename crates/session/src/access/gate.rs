@@ -1,0 +1,480 @@
+//! The gate before a statement runs. Every match here names every statement: a new one does not compile
+//! before somebody has decided what it needs.
+
+use cohort_catalog::PUBLIC;
+use cohort_sql::ast::{
+    AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
+    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement,
+    TableMaintenance,
+};
+use cohort_types::{Privilege as P, Privileges, SqlResult};
+
+use crate::access::check::{
+    check_any_on_table, check_any_on_whole, check_global, check_schema, check_table, may_enter, may_list,
+};
+use crate::session_state::SessionState;
+
+/// The schema of the accounts: a session that may write there may change accounts.
+const ACCOUNTS: &str = "mysql";
+
+/// Either of two.
+const fn or(a: P, b: P) -> Privileges {
+    Privileges::of(&[a, b])
+}
+
+/// Checks what a statement needs before it runs: errors 1227, 1044, 1142. Queries and changes of rows are
+/// checked where their names are resolved.
+pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    let gate = Gate { session };
+    match statement {
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Do(_)
+        | Statement::QueryIntoFile(_)
+        | Statement::LoadData(_)
+        | Statement::Explain { .. } => Ok(()),
+        // What they run comes here, too.
+        Statement::SetStatement { .. }
+        | Statement::WithLockWait { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. } => Ok(()),
+        // Each assignment, the schema, the target.
+        Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) => Ok(()),
+        Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::UnlockTables
+        | Statement::Xa(_)
+        | Statement::Deallocate(_)
+        | Statement::Help(_) => Ok(()),
+        Statement::LockTables(tables) => tables.iter().try_for_each(|table| gate.lock(&table.table)),
+
+        Statement::Handler(handler) => match handler.action {
+            HandlerAction::Open { .. } => gate.table(P::Select, &handler.name),
+            HandlerAction::Read(_) | HandlerAction::Close => Ok(()),
+        },
+        Statement::CreateDatabase(create) => gate.schema(creation(create.mode), &create.name),
+        Statement::AlterDatabase(alter) => {
+            let name = alter.name.as_deref().or(session.current_schema.as_deref());
+            name.map_or(Ok(()), |name| gate.schema(P::Alter, name))
+        }
+        Statement::DropDatabase(drop) => gate.schema(P::Drop, &drop.name),
+        Statement::CreateTable(create) => gate.create_table(create),
+        Statement::AlterTable(alter) => gate.alter_table(alter),
+        Statement::AlterSequence(alter) => gate.table(P::Alter, &alter.name),
+        Statement::DropTable(drop) if drop.temporary => Ok(()),
+        Statement::DropTable(drop) if drop.view => {
+            drop.names.iter().try_for_each(|name| gate.shared(P::Drop, name))
+        }
+        Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
+        Statement::CreateView(create) => match (create.alter, create.mode) {
+            (false, CreateMode::Create | CreateMode::IfNotExists) => gate.shared(P::CreateView, &create.name),
+            (true, _) | (_, CreateMode::OrReplace) => gate.shared(or(P::CreateView, P::Drop), &create.name),
+        },
+        Statement::RenameTable(rename) => {
+            let own = own_renames(session, &rename.renames);
+            let shared = rename.renames.iter().zip(own).filter(|(_, own)| !own);
+            shared.map(|(pair, _)| pair).try_for_each(|(from, to)| gate.rename_shared(from, to))
+        }
+        Statement::Truncate(name) => gate.table(P::Drop, name),
+        Statement::CreateIndex(create) => gate.table(P::Index, &create.table),
+        Statement::DropIndex(drop) => gate.table(P::Index, &drop.table),
+
+        Statement::Show(show) => gate.show(show),
+        Statement::Describe { table, .. } => gate.table(P::Select, table),
+
+        Statement::Flush(flush) => gate.flush(flush),
+        Statement::ResetMaster { .. } | Statement::ResetSlave { .. } => check_global(session, P::Reload),
+        Statement::PurgeBinaryLogs(_) => check_global(session, or(P::Super, P::BinlogAdmin)),
+        Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
+        Statement::TableMaintenance(maintenance) => gate.maintenance(maintenance),
+        Statement::Backup(backup) => gate.backup(backup),
+        Statement::Plugin(plugin) => {
+            let table = ObjectName { db: Some("mysql".to_owned()), name: "plugin".to_owned() };
+            gate.table(if plugin.installs { P::Insert } else { P::Delete }, &table)
+        }
+        Statement::Shutdown => check_global(session, P::Shutdown),
+        Statement::ChangeMaster(_) | Statement::StartSlave(_) | Statement::StopSlave(_) => {
+            check_global(session, or(P::Super, P::ReplicationSlaveAdmin))
+        }
+
+        Statement::CreateRole(create) => match create.mode {
+            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
+            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+        },
+        Statement::DropRole(_) => gate.accounts(P::Delete.into()),
+        Statement::CreateUser(create) => match create.mode {
+            CreateMode::Create | CreateMode::IfNotExists => gate.accounts(P::Insert.into()),
+            CreateMode::OrReplace => gate.accounts(or(P::Insert, P::Delete)),
+        },
+        Statement::AlterUser(_) | Statement::RenameUser(_) => gate.accounts(P::Update.into()),
+        Statement::DropUser { .. } => gate.accounts(P::Delete.into()),
+        Statement::Revoke(Revoke { level, .. }) if level.is_everywhere() => gate.accounts(P::Update.into()),
+        // Nobody gives what he does not have: that depends on the privileges named.
+        Statement::Grant(_) | Statement::Revoke(_) => Ok(()),
+    }
+}
+
+fn creation(mode: CreateMode) -> Privileges {
+    match mode {
+        CreateMode::Create | CreateMode::IfNotExists => P::Create.into(),
+        CreateMode::OrReplace => or(P::Create, P::Drop),
+    }
+}
+
+struct Gate<'s> {
+    session: &'s SessionState,
+}
+
+impl Gate<'_> {
+    fn schema(&self, all: impl Into<Privileges>, name: &str) -> SqlResult<()> {
+        check_schema(self.session, all, name)
+    }
+
+    /// Without a current database the statement says so itself.
+    fn schema_of<'n>(&'n self, name: &'n ObjectName) -> Option<&'n str> {
+        name.db.as_deref().or(self.session.current_schema.as_deref())
+    }
+
+    fn table(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, name) {
+            return Ok(());
+        }
+        self.shared(all, name)
+    }
+
+    /// What all sessions see under the name, whatever temporary table hides it.
+    fn shared(&self, all: impl Into<Privileges>, name: &ObjectName) -> SqlResult<()> {
+        self.schema_of(name).map_or(Ok(()), |schema| check_table(self.session, all, schema, &name.name))
+    }
+
+    fn any_on_table(&self, command: &str, name: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, name) {
+            return Ok(());
+        }
+        let check = |schema| check_any_on_table(self.session, command, schema, &name.name);
+        self.schema_of(name).map_or(Ok(()), check)
+    }
+
+    fn lock(&self, name: &ObjectName) -> SqlResult<()> {
+        self.schema_of(name).map_or(Ok(()), |schema| self.schema(P::LockTables, schema))?;
+        self.table(P::Select, name)
+    }
+
+    /// CREATE USER, or the right to write the table of accounts in this way.
+    fn accounts(&self, writes: Privileges) -> SqlResult<()> {
+        if self.session.access().on_schema(ACCOUNTS).covers(writes) {
+            return Ok(());
+        }
+        check_global(self.session, P::CreateUser)
+    }
+
+    fn create_table(&self, create: &CreateTable) -> SqlResult<()> {
+        if create.temporary {
+            let schema = self.schema_of(&create.name);
+            schema.map_or(Ok(()), |schema| self.schema(P::CreateTemporaryTables, schema))?;
+        } else {
+            let mut wanted = creation(create.mode);
+            if create.query.is_some() {
+                wanted = wanted.with(P::Insert);
+            }
+            let check = |schema| check_table(self.session, wanted, schema, &create.name.name);
+            self.schema_of(&create.name).map_or(Ok(()), check)?;
+        }
+        create.foreign_keys.iter().try_for_each(|key| self.references(key, &create.name))?;
+        create.like.iter().try_for_each(|other| self.table(P::Select, other))
+    }
+
+    /// What may be referred to: a table on which the account has something to say. The name is in the schema
+    /// of the table that refers, unless it says another.
+    fn references(&self, key: &ForeignKey, child: &ObjectName) -> SqlResult<()> {
+        let of = &key.references;
+        let Some(schema) = of.db.as_deref().or_else(|| self.schema_of(child)) else { return Ok(()) };
+        let any = or(P::Select, P::Insert).with(P::Update).with(P::Delete).with(P::References);
+        let access = self.session.access();
+        let columns =
+            access.granted_on_table(schema, &of.name).map_or(Privileges::NONE, |g| g.on_any_column());
+        match access.on_table(schema, &of.name).and(columns).meets(any) {
+            true => Ok(()),
+            false => Err(self.session.table_access_denied("REFERENCES", schema, &of.name)),
+        }
+    }
+
+    fn alter_table(&self, alter: &AlterTable) -> SqlResult<()> {
+        for action in &alter.actions {
+            if let AlterAction::AddForeignKey(key) = action {
+                self.references(key, &alter.table)?;
+            }
+        }
+        let renamed = alter.actions.iter().rev().find_map(|action| match action {
+            AlterAction::RenameTable(to) => Some(to),
+            _ => None,
+        });
+        match renamed {
+            Some(to) => self.rename(&alter.table, to),
+            None => self.table(P::Alter, &alter.table),
+        }
+    }
+
+    fn rename(&self, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        if is_temporary(self.session, from) {
+            return Ok(());
+        }
+        self.rename_shared(from, to)
+    }
+
+    fn rename_shared(&self, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        self.shared(or(P::Alter, P::Drop), from)?;
+        self.shared(or(P::Create, P::Insert), to)
+    }
+
+    fn flush(&self, flush: &Flush) -> SqlResult<()> {
+        check_global(self.session, P::Reload)?;
+        for target in &flush.targets {
+            if let FlushTarget::Tables { names, lock: FlushLock::WithReadLock | FlushLock::ForExport } =
+                target
+            {
+                names.iter().try_for_each(|name| self.lock(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn maintenance(&self, maintenance: &TableMaintenance) -> SqlResult<()> {
+        maintenance.names.iter().try_for_each(|name| match maintenance.kind {
+            MaintenanceKind::Check => self.any_on_table("CHECK TABLE", name),
+            MaintenanceKind::Checksum => self.table(P::Select, name),
+            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
+                self.table(or(P::Select, P::Insert), name)
+            }
+        })
+    }
+
+    fn backup(&self, backup: &Backup) -> SqlResult<()> {
+        match backup {
+            Backup::Stage(_) => check_global(self.session, P::Reload),
+            Backup::Lock(name) => match self.schema_of(name) {
+                Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),
+                _ => check_global(self.session, or(P::Reload, P::LockTables)),
+            },
+            // Depends on the table that is locked.
+            Backup::Unlock => Ok(()),
+        }
+    }
+
+    fn show(&self, show: &Show) -> SqlResult<()> {
+        let current = self.session.current_schema.as_deref();
+        let session = self.session;
+        match show {
+            Show::Databases { .. }
+            | Show::OpenTables { .. }
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::ProcessList { .. }
+            | Show::Engines
+            | Show::Warnings { .. }
+            | Show::Errors { .. }
+            | Show::CountWarnings
+            | Show::CountErrors
+            | Show::CharacterSet { .. }
+            | Show::Collation { .. }
+            | Show::Privileges
+            | Show::Plugins { .. }
+            | Show::ProcedureStatus { .. }
+            | Show::FunctionStatus { .. }
+            | Show::PackageStatus { .. }
+            | Show::CreateOther { .. }
+            | Show::Profile { .. }
+            | Show::Profiles => Ok(()),
+            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
+                db.as_deref().or(current).map_or(Ok(()), |schema| may_list(session, schema))
+            }
+            Show::Events { db, .. } => {
+                db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
+            }
+            Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
+            // It shows every column.
+            Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {
+                let Some(schema) = self.schema_of(name) else { return Ok(()) };
+                if !matches!(show, Show::CreateView(_)) && is_temporary(session, name) {
+                    return Ok(());
+                }
+                if session.db.catalog().view(schema, &name.name).is_some() {
+                    return self.shared(or(P::Select, P::ShowView), name);
+                }
+                if matches!(show, Show::CreateView(_)) {
+                    return self.shared(P::Select, name);
+                }
+                check_any_on_whole(session, "SHOW", schema, &name.name)
+            }
+            Show::CreateDatabase { name, .. } => may_enter(session, name),
+            Show::Grants(account) | Show::CreateUser(account) => self.show_account(account.as_ref()),
+            Show::Engine { .. } => check_global(session, P::Process),
+            Show::BinaryLogs | Show::MasterStatus => check_global(session, or(P::Super, P::BinlogMonitor)),
+            Show::BinlogEvents { .. } => check_global(session, P::BinlogMonitor),
+            Show::SlaveStatus { .. } => check_global(session, or(P::Super, P::SlaveMonitor)),
+            Show::RelaylogEvents { .. } => check_global(session, P::SlaveMonitor),
+            // Of its own account anybody may ask: looked at when the connection is found.
+            Show::Explain { .. } => Ok(()),
+            Show::SlaveHosts => check_global(session, P::ReplicationMasterAdmin),
+        }
+    }
+
+    /// One's own account and the role in force, or the right to read the table of accounts.
+    fn show_account(&self, account: Option<&Account>) -> SqlResult<()> {
+        let own = &self.session.info.account;
+        match account {
+            None | Some(Account::CurrentUser | Account::CurrentRole) => Ok(()),
+            Some(Account::Named { user, host }) if (user, host) == (&own.0, &own.1) => Ok(()),
+            Some(Account::NameAlone(name)) if name == &own.0 && own.1 == "%" => Ok(()),
+            Some(Account::NameAlone(role)) if self.session.role.as_ref() == Some(role) => Ok(()),
+            Some(Account::NameAlone(role)) if role.eq_ignore_ascii_case(PUBLIC) => Ok(()),
+            Some(Account::Named { .. } | Account::NameAlone(_)) => self.schema(P::Select, ACCOUNTS),
+        }
+    }
+}
+
+/// Which pairs of RENAME TABLE mean temporary tables of the session: the first of each name. What a later
+/// pair finds under the name is what all see.
+pub fn own_renames(session: &SessionState, pairs: &[(ObjectName, ObjectName)]) -> Vec<bool> {
+    let mut taken = std::collections::BTreeSet::new();
+    let mut is_own = |name: &ObjectName| {
+        let schema = name.db.as_deref().or(session.current_schema.as_deref());
+        let found = schema.and_then(|schema| session.temporary.find(schema, &name.name));
+        found.is_some_and(|table| taken.insert(table.name.clone()))
+    };
+    pairs.iter().map(|(from, _)| is_own(from)).collect()
+}
+
+/// Whether the name is that of one of the session's temporary tables: its maker may do anything with
+/// it.
+fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
+    if session.temporary.is_empty() {
+        return false;
+    }
+    let schema = name.db.as_deref().or(session.current_schema.as_deref());
+    schema.is_some_and(|schema| session.temporary.find(schema, &name.name).is_some())
+}
+
+/// Whether a statement that is no plain change of rows concerns the session's temporary tables alone: neither
+/// `read_only` nor a read-only transaction refuses it.
+pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
+    let own = |name: &ObjectName| is_temporary(session, name);
+    match statement {
+        Statement::CreateTable(create) => create.temporary,
+        Statement::DropTable(drop) => drop.temporary || (!drop.view && drop.names.iter().all(own)),
+        Statement::AlterTable(alter) => own(&alter.table),
+        Statement::AlterSequence(alter) => own(&alter.name),
+        Statement::CreateIndex(create) => own(&create.table),
+        Statement::DropIndex(drop) => own(&drop.table),
+        Statement::Truncate(name) => own(name),
+        Statement::RenameTable(rename) => own_renames(session, &rename.renames).into_iter().all(|own| own),
+        Statement::TableMaintenance(work) => work.names.iter().all(own),
+        _ => false,
+    }
+}
+
+/// Whether `read_only` refuses a statement that is no plain change of rows: those are checked with their
+/// tables.
+pub fn counts_as_write(statement: &Statement) -> bool {
+    match statement {
+        Statement::Binlog(_) => true,
+        Statement::TableMaintenance(work) => match work.kind {
+            MaintenanceKind::Check | MaintenanceKind::Checksum => false,
+            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
+        },
+        Statement::Begin(begin) => begin.access == Some(AccessMode::ReadWrite),
+        Statement::Set(items) => items.iter().any(|item| matches!(item, SetItem::Password { .. })),
+        other => changes_definitions(other),
+    }
+}
+
+/// Whether a read-only transaction, or a session whose transactions are, refuses the statement: error 1792.
+/// Changes of rows are checked with their tables.
+pub fn refused_in_read_only_transaction(session: &SessionState, statement: &Statement) -> bool {
+    match statement {
+        // The others commit before they begin.
+        Statement::CreateTable(create) if create.temporary => true,
+        Statement::DropTable(drop) if drop.temporary => true,
+        own if is_about_temporary(session, own) => false,
+        Statement::TableMaintenance(work) => match work.kind {
+            MaintenanceKind::Optimize | MaintenanceKind::Repair => true,
+            MaintenanceKind::Check | MaintenanceKind::Checksum | MaintenanceKind::Analyze => false,
+        },
+        other => changes_definitions(other),
+    }
+}
+
+/// Databases, tables, indexes, accounts.
+fn changes_definitions(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateDatabase(_)
+        | Statement::AlterDatabase(_)
+        | Statement::DropDatabase(_)
+        | Statement::CreateTable(_)
+        | Statement::AlterTable(_)
+        | Statement::AlterSequence(_)
+        | Statement::DropTable(_)
+        | Statement::CreateView(_)
+        | Statement::RenameTable(_)
+        | Statement::Truncate(_)
+        | Statement::CreateIndex(_)
+        | Statement::DropIndex(_)
+        | Statement::CreateUser(_)
+        | Statement::CreateRole(_)
+        | Statement::DropRole(_)
+        | Statement::AlterUser(_)
+        | Statement::DropUser { .. }
+        | Statement::RenameUser(_)
+        | Statement::Grant(_)
+        | Statement::Revoke(_) => true,
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Do(_)
+        | Statement::Handler(_)
+        | Statement::QueryIntoFile(_)
+        | Statement::LoadData(_)
+        | Statement::Explain { .. }
+        | Statement::SetStatement { .. }
+        | Statement::WithLockWait { .. }
+        | Statement::Prepare { .. }
+        | Statement::Execute { .. }
+        | Statement::ExecuteImmediate { .. }
+        | Statement::Deallocate(_)
+        | Statement::Set(_)
+        | Statement::Use(_)
+        | Statement::Kill(_)
+        | Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::LockTables(_)
+        | Statement::UnlockTables
+        | Statement::Xa(_)
+        | Statement::Help(_)
+        | Statement::Show(_)
+        | Statement::Describe { .. }
+        | Statement::Flush(_)
+        | Statement::ResetMaster { .. }
+        | Statement::ResetSlave { .. }
+        | Statement::PurgeBinaryLogs(_)
+        | Statement::Binlog(_)
+        | Statement::TableMaintenance(_)
+        | Statement::Backup(_)
+        | Statement::Plugin(_)
+        | Statement::Shutdown
+        | Statement::ChangeMaster(_)
+        | Statement::StartSlave(_)
+        | Statement::StopSlave(_) => false,
+    }
+}

@@ -1,0 +1,258 @@
+//! What an account holds.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName};
+use cohort_types::{Collation, Privileges};
+
+/// What the account of a session holds, as of one version of the catalog: by itself, by the role that is in
+/// force with all that was granted to it, and as everybody does, by PUBLIC.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub(crate) version: u64,
+    /// The account, and the roles. None: the account was dropped while somebody was logged in. It may do
+    /// nothing any more.
+    holders: Vec<Arc<Account>>,
+}
+
+impl Access {
+    pub(crate) fn of(catalog: &Catalog, name: &AccountName, role: Option<&str>) -> Access {
+        let mut holders: Vec<Arc<Account>> = catalog.accounts.get(name).cloned().into_iter().collect();
+        if !holders.is_empty() {
+            holders.extend(roles_of(catalog, role));
+            holders.extend(roles_of(catalog, Some(PUBLIC)));
+        }
+        Access { version: catalog.version, holders }
+    }
+
+    /// What the server itself may do when it applies a source's changes: everything.
+    pub(crate) fn of_server(catalog: &Catalog) -> Access {
+        Access { version: catalog.version, holders: vec![Arc::new(Account::local_root())] }
+    }
+
+    pub fn account(&self) -> Option<&Arc<Account>> {
+        self.holders.first()
+    }
+
+    /// What all together hold.
+    fn together(&self, held: impl Fn(&Account) -> Privileges) -> Privileges {
+        self.holders.iter().fold(Privileges::NONE, |all, holder| all.and(held(holder)))
+    }
+
+    /// On everything.
+    pub fn everywhere(&self) -> Privileges {
+        self.together(|holder| holder.grants.everything)
+    }
+
+    /// On a schema.
+    pub fn on_schema(&self, schema: &str) -> Privileges {
+        self.everywhere().and(self.granted_on_schema(schema))
+    }
+
+    /// On all schemas that a name of GRANT means, whose wildcards count.
+    pub(crate) fn on_schemas(&self, named: &str) -> Privileges {
+        self.everywhere().and(self.granted_where(|pattern| pattern == named || covers(pattern, named)))
+    }
+
+    /// What was granted on the schema itself. Of several patterns of one holder that match the most specific
+    /// one counts alone.
+    pub(crate) fn granted_on_schema(&self, schema: &str) -> Privileges {
+        self.granted_where(|pattern| matches(pattern, schema))
+    }
+
+    fn granted_where(&self, fits: impl Fn(&str) -> bool) -> Privileges {
+        self.together(|holder| {
+            let fitting = holder.grants.schemas.iter().filter(|(pattern, _)| fits(pattern));
+            let best = fitting.max_by_key(|(pattern, _)| specificity(pattern));
+            best.map_or(Privileges::NONE, |(_, held)| *held)
+        })
+    }
+
+    /// On a table.
+    pub fn on_table(&self, schema: &str, table: &str) -> Privileges {
+        let grant = self.granted_on_table(schema, table);
+        self.on_schema(schema).and(grant.map_or(Privileges::NONE, |grant| grant.table))
+    }
+
+    /// On a column, whose name is in any case.
+    pub fn on_column(&self, table: &TableName, column: &str) -> Privileges {
+        let grant = self.granted_on_table(&table.schema, &table.table);
+        let named = |grant: &TableGrant| {
+            let found = grant.columns.iter().find(|(known, _)| known.eq_ignore_ascii_case(column));
+            found.map(|(_, held)| *held)
+        };
+        let on_column = grant.as_deref().and_then(named).unwrap_or_default();
+        self.on_table(&table.schema, &table.table).and(on_column)
+    }
+
+    /// What was granted on the table and its columns.
+    pub fn granted_on_table(&self, schema: &str, table: &str) -> Option<Cow<'_, TableGrant>> {
+        if self.holders.iter().all(|holder| holder.grants.tables.is_empty()) {
+            return None;
+        }
+        let name = TableName { schema: schema.to_owned(), table: table.to_owned() };
+        let mut all: Option<Cow<'_, TableGrant>> = None;
+        for grant in self.holders.iter().filter_map(|holder| holder.grants.tables.get(&name)) {
+            let Some(all) = &mut all else {
+                all = Some(Cow::Borrowed(grant));
+                continue;
+            };
+            let all = all.to_mut();
+            all.table = all.table.and(grant.table);
+            for (column, held) in &grant.columns {
+                let of_column = all.columns.entry(column.clone()).or_default();
+                *of_column = of_column.and(*held);
+            }
+        }
+        all
+    }
+
+    /// Whether something was granted on a table of the schema.
+    pub(crate) fn has_table_in(&self, schema: &str) -> bool {
+        let has = |holder: &Arc<Account>| holder.grants.tables.keys().any(|name| name.schema == schema);
+        self.holders.iter().any(has)
+    }
+}
+
+/// A role and all that were granted to it, each once.
+pub fn roles_of(catalog: &Catalog, role: Option<&str>) -> Vec<Arc<Account>> {
+    let mut found: Vec<Arc<Account>> = Vec::new();
+    let mut open: Vec<&str> = role.into_iter().collect();
+    while let Some(name) = open.pop() {
+        if found.iter().any(|known| known.name.0 == name) {
+            continue;
+        }
+        let Some(role) = catalog.accounts.get(&(name.to_owned(), String::new())) else { continue };
+        found.push(Arc::clone(role));
+        open.extend(role.roles.keys().rev().map(String::as_str));
+    }
+    found
+}
+
+/// Whether a pattern of GRANT means the schema.
+fn matches(pattern: &str, schema: &str) -> bool {
+    pattern == schema || Collation::UTF8MB4_BIN.like(schema.as_bytes(), pattern.as_bytes(), Some('\\'))
+}
+
+/// A piece of a pattern.
+#[derive(Clone, Copy, PartialEq)]
+enum Piece {
+    Is(char),
+    AnyOne,
+    Any,
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut chars = pattern.chars().peekable();
+    let mut pieces = Vec::new();
+    while let Some(c) = chars.next() {
+        pieces.push(match c {
+            '%' => Piece::Any,
+            '_' => Piece::AnyOne,
+            '\\' => Piece::Is(chars.next().unwrap_or(c)),
+            c => Piece::Is(c),
+        });
+    }
+    pieces
+}
+
+/// Whether one pattern of GRANT means every schema that another one means. `a_` does not mean those of `a%`,
+/// though it is like it.
+fn covers(pattern: &str, other: &str) -> bool {
+    let (pattern, other) = (pieces(pattern), pieces(other));
+    let (mut p, mut o) = (0, 0);
+    // Behind the last `%`, and how far it reaches: only it is ever tried again with more.
+    let mut last: Option<(usize, usize)> = None;
+    while o < other.len() {
+        match (pattern.get(p), other[o]) {
+            (Some(Piece::Any), _) => {
+                p += 1;
+                last = Some((p, o));
+            }
+            (Some(Piece::AnyOne), Piece::Is(_) | Piece::AnyOne) => (p, o) = (p + 1, o + 1),
+            (Some(Piece::Is(c)), Piece::Is(d)) if *c == d => (p, o) = (p + 1, o + 1),
+            _ => {
+                let Some((behind, reach)) = last else { return false };
+                (p, o) = (behind, reach + 1);
+                last = Some((behind, reach + 1));
+            }
+        }
+    }
+    pattern[p..].iter().all(|piece| *piece == Piece::Any)
+}
+
+/// Bytes before the first wildcard; a name without any beats every pattern.
+fn specificity(pattern: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in pattern.bytes().enumerate() {
+        match byte {
+            b'%' | b'_' if !is_escaped => return at,
+            _ => is_escaped = byte == b'\\' && !is_escaped,
+        }
+    }
+    usize::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_types::Privilege;
+
+    use super::*;
+
+    fn access(schemas: &[(&str, Privilege)]) -> Access {
+        let mut account = Account::new(("u".to_owned(), "%".to_owned()));
+        for (pattern, privilege) in schemas {
+            account.grants.schemas.insert((*pattern).to_owned(), (*privilege).into());
+        }
+        Access { version: 1, holders: vec![Arc::new(account)] }
+    }
+
+    #[test]
+    fn the_most_specific_pattern_counts() {
+        let held = access(&[
+            ("%", Privilege::Drop),
+            ("app\\_%", Privilege::Select),
+            ("app%", Privilege::Update),
+            ("t_", Privilege::Insert),
+            ("app\\_two", Privilege::Delete),
+        ]);
+        let on = |schema: &str| held.on_schema(schema).to_string();
+        assert_eq!(on("t1"), "INSERT", "an unescaped underscore is a wildcard");
+        assert_eq!(on("app_one"), "SELECT");
+        assert_eq!(on("app_two"), "DELETE");
+        assert_eq!(on("app_three"), "SELECT");
+        assert_eq!(on("applied"), "UPDATE");
+        assert_eq!(on("x"), "DROP");
+    }
+
+    #[test]
+    fn who_holds_a_pattern_holds_what_it_means_and_no_more() {
+        for (pattern, other) in [
+            ("a_", "a_"),
+            ("a%", "a%"),
+            ("a%", "a_c%"),
+            ("a%", "ab"),
+            ("%", "%x_"),
+            ("a\\_b%", "a\\_b\\_c"),
+            ("a%c%", "abc_c"),
+        ] {
+            assert!(covers(pattern, other), "{pattern} {other}");
+        }
+        for (pattern, other) in [
+            ("a_", "a%"),
+            ("a__", "a_%"),
+            ("a\\_b", "a_b"),
+            ("a\\_b", "a%b"),
+            ("ab", "a_"),
+            ("a%c", "a%"),
+            ("a_%", "a%"),
+            ("_", "a\\_"),
+        ] {
+            assert!(!covers(pattern, other), "{pattern} {other}");
+        }
+        let held = access(&[("a_", Privilege::Drop)]);
+        assert_eq!(held.on_schemas("a%"), Privileges::NONE);
+        assert_eq!(held.on_schemas("ab"), Privilege::Drop.into());
+    }
+}

@@ -1,0 +1,154 @@
+//! TABLE events: which tables a statement reads, writes, makes, changes and removes.
+
+use cohort_base::TableId;
+use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, Table, TableName};
+use cohort_optimize::ReadMode;
+
+use super::rules::EventKind;
+use super::{Client, head, text};
+use crate::session_state::SessionState;
+
+/// What a statement does with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableUse {
+    Read,
+    Write,
+    Create,
+    Alter,
+    Drop,
+}
+
+/// What becomes of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChange {
+    Update,
+    Delete,
+}
+
+/// The events of one session's statements.
+pub struct AuditTables<'s>(&'s SessionState);
+
+impl SessionState {
+    /// None: nobody wants to know of tables.
+    #[inline]
+    pub fn audit_tables(&self) -> Option<AuditTables<'_>> {
+        self.db.audit.wants(EventKind::Table).then_some(AuditTables(self))
+    }
+}
+
+impl AuditTables<'_> {
+    pub(crate) fn tell(&self, of: TableUse, name: &TableName) {
+        let operation = match of {
+            TableUse::Read => "READ",
+            TableUse::Write => "WRITE",
+            TableUse::Create => "CREATE",
+            TableUse::Alter => "ALTER",
+            TableUse::Drop => "DROP",
+        };
+        self.write(operation, name, None);
+    }
+
+    /// A table, unless it is the session's own.
+    pub fn tell_of(&self, of: TableUse, table: &Table) {
+        if !table.is_temporary() {
+            self.tell(of, &table.name);
+        }
+    }
+
+    /// A table whose rows are changed so, and those that follow it by their foreign keys, whatever rows it
+    /// comes to be.
+    pub fn changed(&self, table: &Table, how: RowChange) {
+        self.tell_of(TableUse::Write, table);
+        if table.referenced_by.is_empty() {
+            return;
+        }
+        let catalog = self.0.db.catalog();
+        let (mut seen, mut next) = (vec![table.name.clone()], vec![(table.name.clone(), how)]);
+        while let Some((parent, how)) = next.pop() {
+            let Some(children) = catalog.table(&parent.schema, &parent.table) else { continue };
+            for name in
+                children.referenced_by.iter().filter(|name| !seen.contains(name)).cloned().collect::<Vec<_>>()
+            {
+                let Some(child) = catalog.table(&name.schema, &name.table) else { continue };
+                let action =
+                    |key: &ForeignKey| if how == RowChange::Delete { key.on_delete } else { key.on_update };
+                let follows = |key: &&ForeignKey| key.parent == parent && action(key).changes_child();
+                let Some(key) = child.foreign_keys.iter().find(follows) else { continue };
+                self.tell(TableUse::Write, &name);
+                let is_gone = how == RowChange::Delete && action(key) == ForeignAction::Cascade;
+                seen.push(name.clone());
+                next.push((name, if is_gone { RowChange::Delete } else { RowChange::Update }));
+            }
+        }
+    }
+
+    fn made(&self, table: &Table) {
+        self.tell(TableUse::Create, &table.name);
+        if table.is_sequence() {
+            self.tell(TableUse::Write, &table.name);
+        }
+    }
+
+    pub(crate) fn renamed(&self, from: &TableName, to: &TableName) {
+        self.write("RENAME", from, Some(to));
+    }
+
+    /// The tables that a query reads so.
+    pub fn query<'t>(&self, mode: ReadMode, tables: impl Iterator<Item = &'t Table>) {
+        let of = match mode {
+            ReadMode::LockExclusive(_) => TableUse::Write,
+            _ => TableUse::Read,
+        };
+        tables.for_each(|table| self.tell_of(of, table));
+    }
+
+    fn write(&self, operation: &str, name: &TableName, to: Option<&TableName>) {
+        let AuditTables(session) = self;
+        let (db, info) = (&session.db, &session.info);
+        if session.is_applier || !db.audit.rules.read().wants_user(&info.user) {
+            return;
+        }
+        let client = Client { id: info.id, user: &info.user, host: &info.host };
+        let mut line = head(&db.globals, client, session.audit_statement.get(), operation);
+        text::put_name(&mut line, &name.schema);
+        line.push(b',');
+        text::put_name(&mut line, &name.table);
+        if let Some(to) = to {
+            line.push(b'|');
+            text::put_name(&mut line, &to.schema);
+            line.push(b'.');
+            text::put_name(&mut line, &to.table);
+        }
+        line.push(b',');
+        db.audit.write(db.clock.wall_us(), &line);
+    }
+}
+
+/// Tells what a definition statement has done to tables: those that it made, removed and renamed.
+pub fn changed_tables(tables: &AuditTables<'_>, before: &Catalog, changes: &[CatalogChange]) {
+    let all = || before.schemas.values().flat_map(|schema| schema.tables.values());
+    // One statement may rename a table several times.
+    let mut renamed: Vec<(TableId, &TableName)> = Vec::new();
+    for change in changes {
+        match change {
+            CatalogChange::DropTable(id) => {
+                if let Some(table) = all().find(|table| table.id == *id) {
+                    tables.tell(TableUse::Drop, &table.name);
+                }
+            }
+            CatalogChange::PutTable(table) => {
+                let newest = renamed.iter().rev().find(|(id, _)| *id == table.id).map(|(_, name)| *name);
+                let known = newest.or_else(|| all().find(|old| old.id == table.id).map(|old| &old.name));
+                match known {
+                    Some(name) if *name != table.name => {
+                        tables.renamed(name, &table.name);
+                        renamed.push((table.id, &table.name));
+                    }
+                    Some(_) => {}
+                    None => tables.made(table),
+                }
+            }
+            _ => {}
+        }
+    }
+}

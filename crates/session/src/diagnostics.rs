@@ -1,0 +1,148 @@
+//! Conditions of the last statement, for SHOW WARNINGS and SHOW ERRORS.
+
+use cohort_expr::Warnings;
+use cohort_sql::ast::{self, Statement};
+use cohort_types::{ErrorCode, Level, SqlError, Warning};
+
+/// The conditions of the last statement that read a table or had any; SHOW WARNINGS itself leaves them.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Warning>,
+    total: u64,
+    errors: u64,
+    /// They are those of an earlier statement: the first condition of this one clears them.
+    are_old: bool,
+}
+
+impl Diagnostics {
+    /// A statement begins that reads a table, or changes something.
+    pub fn clear(&mut self) {
+        self.are_old = false;
+        if self.total > 0 {
+            self.list.clear();
+            (self.total, self.errors) = (0, 0);
+        }
+    }
+
+    /// Any other statement begins: the conditions stay until it has its own.
+    pub fn begin(&mut self) {
+        self.are_old = true;
+    }
+
+    /// The statement has read a table, or has a condition of its own.
+    pub fn drop_old(&mut self) {
+        if self.are_old {
+            self.clear();
+        }
+    }
+
+    /// Takes the warnings of a statement.
+    pub fn add_all(&mut self, warnings: &Warnings) {
+        self.drop_old();
+        self.list.extend_from_slice(warnings.list());
+        self.total += warnings.total();
+        self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, warning: Warning) {
+        self.drop_old();
+        self.total += 1;
+        self.errors += u64::from(warning.level == Level::Error);
+        self.list.push(warning);
+    }
+
+    /// What the plan was warned of, before it ran.
+    pub fn put_first(&mut self, warnings: &[Warning]) {
+        if warnings.is_empty() {
+            return;
+        }
+        self.drop_old();
+        self.total += warnings.len() as u64;
+        self.errors += warnings.iter().filter(|w| w.level == Level::Error).count() as u64;
+        self.list.splice(0..0, warnings.iter().cloned());
+    }
+
+    /// The statement failed. What is said of a table that could not be made, and of further columns without
+    /// a value, comes behind the error.
+    pub fn set_error(&mut self, error: &SqlError) {
+        use ErrorCode as E;
+        self.drop_old();
+        let is_behind = |said: &Warning| match error.code {
+            E::CantCreateTable => matches!(said.error.code, E::CannotAddForeignKey | E::DupKey),
+            E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
+            _ => false,
+        };
+        let before = self.list.iter().rposition(|said| !is_behind(said)).map_or(0, |last| last + 1);
+        let behind = self.list.split_off(before);
+        self.push(Warning { level: Level::Error, error: error.clone() });
+        self.list.extend(behind);
+    }
+
+    /// What SHOW WARNINGS lists.
+    pub fn list(&self) -> &[Warning] {
+        &self.list
+    }
+
+    /// `@@warning_count`: also those beyond `max_error_count`.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// `@@error_count`.
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    /// As result packets tell it.
+    pub fn count_for_client(&self) -> u16 {
+        if self.are_old {
+            return 0;
+        }
+        self.total.min(u64::from(u16::MAX)) as u16
+    }
+}
+
+/// Error 1064.
+pub fn syntax_error(near: &str) -> SqlError {
+    let text = format!(
+        "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server version for \
+         the right syntax to use near '{near}' at line 1"
+    );
+    SqlError::new(ErrorCode::Parse, text)
+}
+
+/// What becomes of the conditions of the statement before.
+pub enum Conditions {
+    /// This statement shows them.
+    Kept,
+    /// They stay until there are new ones; a query clears them once its plan reads a table.
+    Old,
+    Cleared,
+}
+
+pub fn conditions_before(statement: &Statement) -> Conditions {
+    use ast::Show;
+    match statement {
+        Statement::Show(show) => match **show {
+            Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
+                Conditions::Kept
+            }
+            _ => Conditions::Cleared,
+        },
+        Statement::Query(_)
+        | Statement::Do(_)
+        | Statement::Begin(_)
+        | Statement::Commit(_)
+        | Statement::Rollback(_)
+        | Statement::Savepoint(_)
+        | Statement::RollbackTo(_)
+        | Statement::ReleaseSavepoint(_)
+        | Statement::UnlockTables
+        | Statement::Set(_)
+        | Statement::Deallocate(_)
+        | Statement::Use(_)
+        | Statement::Kill(_) => Conditions::Old,
+        _ => Conditions::Cleared,
+    }
+}

@@ -1,0 +1,209 @@
+//! What binding asks of this session: catalog, privileges, variables.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use cohort_catalog::{AccountName, Catalog, Table, View};
+use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
+use cohort_plan::{Names, VirtualDefinition};
+use cohort_sql::ast::{DataType, SequenceOperation};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+use crate::access::{Needs, TableNeed, Viewer};
+use crate::session_state::SessionState;
+
+/// A session and a version of the catalog; notes what the statement needs of the tables that it names.
+pub struct SessionNames<'n> {
+    catalog: &'n Arc<Catalog>,
+    session: &'n SessionState,
+    needs: Needs,
+    /// Nobody's privileges count.
+    is_server: bool,
+    /// The views that the name being resolved is in, outermost first.
+    inside: RefCell<Vec<Arc<View>>>,
+    /// All views that the statement reads.
+    views: RefCell<Vec<Arc<View>>>,
+    /// The sequences that expressions name, and whether they are changed.
+    sequences: RefCell<Vec<(Arc<Table>, bool)>>,
+    /// The first temporary table that a name has meant.
+    temporary_used: RefCell<Option<String>>,
+}
+
+impl<'n> SessionNames<'n> {
+    /// Nothing is needed yet.
+    pub fn new(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
+        SessionNames {
+            catalog,
+            session,
+            needs: Needs::default(),
+            is_server: false,
+            inside: RefCell::default(),
+            views: RefCell::default(),
+            temporary_used: RefCell::default(),
+            sequences: RefCell::default(),
+        }
+    }
+
+    /// The same for the server itself, which looks at what a view is.
+    pub fn of_server(catalog: &'n Arc<Catalog>, session: &'n SessionState) -> SessionNames<'n> {
+        SessionNames { is_server: true, ..SessionNames::new(catalog, session) }
+    }
+
+    /// What the statement needs.
+    pub fn take_needs(&self) -> Vec<TableNeed> {
+        self.needs.take()
+    }
+
+    /// The sequences that expressions name, and whether they are changed.
+    pub fn take_sequences(&self) -> Vec<(Arc<Table>, bool)> {
+        self.sequences.take()
+    }
+
+    /// The views that the statement reads.
+    pub fn take_views(&self) -> Vec<Arc<View>> {
+        self.views.take()
+    }
+
+    /// A temporary table, which hides a table or view of the same name; views do not see it.
+    fn temporary(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
+        let found = self.session.temporary.find(schema, name).filter(|_| self.inside.borrow().is_empty());
+        if found.is_some() {
+            self.temporary_used.borrow_mut().get_or_insert_with(|| name.to_owned());
+        }
+        found
+    }
+
+    /// The first temporary table that a name has meant.
+    pub fn temporary_used(&self) -> Option<String> {
+        self.temporary_used.borrow().clone()
+    }
+
+    /// Whose privileges count where the name being resolved stands.
+    fn viewer(&self) -> Viewer {
+        if self.is_server {
+            return Viewer::Server;
+        }
+        let inside = self.inside.borrow();
+        let definer: Option<AccountName> =
+            inside.iter().rev().find(|view| !view.by_invoker).map(|view| view.definer.clone());
+        Viewer::of(definer)
+    }
+}
+
+impl Names for SessionNames<'_> {
+    fn env(&self) -> &SessionEnv {
+        &self.session.env
+    }
+
+    fn hooks(&self) -> &dyn SessionHooks {
+        self.session
+    }
+
+    fn current_schema(&self) -> Option<&str> {
+        self.session.current_schema.as_deref()
+    }
+
+    fn user_variable_type(&self, name: &str) -> Option<ExprType> {
+        self.session.user_variable_type(name)
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        self.session.check_interrupt()
+    }
+
+    fn warn(&self, code: ErrorCode, text: String) {
+        self.session.warn_planning(code, text);
+    }
+
+    fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>> {
+        let Some(found) = self.session.db.virtual_tables.find(schema, name) else { return Ok(None) };
+        self.viewer().check_table(self.session, Privilege::Select.into(), found.schema(), found.name())?;
+        Ok(Some(found.clone()))
+    }
+
+    fn base_table(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Arc<Table>> {
+        if let Some(own) = self.temporary(schema, name) {
+            return Ok(own);
+        }
+        self.viewer().check_table(self.session, wanted, schema, name)?;
+        let found = self.catalog.table(schema, name).cloned();
+        let table = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
+        self.needs.want(&self.viewer(), &table.name, wanted);
+        Ok(table)
+    }
+
+    fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {
+        let ty = cohort_plan::column_type(declared, column, self.session.env.collation_connection)?;
+        ty.check(column)?;
+        Ok(ty)
+    }
+
+    fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
+        // The session that made a temporary table may do anything with it.
+        if table.is_temporary() {
+            return Ok(());
+        }
+        self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
+    }
+
+    fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool> {
+        let how = match operation {
+            SequenceOperation::Last => Privileges::from(Privilege::Select),
+            SequenceOperation::Next => Privileges::from(Privilege::Select).with(Privilege::Insert),
+            SequenceOperation::Set => Privilege::Insert.into(),
+        };
+        let base_only = !self.inside.borrow().is_empty();
+        let is_own = self.temporary(schema, name).is_some();
+        if !is_own {
+            self.viewer().check_table(self.session, how, schema, name)?;
+        }
+        let sequence = SequenceName { schema, name, base_only };
+        let table = crate::sequence::find(self.session, self.catalog, sequence)?;
+        if !is_own {
+            self.needs.want(&self.viewer(), &table.name, how);
+        }
+        let is_written = operation != SequenceOperation::Last;
+        let mut sequences = self.sequences.borrow_mut();
+        match sequences.iter_mut().find(|(known, _)| known.id == table.id) {
+            Some((_, known)) => *known |= is_written,
+            None => sequences.push((table, is_written)),
+        }
+        Ok(base_only)
+    }
+
+    fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {
+        let Some(view) = self.catalog.view(schema, name) else { return Ok(None) };
+        if self.temporary(schema, name).is_some() {
+            return Ok(None);
+        }
+        self.viewer().check_table(self.session, wanted, schema, name)?;
+        self.needs.want(&self.viewer(), &view.name, wanted);
+        Ok(Some(view.clone()))
+    }
+
+    fn enter_view(&self, view: &Arc<View>) -> SqlResult<()> {
+        let mut inside = self.inside.borrow_mut();
+        if inside.iter().any(|around| around.name == view.name) {
+            let text = format!("`{}`.`{}` contains view recursion", view.name.schema, view.name.table);
+            return Err(SqlError::new(ErrorCode::ViewRecursive, text));
+        }
+        inside.push(view.clone());
+        let mut views = self.views.borrow_mut();
+        if !views.iter().any(|known| Arc::ptr_eq(known, view)) {
+            views.push(view.clone());
+        }
+        Ok(())
+    }
+
+    fn leave_view(&self) {
+        self.inside.borrow_mut().pop();
+    }
+
+    fn use_view_column(&self, view: &Arc<View>, column: &str, how: Privilege) -> SqlResult<()> {
+        self.needs.use_column(self.session, &self.viewer(), &view.name, column, how)
+    }
+
+    fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {
+        self.session.table_access_denied(command, schema, table)
+    }
+}

@@ -1,0 +1,370 @@
+//! The connections of the server: what SHOW PROCESSLIST prints and where KILL finds its target.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use cohort_base::{Budget, CommitSeq, ConnectionId};
+use cohort_locks::{KillFlag, KillLevel};
+use cohort_trx::{HandlerCounts, TrxGauge};
+use parking_lot::{Mutex, RwLock};
+
+use crate::secrets::without_secrets;
+
+/// What a connection does; the names are those of SHOW PROCESSLIST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Command {
+    Connect,
+    Sleep,
+    Query,
+    Prepare,
+    Execute,
+    InitDb,
+    FieldList,
+    ChangeUser,
+    ResetConnection,
+    BinlogDump,
+    SlaveIo,
+    SlaveSql,
+    SlaveWorker,
+    Quit,
+}
+
+impl Command {
+    const ALL: [Command; 14] = [
+        Command::Connect,
+        Command::Sleep,
+        Command::Query,
+        Command::Prepare,
+        Command::Execute,
+        Command::InitDb,
+        Command::FieldList,
+        Command::ChangeUser,
+        Command::ResetConnection,
+        Command::BinlogDump,
+        Command::SlaveIo,
+        Command::SlaveSql,
+        Command::SlaveWorker,
+        Command::Quit,
+    ];
+
+    /// As the list prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::Connect => "Connect",
+            Command::Sleep => "Sleep",
+            Command::Query => "Query",
+            Command::Prepare => "Prepare",
+            Command::Execute => "Execute",
+            Command::InitDb => "Init DB",
+            Command::FieldList => "Field List",
+            Command::ChangeUser => "Change user",
+            Command::ResetConnection => "Reset connection",
+            Command::BinlogDump => "Binlog Dump",
+            Command::SlaveIo => "Slave_IO",
+            Command::SlaveSql => "Slave_SQL",
+            Command::SlaveWorker => "Slave_worker",
+            Command::Quit => "Quit",
+        }
+    }
+}
+
+/// The account of a connection; changes with COM_CHANGE_USER.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIdentity {
+    /// The name that the client gave.
+    pub user: String,
+    /// The user of the account that let it in: empty for an anonymous one, whatever name was given. None: a
+    /// thread of the server's own.
+    pub account: Option<String>,
+    /// `host:port`, or `localhost`.
+    pub host: String,
+    pub schema: Option<String>,
+}
+
+/// One connection. Its session writes, SHOW PROCESSLIST reads, KILL sets the flag.
+pub struct Process {
+    id: ConnectionId,
+    kill: KillFlag,
+    handlers: Arc<HandlerCounts>,
+    gauge: Arc<TrxGauge>,
+    /// What its statements and its transaction keep in memory.
+    memory: Arc<Budget>,
+    command: AtomicU8,
+    /// `Clock::wall_us` when the command began.
+    since_us: AtomicU64,
+    identity: Mutex<ProcessIdentity>,
+    /// Text of the running statement (cut at 64 KiB) and what it does at the moment.
+    info: Mutex<ProcessInfo>,
+    /// Ends the connection when it is idle; set by the server.
+    closer: Mutex<Option<Closer>>,
+    /// The last statement's answer leaves when this transaction is acknowledged.
+    held: AtomicU64,
+    /// That transaction's client has been told without replicas; the session looks there.
+    told_early: Arc<AtomicU64>,
+}
+
+/// Called after a kill, on any thread.
+pub type Closer = Box<dyn Fn(KillLevel) + Send>;
+
+#[derive(Default)]
+struct ProcessInfo {
+    running: bool,
+    text: Vec<u8>,
+    state: &'static str,
+    progress: u32,
+}
+
+/// A row of SHOW PROCESSLIST.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessSnapshot {
+    pub id: ConnectionId,
+    pub identity: ProcessIdentity,
+    pub command: Command,
+    /// Since when it does that.
+    pub since_us: u64,
+    pub state: &'static str,
+    /// How much of the state's work is done, in thousandths of a percent.
+    pub progress: u32,
+    /// Bytes that its statements and its transaction keep, and the most there were.
+    pub memory_bytes: u64,
+    pub memory_bytes_max: u64,
+    pub info: Option<String>,
+}
+
+const INFO_BYTES_MAX: usize = 64 << 10;
+/// State of a statement that is done but for a replica's answer.
+const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
+
+impl Process {
+    /// The connection's number.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// What its statements asked of tables.
+    pub fn handlers(&self) -> &Arc<HandlerCounts> {
+        &self.handlers
+    }
+
+    /// Its transaction.
+    pub fn gauge(&self) -> &Arc<TrxGauge> {
+        &self.gauge
+    }
+
+    /// What its statements, its transaction and its variables keep in memory.
+    pub fn memory(&self) -> &Arc<Budget> {
+        &self.memory
+    }
+
+    /// What KILL sets.
+    pub fn kill_flag(&self) -> &KillFlag {
+        &self.kill
+    }
+
+    /// KILL: ends the statement or the connection.
+    pub fn kill(&self, level: KillLevel) {
+        self.kill.kill(level);
+        if let Some(closer) = &*self.closer.lock() {
+            closer(level);
+        }
+    }
+
+    /// What to call after a kill.
+    pub fn set_closer(&self, closer: Option<Closer>) {
+        *self.closer.lock() = closer;
+    }
+
+    /// What the connection does.
+    pub fn command(&self) -> Command {
+        let command = self.command.load(Ordering::Relaxed);
+        *Command::ALL.iter().find(|c| **c as u8 == command).expect("only commands are stored")
+    }
+
+    /// The connection does something else now.
+    pub fn set_command(&self, command: Command, now_us: u64) {
+        self.command.store(command as u8, Ordering::Relaxed);
+        self.since_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// A statement runs.
+    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64) {
+        self.set_command(command, now_us);
+        self.gauge.command(now_us);
+        let mut info = self.info.lock();
+        info.running = true;
+        info.state = "";
+        info.progress = 0;
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
+    /// A replica's thread does something on behalf of its source; it is never idle.
+    pub fn show_text(&self, text: &[u8]) {
+        let mut info = self.info.lock();
+        info.running = !text.is_empty();
+        info.text.clear();
+        info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
+    /// The statement has ended; the connection is idle.
+    pub fn end_statement(&self, now_us: u64, hold_until: CommitSeq) {
+        self.hold_until(hold_until);
+        self.set_command(Command::Sleep, now_us);
+        let mut info = self.info.lock();
+        info.running = false;
+        info.state = "";
+        info.progress = 0;
+        if info.text.capacity() > INFO_BYTES_MAX / 8 {
+            info.text = Vec::new();
+        }
+    }
+
+    /// The statement's answer leaves when this transaction is acknowledged.
+    pub fn hold_until(&self, seq: CommitSeq) {
+        self.held.store(seq.0, Ordering::Relaxed);
+    }
+
+    /// What the answer of the last statement waits, or has waited, for.
+    pub fn held_until(&self) -> CommitSeq {
+        CommitSeq(self.held.load(Ordering::Relaxed))
+    }
+
+    /// The newest transaction whose client has been told although it is not acknowledged.
+    pub fn told_early(&self) -> &Arc<AtomicU64> {
+        &self.told_early
+    }
+
+    /// What the statement does at the moment.
+    pub fn set_state(&self, state: &'static str) {
+        let mut info = self.info.lock();
+        info.state = state;
+        info.progress = 0;
+    }
+
+    /// How much of it is done, in thousandths of a percent.
+    pub fn set_progress(&self, progress: u32) {
+        self.info.lock().progress = progress;
+    }
+
+    /// Changes the account.
+    pub fn set_identity(&self, identity: ProcessIdentity) {
+        *self.identity.lock() = identity;
+    }
+
+    /// The account.
+    pub fn identity(&self) -> ProcessIdentity {
+        self.identity.lock().clone()
+    }
+
+    /// Changes the current database.
+    pub fn set_schema(&self, schema: Option<&str>) {
+        self.identity.lock().schema = schema.map(str::to_owned);
+    }
+
+    /// The row of SHOW PROCESSLIST. `waits` says whether a transaction's client waits for replicas.
+    pub fn snapshot(&self, waits: &dyn Fn(CommitSeq) -> bool) -> ProcessSnapshot {
+        let waits = waits(self.held_until());
+        let info = self.info.lock();
+        let (command, state) = match self.command() {
+            Command::Sleep if waits => (Command::Query, WAITING_FOR_REPLICAS),
+            command if waits && info.state.is_empty() => (command, WAITING_FOR_REPLICAS),
+            command => (command, info.state),
+        };
+        ProcessSnapshot {
+            id: self.id,
+            identity: self.identity.lock().clone(),
+            command,
+            since_us: self.since_us.load(Ordering::Relaxed),
+            state,
+            progress: info.progress,
+            memory_bytes: self.memory.used(),
+            memory_bytes_max: self.memory.peak(),
+            info: (info.running || waits)
+                .then(|| String::from_utf8_lossy(&without_secrets(&info.text)).into_owned()),
+        }
+    }
+}
+
+/// All connections, by number.
+#[derive(Default)]
+pub struct ProcessList {
+    processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
+    /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
+    /// locked, so that nothing is counted twice.
+    handlers_ended: HandlerCounts,
+    /// What all sessions together keep in memory.
+    memory: Arc<Budget>,
+}
+
+impl ProcessList {
+    /// A new connection. The server removes it when the connection ends.
+    pub fn register(&self, id: ConnectionId, identity: ProcessIdentity, now_us: u64) -> Arc<Process> {
+        let process = Arc::new(Process {
+            id,
+            kill: KillFlag::default(),
+            handlers: Arc::default(),
+            gauge: Arc::default(),
+            memory: Budget::of_session(&self.memory),
+            command: AtomicU8::new(Command::Connect as u8),
+            since_us: AtomicU64::new(now_us),
+            identity: Mutex::new(identity),
+            info: Mutex::default(),
+            closer: Mutex::new(None),
+            held: AtomicU64::new(0),
+            told_early: Arc::default(),
+        });
+        self.processes.write().insert(id, process.clone());
+        process
+    }
+
+    /// The connection has ended.
+    pub fn remove(&self, id: ConnectionId) {
+        let mut processes = self.processes.write();
+        if let Some(process) = processes.remove(&id) {
+            self.handlers_ended.add(&process.handlers);
+        }
+    }
+
+    /// FLUSH STATUS: the connection's counters begin again, and the sum over all keeps what they had.
+    pub fn flush_handlers(&self, process: &Process) {
+        let _all = self.processes.write();
+        self.handlers_ended.add(&process.handlers);
+        process.handlers.clear();
+    }
+
+    /// What the statements of all connections, ended ones too, asked of tables.
+    pub fn handlers(&self) -> HandlerCounts {
+        let sum = HandlerCounts::default();
+        let processes = self.processes.read();
+        sum.add(&self.handlers_ended);
+        processes.values().for_each(|process| sum.add(&process.handlers));
+        sum
+    }
+
+    /// What all sessions together keep in memory, and how much that may be.
+    pub fn memory(&self) -> &Arc<Budget> {
+        &self.memory
+    }
+
+    /// A connection by its number.
+    pub fn get(&self, id: ConnectionId) -> Option<Arc<Process>> {
+        self.processes.read().get(&id).cloned()
+    }
+
+    /// All connections in order of their numbers.
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.processes.read().values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.processes.read().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

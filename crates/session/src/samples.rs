@@ -1,0 +1,166 @@
+//! [`IndexSamples`]: what was seen of indexes and of tables' rows, for the planner's estimates.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cohort_base::IndexId;
+use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_table::OpenIndex;
+use parking_lot::Mutex;
+
+/// Keys that the engine is asked for.
+const KEYS: usize = 128;
+/// Places in the index where neighbours are compared, and entries read at each.
+const PLACES: usize = 32;
+const ENTRIES_OF_A_PLACE: usize = 32;
+/// Samples that are kept; then all are forgotten.
+const SAMPLES_MAX: usize = 10_000;
+
+/// Rows of a table of which conditions are asked, and how many follow one another.
+const ROWS: usize = 512;
+const ROWS_OF_A_PLACE: usize = 4;
+/// Bytes of such rows at most, and tables of which they are kept.
+const ROW_BYTES_MAX: usize = 256 << 10;
+const ROW_SAMPLES_MAX: usize = 256;
+
+/// The samples of all indexes.
+#[derive(Default)]
+pub(crate) struct IndexSamples {
+    all: Mutex<HashMap<IndexId, Arc<Sample>>>,
+    rows: Mutex<HashMap<IndexId, Arc<RowSample>>>,
+}
+
+impl IndexSamples {
+    pub(crate) fn of_index(&self, index: IndexId) -> Option<Arc<Sample>> {
+        self.all.lock().get(&index).cloned()
+    }
+
+    pub(crate) fn keep_of_index(&self, index: IndexId, sample: &Arc<Sample>) {
+        let mut all = self.all.lock();
+        if all.len() >= SAMPLES_MAX {
+            all.clear();
+        }
+        all.insert(index, Arc::clone(sample));
+    }
+
+    pub(crate) fn of_rows(&self, index: IndexId) -> Option<Arc<RowSample>> {
+        self.rows.lock().get(&index).cloned()
+    }
+
+    pub(crate) fn keep_of_rows(&self, index: IndexId, sample: &Arc<RowSample>) {
+        let mut all = self.rows.lock();
+        if all.len() >= ROW_SAMPLES_MAX {
+            all.clear();
+        }
+        all.insert(index, Arc::clone(sample));
+    }
+}
+
+/// Rows of a table, as they are stored.
+pub(crate) struct RowSample {
+    /// Rows that the table had then.
+    pub(crate) entries: u64,
+    pub(crate) rows: Batch,
+}
+
+impl RowSample {
+    pub(crate) fn take(engine: &dyn Engine, index: IndexId, entries: u64) -> Option<RowSample> {
+        let trx = engine.begin();
+        let mut rows = Batch::default();
+        if entries <= ROWS as u64 {
+            let all = KeyRange::default();
+            trx.scan(ReadAt::Latest, index, &all, Direction::Forward, ROWS, &mut rows).ok()?;
+            return Some(RowSample { entries, rows });
+        }
+        for start in engine.sample(index, KEYS).ok()? {
+            let range = KeyRange { start: Some(start), end: None };
+            trx.scan(ReadAt::Latest, index, &range, Direction::Forward, ROWS_OF_A_PLACE, &mut rows).ok()?;
+            if rows.size_bytes() > ROW_BYTES_MAX {
+                break;
+            }
+        }
+        Some(RowSample { entries, rows })
+    }
+}
+
+/// What was seen of an index.
+pub(crate) struct Sample {
+    /// Entries it had then.
+    pub(crate) entries: u64,
+    /// Keys that divide it into parts of about one size, in order.
+    keys: Vec<Vec<u8>>,
+    /// Rows with the same first key parts, for one part and for more.
+    pub(crate) rows_per_key: Vec<f64>,
+}
+
+impl Sample {
+    pub(crate) fn take(engine: &dyn Engine, index: &OpenIndex, entries: u64) -> Option<Sample> {
+        let keys = engine.sample(index.id, KEYS).ok().filter(|keys| !keys.is_empty())?;
+        let mut counts = vec![Neighbours::default(); index.parts.len()];
+        let trx = engine.begin();
+        let step = keys.len().div_ceil(PLACES).max(1);
+        let mut batch = Batch::default();
+        for start in keys.iter().step_by(step) {
+            batch.clear();
+            let range = KeyRange { start: Some(start.clone()), end: None };
+            let at = (ReadAt::Latest, index.id, &range);
+            trx.scan(at.0, at.1, at.2, Direction::Forward, ENTRIES_OF_A_PLACE, &mut batch).ok()?;
+            for n in 1..batch.len() {
+                let shared = shared_parts(index, batch.get(n - 1).0, batch.get(n).0);
+                for (part, count) in counts.iter_mut().enumerate() {
+                    count.pairs += 1;
+                    count.different += u64::from(part >= shared);
+                }
+            }
+        }
+        let rows_per_key = counts.iter().map(|count| count.rows_per_key(entries)).collect();
+        Some(Sample { entries, keys, rows_per_key })
+    }
+
+    /// The share of the index that lies in a range.
+    pub(crate) fn share(&self, range: &KeyRange) -> f64 {
+        let is_in = |key: &&Vec<u8>| {
+            range.start.as_ref().is_none_or(|start| *key >= start)
+                && range.end.as_ref().is_none_or(|end| *key < end)
+        };
+        let found = self.keys.iter().filter(is_in).count() as f64;
+        // Between two of the keys: some part of their distance.
+        found.max(0.3) / self.keys.len() as f64
+    }
+}
+
+/// Whether a sample of a table with so many entries holds when it has so many.
+pub(crate) fn holds_for(then: u64, now: u64) -> bool {
+    then.abs_diff(now) <= 100.max(then.max(now) / 3)
+}
+
+/// Neighbours that were compared.
+#[derive(Clone, Default)]
+struct Neighbours {
+    pairs: u64,
+    different: u64,
+}
+
+impl Neighbours {
+    fn rows_per_key(&self, entries: u64) -> f64 {
+        let runs = self.different.max(1) as f64;
+        // An entry more than pairs when all is one run.
+        let rows = (self.pairs + u64::from(self.different == 0)).max(1) as f64 / runs;
+        rows.min(entries.max(1) as f64)
+    }
+}
+
+/// How many of the first key parts two keys share.
+fn shared_parts(index: &OpenIndex, a: &[u8], b: &[u8]) -> usize {
+    let (mut left, mut right) = (a, b);
+    for (n, (_, part)) in index.parts.iter().enumerate() {
+        let (at, other) = (left, right);
+        if part.skip(&mut left).is_err() || part.skip(&mut right).is_err() {
+            return n;
+        }
+        if at[..at.len() - left.len()] != other[..other.len() - right.len()] {
+            return n;
+        }
+    }
+    index.parts.len()
+}

@@ -1,0 +1,636 @@
+//! What of a session expressions and planners read, and what they change through [`SessionHooks`].
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::{Budget, Reservation, TableId};
+use cohort_binlog::StatementDecoder;
+use cohort_binlog::event::TableMap;
+use cohort_catalog::PUBLIC;
+use cohort_commit::ClientPace;
+use cohort_config::{Scope, SessionVars, VarId, VarValue};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_expr::locale::DateNames;
+use cohort_expr::{
+    Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZone, VariableScope, WordSource,
+};
+use cohort_locks::{KillFlag, LockError};
+use cohort_protocol::{ResultSink, SessionChange};
+use cohort_run::Measures;
+use cohort_sql::ParseOptions;
+use cohort_types::{
+    Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, Value, Warning,
+};
+use hashbrown::HashMap;
+
+use cohort_row::Trail;
+use cohort_sql::ast::Statement;
+use cohort_table::TemporaryTables;
+use cohort_trx::{BinlogSettings, TrxSettings, engine_error, lock_error};
+
+use crate::access::{Access, roles_of};
+use crate::connection::ConnectionInfo;
+use crate::database::Database;
+use crate::profiles::Profiles;
+use crate::restraint::Restraint;
+use crate::sequence;
+use crate::settings::{set_error, to_value};
+use crate::transaction_track::{TransactionNews, TransactionTracker};
+use crate::user_locks::UserLocks;
+
+/// Facts that variables tell about the statement before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastCounts {
+    pub warnings: u64,
+    pub errors: u64,
+    pub in_transaction: bool,
+    /// For the next transaction; 0 once one has taken it.
+    pub gtid_seq_no: u64,
+}
+
+/// The part of a session that a running statement sees and does not change, but through the cells.
+pub struct SessionState {
+    pub db: Arc<Database>,
+    pub info: ConnectionInfo,
+    pub vars: SessionVars,
+    /// What the account is bound to; most are bound to nothing.
+    pub restraint: Option<Restraint>,
+    /// SET ROLE.
+    pub role: Option<String>,
+    /// Settings and facts that expressions depend on; fixed while a statement runs.
+    pub env: SessionEnv,
+    /// How statements are read.
+    pub parse: ParseOptions,
+    pub current_schema: Option<Arc<str>>,
+    /// By name in lower case.
+    pub user_variables: RefCell<HashMap<String, Value>>,
+    /// What they take.
+    user_variable_memory: RefCell<Reservation>,
+    /// What the session keeps is charged to it.
+    memory: Arc<Budget>,
+    /// The collation that the client's character set was last named with; query events carry it.
+    pub client_collation: Collation,
+    /// LAST_INSERT_ID(n) of the running statement.
+    pub next_insert_id: Cell<Option<u64>>,
+    /// While a prepared statement of the protocol runs: how many result columns its client knows of.
+    pub columns_told: Cell<Option<usize>>,
+    /// A table of the running statement is read as a whole: the client is told.
+    pub reads_whole_table: Cell<bool>,
+    /// What the running statement does is measured.
+    measures: RefCell<Option<Arc<Measures>>>,
+    /// Warnings that planning found.
+    pub planning_warnings: RefCell<Vec<Warning>>,
+    /// Hash of all that plans depend on besides the catalog.
+    pub plan_key: u64,
+    /// SET timestamp, in microseconds.
+    pub clock_override: Option<i64>,
+    pub last: LastCounts,
+    /// What the account held when it was last asked.
+    pub access: RefCell<Option<Arc<Access>>>,
+    pub kill: KillFlag,
+    /// What NEXTVAL has given to the session, by sequence.
+    pub(crate) last_values: RefCell<HashMap<TableId, i64>>,
+    /// How the session logs what it does outside of its transaction.
+    pub binlog: RefCell<BinlogSettings>,
+    /// What BINLOG statements have told so far.
+    pub binlog_applier: RefCell<BinlogStatements>,
+    /// Where row events found their rows last.
+    pub trail: RefCell<Trail>,
+    /// The session's own tables.
+    pub temporary: Arc<TemporaryTables>,
+    /// What the client is told with the next OK packet.
+    pub(crate) changes: RefCell<Vec<Changed>>,
+    /// What it is told of transactions.
+    pub transactions: TransactionTracker,
+    /// When the running statement's time is up, by `Clock::monotonic_ns`.
+    pub deadline_ns: Cell<Option<u64>>,
+    /// What the commit path remembers of this connection.
+    pub pace: Arc<ClientPace>,
+    /// The number of the running statement in the audit log.
+    pub(crate) audit_statement: Cell<u64>,
+    /// The current database when it began.
+    pub(crate) audit_schema: RefCell<Option<Arc<str>>>,
+    /// It is told there whoever the user is.
+    pub audit_always: Cell<bool>,
+    /// Of SHOW PROFILES.
+    pub profiles: RefCell<Profiles>,
+    /// Of GET_LOCK.
+    user_locks: UserLocks,
+    /// The session applies what another server has done: nobody's privileges count.
+    pub is_applier: bool,
+    /// What the next RAND() without a seed begins with: a source's seeds.
+    pub next_random: Cell<Option<u64>>,
+    /// What the next LOAD DATA of an applier loads, whatever file it names.
+    pub received_file: Cell<Option<Vec<Vec<u8>>>>,
+}
+
+/// What a session keeps from one BINLOG statement to the next.
+#[derive(Debug, Default)]
+pub struct BinlogStatements {
+    pub decoder: StatementDecoder,
+    /// Until the statement of the source ends.
+    pub maps: Vec<Arc<TableMap>>,
+}
+
+/// What a statement changed of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The current database.
+    Schema,
+    /// The current database is gone: no change of state for `session_track_state_change`, as in MariaDB.
+    SchemaDropped,
+    Variable(VarId),
+    /// What no client is told in detail: user variables, statements with names, temporary tables, the role.
+    Other,
+}
+
+impl SessionState {
+    /// Where what the running statement does is measured, if it is.
+    pub fn measures(&self) -> Option<Arc<Measures>> {
+        self.measures.borrow().clone()
+    }
+
+    /// Has the statements that follow measured, or not; yields what was there.
+    pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
+        self.measures.replace(measures)
+    }
+
+    /// Somebody has logged in, or become another user: what binds the account.
+    pub fn adopt_account(&mut self) -> SqlResult<()> {
+        if self.is_applier {
+            return Ok(());
+        }
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account else { return Ok(()) };
+        self.restraint = Restraint::of_login(self, &account)?;
+        let role = &account.default_role;
+        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
+        *self.access.borrow_mut() = None;
+        self.env.current_role.clone_from(&self.role);
+        self.apply_limits();
+        Ok(())
+    }
+
+    /// Whether a role is there and was granted to the account.
+    pub(crate) fn may_use_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        let is_there = catalog.accounts.contains_key(&(role.to_owned(), String::new()));
+        let account = catalog.accounts.get(&self.info.account);
+        is_there && account.is_some_and(|account| account.roles.contains_key(role))
+    }
+
+    /// Whether errors may tell that a role is there: to an account that may read the table of accounts, and
+    /// to one that has it by another role.
+    pub fn knows_role(&self, role: &str) -> bool {
+        let catalog = self.db.catalog();
+        // Everybody has what is granted to PUBLIC; nobody sets it.
+        if role.eq_ignore_ascii_case(PUBLIC)
+            || !catalog.accounts.contains_key(&(role.to_owned(), String::new()))
+        {
+            return false;
+        }
+        let account = catalog.accounts.get(&self.info.account);
+        let mut own = account.iter().flat_map(|account| account.roles.keys());
+        self.access().on_schema("mysql").has(Privilege::Select)
+            || own.any(|own| roles_of(&catalog, Some(own)).iter().any(|known| known.name.0 == role))
+    }
+
+    /// SET ROLE; error 1959.
+    pub fn set_role(&mut self, role: Option<&str>) -> SqlResult<()> {
+        if let Some(role) = role.filter(|role| !self.may_use_role(role)) {
+            let (user, host) = self.who_is_denied();
+            return Err(match self.knows_role(role) {
+                true => SqlError::role_not_granted(user, host, role),
+                false => SqlError::invalid_role(role),
+            });
+        }
+        self.role = role.map(str::to_owned);
+        self.env.current_role.clone_from(&self.role);
+        *self.access.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// What the limits of the account make of the session's variables.
+    pub fn apply_limits(&mut self) {
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account.filter(|_| !self.is_applier) else { return };
+        let limits = &account.rules.limits;
+        if limits.statement_time_us > 0 {
+            let seconds = VarValue::Double(limits.statement_time_us as f64 / 1e6);
+            self.vars.put(VarId::MaxStatementTime, &seconds);
+        }
+        if limits.user_connections > 0 {
+            let count = VarValue::UInt(limits.user_connections as u64);
+            self.vars.put(VarId::MaxUserConnections, &count);
+        }
+    }
+
+    /// Whether what binds the account lets a statement run.
+    pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
+        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+    }
+
+    /// Notes what the client may want to be told.
+    pub fn note_change(&self, change: Changed) {
+        let mut changes = self.changes.borrow_mut();
+        // Statements that fail tell nothing, and must not pile up.
+        changes.retain(|known| *known != change);
+        changes.push(change);
+    }
+
+    /// Whether there may be something to tell.
+    pub fn has_news(&self) -> bool {
+        self.transactions.is_on() || !self.changes.borrow().is_empty()
+    }
+
+    /// Tells what has changed since the last OK packet, as far as `session_track_*` want it.
+    pub fn tell_changes(&self, sink: &mut dyn ResultSink) {
+        let changes = self.changes.take();
+        let is_state = changes.iter().any(|change| *change != Changed::SchemaDropped);
+        for change in changes {
+            match change {
+                Changed::Schema | Changed::SchemaDropped if self.vars.flag(VarId::SessionTrackSchema) => {
+                    sink.changed(SessionChange::Schema(self.current_schema.as_deref().unwrap_or_default()));
+                }
+                Changed::Variable(id) if self.is_tracked(id) => {
+                    let value = match self.vars.value(id) {
+                        VarValue::Null => String::new(),
+                        value => value.to_string(),
+                    };
+                    sink.changed(SessionChange::Variable(id.setting().name, &value));
+                }
+                Changed::Schema | Changed::SchemaDropped | Changed::Variable(_) | Changed::Other => {}
+            }
+        }
+        if is_state && self.vars.flag(VarId::SessionTrackStateChange) {
+            sink.changed(SessionChange::State);
+        }
+        if self.transactions.is_on() {
+            let TransactionNews { state, characteristics } = self.transactions.take_news();
+            if let Some(state) = &state {
+                sink.changed(SessionChange::TransactionState(state));
+            }
+            if let Some(text) = &characteristics {
+                sink.changed(SessionChange::TransactionCharacteristics(text));
+            }
+        }
+    }
+
+    fn is_tracked(&self, id: VarId) -> bool {
+        let tracked = self.vars.text(VarId::SessionTrackSystemVariables);
+        let name = id.setting().name;
+        tracked.is_some_and(|list| {
+            list.split(',').map(str::trim).any(|one| one == "*" || one.eq_ignore_ascii_case(name))
+        })
+    }
+
+    /// The state of a new session.
+    pub fn new(
+        db: Arc<Database>,
+        info: ConnectionInfo,
+        kill: KillFlag,
+        pace: Arc<ClientPace>,
+        memory: Arc<Budget>,
+        temporary: Arc<TemporaryTables>,
+    ) -> SessionState {
+        let vars = db.globals.new_session();
+        let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&memory));
+        let env = SessionEnv::new(0);
+        let current_schema = info.schema.as_deref().map(Arc::from);
+        let mut state = SessionState {
+            db,
+            info,
+            vars,
+            restraint: None,
+            role: None,
+            env,
+            parse: ParseOptions::default(),
+            current_schema,
+            binlog_applier: RefCell::default(),
+            trail: RefCell::default(),
+            temporary,
+            last_values: RefCell::default(),
+            audit_statement: Cell::new(0),
+            audit_always: Cell::new(false),
+            audit_schema: RefCell::default(),
+            profiles: RefCell::default(),
+            binlog: RefCell::new(TrxSettings::default().binlog),
+            user_variables: RefCell::default(),
+            user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
+            memory,
+            client_collation: Collation::UTF8MB4_GENERAL_CI,
+            next_insert_id: Cell::new(None),
+            columns_told: Cell::new(None),
+            reads_whole_table: Cell::new(false),
+            measures: RefCell::default(),
+            planning_warnings: RefCell::default(),
+            plan_key: 0,
+            clock_override: None,
+            last: LastCounts::default(),
+            access: RefCell::default(),
+            kill,
+            changes: RefCell::default(),
+            transactions: TransactionTracker::default(),
+            deadline_ns: Cell::new(None),
+            pace,
+            user_locks,
+            is_applier: false,
+            next_random: Cell::new(None),
+            received_file: Cell::new(None),
+        };
+        state.adopt_client_charset();
+        state.refresh();
+        state
+    }
+
+    /// What the client's statements are in, when that is not UTF-8.
+    fn client_charset(&self) -> Charset {
+        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetClient) else {
+            return Charset::Utf8mb4;
+        };
+        let charset = Charset::by_name(&name);
+        charset.filter(|charset| !charset.is_as_in_memory()).unwrap_or(Charset::Utf8mb4)
+    }
+
+    /// A statement's text as UTF-8. One that is no text of the client's character set stays as it is: what is
+    /// wrong with it is found where it is used.
+    pub fn decoded<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let charset = self.parse.client;
+        if charset == Charset::Utf8mb4 || (charset == Charset::Latin1 && text.is_ascii()) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        match charset.decode(text, &mut out) {
+            Ok(()) => Cow::Owned(out),
+            Err(_) => Cow::Borrowed(text),
+        }
+    }
+
+    /// The character set that the client named in the handshake.
+    pub(crate) fn adopt_client_charset(&mut self) {
+        // Statements cannot come in units of several bytes; MariaDB too stays with its default then.
+        let known = Collation::from_id(self.info.collation.0).filter(|c| c.charset().mbminlen() == 1);
+        let Some(collation) = known else { return };
+        let charset = VarValue::text(collation.charset().name());
+        for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
+            self.vars.put(id, &charset);
+        }
+        self.vars.put(VarId::CollationConnection, &VarValue::text(collation.name()));
+        self.client_collation = collation;
+    }
+
+    /// The collation that strings are announced with: the one the client named its character set with.
+    /// `None`: character_set_results is NULL, strings are sent as they are.
+    pub fn results_collation(&self) -> Option<Collation> {
+        let VarValue::Text(name) = self.vars.value(VarId::CharacterSetResults) else { return None };
+        let charset = Charset::by_name(&name)?;
+        let named = self.client_collation;
+        Some(if named.charset() == charset { named } else { charset.default_collation() })
+    }
+
+    /// After variables or the current database changed: what is derived from them.
+    pub fn refresh(&mut self) {
+        let vars = &self.vars;
+        let mode = SqlMode(vars.uint(VarId::SqlMode));
+        let collation = match vars.value(VarId::CollationConnection) {
+            VarValue::Text(name) => Collation::by_name(&name),
+            _ => None,
+        };
+        let collation = collation.unwrap_or(Collation::UTF8MB4_GENERAL_CI);
+        let zone = vars.text(VarId::TimeZone);
+        self.memory.set_limit(vars.uint(VarId::MaxSessionMemUsed));
+        let env = &mut self.env;
+        env.sql_mode = mode;
+        env.time_zone = zone.as_deref().and_then(TimeZone::parse).unwrap_or(TimeZone::Offset(0));
+        env.collation_connection = collation;
+        env.div_precision_increment = vars.uint(VarId::DivPrecisionIncrement) as u8;
+        env.group_concat_max_len = vars.uint(VarId::GroupConcatMaxLen);
+        env.max_allowed_packet = vars.uint(VarId::MaxAllowedPacket);
+        env.default_week_format = vars.uint(VarId::DefaultWeekFormat) as u8;
+        env.date_names = DateNames::of_session(&vars.value(VarId::LcTimeNames).to_string());
+        env.connection_id = self.info.id.0;
+        env.user = format!("{}@{}", self.info.user, self.info.host);
+        env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
+        env.current_role.clone_from(&self.role);
+        env.database = self.current_schema.as_deref().map(str::to_owned);
+        env.version = cohort_config::VERSION.to_owned();
+        self.parse = ParseOptions { mode: mode.into(), collation, client: self.client_charset() };
+        self.plan_key = self.hash_for_plans(zone.as_deref());
+    }
+
+    fn hash_for_plans(&self, zone: Option<&str>) -> u64 {
+        // One process, one seed: the hash never leaves memory.
+        let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+        let env = &self.env;
+        (self.current_schema.as_deref(), self.parse, env.sql_mode.0, env.collation_connection)
+            .hash(&mut hasher);
+        (env.div_precision_increment, env.default_week_format, env.group_concat_max_len, zone)
+            .hash(&mut hasher);
+        self.vars.value(VarId::LcTimeNames).to_string().hash(&mut hasher);
+        self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
+        self.temporary.epoch().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The time now, as the session's clock says.
+    pub fn now_micros(&self) -> i64 {
+        self.clock_override.unwrap_or_else(|| self.db.clock.wall_us() as i64)
+    }
+
+    /// The type of a user variable's value; None when it was never set.
+    pub fn user_variable_type(&self, name: &str) -> Option<ExprType> {
+        let variables = self.user_variables.borrow();
+        let value = variables.get(&name.to_lowercase())?;
+        Some(Expr::constant(value.clone()).ty())
+    }
+
+    /// A warning found while planning; it is the statement's.
+    pub fn warn_planning(&self, code: ErrorCode, text: String) {
+        let warning = Warning { level: Level::Warning, error: SqlError::new(code, text) };
+        self.planning_warnings.borrow_mut().push(warning);
+    }
+
+    /// Values that are computed when they are read.
+    fn computed(&self, id: VarId) -> Option<Value> {
+        Some(match id {
+            VarId::LastInsertId | VarId::Identity => Value::UInt(self.env.last_insert_id),
+            VarId::Timestamp => Value::Double(self.env.now_micros as f64 / 1e6),
+            VarId::PseudoThreadId => Value::UInt(self.info.id.0),
+            VarId::WarningCount => Value::UInt(self.last.warnings),
+            VarId::ErrorCount => Value::UInt(self.last.errors),
+            VarId::LastGtid => {
+                Value::text(self.pace.last_gtid().map_or(String::new(), |gtid| gtid.to_string()))
+            }
+            VarId::GtidSeqNo => Value::UInt(self.last.gtid_seq_no),
+            VarId::InTransaction => Value::UInt(self.last.in_transaction.into()),
+            _ => {
+                let facts = self.db.facts.read().clone()?;
+                to_value(&facts.variable(id)?)
+            }
+        })
+    }
+}
+
+use std::hash::BuildHasher;
+
+/// Entries of a FULLTEXT index that are counted between two looks at KILL.
+const WORD_ENTRIES: usize = 4096;
+
+impl SessionState {
+    fn engine_of(&self, source: &WordSource) -> SqlResult<&Arc<dyn Engine>> {
+        let mut engines = self.db.engines.iter();
+        let found = engines.find(|engine| engine.name().eq_ignore_ascii_case(&source.engine));
+        found.ok_or_else(|| {
+            SqlError::new(
+                ErrorCode::UnknownStorageEngine,
+                format!("Unknown storage engine '{}'", source.engine),
+            )
+        })
+    }
+}
+
+impl SessionHooks for SessionState {
+    fn row_count(&self, source: &WordSource) -> SqlResult<u64> {
+        Ok(self.engine_of(source)?.stats(source.rows).entries)
+    }
+
+    fn word_row_count(&self, source: &WordSource, start: &[u8], end: Option<&[u8]>) -> SqlResult<u64> {
+        let trx = self.engine_of(source)?.begin();
+        let mut range = KeyRange { start: Some(start.to_vec()), end: end.map(<[u8]>::to_vec) };
+        let (mut batch, mut rows) = (Batch::default(), 0);
+        loop {
+            self.check_interrupt()?;
+            batch.clear();
+            let more = trx
+                .scan(ReadAt::Latest, source.index, &range, Direction::Forward, WORD_ENTRIES, &mut batch)
+                .map_err(engine_error)?;
+            rows += batch.len() as u64;
+            if !more {
+                return Ok(rows);
+            }
+            batch.cut(&mut range, Direction::Forward);
+        }
+    }
+
+    fn user_variable(&self, name: &str) -> Option<Value> {
+        self.user_variables.borrow().get(&name.to_lowercase()).cloned()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()> {
+        let (name, mut variables) = (name.to_lowercase(), self.user_variables.borrow_mut());
+        let value = value.of_no_column();
+        let mut memory = self.user_variable_memory.borrow_mut();
+        let taken = |name: &str, value: &Value| (name.len() + value.memory_bytes()) as u64;
+        memory.grow(taken(&name, &value))?;
+        let bytes_before = variables.get(&name).map(|before| taken(&name, before));
+        memory.shrink(bytes_before.unwrap_or(0));
+        variables.insert(name, value);
+        Ok(())
+    }
+
+    fn memory(&self) -> Option<&Arc<Budget>> {
+        Some(&self.memory)
+    }
+
+    fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value> {
+        let scope = match scope {
+            VariableScope::Default => None,
+            VariableScope::Global => Some(Scope::Global),
+            VariableScope::Session => Some(Scope::Session),
+        };
+        let stored = self.vars.get(name, scope).map_err(set_error)?;
+        let computed = VarId::find(name).filter(|id| id.setting().computed).and_then(|id| self.computed(id));
+        Ok(computed.unwrap_or_else(|| to_value(&stored)))
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.next_insert_id.set(Some(id));
+    }
+
+    fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
+        crate::gtid_position::gtid_position_at(&self.db, file, offset)
+    }
+
+    fn wait_for_gtids(&self, position: &str, timeout: Option<Duration>) -> SqlResult<bool> {
+        crate::gtid_position::wait_for_gtids(self, position, timeout)
+    }
+
+    fn wait_for_file_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        connection: &str,
+    ) -> SqlResult<Option<i64>> {
+        crate::gtid_position::wait_for_file_position(self, file, position, timeout, connection)
+    }
+
+    fn clock_micros(&self) -> i64 {
+        self.db.clock.wall_us() as i64
+    }
+
+    fn random(&self) -> u64 {
+        self.next_random.take().unwrap_or_else(|| self.db.rng.next_u64())
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        if let Some(level) = self.kill.killed() {
+            return Err(lock_error(LockError::Killed(level)));
+        }
+        match self.deadline_ns.get() {
+            Some(deadline_ns) if self.db.clock.monotonic_ns() > deadline_ns => {
+                Err(SqlError::statement_timeout())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
+        sequence::next_value(self, sequence)
+    }
+
+    fn last_value(&self, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
+        sequence::last_value(self, sequence)
+    }
+
+    fn set_sequence(
+        &self,
+        sequence: SequenceName<'_>,
+        value: i64,
+        is_used: bool,
+        round: i64,
+    ) -> SqlResult<bool> {
+        sequence::set_value(self, sequence, value, is_used, round)
+    }
+
+    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {
+        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < timeout);
+        match self.user_locks.lock(name, left.unwrap_or(timeout), &self.kill)? {
+            false if left.is_some() => Err(SqlError::statement_timeout()),
+            given => Ok(given),
+        }
+    }
+
+    fn release_lock(&self, name: &str) -> Option<bool> {
+        self.user_locks.unlock(name)
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        self.user_locks.unlock_all()
+    }
+
+    fn lock_holder(&self, name: &str) -> Option<u64> {
+        self.user_locks.holder(name)
+    }
+
+    fn sleep(&self, duration: Duration) -> SqlResult<()> {
+        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < duration);
+        self.db.locks.sleep(left.unwrap_or(duration), &self.kill).map_err(lock_error)?;
+        if left.is_some() { Err(SqlError::statement_timeout()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,61 @@
+//! What the code of one running statement sees: the session taken apart into what is read and what is
+//! changed.
+//!
+//! The life of a statement, driven by `dispatch`:
+//!
+//! ```text
+//! SessionTrx::statement_begin -> plan.run(&mut StatementContext) -> SessionTrx::statement_end
+//! ```
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use cohort_expr::EvalContext;
+use cohort_row::row_done;
+use cohort_trx::SessionTrx;
+use cohort_types::{SqlResult, Value};
+
+use crate::database::Database;
+use crate::process_list::Process;
+use crate::session_state::SessionState;
+
+/// A running statement.
+pub struct StatementContext<'s> {
+    pub db: &'s Arc<Database>,
+    /// Variables and facts of the session.
+    pub session: &'s SessionState,
+    /// For expressions: settings, hooks, parameters, warnings.
+    pub eval: EvalContext<'s>,
+    /// The transaction.
+    pub trx: &'s mut SessionTrx,
+    /// The connection, for its state text.
+    pub process: &'s Process,
+    /// The statement's text, for annotations and DDL events; empty inside of other statements.
+    pub text: &'s [u8],
+    /// Where the question marks stand in the text of a prepared statement, and the values given for them.
+    pub param_at: &'s [u32],
+    pub params: &'s [Value],
+    /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says
+    /// so.
+    pub uses_zone: Cell<bool>,
+    pub uses_micros: Cell<bool>,
+}
+
+impl StatementContext<'_> {
+    /// Has the rows that the statement changes annotated with its text.
+    pub fn annotate(&mut self) {
+        let Some(out) = self.trx.annotation() else { return };
+        if self.param_at.is_empty() {
+            out.extend_from_slice(self.text);
+        } else {
+            let mode = self.session.env.sql_mode;
+            crate::annotation::append_statement(out, self.text, self.param_at, self.params, mode);
+        }
+    }
+
+    /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
+    pub fn check_interrupt(&self) -> SqlResult<()> {
+        self.trx.check_killed()?;
+        row_done(&self.eval)
+    }
+}

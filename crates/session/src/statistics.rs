@@ -1,0 +1,212 @@
+//! What the planner knows of tables: how many rows, how many of them share a key, how many lie in a span.
+//!
+//! # Samples
+//! An index is sampled when a plan first asks: the engine names keys that stand about as far apart, and from
+//! each a few entries are read. How often neighbours differ in their first key parts says how many rows share
+//! a key; how many of the keys named lie between two bounds says how many rows do. A sample serves all
+//! sessions until the table has grown or shrunk by a third.
+//!
+//! # Conditions
+//! What share of a table's rows passes a condition is found by asking it of some hundred rows, which stand at
+//! the keys that the engine names. So any condition has an estimate, and several conditions have one that
+//! knows how they go together. A plan that is used again with other values keeps the choice of the first
+//! ones.
+//!
+//! Samples are of what is newest, committed or not: nothing but the choice of a plan comes of them.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_expr::{EvalContext, Expr, SessionHooks};
+use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
+use cohort_plan::PlanContext;
+use cohort_row::{KeySpan, ResolveAccess};
+use cohort_types::{SqlResult, TypeKind, Value};
+
+use crate::samples::{RowSample, Sample, holds_for};
+use crate::session_state::SessionState;
+
+/// What the planner of one statement knows.
+pub struct PlanStatistics<'p> {
+    session: &'p SessionState,
+    ctx: &'p PlanContext<'p>,
+}
+
+impl<'p> PlanStatistics<'p> {
+    pub fn new(session: &'p SessionState, ctx: &'p PlanContext<'p>) -> PlanStatistics<'p> {
+        PlanStatistics { session, ctx }
+    }
+
+    fn engine(&self, table: &Table) -> Option<&'p Arc<dyn Engine>> {
+        let engines = &self.session.db.engines;
+        engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())
+    }
+
+    fn sample(&self, table: &Arc<Table>, index: usize) -> Option<Arc<Sample>> {
+        // A session's own tables are small, and change all the time.
+        if table.is_temporary() {
+            return None;
+        }
+        let engine = self.engine(table)?;
+        let entries = self.entries(table);
+        let id = table.indexes.get(index)?.id;
+        let samples = &self.session.db.index_samples;
+        if let Some(sample) = samples.of_index(id).filter(|sample| holds_for(sample.entries, entries)) {
+            return Some(sample);
+        }
+        let open = self.session.db.open_table(table).ok()?;
+        let sample = Arc::new(Sample::take(&**engine, open.indexes.get(index)?, entries)?);
+        samples.keep_of_index(id, &sample);
+        Some(sample)
+    }
+
+    fn rows_of(&self, table: &Arc<Table>) -> Option<Arc<RowSample>> {
+        if table.is_temporary() {
+            return None;
+        }
+        let entries = self.entries(table);
+        let id = table.clustered().id;
+        let samples = &self.session.db.index_samples;
+        if let Some(sample) = samples.of_rows(id).filter(|sample| holds_for(sample.entries, entries)) {
+            return Some(sample);
+        }
+        let sample = Arc::new(RowSample::take(&**self.engine(table)?, id, entries)?);
+        samples.keep_of_rows(id, &sample);
+        Some(sample)
+    }
+
+    /// Whether the value is known now.
+    fn is_known(&self, expr: &Expr) -> bool {
+        let mut known = expr.is_const_per_execution();
+        expr.walk(&mut |node| {
+            known &= match node {
+                Expr::Param(param) => param.index < self.ctx.params.len(),
+                Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => false,
+                _ => true,
+            };
+            known
+        });
+        known
+    }
+}
+
+impl Statistics for PlanStatistics<'_> {
+    fn entries(&self, table: &Table) -> u64 {
+        if table.is_temporary() {
+            return self.session.temporary.entries(table);
+        }
+        self.engine(table).map_or(1000, |engine| engine.stats(table.clustered().id).entries)
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        self.session.check_interrupt()
+    }
+
+    fn rows_per_key(&self, table: &Arc<Table>, index: usize, parts: usize) -> Option<f64> {
+        let sample = self.sample(table, index)?;
+        sample.rows_per_key.get(parts.checked_sub(1)?).copied()
+    }
+
+    fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64> {
+        let Spans::List(spans) = &access.spans else { return None };
+        let is_known = |span: &Span| span.exprs().all(|expr| self.is_known(expr));
+        // Rows of single keys are known on average, and that serves all values, but NULL.
+        let is_usual = |span: &Span| span.is_of_keys() && span.null_safe == 0;
+        if spans.iter().all(is_usual) || !spans.iter().all(is_known) {
+            return None;
+        }
+        let sample = self.sample(table, access.index)?;
+        let open = self.session.db.open_table(table).ok()?;
+        let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
+        let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
+        let entries = self.entries(table) as f64;
+        let rows = |span: &KeySpan| match span {
+            KeySpan::Point(_) => 1.0,
+            KeySpan::Range(range) => sample.share(range) * entries,
+        };
+        Some(resolved.spans.iter().map(rows).sum())
+    }
+
+    fn share(&self, table: &Arc<Table>, first: usize, condition: &Expr) -> Option<f64> {
+        let mut is_known = !condition.is_volatile();
+        condition.walk(&mut |node| {
+            is_known &= match node {
+                Expr::Param(param) => param.index < self.ctx.params.len(),
+                Expr::Outer(_) | Expr::Subquery(_) => false,
+                _ => true,
+            };
+            is_known
+        });
+        if !is_known {
+            return None;
+        }
+        let sample = self.rows_of(table).filter(|sample| !sample.rows.is_empty())?;
+        let open = self.session.db.open_table(table).ok()?;
+        let condition = condition.clone().map_columns(&mut |column| column - first);
+        let columns = Columns::Some(condition.columns().into());
+        // Its warnings are told when the statement runs.
+        let eval = EvalContext::new(&self.session.env, self.session, self.ctx.params);
+        let (mut row, mut passed) = (Vec::new(), 0);
+        for (_, value) in sample.rows.iter() {
+            open.decode(value, &columns, &mut row).ok()?;
+            passed += u64::from(condition.passes(&row, &eval).ok()?);
+        }
+        // None of those seen: less than one of them, on average.
+        Some((passed as f64).max(0.3) / sample.rows.len() as f64)
+    }
+
+    fn depends_on_values(&self) {
+        self.ctx.reusable.set(false);
+    }
+}
+
+/// Whether a table has a row where an access that reads no other table looks; None: that cannot be told. The
+/// newest row counts, of whichever transaction.
+pub fn has_row(
+    session: &SessionState,
+    params: &[Value],
+    table: &Arc<Table>,
+    access: &Access,
+) -> Option<bool> {
+    if table.is_temporary() {
+        return None;
+    }
+    let engines = &session.db.engines;
+    let engine = engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine)).or(engines.first())?;
+    let open = session.db.open_table(table).ok()?;
+    let eval = EvalContext::new(&session.env, session, params);
+    if asks_for_what_is_too_long(table, access, &eval) {
+        return Some(false);
+    }
+    let resolved = access.resolve(&open, &[] as &[Value], &eval).ok()?;
+    let trx = engine.begin();
+    let mut batch = Batch::default();
+    for span in &resolved.spans {
+        let range = match span {
+            KeySpan::Point(key) => KeyRange { start: Some(key.clone()), end: cohort_types::prefix_end(key) },
+            KeySpan::Range(range) => range.clone(),
+        };
+        let id = open.indexes.get(access.index)?.id;
+        trx.scan(ReadAt::Latest, id, &range, Direction::Forward, 1, &mut batch).ok()?;
+    }
+    Some(!batch.is_empty())
+}
+
+/// Whether a text is looked for that is longer than any that the column holds.
+fn asks_for_what_is_too_long(table: &Table, access: &Access, eval: &EvalContext<'_>) -> bool {
+    let Spans::List(spans) = &access.spans else { return false };
+    let parts = table.indexes[access.index].columns.iter();
+    let is_too_long = |column: usize, value: &Expr| {
+        let ty = &table.columns[column].ty;
+        let is_short = matches!(ty.kind, TypeKind::Char | TypeKind::VarChar);
+        match value.eval(&[], eval).as_deref() {
+            Ok(Value::Str(text)) if is_short => {
+                ty.collation.char_len(text.bytes.trim_ascii_end()) > ty.length as usize
+            }
+            _ => false,
+        }
+    };
+    let [span] = spans.as_slice() else { return false };
+    parts.zip(&span.eq).any(|(part, value)| is_too_long(part.column, value))
+}

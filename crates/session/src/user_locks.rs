@@ -1,0 +1,129 @@
+//! GET_LOCK and its family: locks on names that clients choose.
+//!
+//! A session's user locks belong to one lock owner beside that of its transactions, so they outlive
+//! transactions and end with the session. They are in the wait-for graph: a cycle of sessions that wait for
+//! each other's user locks is found, and the session that closes it gets error 1213.
+//!
+//! # Missing
+//! A cycle that goes through user locks of a session and rows of its transaction is two owners to the graph:
+//! a timeout ends it, as in MariaDB.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::{Budget, ConnectionId, Reservation};
+use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_trx::lock_error;
+use cohort_types::SqlResult;
+
+use crate::database::Database;
+
+/// What a lock takes beside its name, twice: here and in the list of all.
+const LOCK_BYTES: usize = 256;
+
+/// The user locks of one session.
+pub(crate) struct UserLocks {
+    db: Arc<Database>,
+    connection: u64,
+    held: RefCell<Held>,
+}
+
+struct Held {
+    owner: Option<LockOwner>,
+    /// How often each lock was taken.
+    counts: BTreeMap<Arc<str>, u64>,
+    memory: Reservation,
+}
+
+impl UserLocks {
+    pub(crate) fn new(db: Arc<Database>, connection: u64, memory: Arc<Budget>) -> UserLocks {
+        let held = Held { owner: None, counts: BTreeMap::new(), memory: Reservation::new(memory) };
+        UserLocks { db, connection, held: RefCell::new(held) }
+    }
+
+    /// GET_LOCK: whether the lock was given in time.
+    pub(crate) fn lock(&self, name: &str, timeout: Duration, kill: &KillFlag) -> SqlResult<bool> {
+        // Nobody else looks at the session's locks while it waits.
+        let mut held = self.held.borrow_mut();
+        if let Some(count) = held.counts.get_mut(name) {
+            *count += 1;
+            return Ok(true);
+        }
+        let bytes = (LOCK_BYTES + 2 * name.len()) as u64;
+        held.memory.grow(bytes)?;
+        let name: Arc<str> = name.into();
+        let db = &self.db;
+        let owner = held.owner.get_or_insert_with(|| db.locks.owner(db.trx_ids.next()));
+        let key = NameKey::User(Arc::clone(&name));
+        let mut ask = |wait| db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill);
+        let taken = match ask(WaitLimit::NoWait) {
+            Err(LockError::Timeout | LockError::NoWait) if !timeout.is_zero() => {
+                let process = db.processes.get(ConnectionId(self.connection));
+                let show = |state| process.iter().for_each(|process| process.set_state(state));
+                show("User lock");
+                let taken = ask(WaitLimit::For(timeout));
+                show("");
+                taken
+            }
+            taken => taken,
+        };
+        match taken {
+            Ok(()) => {
+                db.user_locks.note(Arc::clone(&name), self.connection);
+                held.counts.insert(name, 1);
+                Ok(true)
+            }
+            Err(error) => {
+                held.memory.shrink(bytes);
+                match error {
+                    LockError::Timeout | LockError::NoWait => Ok(false),
+                    LockError::Deadlock | LockError::Killed(_) => Err(lock_error(error)),
+                }
+            }
+        }
+    }
+
+    /// RELEASE_LOCK: whether it was this session's; `None` when it is nobody's.
+    pub(crate) fn unlock(&self, name: &str) -> Option<bool> {
+        let mut held = self.held.borrow_mut();
+        let Some(count) = held.counts.get_mut(name) else {
+            return self.db.user_locks.of(name).map(|_| false);
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.give_back(&mut held, name);
+        }
+        Some(true)
+    }
+
+    fn give_back(&self, held: &mut Held, name: &str) {
+        held.counts.remove(name);
+        held.memory.shrink((LOCK_BYTES + 2 * name.len()) as u64);
+        self.db.user_locks.forget(name);
+        if let Some(owner) = &mut held.owner {
+            self.db.locks.unlock_name(owner, &NameKey::User(name.into()));
+        }
+    }
+
+    /// RELEASE_ALL_LOCKS: how many there were, each as often as it was taken.
+    pub(crate) fn unlock_all(&self) -> u64 {
+        let mut held = self.held.borrow_mut();
+        let names: Vec<Arc<str>> = held.counts.keys().cloned().collect();
+        let count = held.counts.values().sum();
+        names.iter().for_each(|name| self.give_back(&mut held, name));
+        count
+    }
+
+    /// IS_USED_LOCK: the connection that holds it.
+    pub(crate) fn holder(&self, name: &str) -> Option<u64> {
+        self.db.user_locks.of(name)
+    }
+}
+
+impl Drop for UserLocks {
+    fn drop(&mut self) {
+        self.unlock_all();
+    }
+}

@@ -1,0 +1,117 @@
+//! Whether a foreign key fits the tables that it is between, and how it is written.
+
+use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, IndexKind, Table};
+use cohort_sql::print::quoted_name;
+use cohort_types::{ColumnType, TypeKind};
+
+/// Why a foreign key cannot refer to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    NoColumn(String),
+    /// The child's column and the parent's.
+    Types(String, String),
+    NoIndex,
+    PrefixOnly,
+}
+
+/// The first index that begins with these columns, whole and in this order.
+pub fn leading_index(table: &Table, columns: &[usize]) -> Option<usize> {
+    (0..table.indexes.len()).find(|index| begins_with(table, *index, columns, Parts::Whole))
+}
+
+/// Whether parts of a column count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Whole,
+    Any,
+}
+
+/// Whether the entries of an index begin with these columns. Those of a plain key end with the primary key.
+fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
+    let index = &table.indexes[index];
+    let behind: &[IndexColumn] = match index.kind {
+        IndexKind::FullText => return false,
+        IndexKind::Secondary => &table.clustered().columns,
+        _ => &[],
+    };
+    let held = || index.columns.iter().chain(behind);
+    held().count() >= columns.len()
+        && held()
+            .zip(columns)
+            .all(|(part, c)| part.column == *c && (parts == Parts::Any || part.prefix.is_none()))
+}
+
+/// Whether an index begins with these columns.
+pub fn is_led(table: &Table, index: usize, columns: &[usize]) -> bool {
+    begins_with(table, index, columns, Parts::Whole)
+}
+
+/// The ordinals of the parent's columns and the index that begins with them.
+pub fn fit(child: &Table, key: &ForeignKey, parent: &Table) -> Result<(Vec<usize>, usize), Misfit> {
+    let mut columns = Vec::with_capacity(key.columns.len());
+    for name in &key.parent_columns {
+        columns.push(parent.column(name).ok_or_else(|| Misfit::NoColumn(name.clone()))?);
+    }
+    let index = leading_index(parent, &columns).ok_or_else(|| {
+        let leads = |index| begins_with(parent, index, &columns, Parts::Any);
+        if (0..parent.indexes.len()).any(leads) { Misfit::PrefixOnly } else { Misfit::NoIndex }
+    })?;
+    for (here, there) in key.columns.iter().zip(&columns) {
+        let (here, there) = (&child.columns[*here], &parent.columns[*there]);
+        if !compares_with(&here.ty, &there.ty) {
+            return Err(Misfit::Types(here.name.clone(), there.name.clone()));
+        }
+    }
+    Ok((columns, index))
+}
+
+/// Whether keys of one type can be looked up among those of the other.
+fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
+    if a.kind.is_text() || b.kind.is_text() {
+        return a.kind.is_text() && b.kind.is_text() && a.collation == b.collation;
+    }
+    if a.kind.is_binary_string() || b.kind.is_binary_string() {
+        return a.kind.is_binary_string() && b.kind.is_binary_string();
+    }
+    let members = |ty: &ColumnType| match ty.kind {
+        TypeKind::Enum => usize::from(ty.members.len() > 255),
+        TypeKind::Set => ty.members.len().div_ceil(8),
+        _ => 0,
+    };
+    let is_exact = a.kind.is_temporal() || a.kind == TypeKind::Decimal || a.kind == TypeKind::Bit;
+    if is_exact && (a.length, a.decimals) != (b.length, b.decimals) {
+        return false;
+    }
+    a.kind == b.kind && (a.unsigned == b.unsigned || !a.kind.is_integer()) && members(a) == members(b)
+}
+
+/// `CONSTRAINT ... ON UPDATE ...`, as SHOW CREATE TABLE has it.
+pub fn constraint_text(child: &Table, key: &ForeignKey) -> String {
+    let mut text = bare_constraint_text(child, key, key.parent.schema != child.name.schema);
+    for (on, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if action != ForeignAction::Restrict {
+            text += &format!(" ON {on} {}", action.text());
+        }
+    }
+    text
+}
+
+/// The same without the actions.
+pub fn bare_constraint_text(child: &Table, key: &ForeignKey, with_schema: bool) -> String {
+    let here: Vec<String> = key.columns.iter().map(|c| quoted_name(&child.columns[*c].name)).collect();
+    let there: Vec<String> = key.parent_columns.iter().map(|name| quoted_name(name)).collect();
+    let schema = if with_schema { quoted_name(&key.parent.schema) + "." } else { String::new() };
+    format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({})",
+        quoted_name(&key.name),
+        here.join(", "),
+        quoted_name(&key.parent.table),
+        there.join(", ")
+    )
+}
+
+/// `` `schema`.`child`, CONSTRAINT ... ``, as errors have it.
+pub fn named_constraint(child: &Table, key: &ForeignKey) -> String {
+    let name = &child.name;
+    format!("{}.{}, {}", quoted_name(&name.schema), quoted_name(&name.table), constraint_text(child, key))
+}

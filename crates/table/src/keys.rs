@@ -1,0 +1,209 @@
+//! Index entries of a row.
+//!
+//! | index | key | value |
+//! |---|---|---|
+//! | PRIMARY | columns | row |
+//! | hidden row id | u64, big-endian | row |
+//! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
+//! | KEY | columns, clustered key | empty |
+//! | FULLTEXT | for each word: word, clustered key | empty |
+
+use std::borrow::Cow;
+
+use cohort_catalog::IndexKind;
+use cohort_types::{
+    Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
+};
+
+use crate::open_table::{OpenIndex, OpenTable};
+
+impl OpenTable {
+    /// The clustered key of a row of a table with a primary key.
+    #[inline]
+    pub fn primary_key(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        debug_assert_eq!(self.indexes[0].kind, IndexKind::Primary);
+        out.clear();
+        self.indexes[0].encode_columns(row, out).map_err(|e| self.key_error(0, e))
+    }
+
+    /// The key of a row's entry in a secondary or unique index.
+    #[inline]
+    pub fn index_key(
+        &self,
+        index: usize,
+        row: &[Value],
+        clustered_key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<()> {
+        out.clear();
+        let open = &self.indexes[index];
+        open.encode_columns(row, out).map_err(|e| self.key_error(index, e))?;
+        if open.kind == IndexKind::Secondary || open.has_null(row) {
+            out.extend_from_slice(clustered_key);
+        }
+        Ok(())
+    }
+
+    /// The keys of a row's entries in a FULLTEXT index, in order.
+    pub fn word_keys(&self, index: usize, row: &[Value], clustered_key: &[u8]) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        let Some(words) = &self.indexes[index].words else { return keys };
+        for column in &words.columns {
+            let Value::Str(text) = &row[*column] else { continue };
+            let text = String::from_utf8_lossy(&text.bytes);
+            let indexed = full_text::raw_words(&text).filter(|word| full_text::is_indexed(word));
+            keys.extend(indexed.map(|word| full_text::word_key(word, words.part.ty.collation)));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys.iter_mut().for_each(|key| key.extend_from_slice(clustered_key));
+        keys
+    }
+
+    /// The value of that entry.
+    #[inline]
+    pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
+        match self.indexes[index].kind {
+            IndexKind::Unique => clustered_key,
+            _ => &[],
+        }
+    }
+
+    /// The clustered key in an entry of any index.
+    #[inline]
+    pub fn clustered_key_of<'e>(&self, index: usize, key: &'e [u8], value: &'e [u8]) -> SqlResult<&'e [u8]> {
+        let open = &self.indexes[index];
+        match open.kind {
+            IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
+            IndexKind::Unique => Ok(value),
+            IndexKind::FullText => {
+                let mut rest = key;
+                let words = open.words.as_ref().expect("it has words");
+                words.part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
+                Ok(rest)
+            }
+            IndexKind::Secondary => {
+                let mut rest = key;
+                for (_, part) in &open.parts {
+                    part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
+                }
+                Ok(rest)
+            }
+        }
+    }
+
+    /// Whether an update of these columns changes the index's entries.
+    pub fn index_has_any(&self, index: usize, columns: &[usize]) -> bool {
+        let open = &self.indexes[index];
+        match &open.words {
+            Some(words) => words.columns.iter().any(|column| columns.contains(column)),
+            None => open.parts.iter().any(|(column, _)| columns.contains(column)),
+        }
+    }
+
+    /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has
+    /// not been looked at.
+    pub fn is_last_unique(&self, index: usize) -> bool {
+        self.indexes[index + 1..].iter().all(|later| later.kind != IndexKind::Unique)
+    }
+
+    /// Error 1062: the key's values as `a-1`, TIMESTAMPs in the session's zone.
+    pub fn duplicate_error(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> SqlError {
+        let (text, name) = (self.key_text(index, row, zone), &self.table.indexes[index].name);
+        SqlError::new(ErrorCode::DupEntry, format!("Duplicate entry '{text}' for key '{name}'"))
+    }
+
+    /// The key's values as errors show them.
+    pub fn key_text(&self, index: usize, row: &[Value], zone: &dyn TimeZone) -> String {
+        let mut text = String::new();
+        for (n, (column, part)) in self.indexes[index].parts.iter().enumerate() {
+            if n > 0 {
+                text.push('-');
+            }
+            append_part(&mut text, part, &row[*column], zone);
+        }
+        if text.len() > DUPLICATE_BYTES_MAX {
+            let mut end = DUPLICATE_BYTES_MAX - DOTS.len();
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push_str(DOTS);
+        }
+        text
+    }
+
+    /// How a column of an index is encoded; `column` where the index does not hold it at this place.
+    pub fn key_part(&self, index: usize, place: usize, column: usize) -> Cow<'_, KeyPart> {
+        match self.indexes[index].parts.get(place) {
+            Some((at, part)) if *at == column => Cow::Borrowed(part),
+            _ => {
+                let column = &self.table.columns[column];
+                Cow::Owned(KeyPart { ty: column.ty.clone(), prefix: None, nullable: column.nullable })
+            }
+        }
+    }
+
+    pub fn key_error(&self, index: usize, error: KeyError) -> SqlError {
+        let name = &self.table.name;
+        SqlError::new(
+            ErrorCode::UnknownError,
+            format!("index {} of {}.{}: {error:?}", self.table.indexes[index].name, name.schema, name.table),
+        )
+    }
+}
+
+impl OpenIndex {
+    /// Appends the key columns.
+    #[inline]
+    pub fn encode_columns(&self, row: &[Value], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        self.parts.iter().try_for_each(|(column, part)| part.encode(&row[*column], out))
+    }
+
+    /// Whether a key column is NULL: such rows never collide in a unique index.
+    #[inline]
+    pub fn has_null(&self, row: &[Value]) -> bool {
+        self.parts.iter().any(|(column, part)| part.nullable && row[*column].is_null())
+    }
+}
+
+/// Bytes of a key in error 1062.
+const DUPLICATE_BYTES_MAX: usize = 64;
+const DOTS: &str = "...";
+
+fn append_part(text: &mut String, part: &KeyPart, value: &Value, zone: &dyn TimeZone) {
+    let mut bytes = Vec::new();
+    let mut is_text = true;
+    match value {
+        Value::Null => bytes.extend_from_slice(b"NULL"),
+        Value::Timestamp(micros) => {
+            Value::DateTime(zone.to_local(*micros)).write_text(part.ty.text_decimals(), &mut bytes);
+        }
+        Value::Bit { bits, .. } => {
+            is_text = false;
+            let len = part.ty.length.div_ceil(8).clamp(1, 8) as usize;
+            bytes.extend_from_slice(&bits.to_be_bytes()[8 - len..]);
+        }
+        value => {
+            is_text = part.ty.collation != Collation::BINARY || !matches!(value, Value::Str(_));
+            part.ty.write_text(value, &mut bytes);
+            if part.ty.kind == TypeKind::Binary {
+                let zeros = bytes.iter().rev().take_while(|&&b| b == 0).count();
+                bytes.truncate(bytes.len() - zeros);
+            }
+        }
+    }
+    let prefix = part.prefix.map_or(usize::MAX, |n| n as usize);
+    if is_text {
+        for c in String::from_utf8_lossy(&bytes).chars().take(prefix) {
+            if c == '\0' { text.push_str("\\0000") } else { text.push(c) }
+        }
+        return;
+    }
+    for &byte in bytes.iter().take(prefix) {
+        match byte {
+            0x20..=0x7e => text.push(byte.into()),
+            _ => text.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
+}

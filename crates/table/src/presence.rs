@@ -1,0 +1,100 @@
+//! Which columns the row images of a statement hold: `binlog_row_image` NOBLOB and MINIMAL.
+//!
+//! ```text
+//! image    before                      after
+//! FULL     all                         all
+//! NOBLOB   all but BLOBs               all but BLOBs that the statement does not write
+//! MINIMAL  the primary key             the columns that the statement writes
+//! ```
+//! The primary key is the declared one, or the first unique key without NULLs; a table that has neither logs
+//! full images. What REPLACE resets in an existing row counts as written: otherwise a replica would keep it.
+
+use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_types::Value;
+
+/// Which columns a row image holds (`binlog_row_image`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowImage {
+    /// All columns, before and after.
+    Full,
+    /// All but BLOB and TEXT columns that are not needed.
+    NoBlob,
+    /// The key before, the changed columns after.
+    Minimal,
+}
+
+/// The columns of a statement's row images, as bitmaps of row events.
+pub struct Presence {
+    pub before: Vec<u8>,
+    pub after: Vec<u8>,
+}
+
+/// Whether bit n is set.
+#[inline]
+pub fn has_bit(bits: &[u8], n: usize) -> bool {
+    bits[n / 8] >> (n % 8) & 1 != 0
+}
+
+fn set_bit(bits: &mut [u8], n: usize) {
+    bits[n / 8] |= 1 << (n % 8);
+}
+
+/// The columns of the key that identifies rows to replicas.
+pub fn identifying_key(table: &Table) -> Option<&cohort_catalog::Index> {
+    let whole = |index: &&cohort_catalog::Index| match index.kind {
+        IndexKind::Primary => true,
+        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
+        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
+    };
+    table.indexes.iter().find(whole)
+}
+
+impl Presence {
+    /// None for full images. `written` are the columns that the statement gives values.
+    pub fn of(image: RowImage, table: &Table, written: impl Iterator<Item = usize>) -> Option<Presence> {
+        if image == RowImage::Full {
+            return None;
+        }
+        let key = identifying_key(table)?;
+        let width = table.columns.len();
+        let mut before = vec![0; width.div_ceil(8)];
+        key.columns.iter().for_each(|part| set_bit(&mut before, part.column));
+        let mut after = vec![0; before.len()];
+        if image == RowImage::NoBlob {
+            for column in (0..width).filter(|&c| !table.columns[c].ty.kind.is_blob()) {
+                set_bit(&mut before, column);
+            }
+            after.clone_from(&before);
+        }
+        written.for_each(|column| set_bit(&mut after, column));
+        Some(Presence { before, after })
+    }
+
+    /// Adds the columns that a row's change touches beyond what the statement names.
+    pub fn cover(&mut self, before: &[Value], after: &[Value]) {
+        for column in 0..before.len() {
+            if before[column] != after[column] {
+                set_bit(&mut self.after, column);
+            }
+        }
+    }
+}
+
+/// All columns of a table, as a bitmap of row events.
+pub fn all_columns(width: usize) -> Vec<u8> {
+    let mut bits = vec![0xff; width.div_ceil(8)];
+    if let (Some(last), rest @ 1..) = (bits.last_mut(), width % 8) {
+        *last = (1 << rest) - 1;
+    }
+    bits
+}
+
+/// The columns of an inserted row that come from nowhere a replica could know.
+pub fn computed_columns(table: &Table) -> impl Iterator<Item = usize> {
+    let is_computed = |column: &cohort_catalog::Column| {
+        column.auto_increment
+            || column.generated.is_some()
+            || matches!(column.default, DefaultValue::CurrentTimestamp | DefaultValue::Expression(_))
+    };
+    table.columns.iter().enumerate().filter(move |(_, column)| is_computed(column)).map(|(n, _)| n)
+}

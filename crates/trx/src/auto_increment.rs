@@ -1,0 +1,155 @@
+//! Generated values of tables, given out in a session's transaction: [`cohort_table::AutoIncrement`].
+
+use std::sync::Arc;
+
+use cohort_base::IndexId;
+use cohort_catalog::{IndexKind, Table};
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt};
+use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable, Reserved, Series, UsedUp, largest_counted};
+use cohort_types::{SqlError, SqlResult, Value};
+
+use crate::errors::engine_error;
+use crate::session_trx::SessionTrx;
+
+impl SessionTrx {
+    /// Takes the next values of the table's AUTO_INCREMENT column.
+    pub fn reserve_auto_increment(
+        &mut self,
+        table: &OpenTable,
+        column: usize,
+        count: u64,
+    ) -> SqlResult<Result<Reserved, UsedUp>> {
+        self.load_auto_increment(table)?;
+        let series = self.series();
+        let max = largest_counted(&table.columns()[column].ty);
+        Ok(table.auto_increment.reserve(series, count, max))
+    }
+
+    /// The session's series.
+    pub fn series(&self) -> Series {
+        Series {
+            increment: self.settings.auto_increment_increment,
+            offset: self.settings.auto_increment_offset,
+        }
+    }
+
+    /// A row with this AUTO_INCREMENT value was written.
+    pub fn pass_auto_increment(&mut self, table: &OpenTable, value: &Value) -> SqlResult<()> {
+        let Some(value) = table.counted(value) else { return Ok(()) };
+        self.load_auto_increment(table)?;
+        table.auto_increment.pass(value, self.series());
+        Ok(())
+    }
+
+    /// A row with this AUTO_INCREMENT value was removed.
+    pub fn drop_auto_increment(&mut self, table: &Arc<OpenTable>, value: &Value) -> SqlResult<()> {
+        let Some(value) = table.counted(value).filter(|_| !table.is_temporary()) else { return Ok(()) };
+        if !table.auto_increment.must_persist(value) {
+            return Ok(());
+        }
+        self.load_auto_increment(table)?;
+        // The counter may just have been read from an index that no longer has the row.
+        table.auto_increment.pass(value, self.series());
+        let counters = &mut self.active_mut().counters;
+        if !counters.iter().any(|known| known.table().id == table.table().id) {
+            counters.push(table.clone());
+        }
+        Ok(())
+    }
+
+    /// Removes the stored counter of a table that is dropped or emptied, in the running transaction.
+    pub fn forget_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<()> {
+        if table.is_temporary() {
+            return Ok(());
+        }
+        let open = self.open_table(table)?;
+        let key = table.id.0.to_be_bytes();
+        self.engine(open.engine).delete(AUTO_INCREMENT_SPACE, &key).map_err(engine_error)
+    }
+
+    /// AUTO_INCREMENT as SHOW TABLE STATUS prints it: the next value.
+    pub fn auto_increment_next(&mut self, table: &OpenTable) -> SqlResult<Option<u64>> {
+        if table.auto_column.is_none() {
+            return Ok(None);
+        }
+        self.load_auto_increment(table)?;
+        Ok(Some(table.auto_increment.next()))
+    }
+
+    /// Finds out where the counter stands, once per server start and table.
+    fn load_auto_increment(&mut self, table: &OpenTable) -> SqlResult<()> {
+        if table.auto_column.is_none() {
+            return Ok(());
+        }
+        // Nobody sleeps for a page with the counter locked. The first caller has set it.
+        if table.auto_increment.is_loaded() {
+            return Ok(());
+        }
+        let mut stored = Vec::new();
+        let key = table.table().id.0.to_be_bytes();
+        let engine = self.engine(table.engine);
+        engine.get(ReadAt::Latest, AUTO_INCREMENT_SPACE, &key, &mut stored).map_err(engine_error)?;
+        let stored = stored.try_into().map_or(0, u64::from_le_bytes);
+        let behind = self.behind_last_row(table)?;
+        table.auto_increment.load(stored, table.table().auto_increment_start, behind);
+        Ok(())
+    }
+
+    /// A new hidden row id. Its user makes sure that the key is free.
+    pub fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
+        debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
+        let first = match table.auto_increment.has_row_ids() {
+            true => 0,
+            false => {
+                let last = self.last_key(table, table.indexes[0].id)?;
+                let last = last.and_then(|key| key.try_into().ok()).map_or(0, u64::from_be_bytes);
+                last.checked_add(1).ok_or_else(SqlError::autoinc_read_failed)?
+            }
+        };
+        table.auto_increment.next_row_id(first).ok_or_else(SqlError::autoinc_read_failed)
+    }
+
+    /// ALTER TABLE .. AUTO_INCREMENT = n, under the exclusive lock of the table's name: the counter goes on
+    /// at
+    /// `start`, or behind the last row. Writes the removal of a stored counter, which might be larger.
+    pub fn restart_auto_increment(&mut self, table: &Arc<Table>, start: u64) -> SqlResult<()> {
+        let open = self.open_table(table)?;
+        let behind = self.behind_last_row(&open)?;
+        self.forget_auto_increment(table)?;
+        open.auto_increment.restart(start.max(behind));
+        Ok(())
+    }
+
+    /// The value behind that of the last row in the column's index; 1 without rows.
+    fn behind_last_row(&mut self, table: &OpenTable) -> SqlResult<u64> {
+        let Some((_, index)) = table.auto_column else { return Ok(1) };
+        let Some(last) = self.last_key(table, table.indexes[index].id)? else { return Ok(1) };
+        let part = &table.indexes[index].parts[0].1;
+        let value = part.decode(&mut &*last).map_err(|e| table.key_error(index, e))?;
+        Ok(table.counted(&value).map_or(1, |v| v.saturating_add(1)))
+    }
+
+    /// The largest key of an index, those of prepared XA transactions included: looked at first, because one
+    /// that ends meanwhile is found in the engine.
+    fn last_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
+        let prepared = self.env.commit.xa().largest_key(index);
+        Ok(self.last_visible_key(table, index)?.max(prepared))
+    }
+
+    fn last_visible_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
+        let (mut range, mut batch, direction) = (KeyRange::default(), Batch::default(), Direction::Backward);
+        loop {
+            self.check_killed()?;
+            let engine = self.engine(table.engine);
+            let more =
+                engine.scan(ReadAt::Latest, index, &range, direction, 1, &mut batch).map_err(engine_error)?;
+            if !batch.is_empty() {
+                return Ok(Some(batch.get(0).0.to_vec()));
+            }
+            if !more {
+                return Ok(None);
+            }
+            batch.cut(&mut range, direction);
+        }
+    }
+}

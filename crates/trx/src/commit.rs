@@ -1,0 +1,374 @@
+//! COMMIT: from active to ordered. Everything that can fail does so before the coordinator's `order` (I6).
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, ParticipantId};
+use cohort_binlog::event::QueryEvent;
+use cohort_commit::{BinlogPart, CommitRequest, Coordinator, GroupKind, GtidHints};
+use cohort_config::VarId;
+use cohort_engine::{Redo, RedoFiles, RedoWriter};
+use cohort_locks::{MetadataMode, NameKey, RowMode};
+use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
+use cohort_types::SqlResult;
+
+use crate::active::{Active, TemporaryChanges};
+use crate::binlog::LogMark;
+use crate::errors::{commit_error, engine_error};
+use crate::handler_counts::Handler;
+use crate::locking::WaitPolicy;
+use crate::session_trx::SessionTrx;
+use crate::settings::BinlogSettings;
+
+/// All redo goes into files: that of many parts would be as large as what they are to save.
+struct NoneInMemory<'c>(&'c Coordinator);
+
+impl RedoFiles for NoneInMemory<'_> {
+    fn inline_bytes_max(&self) -> usize {
+        0
+    }
+
+    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
+        self.0.create()
+    }
+}
+
+/// A transaction between two sessions.
+pub struct DetachedTrx {
+    active: Active,
+    binlog: BinlogSettings,
+    timestamp: u32,
+}
+
+/// What a DDL statement commits.
+#[derive(Debug, Default)]
+pub struct DdlCommit {
+    /// Redo of participants that are no engines: the catalog.
+    pub redo: Vec<(ParticipantId, Redo)>,
+    /// Its event, unless it is not to be logged.
+    pub event: Option<QueryEvent>,
+    /// Flags of the event's header.
+    pub event_flags: u16,
+    /// The statement has written rows, which are logged: its events are a transaction.
+    pub has_rows: bool,
+}
+
+impl SessionTrx {
+    /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
+    /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
+    pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
+        self.check_no_branch()?;
+        if self.active.is_none() {
+            return Ok(None);
+        }
+        self.commit_as(GroupKind::Transaction)
+    }
+
+    /// The same for a transaction that runs, whatever it is in the binlog.
+    pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
+        self.handlers.count(Handler::Commit);
+        let writes = self.has_something_to_commit();
+        let allowed = if writes { self.lock_commit() } else { Ok(()) };
+        let outcome = allowed.and_then(|()| self.persist_counters());
+        let active = self.active.take().expect("looked at above");
+        let counters = match outcome {
+            Ok(counters) => counters,
+            Err(error) => {
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        let mut active = active;
+        if !active.has_writes() && active.log.is_empty() && self.attached.is_empty() {
+            active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
+            self.recycle(active);
+            return Ok(None);
+        }
+        let seq = self.commit_active(active, Vec::new(), kind)?;
+        counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
+        Ok(Some(seq))
+    }
+
+    pub fn has_something_to_commit(&self) -> bool {
+        let writes = |active: &Active| active.has_writes() || !active.log.is_empty();
+        !self.attached.is_empty() || self.active.as_ref().is_some_and(writes)
+    }
+
+    /// Has the next commit carry redo of a participant that is no engine, whatever statement that is; a
+    /// commit that nothing else needs is asked for with [`SessionTrx::commit_attached`].
+    pub fn attach(&mut self, participant: ParticipantId, redo: Redo) {
+        self.attached.retain(|(id, _)| *id != participant);
+        self.attached.push((participant, redo));
+    }
+
+    /// Whether something waits for the next commit.
+    pub fn has_attached(&self) -> bool {
+        !self.attached.is_empty()
+    }
+
+    /// Forgets what the next commit was to carry.
+    pub fn detach(&mut self) {
+        self.attached.clear();
+    }
+
+    /// Commits the running transaction, or one that does nothing, with what is attached.
+    pub fn commit_attached(&mut self) -> SqlResult<Option<CommitSeq>> {
+        self.active_mut();
+        self.commit()
+    }
+
+    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the
+    /// statement itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become
+    /// durable as one (I2).
+    pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
+        self.check_no_branch()?;
+        let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
+        let kind = if ddl.has_rows { GroupKind::Transaction } else { GroupKind::Ddl };
+        self.commit_ddl_if(allowed, ddl, kind)
+    }
+
+    /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH
+    /// READ LOCK.
+    pub fn commit_logged(
+        &mut self,
+        event: QueryEvent,
+        event_flags: u16,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
+        self.check_no_branch()?;
+        let allowed = self.lock_commit();
+        self.commit_ddl_if(
+            allowed,
+            DdlCommit { event: Some(event), event_flags, ..DdlCommit::default() },
+            kind,
+        )
+    }
+
+    fn commit_ddl_if(
+        &mut self,
+        allowed: SqlResult<()>,
+        ddl: DdlCommit,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
+        self.active_mut();
+        let result = allowed.and_then(|()| match ddl.event {
+            Some(event) => self.log_query(event, ddl.event_flags),
+            None => self.active_mut().log.statement_end(),
+        });
+        let counters = result.and_then(|()| self.persist_counters());
+        let active = self.active.take().expect("begun above");
+        let counters = match counters {
+            Ok(counters) => counters,
+            Err(error) => {
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        let seq = self.commit_active(active, ddl.redo, kind)?;
+        // A DDL statement goes on with what it has changed.
+        self.env.commit.await_ordered(seq);
+        counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
+        Ok(seq)
+    }
+
+    /// Adds the text of a statement whose rows follow.
+    pub fn log_ahead(&mut self, event: QueryEvent, flags: u16) -> SqlResult<()> {
+        self.active_mut();
+        self.log_query(event, flags)?;
+        self.active_mut().log.statement_end()
+    }
+
+    /// Where the running transaction's events end.
+    pub fn log_mark(&mut self) -> LogMark {
+        self.active_mut().log.mark()
+    }
+
+    /// Forgets the events behind a mark.
+    pub fn unlog(&mut self, mark: LogMark) -> SqlResult<()> {
+        self.active_mut().log.truncate(mark)
+    }
+
+    /// Adds a statement of the running transaction as text, behind what it has logged.
+    pub fn log_text(&mut self, event: QueryEvent) -> SqlResult<()> {
+        self.active_mut();
+        let flags = self.settings.binlog.event_flags;
+        self.log_query(event, flags)
+    }
+
+    /// Adds a statement as text to the running transaction's events, if it is to be logged.
+    pub(super) fn log_query(&mut self, mut event: QueryEvent, flags: u16) -> SqlResult<()> {
+        let settings = &self.settings.binlog;
+        let passes = std::str::from_utf8(&event.db).is_ok_and(|db| self.env.binlog_filter.lets_pass(db));
+        if !settings.on || !passes {
+            return Ok(());
+        }
+        if self.env.compression().is_some_and(|bytes_min| event.sql.len() >= bytes_min) {
+            event.compress();
+        }
+        let active = self.active.as_mut().expect("the statement has begun the transaction");
+        active.log.query(settings, flags, &event)
+    }
+
+    fn commit_active(
+        &mut self,
+        mut active: Active,
+        mut redo: Vec<(ParticipantId, Redo)>,
+        kind: GroupKind,
+    ) -> SqlResult<CommitSeq> {
+        let temporary = active.take_temporary();
+        // What was prepared before was written before.
+        redo.append(&mut active.prepared);
+        let files = &*self.env.commit;
+        let prepared = self.prepare_engines(&mut active, &mut redo, files);
+        let parts = prepared.and_then(|()| self.seal(&mut active, kind));
+        let binlog = match parts {
+            Ok(binlog) => binlog,
+            Err(error) => {
+                // What engines have installed is undone before its locks go.
+                drop(redo);
+                self.recycle(active);
+                return Err(error);
+            }
+        };
+        redo.append(&mut self.attached);
+        let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
+            && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
+        let Active { locks, engines, log, .. } = active;
+        // What read only is as good as new; what wrote has given its writes away.
+        self.spare_engines = engines;
+        self.spare_engines.iter_mut().for_each(|slot| {
+            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
+                *slot = None;
+            }
+        });
+        self.spare_log = Some(log);
+        let prepared = match self.env.commit.prepare(CommitRequest {
+            redo,
+            binlog,
+            locks,
+            client: (!self.settings.is_flushed_elsewhere).then(|| self.client.clone()),
+        }) {
+            Ok(prepared) => prepared,
+            // The request is dropped, and its locks with it: rolled back.
+            Err((error, _)) => return Err(commit_error(error)),
+        };
+        let seq = match is_in_sequence {
+            true => self.env.commit.order_in_sequence(prepared).map_err(commit_error)?,
+            false => self.env.commit.order(prepared),
+        };
+        temporary.into_iter().for_each(TemporaryChanges::keep);
+        self.last_ordered = seq;
+        self.gauge.committed(seq);
+        // The thread that parks the reply calls `lead` afterwards, so that the flush finds the session among
+        // those to tell.
+        self.hold_until = self.hold_until.max(seq);
+        Ok(seq)
+    }
+
+    fn prepare_engines(
+        &self,
+        active: &mut Active,
+        redo: &mut Vec<(ParticipantId, Redo)>,
+        files: &dyn RedoFiles,
+    ) -> SqlResult<()> {
+        for (at, slot) in active.engines.iter_mut().enumerate() {
+            let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
+            let Some(durable) = self.env.engines.get(at) else { continue };
+            let prepared = engine.prepare_into(files).map_err(engine_error)?;
+            redo.push((durable.id(), prepared));
+            *slot = None;
+        }
+        Ok(())
+    }
+
+    /// Has the engines finish their writes so far if they take more memory than this: later reads of the
+    /// transaction do not see them, and a later write of the same row fails. False if there was nothing to
+    /// finish, or it cannot be done in parts.
+    pub fn prepare_part(&mut self, bytes_max: usize) -> SqlResult<bool> {
+        let durable = self.env.engines.len();
+        let Some(active) = &mut self.active else { return Ok(false) };
+        let engines = active.engines[..active.engines.len().min(durable)].iter().flatten();
+        let writing = engines.filter(|engine| !engine.is_read_only());
+        let (bytes, is_able) = writing.fold((0, true), |(bytes, is_able), engine| {
+            (bytes + engine.memory_bytes(), is_able && engine.prepares_in_parts())
+        });
+        if bytes <= bytes_max || !is_able || !active.savepoints.is_empty() || self.xa.is_some() {
+            return Ok(false);
+        }
+        let Some(mut active) = self.active.take() else { return Ok(false) };
+        let mut parts = std::mem::take(&mut active.prepared);
+        let done = self.prepare_engines(&mut active, &mut parts, &NoneInMemory(&self.env.commit));
+        active.prepared = parts;
+        self.active = Some(active);
+        done.map(|()| true)
+    }
+
+    /// Takes the running transaction out of the session: it is done but for its place in the order, which
+    /// another session may ask for ([`SessionTrx::commit_detached`]). Its engines finish their writes now, as
+    /// far as the commit has none to add. Dropped, it is rolled back.
+    pub fn detach_transaction(&mut self) -> SqlResult<DetachedTrx> {
+        self.active_mut();
+        let mut active = self.active.take().expect("begun above");
+        if active.counters.is_empty() {
+            let mut prepared = std::mem::take(&mut active.prepared);
+            let done = self.prepare_engines(&mut active, &mut prepared, &*self.env.commit);
+            active.prepared = prepared;
+            if let Err(error) = done {
+                self.recycle(active);
+                return Err(error);
+            }
+        }
+        self.gauge.end();
+        Ok(DetachedTrx { active, binlog: self.settings.binlog.clone(), timestamp: self.statement_timestamp })
+    }
+
+    /// Commits another session's transaction in its stead, with what is attached here.
+    pub fn commit_detached(&mut self, detached: DetachedTrx) -> SqlResult<Option<CommitSeq>> {
+        self.rollback();
+        let own = std::mem::replace(&mut self.settings.binlog, detached.binlog);
+        self.statement_timestamp = detached.timestamp;
+        self.active = Some(detached.active);
+        let committed = self.commit();
+        self.settings.binlog = own;
+        committed
+    }
+
+    fn seal(&mut self, active: &mut Active, kind: GroupKind) -> SqlResult<Option<BinlogPart>> {
+        if active.log.is_empty() {
+            return Ok(None);
+        }
+        let events = active.log.seal()?;
+        let xid = self.branch_name().cloned();
+        let settings = &mut self.settings.binlog;
+        Ok(Some(BinlogPart {
+            events,
+            kind,
+            xa: (kind == GroupKind::XaPrepare).then(|| xid.map(Box::new)).flatten(),
+            domain: settings.domain,
+            server: settings.server,
+            seq_no: settings.seq_no.take(),
+            hints: GtidHints {
+                has_waited: active.locks.has_waited() || settings.source_waited,
+                is_alone: !settings.allow_parallel,
+                event_flags: settings.event_flags,
+            },
+            timestamp: self.statement_timestamp,
+        }))
+    }
+
+    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of
+    /// all and is held from here to the order stage only, so its holder waits for nobody; and it keeps an
+    /// older value from being ordered behind a newer one.
+    fn persist_counters(&mut self) -> SqlResult<Vec<(Arc<OpenTable>, u64)>> {
+        let tables = std::mem::take(&mut self.active_mut().counters);
+        let mut written = Vec::with_capacity(tables.len());
+        for table in tables {
+            let key = table.table().id.0.to_be_bytes();
+            self.lock_row(AUTO_INCREMENT_SPACE, &key, RowMode::Exclusive, WaitPolicy::Wait)?;
+            let next = table.auto_increment.next();
+            let engine = self.engine(table.engine);
+            engine.put(AUTO_INCREMENT_SPACE, &key, &next.to_le_bytes()).map_err(engine_error)?;
+            written.push((table, next));
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,128 @@
+//! The engines' part of the session's transaction.
+
+use cohort_base::{BinlogPos, CommitSeq};
+use cohort_catalog::Table;
+use cohort_commit::CommitError;
+use cohort_engine::{EngineTrx, ReadView};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::active::Ends;
+use crate::errors::commit_error;
+use crate::session_trx::SessionTrx;
+use crate::settings::{AccessMode, Isolation};
+use cohort_table::EngineNo;
+
+impl SessionTrx {
+    /// The transaction in one engine, begun at the first touch.
+    #[inline]
+    pub fn engine(&mut self, no: EngineNo) -> &mut dyn EngineTrx {
+        if self.active.is_none() {
+            self.parts();
+        }
+        let (env, temporary) = (&self.env, &self.temporary);
+        let engines = &mut self.active.as_mut().expect("begun above").engines;
+        if engines.len() <= no.0 {
+            engines.resize_with(no.0 + 1, || None);
+        }
+        &mut **engines[no.0].get_or_insert_with(|| match env.engines.get(no.0) {
+            Some(engine) => engine.begin(),
+            None => temporary.rows().begin(),
+        })
+    }
+
+    /// What plain reads of the running statement see (I5).
+    pub fn read_view(&mut self) -> SqlResult<ReadView> {
+        if let Some(view) = &self.active_mut().view {
+            return Ok(view.clone());
+        }
+        // A client that sends its next statement before it has the reply to its commit must still find what
+        // it wrote.
+        self.await_own()?;
+        // What the transaction has locked, or found, may be newer than what is published. The view must not
+        // be older than that: it would show one row of a transaction and not another.
+        let seen = self.active_mut().has_seen();
+        self.await_published(seen, &self.kill)?;
+        let (view, binlog_end) = self.env.commit.read_view_and_binlog_end();
+        let active = self.active_mut();
+        active.view = Some(view.clone());
+        active.view_binlog_end = binlog_end;
+        Ok(view)
+    }
+
+    /// Whether the transaction has taken a view that does not show what `since` has done.
+    #[inline]
+    pub fn has_view_before(&self, since: CommitSeq) -> bool {
+        let view = self.active().and_then(|active| active.view.as_ref());
+        view.is_some_and(|view| view.seq() < since)
+    }
+
+    /// Whether the statement's view is older than `since` while the next statement's would not be.
+    #[inline]
+    pub fn view_is_behind(&self, since: CommitSeq) -> bool {
+        let Some(active) = self.active() else { return false };
+        let lasts = active.isolation.keeps_view() && active.ends == Ends::Explicitly;
+        !lasts && self.has_view_before(since)
+    }
+
+    /// Where the binary log ends in what the running transaction sees; `None` without a view that lasts.
+    pub fn snapshot_binlog_end(&self) -> Option<BinlogPos> {
+        let active = self.active().filter(|active| active.isolation.keeps_view())?;
+        active.view.as_ref().map(|_| active.view_binlog_end)
+    }
+
+    /// Whether a SELECT without FOR UPDATE or LOCK IN SHARE MODE locks what it reads in share mode: within a
+    /// SERIALIZABLE transaction, and where its rows decide what a statement writes (INSERT .. SELECT,
+    /// subqueries of UPDATE and DELETE), unless that is under READ COMMITTED.
+    #[inline]
+    pub fn plain_reads_lock(&self) -> bool {
+        let isolation = match &self.active {
+            Some(active) => active.isolation,
+            None => self.settings.next_isolation.unwrap_or(self.settings.isolation),
+        };
+        match isolation {
+            Isolation::Serializable => self.is_writing || self.lasts(),
+            Isolation::RepeatableRead => self.is_writing,
+            Isolation::ReadCommitted | Isolation::ReadUncommitted => false,
+        }
+    }
+
+    /// The running statement changes rows.
+    #[inline]
+    pub fn begin_writing(&mut self) {
+        self.is_writing = true;
+    }
+
+    /// The view that a row must not have changed since, for a statement that locks it:
+    /// `innodb_snapshot_isolation`.
+    #[inline]
+    pub fn view_to_keep(&self) -> Option<ReadView> {
+        let active = self.active.as_ref().filter(|active| active.isolation.keeps_view())?;
+        active.view.clone().filter(|_| self.settings.snapshot_isolation)
+    }
+
+    /// Whether the running transaction, or the next one, may only read.
+    #[inline]
+    pub fn may_only_read(&self) -> bool {
+        let next = || self.settings.next_access_mode.unwrap_or(self.settings.access_mode);
+        self.active.as_ref().map_or_else(next, |active| active.access_mode) == AccessMode::ReadOnly
+    }
+
+    /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
+    /// every statement that changes rows of a table calls it first.
+    pub fn check_writable(&mut self, table: &Table) -> SqlResult<()> {
+        self.begin_writing();
+        if table.is_temporary() {
+            return Ok(());
+        }
+        if let Some(why) = self.env.commit.refusal() {
+            return Err(commit_error(CommitError::DiskFull(why)));
+        }
+        match self.active_mut().access_mode {
+            AccessMode::ReadWrite => Ok(()),
+            AccessMode::ReadOnly => Err(SqlError::new(
+                ErrorCode::CantExecuteInReadOnlyTransaction,
+                "Cannot execute statement in a READ ONLY transaction",
+            )),
+        }
+    }
+}

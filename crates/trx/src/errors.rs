@@ -1,0 +1,94 @@
+//! What refusals of the layers below mean to the client.
+
+use cohort_binlog::CacheError;
+use cohort_commit::CommitError;
+use cohort_engine::EngineError;
+use cohort_locks::LockError;
+use cohort_types::{ErrorCode, SqlError};
+
+/// The client's error for a failure in an engine.
+pub fn engine_error(error: EngineError) -> SqlError {
+    match error {
+        EngineError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({e}); waiting for someone to free some space"),
+        ),
+        EngineError::TooLarge { bytes_max } => SqlError::new(
+            ErrorCode::TransactionTooLarge,
+            format!("The transaction's changes exceed {bytes_max} bytes; use smaller transactions"),
+        ),
+        EngineError::OverBudget(over) => over.into(),
+        other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
+    }
+}
+
+/// The client's error for a commit that was refused.
+pub fn commit_error(error: CommitError) -> SqlError {
+    match error {
+        CommitError::DiskFull(what) => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({what}); waiting for someone to free some space"),
+        ),
+        CommitError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+            commit_error(CommitError::DiskFull(e.to_string()))
+        }
+        CommitError::Io(e) => {
+            SqlError::new(ErrorCode::UnknownError, format!("Error writing the transaction's spill file: {e}"))
+        }
+        CommitError::Stopped => SqlError::new(ErrorCode::ServerShutdown, "Server shutdown in progress"),
+        CommitError::OutOfOrderGtid(what) => SqlError::new(ErrorCode::GtidStrictOutOfOrder, what),
+        CommitError::NoSequenceNumber(_) => SqlError::new(
+            ErrorCode::BinlogRowLogging,
+            format!("Binary logging not possible. Message: {error}"),
+        ),
+    }
+}
+
+/// The client's error for a lock that was not given.
+pub fn lock_error(error: LockError) -> SqlError {
+    use cohort_locks::KillLevel;
+    let (code, text) = match error {
+        LockError::Deadlock => {
+            (ErrorCode::LockDeadlock, "Deadlock found when trying to get lock; try restarting transaction")
+        }
+        LockError::Timeout | LockError::NoWait => {
+            (ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
+        }
+        LockError::Killed(KillLevel::Query) => {
+            (ErrorCode::QueryInterrupted, "Query execution was interrupted")
+        }
+        LockError::Killed(KillLevel::Connection) => (ErrorCode::ConnectionKilled, "Connection was killed"),
+    };
+    SqlError::new(code, text)
+}
+
+/// The client's error for events that the transaction's cache does not take.
+pub(crate) fn cache_error(error: CacheError) -> SqlError {
+    match error {
+        CacheError::TooLarge { .. } => SqlError::new(
+            ErrorCode::TransactionTooLarge,
+            "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
+             increase this mysqld variable and try again",
+        ),
+        CacheError::EventTooLarge { .. } => SqlError::new(
+            ErrorCode::BinlogRowLoggingFailed,
+            "Writing one row to the row-based binary log failed",
+        ),
+        CacheError::Spill(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+            ErrorCode::DiskFull,
+            format!("Disk full ({e}); waiting for someone to free some space"),
+        ),
+        CacheError::Spill(e) => SqlError::new(
+            ErrorCode::UnknownError,
+            format!("Error writing the transaction's binlog cache: {e}"),
+        ),
+    }
+}
+
+/// Error 1399.
+pub fn rmfail(state: &str) -> SqlError {
+    let text = format!(
+        "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state"
+    );
+    SqlError::new(ErrorCode::XaerRmfail, text)
+}

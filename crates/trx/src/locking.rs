@@ -1,0 +1,273 @@
+//! Row, range and metadata locks of the session's transaction, and what their refusals mean to the client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cohort_base::IndexId;
+use cohort_catalog::Table;
+use cohort_engine::KeyRange;
+use cohort_locks::{LockError, LockSpan, MetadataMode, NameKey, RangeScan, RowMode, Step, StepTo, WaitLimit};
+use cohort_types::{SqlError, SqlResult};
+
+use crate::errors::lock_error;
+use crate::session_locks::Holder;
+use crate::session_trx::SessionTrx;
+
+pub use cohort_locks::WaitPolicy;
+
+/// The answer of [`SessionTrx::lock_row`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLock {
+    /// Held; it was not held before, so it may be given back.
+    New,
+    /// Held, and was before.
+    Held,
+    /// SKIP LOCKED, and somebody has it.
+    Skipped,
+}
+
+/// How long to wait for a lock, and what it means when that is over.
+struct LockWait {
+    limit: WaitLimit,
+    on_timeout: fn() -> SqlError,
+}
+
+impl LockWait {
+    /// The client's error for a lock that was not given.
+    fn refusal(&self, error: LockError) -> SqlError {
+        if error == LockError::Timeout { (self.on_timeout)() } else { lock_error(error) }
+    }
+}
+
+/// In a deadlock a transaction is rolled back rather than a DDL statement, whatever it has done: as in
+/// MariaDB.
+const DDL_WEIGHT: u64 = 1 << 40;
+
+/// Row locks after which their memory is charged.
+const LOCKS_UNCHARGED: usize = 256;
+
+impl SessionTrx {
+    /// Locks the row that `key` names in `index`.
+    pub fn lock_row(
+        &mut self,
+        index: IndexId,
+        key: &[u8],
+        mode: RowMode,
+        policy: WaitPolicy,
+    ) -> SqlResult<RowLock> {
+        if index.is_temporary() {
+            return Ok(RowLock::Held);
+        }
+        let wait = self.row_wait(policy);
+        let (env, active, kill) = self.parts();
+        let before = active.locks.row_locks();
+        let granted = env.locks.lock_row(&mut active.locks, index, key, mode, wait.limit, kill);
+        if let (Ok(_), Some(xa)) = (&granted, &mut self.xa) {
+            xa.note_row(index, key, mode);
+        }
+        let Some(active) = &mut self.active else { unreachable!("begun above") };
+        match granted {
+            Ok(_) if active.locks.row_locks() > before => {
+                let held = active.locks.row_locks();
+                if before.is_multiple_of(LOCKS_UNCHARGED) {
+                    active.charge()?;
+                    self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
+                }
+                self.gauge.locked(held);
+                Ok(RowLock::New)
+            }
+            Ok(_) => Ok(RowLock::Held),
+            Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(RowLock::Skipped),
+            Err(error) => Err(self.refused(&wait, error)),
+        }
+    }
+
+    fn refused(&self, wait: &LockWait, error: LockError) -> SqlError {
+        if error == LockError::Deadlock {
+            self.env.note_deadlock();
+        }
+        wait.refusal(error)
+    }
+
+    fn row_wait(&self, policy: WaitPolicy) -> LockWait {
+        match policy {
+            WaitPolicy::Wait | WaitPolicy::IfItMatches => self.wait(self.settings.row_lock_wait),
+            WaitPolicy::WaitFor(seconds) => self.wait(Duration::from_secs(seconds.into())),
+            WaitPolicy::NoWait | WaitPolicy::SkipLocked => {
+                LockWait { limit: WaitLimit::NoWait, on_timeout: || lock_error(LockError::NoWait) }
+            }
+        }
+    }
+
+    /// Whether locking reads and writes of the running transaction lock the ranges that they scan.
+    #[inline]
+    pub fn locks_ranges(&mut self) -> bool {
+        self.active_mut().isolation.keeps_view()
+    }
+
+    /// Says that a row is about to have this key in an index: waits while others have locked a range with it.
+    /// Before the key is looked up, and before anything of the row is written. False if the policy is not to
+    /// wait, and others have.
+    pub fn put_key(&mut self, index: IndexId, key: &[u8], policy: WaitPolicy) -> SqlResult<bool> {
+        if index.is_temporary() {
+            return Ok(true);
+        }
+        let wait = self.row_wait(policy);
+        let (env, active, kill) = self.parts();
+        match env.locks.put_key(&mut active.locks, index, key, wait.limit, kill) {
+            Ok(_) => Ok(true),
+            Err(LockError::NoWait) if policy == WaitPolicy::SkipLocked => Ok(false),
+            Err(error) => Err(self.refused(&wait, error)),
+        }
+    }
+
+    /// Announces the part of an index that a scan reads next.
+    pub fn watch(&mut self, scan: &RangeScan, range: &KeyRange) -> SqlResult<()> {
+        let ahead = LockSpan { start: range.start.clone().unwrap_or_default(), end: range.end.clone() };
+        let (env, active, _) = self.parts();
+        env.locks.watch(&mut active.locks, scan, ahead);
+        active.charge()
+    }
+
+    /// Locks what a scan has read; waits for rows that others have put there.
+    pub fn advance(&mut self, scan: &RangeScan, to: StepTo<'_>, policy: WaitPolicy) -> SqlResult<Step> {
+        let wait = self.row_wait(policy);
+        let (env, active, kill) = self.parts();
+        let step = env.locks.advance(&mut active.locks, scan, to, wait.limit, kill);
+        step.map_err(|error| self.refused(&wait, error))
+    }
+
+    /// A wait as long as the setting says, or until the statement's time is up.
+    fn wait(&self, setting: Duration) -> LockWait {
+        let left = self.deadline_ns.map(|end| end.saturating_sub(self.env.clock.monotonic_ns()));
+        let left = left.map(Duration::from_nanos).filter(|left| *left < setting);
+        match left {
+            Some(left) => LockWait { limit: WaitLimit::For(left), on_timeout: SqlError::statement_timeout },
+            None => {
+                LockWait { limit: WaitLimit::For(setting), on_timeout: || lock_error(LockError::Timeout) }
+            }
+        }
+    }
+
+    /// Gives a row lock back under READ COMMITTED, where a row that does not match stays free.
+    #[inline]
+    pub fn unlock_unmatched(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        if !self.active_mut().isolation.keeps_view() {
+            self.unlock_new(index, key, lock);
+        }
+    }
+
+    /// Gives a row lock back that has just been taken and protects nothing.
+    #[inline]
+    pub fn unlock_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        if lock == RowLock::New {
+            let (env, active, _) = self.parts();
+            env.locks.unlock_row(&mut active.locks, index, key);
+            if let Some(xa) = &mut self.xa {
+                xa.forget_row(index, key);
+            }
+        }
+    }
+
+    /// Makes an exclusive lock that has just been taken, and protects no change, a shared one.
+    pub fn weaken_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
+        if lock == RowLock::New {
+            let (env, active, _) = self.parts();
+            env.locks.weaken_row(&mut active.locks, index, key);
+            if let Some(xa) = &mut self.xa {
+                xa.weaken_row(index, key);
+            }
+        }
+    }
+
+    /// Locks a name until the transaction ends. Statements lock their tables before they use them.
+    pub fn lock_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        match self.holder_of(name, mode)? {
+            Holder::Session => Ok(()),
+            Holder::Transaction => self.take_name(name, mode),
+        }
+    }
+
+    /// The same for a name that the statement does not say: LOCK TABLES need not have locked it.
+    pub fn lock_related(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        match self.session_holds(name) {
+            true => Ok(()),
+            false => self.take_name(name, mode),
+        }
+    }
+
+    fn take_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
+        if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
+            // The transaction that this statement has committed holds its names until it is published, and
+            // nobody else may see to that.
+            self.await_own()?;
+        }
+        let wait = self.wait(self.settings.metadata_lock_wait);
+        let (env, active, kill) = self.parts();
+        if mode >= MetadataMode::SharedUpgradable {
+            active.locks.add_weight(DDL_WEIGHT);
+        }
+        let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
+        locked.map_err(|error| wait.refusal(error))
+    }
+
+    /// How many names the transaction has locked.
+    pub fn names_held(&mut self) -> usize {
+        self.active_mut().locks.names_held()
+    }
+
+    /// Gives back the names that were locked when so many others were already.
+    pub fn unlock_names_behind(&mut self, held: usize) {
+        let (env, active, _) = self.parts();
+        env.locks.unlock_names_behind(&mut active.locks, held);
+    }
+
+    /// The same for a table that the statement calls by an alias; its name if it has none.
+    pub fn lock_under_alias(&mut self, table: &NameKey, alias: &str, mode: MetadataMode) -> SqlResult<()> {
+        match self.holder_under_alias(table, alias, mode)? {
+            Holder::Session => Ok(()),
+            Holder::Transaction => self.lock_name(table, mode),
+        }
+    }
+
+    /// Lets others use a name that the transaction has locked exclusively, as far as `mode` does. False if
+    /// the session's LOCK TABLES holds it.
+    pub fn weaken_name(&mut self, name: &NameKey, mode: MetadataMode) -> bool {
+        let (env, active, _) = self.parts();
+        env.locks.weaken_name(&mut active.locks, name, mode)
+    }
+
+    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's
+    /// name.
+    pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
+        if table.is_temporary() {
+            return Ok(());
+        }
+        let open = self.open_table(table)?;
+        if mode != MetadataMode::SharedRead {
+            self.pass_global_lock()?;
+        }
+        self.lock_name(&open.schema_key, MetadataMode::SharedRead)?;
+        self.lock_name(&open.table_key, mode)
+    }
+
+    /// Fails when the statement was killed or its time is up; loops that have no expressions to evaluate call
+    /// it now and then.
+    #[inline]
+    pub fn check_interrupt(&self) -> SqlResult<()> {
+        self.check_killed()?;
+        match self.deadline_ns {
+            Some(end) if self.env.clock.monotonic_ns() > end => Err(SqlError::statement_timeout()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails when KILL has asked for it; long loops call it now and then.
+    #[inline]
+    pub fn check_killed(&self) -> SqlResult<()> {
+        match self.kill.killed() {
+            None => Ok(()),
+            Some(level) => Err(lock_error(LockError::Killed(level))),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Changed rows among the transaction's binlog events.
+
+use cohort_binlog::RowImage;
+use cohort_binlog::event::RowsKind;
+use cohort_config::VarId;
+use cohort_table::{Change, MapMetadata, OpenTable, Presence};
+use cohort_types::SqlResult;
+
+use crate::binlog::{LoggedRow, image};
+use crate::session_trx::SessionTrx;
+
+impl SessionTrx {
+    /// Adds the change to the transaction's binlog events, if it logs. `buffer` is scratch memory; without
+    /// `presence` the images are full.
+    pub fn log_change(
+        &mut self,
+        table: &OpenTable,
+        change: Change<'_>,
+        buffer: &mut Vec<u8>,
+        mut presence: Option<&mut Presence>,
+    ) -> SqlResult<()> {
+        if table.is_temporary() || !self.logs_rows(&table.table().name.schema) {
+            return Ok(());
+        }
+        buffer.clear();
+        let kind = table.append_change(change, presence.as_deref_mut(), buffer)?;
+        let flags = self.settings.binlog.rows_flags;
+        let image = match &presence {
+            None => image(kind, flags, &table.all_columns, buffer),
+            Some(presence) => {
+                let (present, present_after) = match kind {
+                    RowsKind::Write => (&presence.after, &[][..]),
+                    RowsKind::Delete => (&presence.before, &[][..]),
+                    RowsKind::Update => (&presence.before, &presence.after[..]),
+                };
+                RowImage { kind, flags, present, present_after, image: buffer }
+            }
+        };
+        let metadata = MapMetadata::of(self.env.globals.uint(VarId::BinlogRowMetadata));
+        self.log_row(LoggedRow { map: table.map(metadata), image })
+    }
+
+    /// Whether statements with this current schema go to the binlog as text.
+    #[inline]
+    pub fn logs_statements(&self, schema: &str) -> bool {
+        self.logs_rows(schema)
+    }
+
+    /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be
+    /// built.
+    #[inline]
+    pub(crate) fn logs_rows(&self, schema: &str) -> bool {
+        self.settings.binlog.on && self.env.binlog_filter.lets_pass(schema)
+    }
+
+    /// Where the text goes that the running statement's row events are annotated with, empty; None if they
+    /// are not.
+    pub fn annotation(&mut self) -> Option<&mut Vec<u8>> {
+        self.annotation.clear();
+        (self.settings.binlog.on && self.settings.binlog.annotate).then_some(&mut self.annotation)
+    }
+
+    /// Adds a changed row.
+    pub fn log_row(&mut self, row: LoggedRow<'_>) -> SqlResult<()> {
+        let annotation = std::mem::take(&mut self.annotation);
+        self.active_mut();
+        let log = &mut self.active.as_mut().expect("begun above").log;
+        let result = log.row(&self.settings.binlog, &annotation, || self.env.compression(), &row);
+        self.annotation = annotation;
+        result
+    }
+}

@@ -1,0 +1,453 @@
+//! [`SessionTrx`]: begin, statement, rollback.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cohort_base::{Budget, CommitSeq, ParticipantId, Reservation};
+use cohort_catalog::Table;
+use cohort_commit::ClientPace;
+use cohort_engine::{EngineTrx, Redo};
+use cohort_locks::{KillFlag, LockOwner};
+use cohort_table::{OpenTable, TemporaryTables};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::active::{Active, ActiveParts, Ends};
+use crate::binlog::StatementLog;
+use crate::branch::{SessionXa, undone_by};
+use crate::env::TrxEnv;
+use crate::gauge::TrxGauge;
+use crate::handler_counts::{Handler, HandlerCounts};
+use crate::held_locks::SessionLocks;
+use crate::settings::{AccessMode, Isolation, TrxSettings};
+
+/// A session's transaction: the running one, or what the next one needs.
+pub struct SessionTrx {
+    pub(crate) env: Arc<TrxEnv>,
+    pub(crate) kill: KillFlag,
+    /// The connection's.
+    pub(crate) handlers: Arc<HandlerCounts>,
+    /// What other sessions see of the transaction.
+    pub(super) gauge: Arc<TrxGauge>,
+    /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
+    pub(crate) deadline_ns: Option<u64>,
+    /// What transactions keep in memory is charged to it.
+    pub(super) memory: Arc<Budget>,
+    /// What SET says.
+    pub settings: TrxSettings,
+    pub(super) active: Option<Active>,
+    /// The XA transaction that the session works in.
+    pub(super) xa: Option<Box<SessionXa>>,
+    pub(super) hold_until: CommitSeq,
+    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by the killing
+    /// session, when it is published.
+    told_early: Arc<AtomicU64>,
+    /// The session's own newest ordered transaction.
+    pub(super) last_ordered: CommitSeq,
+    /// Seconds since 1970 of the running statement.
+    pub(super) statement_timestamp: u32,
+    /// The running statement changes rows.
+    pub(super) is_writing: bool,
+    /// Kept from read-only transactions: both cost allocations that a point select would feel.
+    pub(super) spare_locks: Option<LockOwner>,
+    pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
+    pub(super) spare_log: Option<StatementLog>,
+    /// Text of the running statement for its row events; empty for none.
+    pub(super) annotation: Vec<u8>,
+    /// Redo of participants that are no engines, which the next commit carries.
+    pub(super) attached: Vec<(ParticipantId, Redo)>,
+    /// The session's own tables.
+    pub(crate) temporary: Arc<TemporaryTables>,
+    /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
+    pub(super) session_locks: Option<Box<SessionLocks>>,
+    /// The connection as the pace of flush groups remembers it.
+    pub(super) client: Arc<ClientPace>,
+}
+
+/// How a transaction is started by BEGIN or START TRANSACTION.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BeginOptions {
+    /// READ ONLY or READ WRITE; None is what the session's variables say.
+    pub access_mode: Option<AccessMode>,
+    /// WITH CONSISTENT SNAPSHOT.
+    pub consistent_snapshot: bool,
+}
+
+impl SessionTrx {
+    /// No transaction yet.
+    pub fn new(env: Arc<TrxEnv>, kill: KillFlag, handlers: Arc<HandlerCounts>) -> SessionTrx {
+        let memory = Budget::of_session(&env.memory);
+        SessionTrx {
+            temporary: env.temporary_tables(Arc::clone(&memory)),
+            env,
+            kill,
+            handlers,
+            gauge: Arc::default(),
+            deadline_ns: None,
+            settings: TrxSettings::default(),
+            active: None,
+            xa: None,
+            hold_until: CommitSeq(0),
+            told_early: Arc::default(),
+            last_ordered: CommitSeq(0),
+            statement_timestamp: 0,
+            is_writing: false,
+            spare_locks: None,
+            spare_engines: Vec::new(),
+            spare_log: None,
+            client: Arc::default(),
+            annotation: Vec::new(),
+            attached: Vec::new(),
+            session_locks: None,
+            memory,
+        }
+    }
+
+    /// What the transactions of all sessions share.
+    #[inline]
+    pub fn env(&self) -> &Arc<TrxEnv> {
+        &self.env
+    }
+
+    /// The session's own tables.
+    #[inline]
+    pub fn temporary(&self) -> &Arc<TemporaryTables> {
+        &self.temporary
+    }
+
+    /// The connection's counters.
+    #[inline]
+    pub fn handlers(&self) -> &Arc<HandlerCounts> {
+        &self.handlers
+    }
+
+    /// Counts elsewhere from now on; what was counted at goes there.
+    pub fn swap_handlers(&mut self, other: &mut Arc<HandlerCounts>) {
+        std::mem::swap(&mut self.handlers, other);
+    }
+
+    /// When the running statement fails with 1969, by `Clock::monotonic_ns`.
+    #[inline]
+    pub fn set_deadline(&mut self, deadline_ns: Option<u64>) {
+        self.deadline_ns = deadline_ns;
+    }
+
+    /// What the transaction keeps is charged to the connection's budget.
+    pub fn charge_to(&mut self, memory: Arc<Budget>) {
+        self.temporary.charge_to(Arc::clone(&memory));
+        self.memory = memory;
+    }
+
+    /// Charges what the transaction keeps until it ends: writes and row locks. Errors 1290 and 1041 when that
+    /// is more than it may be.
+    pub fn charge_writes(&mut self) -> SqlResult<()> {
+        self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
+        self.active.as_mut().map_or(Ok(()), Active::charge)
+    }
+
+    /// Replies produced so far may leave only when this position is published (I4, I5).
+    #[inline]
+    pub fn hold_until(&self) -> CommitSeq {
+        if self.hold_until.0 <= self.told_early.load(Ordering::Acquire) {
+            return CommitSeq(0);
+        }
+        self.hold_until
+    }
+
+    /// Up to here KILL has had the session told.
+    pub(super) fn told_early(&self) -> CommitSeq {
+        CommitSeq(self.told_early.load(Ordering::Acquire))
+    }
+
+    /// The session's own newest ordered transaction.
+    #[inline]
+    pub fn last_ordered(&self) -> CommitSeq {
+        self.last_ordered
+    }
+
+    /// Where the transaction is shown to other sessions.
+    pub fn show_at(&mut self, gauge: Arc<TrxGauge>) {
+        self.gauge = gauge;
+    }
+
+    /// Where KILL says what is no longer held back.
+    pub fn look_for_kills_at(&mut self, told_early: Arc<AtomicU64>) {
+        self.told_early = told_early;
+    }
+
+    /// Whether the transaction that runs was begun READ ONLY.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.access_mode == AccessMode::ReadOnly)
+    }
+
+    /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.
+    #[inline]
+    pub fn in_transaction(&self) -> bool {
+        self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly) || self.xa.is_some()
+    }
+
+    /// What another transaction would have to be begun with to be like the running one, or the next.
+    pub fn characteristics(&self) -> (Option<Isolation>, Option<AccessMode>) {
+        match self.active.as_ref().filter(|active| active.ends == Ends::Explicitly) {
+            Some(active) => (Some(active.isolation), Some(active.access_mode)),
+            None => (self.settings.next_isolation, self.settings.next_access_mode),
+        }
+    }
+
+    /// Whether SET TRANSACTION has said what the next transaction is.
+    pub fn has_next_characteristics(&self) -> bool {
+        self.settings.next_isolation.is_some() || self.settings.next_access_mode.is_some()
+    }
+
+    /// The number of the running transaction; 0 without one.
+    #[inline]
+    pub fn transaction_id(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.locks.trx().0)
+    }
+
+    /// `autocommit`.
+    #[inline]
+    pub fn autocommit(&self) -> bool {
+        self.settings.autocommit
+    }
+
+    /// SET autocommit: switching it on ends the transaction with a commit.
+    pub fn set_autocommit(&mut self, on: bool) -> SqlResult<()> {
+        if on && !self.settings.autocommit {
+            self.commit()?;
+        }
+        self.settings.autocommit = on;
+        Ok(())
+    }
+
+    /// BEGIN, START TRANSACTION: an open transaction is committed first.
+    pub fn begin(&mut self, options: BeginOptions) -> SqlResult<()> {
+        self.commit()?;
+        let mode = options.access_mode;
+        self.start(Ends::Explicitly, mode);
+        if options.consistent_snapshot && self.active_mut().isolation.keeps_view() {
+            self.read_view()?;
+        }
+        Ok(())
+    }
+
+    /// ROLLBACK. Nothing of the transaction is logged.
+    pub fn rollback(&mut self) {
+        self.note_branch_undone(ErrorCode::XaRbrollback);
+        self.rollback_active();
+    }
+
+    pub(super) fn rollback_active(&mut self) {
+        if let Some(active) = self.active.take() {
+            self.handlers.count(Handler::Rollback);
+            self.recycle(active);
+        }
+    }
+
+    /// Before DDL and other statements that commit by themselves.
+    pub fn commit_implicitly(&mut self) -> SqlResult<()> {
+        self.commit().map(|_| ())
+    }
+
+    /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction
+    /// itself, if there is none, starts when the statement first needs it.
+    pub fn statement_begin(&mut self, timestamp: u32) {
+        self.statement_timestamp = timestamp;
+        self.is_writing = false;
+        if let Some(active) = &mut self.active {
+            if !active.isolation.keeps_view() {
+                active.view = None;
+            }
+            active.log.statement_begin(timestamp);
+            active.mark_statement();
+        }
+    }
+
+    /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction
+    /// after a deadlock or when it met a row that is newer than its view (`innodb_snapshot_isolation`).
+    pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
+        let Some(active) = &mut self.active else { return outcome };
+        if !active.isolation.keeps_view() {
+            // Between two statements the view would keep engines from forgetting old versions.
+            active.view = None;
+        }
+        match outcome {
+            Ok(value) => {
+                if let Err(error) = active.log.statement_end() {
+                    self.undo_failed(&error);
+                    return Err(error);
+                }
+                match active.ends {
+                    Ends::WithStatement => drop(self.commit()?),
+                    // Its end inside of a transaction counts too.
+                    Ends::Explicitly => self.handlers.count(Handler::Commit),
+                }
+                Ok(value)
+            }
+            Err(error) => {
+                self.reveal();
+                self.undo_failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn undo_failed(&mut self, error: &SqlError) {
+        let whole = match error.code {
+            ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
+            ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
+            _ => false,
+        };
+        let undone = match &mut self.active {
+            Some(active) if active.ends == Ends::Explicitly && !whole => active.rollback_statement(),
+            _ => {
+                self.note_branch_undone(undone_by(error.code));
+                return self.rollback();
+            }
+        };
+        // The binlog cache cannot go back: what it would log is not what the engines hold.
+        if undone.is_err() {
+            self.rollback();
+        }
+    }
+
+    /// What the client learns now may come from rows that were not hardened when they were locked: the reply
+    /// waits for them (I5). Called by locking reads, by errors, and when a transaction ends without writes of
+    /// its own.
+    #[inline]
+    pub fn reveal(&mut self) {
+        if let Some(active) = &self.active {
+            self.hold_until = self.hold_until.max(active.has_seen());
+        }
+    }
+
+    /// The newest rows were searched without locks: which rows there are depends on transactions up to now
+    /// (I5).
+    #[inline]
+    pub fn note_search(&mut self) {
+        let (env, active, _) = self.parts();
+        active.searched = active.searched.max(env.commit.placed());
+    }
+
+    /// The table's codecs and counters.
+    pub fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
+        if table.is_temporary() {
+            return Ok(self.temporary.open(table));
+        }
+        self.env.open_table(table)
+    }
+
+    /// The rows of CREATE TEMPORARY TABLE .. SELECT stay, whatever becomes of the transaction.
+    pub fn keep_temporary_rows(&mut self) {
+        let rows = self.temporary.rows();
+        self.active_mut().keep_temporary_rows(&rows);
+    }
+
+    /// A row was changed: the transaction weighs more when a deadlock wants a victim.
+    #[inline]
+    pub fn note_changed_row(&mut self) {
+        self.active_mut().locks.add_weight(1);
+        self.gauge.changed_row();
+    }
+
+    /// The temporary tables are these from here on; the running transaction has used none yet.
+    pub fn use_temporary(&mut self, tables: Arc<TemporaryTables>) {
+        let place = self.env.temporary_store().0;
+        let engines = self.active.as_mut().map(|active| &mut active.engines);
+        for slots in engines.into_iter().chain([&mut self.spare_engines]) {
+            slots.truncate(place);
+        }
+        self.temporary = tables;
+    }
+
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, drops temporary tables, gives up LOCK TABLES and
+    /// forgets the settings,
+    /// those for the next transaction or statement too. What replies wait for stays.
+    pub fn reset(&mut self) {
+        self.leave_branch();
+        self.rollback();
+        self.temporary.clear();
+        self.spare_engines.clear();
+        self.release_session_locks();
+        self.settings = TrxSettings::default();
+        self.deadline_ns = None;
+        self.annotation.clear();
+        self.attached.clear();
+    }
+
+    /// What the commit path remembers of this connection.
+    pub fn client(&self) -> &Arc<ClientPace> {
+        &self.client
+    }
+
+    /// Whether the transaction, running or about to start, outlives the statement.
+    #[inline]
+    pub(super) fn lasts(&self) -> bool {
+        self.active.as_ref().map_or(!self.settings.autocommit, |a| a.ends == Ends::Explicitly)
+    }
+
+    pub(super) fn active(&self) -> Option<&Active> {
+        self.active.as_ref()
+    }
+
+    /// The running transaction; starts one if there is none.
+    #[inline]
+    pub(crate) fn active_mut(&mut self) -> &mut Active {
+        self.parts().1
+    }
+
+    /// The server, the running transaction (started if there is none) and the kill flag, apart: counting
+    /// references to what all sessions share would cost more than the work between.
+    #[inline]
+    pub(super) fn parts(&mut self) -> (&TrxEnv, &mut Active, &KillFlag) {
+        if self.active.is_none() {
+            let is_alone = self.settings.autocommit || self.xa.is_some();
+            let ends = if is_alone { Ends::WithStatement } else { Ends::Explicitly };
+            self.start(ends, None);
+        }
+        (&self.env, self.active.as_mut().expect("started above"), &self.kill)
+    }
+
+    pub(super) fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
+        // The session's own last transaction comes before this one, also where its client has not been told
+        // yet.
+        self.env.commit.await_ordered(self.last_ordered);
+        // The statement goes on after a commit of its own (an implicit one), perhaps into a wait for locks.
+        if !self.settings.is_flushed_elsewhere && self.env.commit.acknowledged() < self.last_ordered {
+            self.env.commit.lead();
+        }
+        let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
+        let next_mode = self.settings.next_access_mode.take();
+        let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);
+        let locks = self.spare_locks.take().unwrap_or_else(|| self.env.locks.owner(self.env.trx_ids.next()));
+        let engines = std::mem::take(&mut self.spare_engines);
+        let mut log = self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.env.new_binlog_cache()));
+        log.statement_begin(self.statement_timestamp);
+        self.gauge.begin(locks.trx(), isolation, access_mode);
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        let parts = ActiveParts { durable: self.env.engines.len(), engines, locks, log, memory };
+        self.active = Some(Active::new(ends, isolation, access_mode, parts));
+    }
+
+    /// Ends a transaction that leaves nothing behind, and keeps its memory.
+    pub(super) fn recycle(&mut self, mut active: Active) {
+        self.gauge.end();
+        self.hold_until = self.hold_until.max(active.has_seen());
+        // What was prepared is undone before others get at the rows.
+        active.prepared.clear();
+        // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
+        let is_as_new = active.locks.is_as_new();
+        self.env.locks.release_all(&mut active.locks);
+        if is_as_new {
+            self.spare_locks = Some(active.locks);
+        }
+        active.engines.iter_mut().for_each(|slot| {
+            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
+                *slot = None;
+            }
+        });
+        self.spare_engines = active.engines;
+        active.log.clear();
+        self.spare_log = Some(active.log);
+    }
+}

@@ -1,0 +1,434 @@
+//! The session's part in an XA transaction: its branch from XA START on, and the end of prepared branches.
+//!
+//! # States
+//! ```text
+//! Active --XA END--> Idle --XA PREPARE--> Prepared --XA COMMIT, XA ROLLBACK--> none
+//!   ^----RESUME-------|  \--XA COMMIT ONE PHASE, XA ROLLBACK----------------> none
+//!   \----a deadlock, or another error that rolls back all--> RollbackOnly --XA ROLLBACK, XA COMMIT--> none
+//! ```
+//! Up to `Idle` the branch is the session's active transaction; it commits in one phase as every other does.
+//! XA PREPARE takes the locks out of it, turns its writes into a record, and commits the rest, which is that
+//! record, events and auto-increment counters, with locks of its own. From there on the branch is the
+//! server's (`cohort_commit::XaBranches`): the session, while it lives, or else any other ends it by a commit
+//! of the writes under the locks that the branch has held all the time.
+//!
+//! # Who refuses what
+//! Every way to end or begin a transaction asks [`SessionTrx::check_no_branch`]. From `Idle` on the session
+//! may lock no table (`session_locks.rs`), so statements that need none go on.
+//!
+//! # On failure
+//! A PREPARE that is refused rolls the branch back. An end that is refused leaves the branch prepared. The
+//! client is told why, not only that.
+//!
+//! # Memory
+//! The rows noted until PREPARE, and the redo of both halves, are charged to the session; what is kept of a
+//! prepared branch to the server alone, because it outlives its session.
+//!
+use std::sync::Arc;
+
+use cohort_base::{Budget, ParticipantId, Reservation};
+use cohort_binlog::event::{QueryEvent, XaXid, flags};
+use cohort_commit::{
+    BinlogPart, CommitRequest, GroupKind, GtidHints, ReaderEnd, XA, XaBody, XaBodyBuilder, XaHeld, XaListed,
+    XaTaken, XaTaker, end_redo, is_same_branch,
+};
+use cohort_config::VarId;
+use cohort_engine::Redo;
+use cohort_locks::{MetadataMode, NameKey, WaitLimit};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::active::{Ends, TemporaryChanges};
+use crate::binlog::StatementLog;
+use crate::branch::{SessionXa, XaEnding, XaState};
+use crate::errors::{commit_error, lock_error, rmfail};
+use crate::handler_counts::Handler;
+use crate::session_trx::SessionTrx;
+use crate::xa_record::{lock_bytes, record_bytes_expected};
+
+/// Error 1440.
+fn duplicate() -> SqlError {
+    SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists")
+}
+
+fn rolled_back(code: ErrorCode) -> SqlError {
+    let text = match code {
+        ErrorCode::XaRbdeadlock => "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected",
+        ErrorCode::XaRbtimeout => "XA_RBTIMEOUT: Transaction branch was rolled back: took too long",
+        _ => "XA_RBROLLBACK: Transaction branch was rolled back",
+    };
+    SqlError::new(code, text)
+}
+
+impl SessionTrx {
+    /// Seconds since 1970 of a statement that changes no rows.
+    pub fn set_statement_time(&mut self, timestamp: u32) {
+        self.statement_timestamp = timestamp;
+    }
+
+    /// The state of the session's branch, if it works in one.
+    pub fn branch_state(&self) -> Option<XaState> {
+        self.xa.as_ref().map(|xa| xa.state)
+    }
+
+    /// Whether the session works in the branch of this name.
+    pub fn is_in_branch(&self, xid: &XaXid) -> bool {
+        self.branch_name().is_some_and(|own| is_same_branch(own, xid))
+    }
+
+    /// The branch that the session works in.
+    pub fn branch_name(&self) -> Option<&XaXid> {
+        self.xa.as_ref().map(|xa| &xa.xid)
+    }
+
+    /// Whether the open transaction has changed anything.
+    pub fn has_written(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty())
+    }
+
+    /// Whether a branch, the session's own or one that is prepared, has changed anything.
+    pub fn has_branch_written(&self, xid: &XaXid) -> bool {
+        let is_running = self.is_in_branch(xid) && self.branch_state() != Some(XaState::Prepared);
+        match is_running {
+            true => self.has_written(),
+            false => self.env.commit.xa().has_written(xid),
+        }
+    }
+
+    /// Error 1399 where a transaction would end, or begin, that is a branch.
+    pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
+        match &self.xa {
+            // A statement of its own, beside the prepared branch.
+            Some(_) if self.active.as_ref().is_some_and(|active| active.ends == Ends::WithStatement) => {
+                Ok(())
+            }
+            Some(xa) => Err(rmfail(xa.state.name())),
+            None => Ok(()),
+        }
+    }
+
+    fn set_branch_state(&mut self, state: XaState) {
+        if let Some(xa) = &mut self.xa {
+            xa.state = state;
+        }
+        self.refuse_tables((state != XaState::Active).then(|| state.name()));
+    }
+
+    /// Error 1400: work of a branch must not mix with a transaction of the session's own.
+    pub fn check_outside(&self) -> SqlResult<()> {
+        let is_outside = self.has_locked_tables() || self.in_transaction();
+        if is_outside { Err(outside()) } else { Ok(()) }
+    }
+
+    /// XA START. Error 1440 when the name is in use.
+    pub fn start_branch(&mut self, xid: XaXid) -> SqlResult<()> {
+        self.commit()?;
+        let branches = Arc::clone(self.env.commit.xa());
+        if !branches.begin(&xid) {
+            self.hold_for_branches();
+            return Err(duplicate());
+        }
+        self.start(Ends::Explicitly, None);
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        self.xa = Some(Box::new(SessionXa::new(xid, branches, memory)));
+        Ok(())
+    }
+
+    /// The running transaction, which has done nothing yet, is a branch. Error 1440 as at XA START.
+    pub fn name_branch(&mut self, xid: XaXid) -> SqlResult<()> {
+        let branches = Arc::clone(self.env.commit.xa());
+        if !branches.begin(&xid) {
+            return Err(duplicate());
+        }
+        let memory = Reservation::new(Arc::clone(&self.memory));
+        self.xa = Some(Box::new(SessionXa::new(xid, branches, memory)));
+        Ok(())
+    }
+
+    /// XA END.
+    pub fn suspend_branch(&mut self) {
+        self.set_branch_state(XaState::Idle);
+    }
+
+    /// XA START .. RESUME.
+    pub fn resume_branch(&mut self) {
+        self.set_branch_state(XaState::Active);
+    }
+
+    /// The session's transaction was rolled back: if it was a branch, only XA ROLLBACK and XA COMMIT are left
+    /// for it.
+    pub(super) fn note_branch_undone(&mut self, answer: ErrorCode) {
+        if matches!(self.branch_state(), Some(XaState::Active | XaState::Idle)) {
+            self.set_branch_state(XaState::RollbackOnly(answer));
+        }
+    }
+
+    /// The session leaves its branch: rolls it back, unless it is prepared.
+    pub fn leave_branch(&mut self) {
+        if let Some(xa) = self.xa.take() {
+            self.rollback_active();
+            drop(xa);
+            self.refuse_tables(None);
+        }
+    }
+
+    /// XA COMMIT .. ONE PHASE of the session's own branch.
+    pub fn commit_branch_at_once(&mut self) -> SqlResult<()> {
+        self.refuse_tables(None);
+        let xa = self.xa.take();
+        let committed = self.commit();
+        drop(xa);
+        committed.map(drop)
+    }
+
+    /// XA COMMIT of a branch that was rolled back.
+    pub fn answer_rolled_back(&mut self, code: ErrorCode) -> SqlError {
+        self.leave_branch();
+        rolled_back(code)
+    }
+
+    /// XA PREPARE: the branch outlives session and server from here on; the reply must be held as that of a
+    /// commit. An error has rolled it back. `end` is the XA END of the binlog.
+    pub fn prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+        self.try_prepare_branch(end).inspect_err(|_| self.leave_branch())
+    }
+
+    /// The same. After an error the caller leaves the branch, which rolls it back.
+    pub fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+        let xa = self.xa.as_mut().expect("asked in a branch");
+        let (xid, rows, row_bytes) = (xa.xid.clone(), std::mem::take(&mut xa.rows), xa.row_bytes);
+        // What the commit takes is the session's, what is kept the server's.
+        let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
+        let mut memory = Reservation::new(Budget::of_session(&self.env.memory));
+        let active = self.active.as_ref().expect("a branch that is not prepared has a transaction");
+        let expected = record_bytes_expected(active, rows.len(), row_bytes);
+        redo_memory.grow(expected as u64)?;
+        memory.grow((expected + lock_bytes(active)) as u64)?;
+        let builder = self.record_branch(active, &xid, &rows, expected)?;
+        drop(rows);
+        redo_memory.resize(builder.size_bytes() as u64)?;
+        memory.resize((builder.size_bytes() + lock_bytes(active)) as u64)?;
+        let active = self.active.as_mut().expect("looked at above");
+        let is_logged = !active.log.is_empty();
+        if is_logged {
+            active.log.statement_end()?;
+            active.log.xa_prepare(&self.settings.binlog, &end(), &xid)?;
+        }
+        let has_work = is_logged || active.has_writes() || !active.counters.is_empty();
+        if !has_work && self.attached.is_empty() {
+            self.prepare_reader(builder, memory);
+            return Ok(());
+        }
+        // What is written now is the record's; the branch's own locks stay with the branch.
+        let durable = self.env.engines.len();
+        for slot in active.engines.iter_mut().take(durable) {
+            slot.take_if(|trx| !trx.is_read_only());
+        }
+        active.savepoints.clear();
+        let temporary = active.take_temporary();
+        let mut own = self.env.locks.owner(self.env.trx_ids.next());
+        own.inherit_from(&active.locks);
+        let locks = std::mem::replace(&mut active.locks, own);
+        self.attach(XA, builder.redo());
+        let committed = self.commit_as(GroupKind::XaPrepare);
+        self.detach_from_commit();
+        let seq = committed?.expect("there is redo");
+        self.env.commit.await_ordered(seq);
+        self.env.commit.xa().keep(&xid, XaHeld { locks, memory });
+        self.note_prepared(temporary);
+        Ok(())
+    }
+
+    /// A branch that has only read is prepared without a commit. What it has read may not be hardened yet
+    /// (I5).
+    fn prepare_reader(&mut self, builder: XaBodyBuilder, memory: Reservation) {
+        let Some(mut active) = self.active.take() else { return };
+        let temporary = active.take_temporary();
+        self.hold_until = self.hold_until.max(active.has_seen());
+        let own = self.env.locks.owner(self.env.trx_ids.next());
+        let locks = std::mem::replace(&mut active.locks, own);
+        self.recycle(active);
+        self.env.commit.xa().keep_reader(builder.body(), XaHeld { locks, memory });
+        self.note_prepared(temporary);
+    }
+
+    fn note_prepared(&mut self, temporary: Option<TemporaryChanges>) {
+        if let Some(xa) = &mut self.xa {
+            xa.temporary = temporary;
+        }
+        self.set_branch_state(XaState::Prepared);
+    }
+
+    /// A commit that was refused has left what was attached to it.
+    fn detach_from_commit(&mut self) {
+        self.attached.retain(|(id, _)| *id != XA);
+    }
+
+    /// XA COMMIT or XA ROLLBACK of a prepared branch, the session's own or one that nobody has. False: there
+    /// is none for it. After an error the branch is prepared as before.
+    pub fn end_branch(
+        &mut self,
+        xid: &XaXid,
+        ending: XaEnding,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
+    ) -> SqlResult<bool> {
+        let is_own = self.branch_state() == Some(XaState::Prepared) && self.is_in_branch(xid);
+        let taker = if is_own { XaTaker::Owner } else { XaTaker::Other };
+        let branches = Arc::clone(self.env.commit.xa());
+        match branches.end_reader(xid, taker) {
+            Some(ReaderEnd::Done(held)) => {
+                drop(held);
+                self.forget_own_branch(ending);
+                return Ok(true);
+            }
+            Some(ReaderEnd::WasRolledBack) => return Err(rolled_back(ErrorCode::XaRbrollback)),
+            None => {}
+        }
+        let Some(taken) = branches.take(xid, taker) else {
+            // Its end may be ordered, and not hardened.
+            self.hold_for_branches();
+            return Ok(false);
+        };
+        match self.try_end_branch(taken, ending, event) {
+            Ok(()) => {
+                if is_own {
+                    self.forget_own_branch(ending);
+                }
+                Ok(true)
+            }
+            Err((error, held)) => {
+                branches.give_back(xid, held, taker);
+                Err(error)
+            }
+        }
+    }
+
+    /// The session's branch has ended.
+    fn forget_own_branch(&mut self, ending: XaEnding) {
+        if let Some(mut xa) = self.xa.take() {
+            xa.is_over = true;
+            let temporary = xa.temporary.take().filter(|_| ending == XaEnding::Commit);
+            temporary.into_iter().for_each(TemporaryChanges::keep);
+        }
+        self.refuse_tables(None);
+        self.rollback_active();
+    }
+
+    /// What fails gives the locks back: nothing of it is ordered.
+    #[allow(clippy::result_large_err)] // the locks go back to their branch
+    fn try_end_branch(
+        &mut self,
+        taken: XaTaken,
+        ending: XaEnding,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
+    ) -> Result<(), (SqlError, XaHeld)> {
+        let XaTaken { body, held } = taken;
+        let XaHeld { mut locks, memory } = held;
+        let wait = WaitLimit::For(self.settings.metadata_lock_wait);
+        let gate = match self.holds_global_lock() {
+            true => Ok(()),
+            false => {
+                let mode = MetadataMode::SharedWrite;
+                self.env.locks.lock_name(&mut locks, &NameKey::Global, mode, wait, &self.kill)
+            }
+        };
+        if let Err(error) = gate {
+            return Err((lock_error(error), XaHeld { locks, memory }));
+        }
+        // Held until the writes are in the engines.
+        let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
+        let parts = self.ending_parts(&body, ending, event, &mut redo_memory);
+        let (redo, binlog) = match parts {
+            Ok(parts) => parts,
+            Err(error) => {
+                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                return Err((error, XaHeld { locks, memory }));
+            }
+        };
+        let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
+            && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
+        let client = (!self.settings.is_flushed_elsewhere).then(|| self.client.clone());
+        let prepared = self.env.commit.prepare(CommitRequest { redo, binlog, locks, client });
+        let ordered = prepared.and_then(|prepared| match is_in_sequence {
+            true => self.env.commit.order_in_sequence_or_return(prepared),
+            false => Ok(self.env.commit.order(prepared)),
+        });
+        let seq = match ordered {
+            Ok(seq) => seq,
+            Err((error, request)) => {
+                // What engines have installed is undone before anybody else gets at the locks.
+                let CommitRequest { redo, mut locks, .. } = *request;
+                drop(redo);
+                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                return Err((commit_error(error), XaHeld { locks, memory }));
+            }
+        };
+        self.handlers.count(match ending {
+            XaEnding::Commit => Handler::Commit,
+            XaEnding::Rollback => Handler::Rollback,
+        });
+        self.attached.clear();
+        self.last_ordered = self.last_ordered.max(seq);
+        self.hold_until = self.hold_until.max(seq);
+        self.env.commit.await_ordered(seq);
+        // Until here the branch's keys counted for counters of tables that were opened meanwhile.
+        drop(body);
+        Ok(())
+    }
+
+    /// The redo and the events of a branch's end.
+    fn ending_parts(
+        &mut self,
+        body: &XaBody,
+        ending: XaEnding,
+        event: impl FnOnce(&XaXid) -> QueryEvent,
+        memory: &mut Reservation,
+    ) -> SqlResult<(Vec<(ParticipantId, Redo)>, Option<BinlogPart>)> {
+        let mut redo = match ending {
+            XaEnding::Commit => self.redo_of_branch(body, memory)?,
+            XaEnding::Rollback => Vec::new(),
+        };
+        redo.push((XA, end_redo(&body.head().xid)));
+        redo.extend(self.attached.iter().cloned());
+        let settings = &mut self.settings.binlog;
+        if !body.head().is_logged || !settings.on {
+            return Ok((redo, None));
+        }
+        let mut log = StatementLog::new(self.env.new_binlog_cache());
+        log.statement_begin(self.statement_timestamp);
+        log.query(settings, flags::SUPPRESS_USE | settings.event_flags, &event(&body.head().xid))?;
+        log.statement_end()?;
+        let part = BinlogPart {
+            events: log.seal()?,
+            kind: GroupKind::XaEnd,
+            xa: Some(Box::new(body.head().xid.clone())),
+            domain: settings.domain,
+            server: settings.server,
+            seq_no: settings.seq_no.take(),
+            hints: GtidHints {
+                has_waited: settings.source_waited,
+                is_alone: !settings.allow_parallel,
+                event_flags: settings.event_flags,
+            },
+            timestamp: self.statement_timestamp,
+        };
+        Ok((redo, Some(part)))
+    }
+
+    /// XA RECOVER shows what is ordered, prepared or ended: the reply waits until that is hardened (I5).
+    pub fn show_branches(&mut self) -> Vec<XaListed> {
+        let listed = self.env.commit.xa().list();
+        self.hold_for_branches();
+        listed
+    }
+
+    /// The client is told which branches there are, or that there is none of a name: that is hardened when
+    /// the reply is sent (I5).
+    fn hold_for_branches(&mut self) {
+        self.hold_until = self.hold_until.max(self.env.commit.placed());
+    }
+}
+
+/// Error 1400.
+pub fn outside() -> SqlError {
+    SqlError::new(ErrorCode::XaerOutside, "XAER_OUTSIDE: Some work is done outside global transaction")
+}

@@ -1,0 +1,108 @@
+//! A file system that calls a test before each read, write and sync of a file: to count them, to make them
+//! slow, or to hold them up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
+
+/// What is about to be done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// [`File::read_at`]
+    Read,
+    /// [`File::write_at`]
+    Write,
+    /// [`File::sync_data`]
+    Sync,
+}
+
+type Before = dyn Fn(Operation, &str) + Send + Sync;
+
+/// Wraps a file system. Cloning shares it.
+#[derive(Clone)]
+pub struct HookFs {
+    inner: SharedFs,
+    before: Arc<Before>,
+}
+
+struct HookFile {
+    inner: SharedFile,
+    /// As it was opened.
+    name: String,
+    before: Arc<Before>,
+}
+
+impl HookFs {
+    /// `before` is given the operation and the file's name without its directory. It runs in the thread that
+    /// asks for the operation, which goes on when it returns.
+    pub fn new(inner: SharedFs, before: impl Fn(Operation, &str) + Send + Sync + 'static) -> HookFs {
+        HookFs { inner, before: Arc::new(before) }
+    }
+}
+
+impl Fs for HookFs {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let inner = self.inner.open(path, mode)?;
+        Ok(Arc::new(HookFile { inner, name, before: Arc::clone(&self.before) }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.inner.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.inner.exists(path)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir_all(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.sync_dir(dir)
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+}
+
+impl File for HookFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        (self.before)(Operation::Read, &self.name);
+        self.inner.read_at(buf, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        (self.before)(Operation::Write, &self.name);
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        (self.before)(Operation::Sync, &self.name);
+        self.inner.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+}
