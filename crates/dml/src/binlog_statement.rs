@@ -1,12 +1,13 @@
 //! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
 //! client.
 
-use crate::apply::{ApplyRules, apply_rows};
-use crate::outcome::DmlOutcome;
 use cohort_binlog::StatementError;
 use cohort_binlog::event::{DecodeError, Event};
 use cohort_session::{BinlogStatements, StatementContext};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::apply::{ApplyRules, apply_rows};
+use crate::outcome::DmlOutcome;
 
 /// Runs BINLOG with the text given.
 pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
-use cohort_sql::ast;
-use cohort_types::{Privilege, SqlError, SqlResult};
-
 use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, Spans, WantedOrder, conditions};
 use cohort_plan::conjuncts::{self, all_of};
-use cohort_plan::{Binder, Clause, PlanContext, Scope};
-use cohort_plan::{allowed_indexes, bind_plain_limit};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};
 use cohort_query::guards::refuse_without_key;
 use cohort_session::{PlanStatistics, SessionState};
+use cohort_sql::ast;
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 /// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
 /// table.
