@@ -70,8 +70,13 @@ const KINDS: [TypeKind; 32] = [
     TypeKind::Inet4,
 ];
 
-const INDEX_KINDS: [IndexKind; 4] =
-    [IndexKind::Primary, IndexKind::HiddenRowId, IndexKind::Unique, IndexKind::Secondary];
+const INDEX_KINDS: [IndexKind; 5] = [
+    IndexKind::Primary,
+    IndexKind::HiddenRowId,
+    IndexKind::Unique,
+    IndexKind::Secondary,
+    IndexKind::FullText,
+];
 
 /// Beside the time of creation.
 const HAS_CHECKS: u64 = 1 << 63;

@@ -140,6 +140,9 @@ pub enum IndexKind {
     Unique,
     /// KEY: key = columns + clustered key, value empty.
     Secondary,
+    /// FULLTEXT: an entry for each word of the row's columns; key = word + clustered key, value empty. Those
+    /// of a table come last.
+    FullText,
 }
 
 /// An index.

@@ -13,7 +13,7 @@ use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, LogText, commit, free, lock_table, not_supported, tell_table};
-use super::{DdlOutcome, column, foreign, foreign_rows, key, options, rules, temporary};
+use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_form, rules, temporary};
 use cohort_plan::charset;
 use cohort_plan::same_name;
 use cohort_session::{StatementContext, TableUse};
@@ -146,6 +146,11 @@ pub(super) fn described(
     let mut extras = Extras::default();
     for action in ordered(&alter.actions) {
         apply(ctx, &mut draft, &mut extras, action)?;
+    }
+    let is_about_pages =
+        |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_form::is_about_pages(o));
+    if alter.actions.iter().any(is_about_pages) {
+        page_form::check(ctx, &draft, page_form::Verb::Alter)?;
     }
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());
@@ -422,7 +427,7 @@ fn drop_column(
 /// A key goes with its last column. A unique one that loses some would promise more than before.
 fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
     draft.keys.retain(|key| !key.parts.is_empty());
-    let lossy = draft.keys.iter().filter(|key| key.kind != IndexKind::Secondary);
+    let lossy = draft.keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
     match lossy.filter_map(|key| key.lost.as_ref()).next() {
         Some(column) => Err(SqlError::key_column_missing(column)),
         None => Ok(()),

@@ -19,8 +19,8 @@ use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKi
 use super::DdlOutcome;
 use super::create_table::describe;
 use super::draft::DraftColumn;
-use super::foreign;
 use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
+use super::{foreign, page_form};
 use crate::create_text::create_text;
 use cohort_dml::InsertPlan;
 use cohort_plan::{ParamSource, PlanContext};
@@ -48,6 +48,8 @@ pub(super) fn create(
     foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
     let plan = filling(ctx, &table, count, (query, select))?;
     log_ahead(ctx, LogText::Instead(statement(ctx, create, &table)))?;
+    // Long values are written before the table is committed.
+    page_form::tell_all_of(ctx.db, &table);
     let outcome = plan.run(ctx)?;
     changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
     commit_rows(ctx, changes)?;

@@ -86,6 +86,14 @@ pub fn ordered_options(table: &Table) -> impl Iterator<Item = &(String, String)>
     ORDER.iter().flat_map(|name| table.options.iter().filter(move |(known, _)| known == name))
 }
 
+/// Options of the engine, which keep the spelling that they were given.
+pub fn engine_options(table: &Table) -> impl Iterator<Item = &(String, String)> {
+    let is_of_engine = |name: &str| {
+        ["PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    table.options.iter().filter(move |(name, _)| is_of_engine(name))
+}
+
 /// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
 pub fn table(table: &Table, next: Option<u64>) -> String {
     let verb = if table.is_temporary() { "CREATE TEMPORARY" } else { "CREATE" };
@@ -151,6 +159,9 @@ fn table_text(
     if !table.comment.is_empty() {
         text += &format!(" COMMENT={}", quoted_text(&table.comment));
     }
+    for (name, value) in engine_options(table) {
+        text += &format!(" {}={}", quoted_name(name), quoted_text(value));
+    }
     text
 }
 
@@ -205,6 +216,7 @@ fn key(table: &Table, index: &Index) -> String {
     let head = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
         IndexKind::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        IndexKind::FullText => format!("FULLTEXT KEY {}", quoted_name(&index.name)),
         _ => format!("KEY {}", quoted_name(&index.name)),
     };
     let comment = match index.comment.as_str() {

@@ -20,7 +20,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         KeyKind::Primary => IndexKind::Primary,
         KeyKind::Unique => IndexKind::Unique,
         KeyKind::Plain => IndexKind::Secondary,
-        KeyKind::FullText => return Err(not_supported("FULLTEXT indexes")),
+        KeyKind::FullText => IndexKind::FullText,
         KeyKind::Spatial => return Err(not_supported("SPATIAL indexes")),
     };
     let name = match kind {
@@ -62,7 +62,9 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
 pub(super) fn drop_superfluous(keys: &mut Vec<DraftKey>) {
     let serves = |other: &DraftKey, key: &DraftKey| {
         let same = |(a, b): (&DraftPart, &DraftPart)| same_name(&a.column, &b.column) && a.prefix == b.prefix;
-        other.parts.len() >= key.parts.len() && other.parts.iter().zip(&key.parts).all(same)
+        other.kind != IndexKind::FullText
+            && other.parts.len() >= key.parts.len()
+            && other.parts.iter().zip(&key.parts).all(same)
     };
     let mut n = 0;
     while n < keys.len() {
@@ -136,7 +138,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
         if key.parts.len() as u32 > KEY_PARTS_MAX {
             return Err(SqlError::too_many_key_parts(KEY_PARTS_MAX));
         }
-        let mut bytes = 0;
+        let (mut bytes, mut words) = (0, None);
         for n in 0..key.parts.len() {
             let name = key.parts[n].column.clone();
             let column = columns
@@ -149,6 +151,14 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             let part = &mut key.parts[n];
             part.column = column.column.name.clone();
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
+            if key.kind == IndexKind::FullText {
+                let ty = &column.column.ty;
+                if !ty.kind.is_text() || *words.get_or_insert(ty.collation) != ty.collation {
+                    let text = format!("Column '{name}' cannot be part of FULLTEXT index");
+                    return Err(SqlError::new(ErrorCode::BadFtColumn, text));
+                }
+                continue;
+            }
             if key.kind == IndexKind::Primary {
                 if column.column.generated.is_some() {
                     return Err(SqlError::primary_key_generated());
@@ -167,6 +177,10 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
 fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResult<Option<u32>> {
     let ty = &column.ty;
     let is_string = ty.kind.is_text() || ty.kind.is_binary_string();
+    if kind == IndexKind::FullText {
+        // Words are indexed as a whole.
+        return Ok(None);
+    }
     match part.prefix {
         None if ty.kind.is_blob() && kind == IndexKind::Unique => {
             Err(not_supported("UNIQUE over a whole BLOB/TEXT column"))
@@ -228,6 +242,7 @@ pub(super) fn sort_keys(draft: &mut TableDraft) {
         IndexKind::Unique if !has_null(key) => 1,
         IndexKind::Unique => 2,
         IndexKind::Secondary => 3,
+        IndexKind::FullText => 4,
     });
 }
 

@@ -45,6 +45,7 @@
 //! | `password_check` | which new passwords are refused |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
+//! | `page_form` | options about pages on disk: what goes together, and what engines are told |
 //! | `orphans` | [`drop_orphans`] |
 
 mod account;
@@ -65,6 +66,7 @@ mod grant_list;
 mod key;
 mod options;
 mod orphans;
+mod page_form;
 mod password_check;
 mod proxy;
 mod rebuild;
@@ -84,6 +86,7 @@ pub use account::{create_user_lines, resolve as resolve_account, set_password};
 pub use alter_table::recreate;
 pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
 pub use orphans::drop_orphans;
+pub use page_form::tell_page_forms;
 pub use role::set_default_role;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, query_event};

@@ -6,6 +6,7 @@ use cohort_sql::ast::TableOption;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
 use super::draft::TableDraft;
+use super::page_form;
 use cohort_plan::charset;
 
 /// Engines of MariaDB whose tables are kept here in the default engine.
@@ -92,6 +93,7 @@ pub(super) fn apply(
             fit_comment(ctx, &mut draft.comment, 2048, ErrorCode::TooLongTableComment, what)?;
         }
         TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
+        TableOption::OfEngine { name, value } => page_form::put(ctx, draft, name, value.as_deref()),
         TableOption::Other { name, value } => {
             if name.contains("PARTITION") {
                 return Err(super::work::not_supported("partitions"));
@@ -104,7 +106,8 @@ pub(super) fn apply(
 
 fn put(draft: &mut TableDraft, name: &str, value: &str) {
     draft.options.retain(|(known, _)| known != name);
-    if !value.eq_ignore_ascii_case("DEFAULT") {
+    let is_none = name == "KEY_BLOCK_SIZE" && value == "0";
+    if !value.eq_ignore_ascii_case("DEFAULT") && !is_none {
         draft.options.push((name.to_owned(), value.to_owned()));
     }
 }

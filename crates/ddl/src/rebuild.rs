@@ -6,6 +6,7 @@
 //! | a column added at the end whose value in old rows is one for all | the description: old rows lack it and read it |
 //! | secondary and unique keys | those keys are built from the rows |
 //! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
+//! | how pages lie on disk | the rows are copied, but for another level of compression |
 //! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
 //!
 //! # Others meanwhile
@@ -20,7 +21,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
 use cohort_config::VarId;
 use cohort_engine::ReadAt;
 use cohort_expr::{EvalContext, Expr};
@@ -32,8 +33,8 @@ use cohort_types::{
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_clustering, is_same_index};
-use super::rules;
 use super::work::{Changes, free};
+use super::{page_form, rules};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{CatchUp, build_index, copy_rows};
@@ -130,8 +131,8 @@ fn extent(before: &Table, after: &Described) -> Extent {
         && table.checks.iter().all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
     let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
     let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
-    if !same_columns || starts_to_count || !is_same_clustering(before, after) || before.engine != table.engine
-    {
+    let same_engine = before.engine == table.engine && !page_form::needs_copy(before, table);
+    if !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine {
         return Extent::Rows;
     }
     let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
@@ -163,7 +164,15 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
             false => ctx.db.ids.index(&catalog),
         };
     }
+    let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
+    page_form::tell(ctx.db, &after.table, &ids);
     fresh
+}
+
+/// Whether a FULLTEXT index is built: nobody tells it what writers change meanwhile.
+fn makes_words(before: &Table, after: &Described) -> bool {
+    let mut indexes = after.table.indexes.iter().enumerate();
+    indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
 }
 
 /// What others may do with the table while its data is made.
@@ -180,7 +189,11 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
         _ if before.is_temporary() || lock == "EXCLUSIVE" => Others::Wait,
         Extent::Description => Others::Wait,
         // Rows that come meanwhile would have to obey keys that nobody checks yet.
-        Extent::Keys if after.new_foreign_keys.is_empty() && lock != "SHARED" => Others::Write,
+        Extent::Keys
+            if after.new_foreign_keys.is_empty() && lock != "SHARED" && !makes_words(before, after) =>
+        {
+            Others::Write
+        }
         Extent::Keys | Extent::Rows => Others::Read,
     }
 }
@@ -206,11 +219,19 @@ fn check_options(before: &Table, after: &Described, extent: Extent, options: &Al
         };
     }
     match (extent, algorithm, lock) {
+        (Extent::Rows, "INSTANT" | "NOCOPY", _) if page_form::needs_copy(before, &after.table) => {
+            let reason = "Changing table options requires the table to be rebuilt";
+            Err(refused_because(&what, reason, "ALGORITHM=INPLACE"))
+        }
         (Extent::Rows, "INSTANT" | "NOCOPY", _) => {
             Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
         }
         (Extent::Rows, _, "NONE") => {
             Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
+        }
+        (Extent::Keys, _, "NONE") if makes_words(before, after) => {
+            let reason = "Fulltext index creation requires a lock";
+            Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED"))
         }
         (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
         _ => Ok(()),

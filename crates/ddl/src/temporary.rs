@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Schema, Table, TableName};
+use cohort_catalog::{IndexKind, Schema, Table, TableName};
 use cohort_config::VarId;
 use cohort_sql::ast::{
     AlterAction, AlterTable, CreateMode, CreateSelect, CreateTable, DropTable, ObjectName, RenameTable,
     Statement,
 };
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::alter_table::{described, index_addition, index_removal};
 use super::create_table::{describe, exists_already, like};
@@ -105,6 +105,7 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
             (own(ctx, table), DdlOutcome::default())
         }
     };
+    refuse_words(&table)?;
     if table.is_sequence() {
         sequence::write_first(ctx, create, &table)?;
         ctx.trx.keep_temporary_rows();
@@ -114,6 +115,17 @@ fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<Ddl
     }
     ctx.session.temporary.put(table);
     Ok(outcome)
+}
+
+/// Error 1796.
+fn refuse_words(table: &Table) -> SqlResult<()> {
+    match table.indexes.iter().any(|index| index.kind == IndexKind::FullText) {
+        true => {
+            let text = "Cannot create FULLTEXT index on temporary InnoDB table";
+            Err(SqlError::new(ErrorCode::InnodbNoFtTempTable, text))
+        }
+        false => Ok(()),
+    }
 }
 
 /// The schema that the table says it is in, which need not be there.
@@ -266,6 +278,7 @@ fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable, before: &Arc<Table>
     if !after.new_foreign_keys.is_empty() {
         return Err(SqlError::foreign_key_of_temporary(&before.name.schema, &before.name.table));
     }
+    refuse_words(&after.table)?;
     if let Some(to) = &extras.rename {
         check_free(ctx, before, to)?;
     }

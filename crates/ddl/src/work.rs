@@ -13,6 +13,7 @@ use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, SqlError, SqlResult};
 
+use super::page_form;
 pub(super) use cohort_plan::not_supported;
 
 /// The event does not need `USE db` (header flag SUPPRESS_USE).
@@ -114,6 +115,11 @@ fn commit_with(
     }
     let Changes { mut catalog, freed, closed, loaded, has_xid: catalog_has_xid } = changes;
     let told = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
+    let is_put = |change: &CatalogChange| match change {
+        CatalogChange::PutTable(table) => Some(table.clone()),
+        _ => None,
+    };
+    let tables: Vec<Table> = catalog.iter().filter_map(is_put).collect();
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
@@ -124,6 +130,7 @@ fn commit_with(
     let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows });
     // What is ordered stays, whatever comes after.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
+    tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
     wait(ctx, seq)?;
     if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
         changed_tables(&tables, before, changes);

@@ -348,9 +348,9 @@ impl RowApplier {
             // One whose columns may be NULL finds many rows.
             IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
             IndexKind::Unique => 2,
-            IndexKind::Secondary | IndexKind::HiddenRowId => 3,
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
         };
-        (0..open.indexes.len()).filter(usable).min_by_key(rank)
+        (0..open.ordered).filter(usable).min_by_key(rank)
     }
 
     pub(super) fn open(&self) -> &OpenTable {
@@ -395,7 +395,7 @@ impl RowApplier {
         let is_point = match open.indexes[index].kind {
             IndexKind::Primary => true,
             IndexKind::Unique => !open.indexes[index].has_null(&row),
-            IndexKind::Secondary | IndexKind::HiddenRowId => false,
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
         };
         Ok(if is_point {
             KeySpan::Point(key)

@@ -62,7 +62,7 @@ impl Inner {
             place.leaf = None;
         }
         // What is written aside for a key that then fails is the tree's until the next start.
-        let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
+        let kept = value.map(|value| value::keep(&self.store, index, value)).transpose()?;
         let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
         self.tree_or_new(index).values.lock().extend(extent);
         loop {

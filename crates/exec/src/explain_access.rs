@@ -137,6 +137,9 @@ impl Read<'_> {
             let names_key = self.access.index != 0 || self.access.is_for_order || is_key_alone;
             return if names_key { "index" } else { "ALL" };
         }
+        if matches!(self.access.spans, Spans::Words(_)) {
+            return "fulltext";
+        }
         let Some(span) = self.one_span() else { return "range" };
         let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
         let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
@@ -153,7 +156,8 @@ impl Read<'_> {
         let is_used = |n: usize| n == self.access.index && !matches!(self.access.spans, Spans::Full);
         let is_possible = |n: usize, index: &Index| {
             let first = index.columns.first().map(|part| part.column);
-            index.kind != IndexKind::HiddenRowId && (is_used(n) || first.is_some_and(|c| asked.contains(&c)))
+            let is_asked = index.kind != IndexKind::FullText && first.is_some_and(|c| asked.contains(&c));
+            index.kind != IndexKind::HiddenRowId && (is_used(n) || is_asked)
         };
         let indexes = self.table.indexes.iter().enumerate();
         let names: Vec<&str> =
@@ -165,6 +169,7 @@ impl Read<'_> {
     fn used_parts(&self) -> impl Iterator<Item = &IndexColumn> {
         let parts = match &self.access.spans {
             Spans::Full => self.index().columns.len(),
+            Spans::Words(_) => 0,
             Spans::List(spans) => {
                 let bounded = |span: &Span| {
                     usize::from(!matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded)))
@@ -192,7 +197,7 @@ impl Read<'_> {
         };
         conditions(conjunct).iter().any(|condition| match &condition.sarg {
             Sarg::Eq(value) => is_compared(condition.slot, value),
-            Sarg::In(_) | Sarg::Ranges(_) => false,
+            Sarg::In(_) | Sarg::Ranges(_) | Sarg::Words(..) => false,
         })
     }
 
@@ -204,6 +209,9 @@ impl Read<'_> {
             Columns::All => &all[..],
         };
         let index = self.index();
+        if index.kind == IndexKind::FullText {
+            return false;
+        }
         if self.access.index == 0 {
             return columns.iter().all(|column| index.columns.iter().any(|part| part.column == *column));
         }

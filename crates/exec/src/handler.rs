@@ -178,12 +178,16 @@ fn unknown(alias: &str) -> SqlError {
     SqlError::new(ErrorCode::UnknownTable, format!("Unknown table '{alias}' in HANDLER"))
 }
 
+fn has_values(kind: IndexKind) -> bool {
+    !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
+}
+
 /// Error 1176.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
     let found = table
         .indexes
         .iter()
-        .position(|index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name));
+        .position(|index| has_values(index.kind) && index.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| SqlError::unknown_key(name, alias))
 }
 

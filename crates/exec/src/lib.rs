@@ -49,7 +49,7 @@ mod variables;
 mod xa;
 
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
-pub use cohort_ddl::drop_orphans;
+pub use cohort_ddl::{drop_orphans, tell_page_forms};
 pub use cohort_dml::{KeySet, RowKeys};
 pub use cohort_info::information_schema;
 pub use cohort_session::{

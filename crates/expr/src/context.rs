@@ -15,6 +15,7 @@ use cohort_types::{
 
 use crate::expr::Subquery;
 use crate::expr_type::TypeClass;
+use crate::full_text::{Search, WordSource};
 use crate::locale::DateNames;
 
 /// The session's time zone.
@@ -220,6 +221,16 @@ pub trait SessionHooks {
         let _ = (file, position, timeout, connection);
         Ok(None)
     }
+    /// MATCH: how many rows the table of a FULLTEXT index has.
+    fn row_count(&self, source: &WordSource) -> SqlResult<u64> {
+        let _ = source;
+        Ok(0)
+    }
+    /// MATCH: how many entries the index has from one key on, below the other.
+    fn word_row_count(&self, source: &WordSource, start: &[u8], end: Option<&[u8]>) -> SqlResult<u64> {
+        let _ = (source, start, end);
+        Ok(0)
+    }
     /// NEXTVAL: the next number of a sequence.
     fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
         Err(SqlError::unknown_sequence(sequence.name))
@@ -328,6 +339,8 @@ struct EvalState {
     row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
     random: RefCell<HashMap<usize, (u32, u32)>>,
+    /// What MATCH asks for, by the address of its node.
+    searches: RefCell<HashMap<usize, Arc<Search>>>,
     /// Constants as comparisons read them: each is read, and warns, once.
     constants: RefCell<Vec<ReadConstant>>,
 }
@@ -387,6 +400,20 @@ impl<'s> EvalContext<'s> {
     /// State of RAND(n), by the address of its node.
     pub(crate) fn random(&self) -> RefMut<'_, HashMap<usize, (u32, u32)>> {
         self.state().random.borrow_mut()
+    }
+
+    /// The search of a MATCH; it is read once in the statement.
+    pub(crate) fn search(
+        &self,
+        node: usize,
+        read: impl FnOnce() -> SqlResult<Search>,
+    ) -> SqlResult<Arc<Search>> {
+        if let Some(known) = self.state().searches.borrow().get(&node) {
+            return Ok(Arc::clone(known));
+        }
+        let made = Arc::new(read()?);
+        self.state().searches.borrow_mut().insert(node, Arc::clone(&made));
+        Ok(made)
     }
 
     /// What `read` makes of a constant; it is asked once in the statement.
@@ -501,6 +528,7 @@ impl EvalState {
             steps_left: Cell::new(STEPS_UNASKED),
             row_number: Cell::new(1),
             random: RefCell::new(HashMap::new()),
+            searches: RefCell::default(),
             constants: RefCell::default(),
         }
     }

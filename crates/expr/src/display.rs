@@ -76,6 +76,9 @@ impl fmt::Display for CallText<'_> {
                 let sign = if call.function.name == "date_add" { '+' } else { '-' };
                 return write!(f, "{} {sign} interval {} {unit:?}", call.args[0], call.args[1]);
             }
+            (Extra::Match(_), _) => {
+                return write!(f, "match {} against ({})", List(&call.args[1..]), call.args[0]);
+            }
             _ => {}
         }
         if call.function.notation == Notation::Operator {

@@ -20,6 +20,7 @@
 //! | `compare` | [`compare`](fn@compare), sort keys, grouping keys |
 //! | `common_class` | values as their result column's type says |
 //! | `joined` | the type that CASE, COALESCE and UNION give to several |
+//! | `full_text` | MATCH .. AGAINST |
 //! | `lanes` | [`LaneProgram`]: expressions over many rows at once |
 //! | `aggregate` | [`Aggregate`] and its accumulators |
 //! | the rest | one family of functions each |
@@ -44,6 +45,7 @@ mod display;
 mod eval;
 mod expr;
 mod expr_type;
+mod full_text;
 mod group_text;
 mod hash;
 mod info;
@@ -94,6 +96,7 @@ pub use context::{
 };
 pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
+pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use lanes::{LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES};

@@ -10,6 +10,7 @@ use crate::build::TrimSide;
 use crate::context::{SessionEnv, VariableScope};
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::full_text::Match;
 
 /// Computes a call for a row.
 pub(crate) type EvalFn = for<'a> fn(Args<'a>) -> SqlResult<Value>;
@@ -134,6 +135,7 @@ pub(crate) enum Extra {
     Side(TrimSide),
     Name(Arc<str>),
     Variable(VariableScope, Arc<str>),
+    Match(Arc<Match>),
 }
 
 /// The families.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table, TableName};
 use cohort_session::access::{Access, sees_schema, sees_table};
 use cohort_session::{StatementContext, VirtualColumn, VirtualTable, WantedNames};
+use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
-use cohort_ddl::create_text::default_text;
+use cohort_ddl::create_text::{default_text, engine_options, ordered_options};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
@@ -163,9 +164,10 @@ fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Tabl
     let index_bytes: u64 = table.indexes[1..].iter().map(|i| stats(i).bytes).sum();
     let open = ctx.trx.open_table(table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
-    let options: Vec<String> = cohort_ddl::create_text::ordered_options(table)
-        .map(|(name, value)| format!("{}={}", name.to_lowercase(), value))
-        .collect();
+    let mut options: Vec<String> =
+        ordered_options(table).map(|(name, value)| format!("{}={}", name.to_lowercase(), value)).collect();
+    let of_engine = engine_options(table);
+    options.extend(of_engine.map(|(name, value)| format!("{}={}", quoted_name(name), quoted_text(value))));
     let created = created_at(ctx, table.created_at);
     Ok(out.row([
         ("TABLE_CATALOG", text("def")),
@@ -174,7 +176,7 @@ fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Tabl
         ("TABLE_TYPE", text(if table.is_sequence() { "SEQUENCE" } else { "BASE TABLE" })),
         ("ENGINE", text(&table.engine)),
         ("VERSION", number(10_u64)),
-        ("ROW_FORMAT", text(if table.is_sequence() { "Fixed" } else { "Dynamic" })),
+        ("ROW_FORMAT", text(table.row_format())),
         ("TABLE_ROWS", number(data.entries)),
         ("AVG_ROW_LENGTH", number(data.bytes.checked_div(data.entries).unwrap_or(0))),
         ("DATA_LENGTH", number(data.bytes)),
@@ -398,20 +400,25 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
         for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
+                let has_words = index.kind == IndexKind::FullText;
+                let of_order = |value: Value| if has_words { Value::Null } else { value };
                 rows.push(out.row([
                     ("TABLE_CATALOG", text("def")),
                     ("TABLE_SCHEMA", text(&table.name.schema)),
                     ("TABLE_NAME", text(&table.name.table)),
-                    ("NON_UNIQUE", integer(i64::from(index.kind == IndexKind::Secondary))),
+                    (
+                        "NON_UNIQUE",
+                        integer(i64::from(matches!(index.kind, IndexKind::Secondary | IndexKind::FullText))),
+                    ),
                     ("INDEX_SCHEMA", text(&table.name.schema)),
                     ("INDEX_NAME", text(&index.name)),
                     ("SEQ_IN_INDEX", integer(n as i64 + 1)),
                     ("COLUMN_NAME", text(&column.name)),
-                    ("COLLATION", text(if part.descending { "D" } else { "A" })),
-                    ("CARDINALITY", integer(entries)),
+                    ("COLLATION", of_order(text(if part.descending { "D" } else { "A" }))),
+                    ("CARDINALITY", of_order(integer(entries))),
                     ("SUB_PART", part.prefix.map_or(Value::Null, integer)),
                     ("NULLABLE", text(if column.nullable { "YES" } else { "" })),
-                    ("INDEX_TYPE", text("BTREE")),
+                    ("INDEX_TYPE", text(if has_words { "FULLTEXT" } else { "BTREE" })),
                     ("COMMENT", text("")),
                     ("INDEX_COMMENT", text(&index.comment)),
                     ("IGNORED", text(if index.ignored { "YES" } else { "NO" })),

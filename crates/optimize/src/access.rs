@@ -47,6 +47,8 @@ const EQ_SELECTIVITY: f64 = 0.001;
 /// Share that a range with one bound leaves, and with two.
 const HALF_RANGE_SELECTIVITY: f64 = 0.3;
 const RANGE_SELECTIVITY: f64 = 0.05;
+/// Share of the rows that a search finds.
+const WORD_SELECTIVITY: f64 = 0.01;
 /// What reading an entry costs whatever its length, in bytes; what a row has besides its columns and its key;
 /// what a string is thought to take at most.
 const ENTRY_BYTES: f64 = 16.0;
@@ -135,6 +137,11 @@ impl Candidates<'_> {
                 }
             }
         }
+        for choice in self.with_words(entries) {
+            if choice.cost < best.cost {
+                best = choice;
+            }
+        }
         if guessed.0 != best.access.index {
             self.stats.depends_on_values();
         }
@@ -180,6 +187,20 @@ impl Candidates<'_> {
             found.push(full);
         }
         found
+    }
+
+    /// The rows that a MATCH finds. How many those are is known when it runs.
+    fn with_words(&self, entries: f64) -> Vec<Choice> {
+        let of_index = |condition: &&Condition| {
+            let Sarg::Words(id, search) = &condition.sarg else { return None };
+            let slots = self.first_slot..self.first_slot + self.table.columns.len();
+            if !slots.contains(&condition.slot) {
+                return None;
+            }
+            let n = self.table.indexes.iter().position(|index| index.id == *id)?;
+            Some(self.choice(n, Spans::Words(search.clone()), (entries * WORD_SELECTIVITY).max(1.0), false))
+        };
+        self.conditions.iter().filter_map(of_index).collect()
     }
 
     /// Equalities on the first key parts, then one IN or range.
@@ -273,6 +294,9 @@ impl Candidates<'_> {
     /// Whether all columns that are read can be had from the index's entries.
     fn covers(&self, n: usize) -> bool {
         let Columns::Some(columns) = &self.columns else { return n == 0 };
+        if self.table.indexes[n].kind == IndexKind::FullText {
+            return false;
+        }
         let parts = || self.table.indexes[n].columns.iter().chain(&self.table.clustered().columns);
         let has = |column: &usize| parts().any(|part| part.column == *column && self.is_reversible(part));
         n == 0 || columns.iter().all(has)

@@ -280,7 +280,7 @@ impl Lowering<'_> {
                 Spans::List(spans) => {
                     spans.iter().any(|span| reads_row(span, &|c| self.is_of(group, c, placed)))
                 }
-                Spans::Full => false,
+                Spans::Full | Spans::Words(_) => false,
             };
             if reads_before {
                 let per_row = LOOKUP_COST + choice.rows * found_cost(&choice.access);
@@ -510,7 +510,7 @@ impl Lowering<'_> {
             let choice = self.choose_access(table, sargs.iter().collect(), facts);
             let reads_before = match &choice.access.spans {
                 Spans::List(spans) => spans.iter().any(|s| reads_row(s, &|c| before.layout.contains(&c))),
-                Spans::Full => false,
+                Spans::Full | Spans::Words(_) => false,
             };
             let entries = self.rows_of(table);
             let by_index = rows * (LOOKUP_COST + choice.rows * found_cost(&choice.access));

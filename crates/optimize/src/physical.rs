@@ -191,6 +191,8 @@ pub enum Spans {
     Full,
     /// One after the other. They may overlap once their keys are computed; no row comes twice.
     List(Vec<Span>),
+    /// Of a FULLTEXT index: the rows that have words of a MATCH.
+    Words(Box<Expr>),
 }
 
 /// Keys that begin with `eq` and whose next part lies between the bounds. The expressions read parameters,

@@ -7,6 +7,7 @@
 
 use std::ops::Bound;
 
+use cohort_base::IndexId;
 use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, TypeClass};
 use cohort_types::TypeKind;
 
@@ -17,6 +18,8 @@ pub enum Sarg {
     In(Vec<Expr>),
     /// Alternatives, each with its bounds.
     Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
+    /// A MATCH of a FULLTEXT index.
+    Words(IndexId, Box<Expr>),
 }
 
 /// A sargable conjunct.
@@ -50,7 +53,12 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
             }
         }
         Expr::Or(alternatives) => add_alternatives(alternatives, &mut found),
-        _ => {}
+        other => {
+            if let Some((slot, index)) = other.match_source() {
+                let sarg = Sarg::Words(index, Box::new(other.clone()));
+                found.push(Condition { slot, sarg, reads: Vec::new() });
+            }
+        }
     }
     found
 }
@@ -116,7 +124,7 @@ fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usiz
         Sarg::Eq(e) => Some((vec![same(e)], condition)),
         Sarg::In(list) => Some((list.iter().map(same).collect(), condition)),
         Sarg::Ranges(ranges) if ranges.len() > 1 => Some((ranges.clone(), condition)),
-        Sarg::Ranges(_) => None,
+        Sarg::Ranges(_) | Sarg::Words(..) => None,
     });
     if let Some((ranges, condition)) = whole {
         return Some((ranges, condition.reads.clone()));

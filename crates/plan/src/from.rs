@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Table, View};
+use cohort_catalog::{Index, IndexKind, Table, View};
 use cohort_expr::{CompareOp, Expr, ExprType, compare_exprs};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
@@ -380,7 +380,10 @@ fn virtual_scope(found: &Arc<dyn VirtualDefinition>, shown: &str, first_slot: us
 
 /// The indexes that USE, FORCE and IGNORE leave, and whether a scan is the last resort; error 1176.
 pub fn allowed_indexes(table: &Table, factor: &ast::TableFactor) -> SqlResult<(Vec<usize>, bool)> {
-    let mut allowed: Vec<usize> = (0..table.indexes.len()).filter(|&n| !table.indexes[n].ignored).collect();
+    // No range of a FULLTEXT index is a range of values.
+    let is_usable = |index: &Index| !index.ignored && index.kind != IndexKind::FullText;
+    let mut allowed: Vec<usize> =
+        (0..table.indexes.len()).filter(|&n| is_usable(&table.indexes[n])).collect();
     let mut forced = false;
     let mut used: Option<Vec<usize>> = None;
     for hint in &factor.index_hints {

@@ -66,7 +66,7 @@ pub(crate) fn bind_select(
     binder.bind_group(&select.group_by)?;
     let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
     binder.refuse_windows(having.iter().chain(&binder.group))?;
-    let order = binder.bind_order(&query.order_by)?;
+    let mut order = binder.bind_order(&query.order_by)?;
     check_ties(query)?;
     let limit = bind_limit(ctx, query.limit.as_ref())?;
     let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
@@ -82,6 +82,10 @@ pub(crate) fn bind_select(
         in_key_order: query.order_by.is_empty(),
         aggregates,
     });
+    let is_plain = group.is_none() && !select.options.distinct && outer.is_none();
+    if query.order_by.is_empty() && is_plain {
+        order.extend(by_relevance(&conditions));
+    }
     let bound = Select {
         block,
         from,
@@ -98,6 +102,13 @@ pub(crate) fn bind_select(
     (bound.order, bound.limit, bound.locking) = (order, limit, query.locking);
     bound.count_all = select.options.calc_found_rows;
     Ok(bound)
+}
+
+/// Rows that MATCH finds come by their relevance, where nothing else is asked for.
+fn by_relevance(conditions: &[Expr]) -> Option<Order> {
+    let search = conditions.iter().find(|condition| condition.match_source().is_some())?;
+    let key = SortKey { collation: search.ty().collation, descending: true };
+    Some(Order { by: OrderBy::Expr(search.clone()), key })
 }
 
 impl SelectBinder<'_> {

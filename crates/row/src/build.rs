@@ -46,9 +46,14 @@ pub fn build_index(
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {
             open.decode(bytes, &Columns::All, &mut scan.row)?;
-            let mut entry = Vec::new();
-            open.index_key(index, &scan.row, key, &mut entry)?;
-            runs.add(trx, entry, open.index_value(index, key).to_vec())?;
+            if index < open.ordered {
+                let mut entry = Vec::new();
+                open.index_key(index, &scan.row, key, &mut entry)?;
+                runs.add(trx, entry, open.index_value(index, key).to_vec())?;
+            }
+            for entry in open.word_keys(index, &scan.row, key) {
+                runs.add(trx, entry, Vec::new())?;
+            }
             rows += 1;
             if rows.is_multiple_of(PROGRESS_ROWS) {
                 progress(rows);

@@ -41,6 +41,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 
 use crate::access::{KeySpan, KeySpans};
 use crate::covering::Covering;
+use crate::word_scan::WordScan;
 
 /// How a cursor reads.
 #[derive(Clone, Debug)]
@@ -110,6 +111,8 @@ pub struct TableCursor {
     index_key: Vec<u8>,
     covering: Option<Covering>,
     passing: Option<Passing>,
+    /// Instead of spans: the keys of rows that have words.
+    words: Option<WordScan>,
 }
 
 /// What a cursor that locks ranges keeps of them.
@@ -186,7 +189,9 @@ impl TableCursor {
             index_key: Vec::new(),
             covering: None,
             passing: None,
+            words: None,
         };
+        cursor.take_words();
         if let Some(wait) = cursor.options.mode.locks()
             && !cursor.table.is_temporary()
             && trx.locks_ranges()
@@ -205,8 +210,8 @@ impl TableCursor {
     /// Starts again with other spans of the same index: the inner table of a join.
     #[inline]
     pub fn reopen(&mut self, spans: KeySpans) {
-        debug_assert_eq!(spans.index, self.spans.index);
         self.spans = spans;
+        self.take_words();
         self.span_next = 0;
         self.range = None;
         self.look = None;
@@ -264,7 +269,7 @@ impl TableCursor {
     pub(super) fn reads_batches(&self) -> bool {
         let is_range = |span: &KeySpan| matches!(span, KeySpan::Range(_));
         let has_all = self.spans.index == 0 || self.covering.is_some();
-        self.view.is_some() && has_all && self.spans.spans.iter().all(is_range)
+        self.view.is_some() && self.words.is_none() && has_all && self.spans.spans.iter().all(is_range)
     }
 
     /// How columns are read from entries; None where entries are rows.
@@ -341,6 +346,11 @@ impl TableCursor {
             if let Some(look) = self.look.take() {
                 trx.handlers().count(look);
             }
+            if let Some(words) = &mut self.words {
+                let found = words.next(&self.table, trx, self.view.as_ref(), &mut self.index_key)?;
+                trx.handlers().count(Handler::ReadKey);
+                return Ok(found.then_some(Candidate::Point));
+            }
             let Some(span) = self.spans.spans.get_mut(self.span_next) else { return Ok(None) };
             self.span_next += 1;
             match span {
@@ -357,6 +367,22 @@ impl TableCursor {
                 }
             }
         }
+    }
+
+    /// Spans of a FULLTEXT index lead to points of the clustered one.
+    fn take_words(&mut self) {
+        self.words = None;
+        let index = self.spans.index;
+        if self.table.indexes[index].words.is_none() {
+            return;
+        }
+        let spans = std::mem::take(&mut self.spans.spans).into_iter();
+        let ranges = spans.filter_map(|span| match span {
+            KeySpan::Range(range) => Some(range),
+            KeySpan::Point(_) => None,
+        });
+        self.words = Some(WordScan::new(index, ranges.collect()));
+        self.spans.index = 0;
     }
 
     fn new_passing(&self, wait: WaitPolicy) -> Passing {

@@ -9,6 +9,7 @@
 //! | `resolve` | [`ResolveAccess`]: from the planner's choice to them: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
 //! | `lane_scan` | [`LaneScan`]: the rows of a snapshot scan, a batch at a time |
+//! | `word_scan` | rows that have words, by a FULLTEXT index |
 //! | `covering` | rows out of index entries alone |
 //! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
 //! | `foreign` | what the foreign keys of a table ask of each change of its rows |
@@ -36,6 +37,7 @@ mod test_world;
 #[cfg(test)]
 mod tests;
 mod trail;
+mod word_scan;
 mod write;
 
 pub use access::{KeySpan, KeySpans};

@@ -60,6 +60,9 @@ impl ResolveAccess for Access {
         let mut exact = true;
         let spans = match &self.spans {
             Spans::Full => vec![KeySpan::Range(KeyRange::default())],
+            Spans::Words(search) => {
+                return resolve_words(self.index, search, ctx).map(|spans| (spans, false));
+            }
             Spans::List(list) => {
                 let mut spans = Vec::with_capacity(list.len());
                 for span in list {
@@ -81,6 +84,15 @@ impl ResolveAccess for Access {
         }
         Ok((KeySpans { index: self.index, reverse: self.reverse, spans }, exact))
     }
+}
+
+/// The words of a search, without one of which no row is found; all rows where there are no such.
+fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
+    let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
+    Ok(match search.word_ranges(ctx)? {
+        Some(ranges) => KeySpans { index, reverse: false, spans: ranges.into_iter().map(range).collect() },
+        None => KeySpans { index: 0, reverse: false, spans: vec![KeySpan::Range(KeyRange::default())] },
+    })
 }
 
 fn resolve_span(

@@ -231,6 +231,30 @@ impl TableWriter {
     }
 }
 
+/// Writes what changes in FULLTEXT indexes. Nobody waits for a word: its entries are locked by none.
+fn write_words(
+    table: &OpenTable,
+    trx: &mut SessionTrx,
+    before: Option<(&[u8], &[Value])>,
+    after: Option<(&[u8], &[Value])>,
+) -> SqlResult<()> {
+    for index in table.ordered..table.indexes.len() {
+        let id = table.indexes[index].id;
+        let keys = |row: Option<(&[u8], &[Value])>| {
+            row.map_or_else(Vec::new, |(key, row)| table.word_keys(index, row, key))
+        };
+        let (old, new) = (keys(before), keys(after));
+        let engine = trx.engine(table.engine);
+        for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
+            engine.delete(id, key).map_err(engine_error)?;
+        }
+        for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
+            engine.put(id, key, &[]).map_err(engine_error)?;
+        }
+    }
+    Ok(())
+}
+
 impl Buffers {
     fn insert(&mut self, table: &Arc<OpenTable>, trx: &mut SessionTrx, row: &[Value]) -> SqlResult<Written> {
         match self.claim_insert(table, trx, row, &mut |_, _| Ok(()))? {
@@ -254,7 +278,7 @@ impl Buffers {
             return Ok(Some(duplicate));
         }
         self.entries.clear();
-        for index in 1..table.indexes.len() {
+        for index in 1..table.ordered {
             before(trx, index)?;
             if let Some(duplicate) = self.claim_entry(table, trx, index, row)? {
                 return Ok(Some(duplicate));
@@ -270,10 +294,11 @@ impl Buffers {
         self.touch(&self.key);
         let engine = trx.engine(table.engine);
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
-        for (index, open) in table.indexes.iter().enumerate().skip(1) {
+        for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
         }
+        write_words(table, trx, None, Some((&self.key, row)))?;
         self.log(table, trx, Change::Insert(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -360,7 +385,7 @@ impl Buffers {
             return Ok(Some(duplicate));
         }
         self.entries.clear();
-        for index in 1..table.indexes.len() {
+        for index in 1..table.ordered {
             if (moved || table.index_has_any(index, &self.changed))
                 && let Some(duplicate) = self.exchange_claims(table, trx, index, key, before, after)?
             {
@@ -392,7 +417,7 @@ impl Buffers {
         }
         engine.put(table.indexes[0].id, &self.key, &self.bytes).map_err(engine_error)?;
         let touched = |index: &usize| moved || table.index_has_any(*index, &self.changed);
-        for (n, index) in (1..table.indexes.len()).filter(touched).enumerate() {
+        for (n, index) in (1..table.ordered).filter(touched).enumerate() {
             let id = table.indexes[index].id;
             let (old, new) = (self.entries.get(2 * n), self.entries.get(2 * n + 1));
             if old != new {
@@ -402,6 +427,7 @@ impl Buffers {
                 engine.put(id, new, table.index_value(index, &self.key)).map_err(engine_error)?;
             }
         }
+        write_words(table, trx, Some((key, before)), Some((&self.key, after)))?;
         self.log(table, trx, Change::Update { before, after })?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -416,7 +442,8 @@ impl Buffers {
         row: &[Value],
     ) -> SqlResult<()> {
         trx.handlers().count(Handler::Delete);
-        for (index, open) in table.indexes.iter().enumerate().skip(1) {
+        write_words(table, trx, Some((key, row)), None)?;
+        for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let entry = &mut self.entries.next;
             table.index_key(index, row, key, entry)?;
             if open.kind == IndexKind::Unique && !open.has_null(row) {

@@ -6,7 +6,8 @@ use cohort_types::{Charset, Value};
 
 use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
-    LiteralKind, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound, WindowSpec,
+    LiteralKind, MatchMode, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound,
+    WindowSpec,
 };
 use crate::print_query;
 
@@ -272,6 +273,21 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::Row(items) => write_list(items, out),
         Expr::Default(None) => out.push_str("default"),
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
+        Expr::Match { columns, text, mode } => {
+            out.push_str("match ");
+            for (n, column) in columns.iter().enumerate() {
+                out.push_str(if n > 0 { "," } else { "" });
+                write_expr(column, out);
+            }
+            out.push_str(" against (");
+            write_expr(text, out);
+            out.push_str(match mode {
+                MatchMode::Natural => "",
+                MatchMode::Boolean => " in boolean mode",
+                MatchMode::Expansion => " with query expansion",
+            });
+            out.push(')');
+        }
         Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),
     }

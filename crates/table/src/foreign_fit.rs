@@ -30,6 +30,7 @@ enum Parts {
 fn begins_with(table: &Table, index: usize, columns: &[usize], parts: Parts) -> bool {
     let index = &table.indexes[index];
     let behind: &[IndexColumn] = match index.kind {
+        IndexKind::FullText => return false,
         IndexKind::Secondary => &table.clustered().columns,
         _ => &[],
     };

@@ -6,11 +6,14 @@
 //! | hidden row id | u64, big-endian | row |
 //! | UNIQUE | columns; if one of them is NULL also the clustered key | clustered key |
 //! | KEY | columns, clustered key | empty |
+//! | FULLTEXT | for each word: word, clustered key | empty |
 
 use std::borrow::Cow;
 
 use cohort_catalog::IndexKind;
-use cohort_types::{Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value};
+use cohort_types::{
+    Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
+};
 
 use crate::open_table::{OpenIndex, OpenTable};
 
@@ -41,6 +44,22 @@ impl OpenTable {
         Ok(())
     }
 
+    /// The keys of a row's entries in a FULLTEXT index, in order.
+    pub fn word_keys(&self, index: usize, row: &[Value], clustered_key: &[u8]) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        let Some(words) = &self.indexes[index].words else { return keys };
+        for column in &words.columns {
+            let Value::Str(text) = &row[*column] else { continue };
+            let text = String::from_utf8_lossy(&text.bytes);
+            let indexed = full_text::raw_words(&text).filter(|word| full_text::is_indexed(word));
+            keys.extend(indexed.map(|word| full_text::word_key(word, words.part.ty.collation)));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys.iter_mut().for_each(|key| key.extend_from_slice(clustered_key));
+        keys
+    }
+
     /// The value of that entry.
     #[inline]
     pub fn index_value<'k>(&self, index: usize, clustered_key: &'k [u8]) -> &'k [u8] {
@@ -57,6 +76,12 @@ impl OpenTable {
         match open.kind {
             IndexKind::Primary | IndexKind::HiddenRowId => Ok(key),
             IndexKind::Unique => Ok(value),
+            IndexKind::FullText => {
+                let mut rest = key;
+                let words = open.words.as_ref().expect("it has words");
+                words.part.skip(&mut rest).map_err(|e| self.key_error(index, e))?;
+                Ok(rest)
+            }
             IndexKind::Secondary => {
                 let mut rest = key;
                 for (_, part) in &open.parts {
@@ -69,7 +94,11 @@ impl OpenTable {
 
     /// Whether an update of these columns changes the index's entries.
     pub fn index_has_any(&self, index: usize, columns: &[usize]) -> bool {
-        self.indexes[index].parts.iter().any(|(column, _)| columns.contains(column))
+        let open = &self.indexes[index];
+        match &open.words {
+            Some(words) => words.columns.iter().any(|column| columns.contains(column)),
+            None => open.parts.iter().any(|(column, _)| columns.contains(column)),
+        }
     }
 
     /// Whether no unique index comes after this one: a row that collides here collides nowhere else that has

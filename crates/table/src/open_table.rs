@@ -8,7 +8,9 @@ use cohort_binlog::event::TableMap;
 use cohort_catalog::{Catalog, CatalogVersions, Column, IndexKind, OnUpdate, Table};
 use cohort_engine::Engine;
 use cohort_locks::NameKey;
-use cohort_types::{Columns, ErrorCode, KeyPart, RowLayout, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{
+    ColumnType, Columns, ErrorCode, KeyPart, RowLayout, SqlError, SqlResult, TypeKind, Value, full_text,
+};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 
@@ -31,6 +33,16 @@ pub struct OpenIndex {
     pub parts: Vec<(usize, KeyPart)>,
     /// Read views that are older find nothing in the key space.
     pub since: CommitSeq,
+    /// Of a FULLTEXT index, which has no `parts`.
+    pub words: Option<WordColumns>,
+}
+
+/// Whose words a FULLTEXT index has.
+#[derive(Debug)]
+pub struct WordColumns {
+    pub columns: Vec<usize>,
+    /// How a word is encoded.
+    pub part: KeyPart,
 }
 
 /// A version of a table, ready for use.
@@ -40,6 +52,8 @@ pub struct OpenTable {
     pub layout: RowLayout,
     /// In the order of [`Table::indexes`]: the clustered one first.
     pub indexes: Vec<OpenIndex>,
+    /// How many of them have one entry for a row: FULLTEXT indexes come behind.
+    pub ordered: usize,
     /// The AUTO_INCREMENT column and the index that begins with it.
     pub auto_column: Option<(usize, usize)>,
     pub auto_increment: Arc<AutoIncrement>,
@@ -173,8 +187,11 @@ impl OpenTable {
         let indexes: Vec<OpenIndex> =
             table.indexes.iter().map(|index| OpenIndex::new(table, index)).collect();
         let columns = table.columns.iter();
+        let ordered = indexes.iter().take_while(|index| index.words.is_none()).count();
+        debug_assert!(indexes[ordered..].iter().all(|index| index.words.is_some()), "they come last");
         OpenTable {
             engine,
+            ordered,
             layout: RowLayout::new(columns.map(|c| (c.ty.clone(), c.value_in_old_rows.clone()))),
             auto_column: auto_column(table, &indexes),
             auto_increment: shared.counters,
@@ -281,8 +298,21 @@ impl OpenIndex {
             let column = &table.columns[part.column];
             (part.column, KeyPart { ty: column.ty.clone(), prefix: part.prefix, nullable: column.nullable })
         };
-        let parts = index.columns.iter().map(part).collect();
-        OpenIndex { id: index.id, kind: index.kind, parts, since: index.since }
+        let (parts, words) = match index.kind {
+            IndexKind::FullText => (Vec::new(), Some(WordColumns::new(table, index))),
+            _ => (index.columns.iter().map(part).collect(), None),
+        };
+        OpenIndex { id: index.id, kind: index.kind, parts, since: index.since, words }
+    }
+}
+
+impl WordColumns {
+    fn new(table: &Table, index: &cohort_catalog::Index) -> WordColumns {
+        let columns: Vec<usize> = index.columns.iter().map(|part| part.column).collect();
+        // They have one collation.
+        let collation = table.columns[columns[0]].ty.collation;
+        let ty = ColumnType::string(TypeKind::VarChar, full_text::WORD_CHARS_MAX as u32, collation);
+        WordColumns { columns, part: KeyPart { ty, prefix: None, nullable: false } }
     }
 }
 

@@ -138,6 +138,7 @@ errors! {
     PrimaryCantHaveNull = 1171, "42000";
     BlobKeyWithoutLength = 1170, "42000";
     KeyDoesNotExists = 1176, "42000";
+    FtMatchingKeyNotFound = 1191, "HY000";
     UnknownSystemVariable = 1193, "HY000";
     LockWaitTimeout = 1205, "HY000";
     LockTableFull = 1206, "HY000";
@@ -157,6 +158,7 @@ errors! {
     WarnDataOutOfRange = 1264, "22003";
     WarnDataTruncated = 1265, "01000";
     WarnUsingOtherHandler = 1266, "HY000";
+    BadFtColumn = 1283, "HY000";
     UnknownStorageEngine = 1286, "42000";
     TruncatedWrongValue = 1292, "22007";
     SpDoesNotExist = 1305, "42000";
@@ -284,6 +286,10 @@ errors! {
     JsonPathSyntax = 4042, "HY000";
     JsonOneOrAll = 4046, "HY000";
     CantCreateTable = 1005, "HY000";
+    WrongCreateOptions = 140, "HY000";
+    IllegalHaCreateOption = 1478, "HY000";
+    UnknownOption = 1911, "HY000";
+    UnsupportedCompressedTable = 4047, "HY000";
     SequenceRunOut = 4084, "HY000";
     SequenceInvalidData = 4085, "HY000";
     SequenceInvalidTableStructure = 4086, "HY000";
@@ -389,6 +395,7 @@ errors! {
     Internal = 1815, "HY000";
     ReadOnlyMode = 1836, "HY000";
     WarnDuplicateIndex = 1831, "HY000";
+    InnodbNoFtTempTable = 1796, "HY000";
     InnodbOnlineLogTooBig = 1799, "HY000";
     AlterOperationNotSupported = 1845, "0A000";
     AlterOperationNotSupportedReason = 1846, "0A000";

@@ -18,6 +18,7 @@
 //! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
 //! | `json` | [`is_valid_json`] |
+//! | `full_text` | words of texts, as FULLTEXT indexes hold them |
 //! | `key` | memcomparable index keys |
 //! | `binlog_image` | the same values as row events carry them, with their table map metadata |
 
@@ -29,6 +30,7 @@ mod decimal;
 mod error;
 mod error_text;
 mod fixed;
+pub mod full_text;
 mod interrupt;
 mod json;
 mod key;

@@ -39,7 +39,7 @@ fn is_searched(table: &Table) -> bool {
     !table.indexes.iter().any(|index| match index.kind {
         IndexKind::Primary => true,
         IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
-        IndexKind::Secondary | IndexKind::HiddenRowId => false,
+        IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
     })
 }
 

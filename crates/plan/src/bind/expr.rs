@@ -410,6 +410,7 @@ impl<'b> Binder<'b> {
                 self.quantified(self.bind(expr)?, *op, *quantifier, query)
             }
             ast::Expr::Default(Some(name)) => self.default_value(name),
+            ast::Expr::Match { columns, text, mode } => self.match_against(columns, text, *mode),
             ast::Expr::Default(None) => Err(not_supported("DEFAULT in an expression")),
             ast::Expr::Values(name) => self.values_function(name),
             other => self.function(other),

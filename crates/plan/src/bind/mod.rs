@@ -10,6 +10,7 @@
 
 pub mod convert;
 mod expr;
+mod full_text;
 mod scope;
 mod subquery;
 mod window;

@@ -165,6 +165,11 @@ fn contents(folder: &std::path::Path) -> Vec<(String, String)> {
 }
 
 #[test]
+fn searches_for_words() {
+    compare(include_str!("scripts/full_text.sql"));
+}
+
+#[test]
 fn every_type_with_its_edge_values() {
     compare(include_str!("scripts/types.sql"));
 }

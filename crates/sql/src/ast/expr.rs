@@ -355,6 +355,23 @@ pub enum Expr {
 
     /// DEFAULT as a value of INSERT or UPDATE (None), or DEFAULT(column).
     Default(Option<ColumnRef>),
+    /// MATCH (columns) AGAINST (text).
+    Match {
+        columns: Vec<Expr>,
+        text: Box<Expr>,
+        mode: MatchMode,
+    },
     /// VALUES(column) or VALUE(column) in ON DUPLICATE KEY UPDATE.
     Values(ColumnRef),
+}
+
+/// How AGAINST reads its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchMode {
+    /// IN NATURAL LANGUAGE MODE, which is the default.
+    Natural,
+    /// IN BOOLEAN MODE.
+    Boolean,
+    /// WITH QUERY EXPANSION.
+    Expansion,
 }

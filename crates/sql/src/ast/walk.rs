@@ -14,6 +14,10 @@ macro_rules! push_operands {
             | Expr::SystemVariable { .. }
             | Expr::Default(_)
             | Expr::Values(_) => {}
+            Expr::Match { columns, text, .. } => {
+                $open.extend(columns);
+                $open.push(text);
+            }
             Expr::Subquery(query) | Expr::Exists(query) => $queries.push(query),
             Expr::InQuery { expr, query, .. } | Expr::Quantified { expr, query, .. } => {
                 $queries.push(query);

@@ -5,8 +5,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind, Value};
 use super::Parser;
 use super::expr::date_arith;
 use crate::ast::{
-    Aggregate, AggregateKind, DataType, DeclaredKind, Expr, Literal, OrderItem, Over, TrimSide, WindowBound,
-    WindowCall, WindowFrame, WindowSpec,
+    Aggregate, AggregateKind, DataType, DeclaredKind, Expr, Literal, MatchMode, OrderItem, Over, TrimSide,
+    WindowBound, WindowCall, WindowFrame, WindowSpec,
 };
 use crate::lexer::Kind;
 
@@ -183,14 +183,29 @@ impl Parser<'_> {
             "add_months" => Self::add_months,
             "weight_string" => Self::weight_string,
             "nextval" | "lastval" | "setval" => Self::sequence_function,
-            "match" => Self::not_yet,
+            "match" => Self::match_against,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)
     }
 
-    fn not_yet(&mut self, name: &str) -> SqlResult<Expr> {
-        Err(self.unsupported(&name.to_ascii_uppercase()))
+    fn match_against(&mut self, _name: &str) -> SqlResult<Expr> {
+        let columns = self.paren_list(|p| p.column_ref().map(Expr::Column))?;
+        self.expect_word("AGAINST")?;
+        self.expect(Kind::LeftParen)?;
+        // IN begins the mode.
+        let text = Box::new(self.bit_expr()?);
+        let mut mode = MatchMode::Natural;
+        if self.eat_words(&["IN", "BOOLEAN", "MODE"]) {
+            mode = MatchMode::Boolean;
+        } else {
+            self.eat_words(&["IN", "NATURAL", "LANGUAGE", "MODE"]);
+            if self.eat_words(&["WITH", "QUERY", "EXPANSION"]) {
+                mode = MatchMode::Expansion;
+            }
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Match { columns, text, mode })
     }
 
     fn cast(&mut self, _name: &str) -> SqlResult<Expr> {

@@ -1,0 +1,578 @@
+//! MATCH .. AGAINST: what a search asks for, which rows it finds, and how relevant they are.
+//!
+//! A search is read once in a statement: its words, and of how many rows each is in the FULLTEXT index. Then
+//! every row is looked at by itself. The relevance is InnoDB's: each word that is found counts as often as the
+//! row has it, times the square of log10(rows / rows with the word).
+//!
+//! In boolean mode `+` words must be there and `-` words must not; without any `+` one of the others must.
+//! `>` and `<` add and take 1, `~` keeps a word out of the sum. A word that indexes leave out is nowhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cohort_base::IndexId;
+use cohort_types::full_text::{is_indexed, put_word_key, raw_words, word_key, word_prefix_key};
+use cohort_types::{Collation, ErrorCode, Interrupt, SqlError, SqlResult, TypeKind, Value, prefix_end};
+
+use crate::args::Args;
+use crate::context::{EvalContext, SessionEnv};
+use crate::expr::{Call, Expr};
+use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS};
+use crate::table::{ANY, Extra, Function};
+
+/// How AGAINST reads its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchMode {
+    /// Words, any of which is enough.
+    Natural,
+    /// With operators.
+    Boolean,
+}
+
+/// The index that knows how frequent words are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WordSource {
+    pub engine: Arc<str>,
+    pub index: IndexId,
+    /// The clustered index: one entry for each row.
+    pub rows: IndexId,
+    pub collation: Collation,
+}
+
+/// What the call knows besides the text and the columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Match {
+    pub mode: SearchMode,
+    pub source: WordSource,
+}
+
+pub(crate) static MATCH: Function =
+    Function::of_statement("match", 2, ANY, |_: &mut [Expr], _: &SessionEnv| Ok(relevance_type()), evaluate);
+
+fn relevance_type() -> ExprType {
+    ExprType::number(TypeKind::Double, 12, NOT_FIXED_DECIMALS)
+}
+
+/// `MATCH (columns) AGAINST (text)`. Error 1210 if the text is not the same for all rows.
+pub fn match_against(
+    columns: Vec<Expr>,
+    text: Expr,
+    mode: SearchMode,
+    source: WordSource,
+) -> SqlResult<Expr> {
+    let mut varies = false;
+    text.walk(&mut |part| {
+        varies |= matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_));
+        !varies
+    });
+    if varies {
+        return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to AGAINST"));
+    }
+    let args = std::iter::once(text).chain(columns).collect();
+    let extra = Extra::Match(Arc::new(Match { mode, source }));
+    Ok(Expr::Call(Box::new(Call { function: &MATCH, args, extra, ty: relevance_type() })))
+}
+
+fn evaluate(a: Args<'_>) -> SqlResult<Value> {
+    let search = a.ctx.search(std::ptr::from_ref(a.call) as usize, || read_search(a))?;
+    if search.root.is_empty() {
+        return Ok(Value::Double(0.0));
+    }
+    let mut found = Found::new(&search);
+    for column in 1..a.count() {
+        if let Some(text) = a.text(column)? {
+            found.look_at(&search, &String::from_utf8_lossy(&text), a.ctx)?;
+        }
+    }
+    let relevance = if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 };
+    Ok(Value::Double(relevance.into()))
+}
+
+fn read_search(a: Args<'_>) -> SqlResult<Search> {
+    let Extra::Match(this) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
+    let Some(text) = a.text(0)? else { return Ok(Search::empty(this.source.collation)) };
+    let mut search = Search::read(this.mode, &String::from_utf8_lossy(&text), this.source.collation)?;
+    let rows = a.ctx.hooks.row_count(&this.source)?;
+    for term in &mut search.terms {
+        let end = prefix_end(&term.key);
+        let with_word = a.ctx.hooks.word_row_count(&this.source, &term.key, end.as_deref())?;
+        term.rows = with_word;
+        let ratio = if with_word == rows { 1.0001 } else { rows as f64 / with_word.max(1) as f64 };
+        term.frequency = if with_word == 0 { 0.0 } else { ratio.log10() };
+    }
+    Ok(search)
+}
+
+/// A search, ready to look at rows.
+#[derive(Debug)]
+pub(crate) struct Search {
+    terms: Vec<Term>,
+    /// Places of those that are whole words.
+    by_key: HashMap<Vec<u8>, usize>,
+    /// Places of those that are beginnings.
+    prefixes: Vec<usize>,
+    /// Words of phrases, frequent ones too.
+    phrase_words: HashMap<Vec<u8>, u32>,
+    root: Vec<(Operator, Node)>,
+    collation: Collation,
+}
+
+/// A word, or the beginning of words.
+#[derive(Debug)]
+struct Term {
+    key: Vec<u8>,
+    /// Rows with the word.
+    rows: u64,
+    /// log10(all rows / those)
+    frequency: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    None,
+    Must,
+    MustNot,
+    More,
+    Less,
+    Uncounted,
+}
+
+#[derive(Debug)]
+enum Node {
+    /// The place of a term; none: indexes leave the word out.
+    Word(Option<usize>),
+    /// Words one after the other, or within so many words.
+    Phrase {
+        words: Vec<u32>,
+        distance: Option<usize>,
+        terms: Vec<usize>,
+    },
+    Group(Vec<(Operator, Node)>),
+}
+
+/// What a row has of a search's words.
+struct Found {
+    /// How often, by term.
+    counts: Vec<u32>,
+    /// The row's words as numbers of `phrase_words`, others as [`OTHER`]; columns apart by [`BREAK`].
+    words: Vec<u32>,
+}
+
+const OTHER: u32 = u32::MAX;
+const BREAK: u32 = u32::MAX - 1;
+/// Words between two looks at KILL.
+const LOOK_EVERY: usize = 256;
+/// Groups in groups.
+const DEPTH_MAX: usize = 64;
+
+impl Found {
+    fn new(search: &Search) -> Found {
+        Found { counts: vec![0; search.terms.len()], words: Vec::new() }
+    }
+
+    fn look_at(&mut self, search: &Search, text: &str, interrupt: &dyn Interrupt) -> SqlResult<()> {
+        let mut key = Vec::new();
+        for (n, word) in raw_words(text).enumerate() {
+            if n % LOOK_EVERY == 0 {
+                interrupt.step()?;
+            }
+            key.clear();
+            put_word_key(word, search.collation, &mut key);
+            if let Some(&term) = search.by_key.get(&key) {
+                self.counts[term] += 1;
+            }
+            for &term in &search.prefixes {
+                self.counts[term] += u32::from(key.starts_with(&search.terms[term].key) && is_indexed(word));
+            }
+            if !search.phrase_words.is_empty() {
+                self.words.push(search.phrase_words.get(&key).copied().unwrap_or(OTHER));
+            }
+        }
+        self.words.push(BREAK);
+        Ok(())
+    }
+}
+
+impl Expr {
+    /// Of a MATCH: its first column and its index.
+    pub fn match_source(&self) -> Option<(usize, IndexId)> {
+        let Expr::Call(call) = self else { return None };
+        let (Extra::Match(this), Some(Expr::Column(first))) = (&call.extra, call.args.get(1)) else {
+            return None;
+        };
+        Some((first.ordinal, this.source.index))
+    }
+
+    /// Of a MATCH: the entries of words without one of which no row is found, a word by a range. None where
+    /// beginnings of words are asked for.
+    pub fn word_ranges(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<WordRange>>> {
+        let Expr::Call(call) = self else { return Ok(None) };
+        let args = Args { call, row: &[], ctx };
+        let search = ctx.search(std::ptr::from_ref(&**call) as usize, || read_search(args))?;
+        let range = |term: usize| {
+            let key = &search.terms[term].key;
+            (key.clone(), prefix_end(key))
+        };
+        Ok(search.needed(&search.root).map(|terms| terms.into_iter().map(range).collect()))
+    }
+}
+
+/// From one key on, below the other.
+pub type WordRange = (Vec<u8>, Option<Vec<u8>>);
+
+impl Search {
+    /// Words of which a row has one if it is found: with `+` those of the rarest node, else those of all.
+    fn needed(&self, nodes: &[(Operator, Node)]) -> Option<Vec<usize>> {
+        let rows = |terms: &[usize]| terms.iter().map(|term| self.terms[*term].rows).sum::<u64>();
+        let must = nodes.iter().filter(|(operator, _)| *operator == Operator::Must);
+        let needed = must.clone().filter_map(|(_, node)| self.needed_of(node));
+        if must.count() > 0 {
+            return needed.min_by_key(|terms| rows(terms));
+        }
+        let mut all = Vec::new();
+        for (_, node) in nodes.iter().filter(|(operator, _)| *operator != Operator::MustNot) {
+            all.extend(self.needed_of(node)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
+    }
+
+    fn needed_of(&self, node: &Node) -> Option<Vec<usize>> {
+        match node {
+            Node::Word(None) => Some(Vec::new()),
+            Node::Word(Some(term)) if self.prefixes.contains(term) => None,
+            Node::Word(Some(term)) => Some(vec![*term]),
+            Node::Phrase { terms, .. } => {
+                terms.iter().min_by_key(|term| self.terms[**term].rows).map(|term| vec![*term])
+            }
+            Node::Group(nodes) => self.needed(nodes),
+        }
+    }
+
+    /// One that finds nothing.
+    fn empty(collation: Collation) -> Search {
+        Search {
+            terms: Vec::new(),
+            by_key: HashMap::new(),
+            prefixes: Vec::new(),
+            phrase_words: HashMap::new(),
+            root: Vec::new(),
+            collation,
+        }
+    }
+
+    fn read(mode: SearchMode, text: &str, collation: Collation) -> SqlResult<Search> {
+        let mut search = Search::empty(collation);
+        search.root = match mode {
+            SearchMode::Natural => search.words(text),
+            SearchMode::Boolean => Reader { search: &mut search, rest: text }.list(0)?,
+        };
+        Ok(search)
+    }
+
+    /// The words of a text, each once, of which any is enough.
+    fn words(&mut self, text: &str) -> Vec<(Operator, Node)> {
+        let mut nodes = Vec::new();
+        for word in raw_words(text) {
+            let known = self.terms.len();
+            // In a natural search a word that is left out is not asked for.
+            if let Some(term) = self.term(word).filter(|term| *term == known) {
+                nodes.push((Operator::None, Node::Word(Some(term))));
+            }
+        }
+        nodes
+    }
+
+    fn term(&mut self, word: &str) -> Option<usize> {
+        if !is_indexed(word) {
+            return None;
+        }
+        let key = word_key(word, self.collation);
+        let next = self.terms.len();
+        let term = *self.by_key.entry(key.clone()).or_insert(next);
+        if term == next {
+            self.terms.push(Term { key, rows: 0, frequency: 0.0 });
+        }
+        Some(term)
+    }
+
+    fn prefix(&mut self, prefix: &str) -> usize {
+        let key = word_prefix_key(prefix, self.collation);
+        self.prefixes.push(self.terms.len());
+        self.terms.push(Term { key, rows: 0, frequency: 0.0 });
+        self.terms.len() - 1
+    }
+
+    fn phrase(&mut self, text: &str, distance: Option<usize>) -> Node {
+        let (mut words, mut terms) = (Vec::new(), Vec::new());
+        for word in raw_words(text) {
+            let next = self.phrase_words.len() as u32;
+            words.push(*self.phrase_words.entry(word_key(word, self.collation)).or_insert(next));
+            terms.extend(self.term(word));
+        }
+        // One without any word that is indexed is found nowhere.
+        if terms.is_empty() { Node::Word(None) } else { Node::Phrase { words, distance, terms } }
+    }
+
+    fn is_there(&self, node: &Node, found: &Found) -> bool {
+        match node {
+            Node::Word(term) => term.is_some_and(|term| found.counts[term] > 0),
+            Node::Phrase { words, distance: None, .. } => {
+                found.words.windows(words.len()).any(|part| part == words)
+            }
+            Node::Phrase { words, distance: Some(distance), .. } => found
+                .words
+                .split(|word| *word == BREAK)
+                .flat_map(|column| column.windows((*distance).clamp(1, column.len().max(1))))
+                .any(|part| words.iter().all(|word| part.contains(word))),
+            Node::Group(nodes) => self.matches(nodes, found),
+        }
+    }
+
+    fn matches(&self, nodes: &[(Operator, Node)], found: &Found) -> bool {
+        let (mut has_must, mut any) = (false, false);
+        for (operator, node) in nodes {
+            let is_there = self.is_there(node, found);
+            match operator {
+                Operator::Must if !is_there => return false,
+                Operator::MustNot if is_there => return false,
+                Operator::Must => has_must = true,
+                Operator::MustNot => {}
+                _ => any |= is_there,
+            }
+        }
+        has_must || any
+    }
+
+    /// The relevance of a row that is found: the operators first, then words in their order, each once.
+    fn relevance(&self, found: &Found) -> f32 {
+        let mut terms = Vec::new();
+        self.add_terms(&self.root, found, &mut terms);
+        terms.sort_unstable_by_key(|term| &self.terms[*term].key);
+        terms.dedup();
+        let of_term = |term: &usize| {
+            let frequency = self.terms[*term].frequency;
+            (f64::from(found.counts[*term]) * frequency * frequency) as f32
+        };
+        terms.iter().fold(self.adjusted(&self.root, found), |sum, term| sum + of_term(term))
+    }
+
+    /// The words that count.
+    fn add_terms(&self, nodes: &[(Operator, Node)], found: &Found, out: &mut Vec<usize>) {
+        for (_, node) in self.counted(nodes, found) {
+            match node {
+                Node::Word(term) => out.extend(term),
+                Node::Phrase { terms, .. } => out.extend(terms),
+                Node::Group(nodes) => self.add_terms(nodes, found, out),
+            }
+        }
+    }
+
+    /// What `>` and `<` make of it.
+    fn adjusted(&self, nodes: &[(Operator, Node)], found: &Found) -> f32 {
+        let of_node = |(operator, node): &(Operator, Node)| {
+            let own = match operator {
+                Operator::More => 1.0,
+                Operator::Less => -1.0,
+                _ => 0.0,
+            };
+            match node {
+                Node::Group(nodes) => own + self.adjusted(nodes, found),
+                _ => own,
+            }
+        };
+        self.counted(nodes, found).map(of_node).sum()
+    }
+
+    fn counted<'n>(
+        &'n self,
+        nodes: &'n [(Operator, Node)],
+        found: &'n Found,
+    ) -> impl Iterator<Item = &'n (Operator, Node)> {
+        nodes.iter().filter(|(operator, node)| {
+            !matches!(operator, Operator::MustNot | Operator::Uncounted) && self.is_there(node, found)
+        })
+    }
+}
+
+/// Reads the text of a boolean search.
+struct Reader<'s> {
+    search: &'s mut Search,
+    rest: &'s str,
+}
+
+const SIGNS: &[char] = &['*', '(', ')', '+', '-', '<', '>', '~', '@', '"', ' ', '\t', '\n', '%'];
+
+fn syntax_error(unexpected: &str) -> SqlError {
+    SqlError::new(ErrorCode::Parse, format!("syntax error, unexpected {unexpected}"))
+}
+
+impl Reader<'_> {
+    /// A quotation mark that stays alone is passed by as well.
+    fn skip_space(&mut self) {
+        let is_alone = self.rest.matches('"').count() == 1;
+        let passed = |c: char| matches!(c, ' ' | '\t' | '\n' | '%') || (c == '"' && is_alone);
+        self.rest = self.rest.trim_start_matches(passed);
+    }
+
+    fn unexpected(&self) -> SqlError {
+        match self.rest.chars().next() {
+            None => syntax_error("$end"),
+            Some(c) if SIGNS.contains(&c) => syntax_error(&format!("'{c}'")),
+            Some(c) if c.is_ascii_digit() => syntax_error("FTS_NUMB"),
+            Some(_) => syntax_error("FTS_TERM"),
+        }
+    }
+
+    fn eat(&mut self, sign: char) -> bool {
+        self.skip_space();
+        let rest = self.rest.strip_prefix(sign);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Nodes up to the end, or to the parenthesis that closes the group.
+    fn list(&mut self, depth: usize) -> SqlResult<Vec<(Operator, Node)>> {
+        let mut nodes = Vec::new();
+        loop {
+            self.skip_space();
+            if depth > 0 && self.eat(')') {
+                return Ok(nodes);
+            }
+            if self.rest.is_empty() && depth == 0 {
+                return Ok(nodes);
+            }
+            let operator = match self.rest.chars().next() {
+                Some('+') => Operator::Must,
+                Some('-') => Operator::MustNot,
+                Some('>') => Operator::More,
+                Some('<') => Operator::Less,
+                Some('~') => Operator::Uncounted,
+                _ => Operator::None,
+            };
+            if operator != Operator::None {
+                self.rest = &self.rest[1..];
+            }
+            nodes.push((operator, self.node(depth)?));
+        }
+    }
+
+    fn node(&mut self, depth: usize) -> SqlResult<Node> {
+        if self.eat('(') {
+            return match depth < DEPTH_MAX {
+                true => self.list(depth + 1).map(Node::Group),
+                false => Err(syntax_error("'('")),
+            };
+        }
+        if let Some((phrase, rest)) = self.rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+            self.rest = rest;
+            let distance = if self.eat('@') { Some(self.number()?) } else { None };
+            return Ok(self.search.phrase(phrase, distance));
+        }
+        let end = self.rest.find(SIGNS).unwrap_or(self.rest.len());
+        let (term, rest) = self.rest.split_at(end);
+        if term.is_empty() {
+            return Err(self.unexpected());
+        }
+        self.rest = rest;
+        let is_prefix = self.eat('*');
+        let mut words: Vec<&str> = raw_words(term).collect();
+        let last = if is_prefix { words.pop() } else { None };
+        let mut nodes: Vec<(Operator, Node)> = Vec::new();
+        for word in words {
+            nodes.push((Operator::None, Node::Word(self.search.term(word))));
+        }
+        if let Some(last) = last {
+            nodes.push((Operator::None, Node::Word(Some(self.search.prefix(last)))));
+        }
+        Ok(match nodes.len() {
+            1 => nodes.pop().expect("one").1,
+            _ => Node::Group(nodes),
+        })
+    }
+
+    fn number(&mut self) -> SqlResult<usize> {
+        self.skip_space();
+        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let (digits, rest) = self.rest.split_at(end);
+        let number = digits.parse().map_err(|_| self.unexpected())?;
+        self.rest = rest;
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_types::Uninterrupted;
+
+    use super::*;
+
+    fn relevance(mode: SearchMode, text: &str, columns: &[&str]) -> f32 {
+        let mut search = Search::read(mode, text, Collation::UTF8MB4_GENERAL_CI).expect("a search");
+        search.terms.iter_mut().for_each(|term| term.frequency = 1.0);
+        let mut found = Found::new(&search);
+        columns.iter().for_each(|column| found.look_at(&search, column, &Uninterrupted).expect("looks"));
+        if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 }
+    }
+
+    #[test]
+    fn natural_searches_count_each_word_as_often_as_it_is_there() {
+        let natural = |text, row| relevance(SearchMode::Natural, text, &[row]);
+        assert_eq!(natural("quick fox quick", "The quick fox, the other FOX"), 3.0);
+        assert_eq!(natural("the of", "the of"), 0.0);
+        assert_eq!(natural("cat", "cats"), 0.0);
+    }
+
+    #[test]
+    fn operators_ask_for_words_and_weigh_them() {
+        let boolean =
+            |text| relevance(SearchMode::Boolean, text, &["the quick brown fox", "jumps and jumps"]);
+        for (text, expected) in [
+            ("fox cat", 1.0),
+            ("+fox cat", 1.0),
+            ("+cat fox", 0.0),
+            ("+fox -jumps", 0.0),
+            ("-cat", 0.0),
+            ("fox -cat", 1.0),
+            ("+fox ~jumps", 1.0),
+            ("+fox >jumps", 4.0),
+            ("+fox <jumps", 2.0),
+            ("jum*", 2.0),
+            ("ju*,fox", 3.0),
+            ("\"quick brown\"", 2.0),
+            ("\"brown quick\"", 0.0),
+            ("\"the quick\"", 1.0),
+            ("\"fox jumps\"", 0.0),
+            ("\"fox quick\" @3", 2.0),
+            ("\"fox quick\" @2", 0.0),
+            ("+(cat fox) +(quick dog)", 2.0),
+            ("+(cat dog) fox", 0.0),
+            ("+the +fox", 0.0),
+            ("well-known fox", 1.0),
+            ("", 0.0),
+        ] {
+            assert_eq!(boolean(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_search_is_refused() {
+        let refused = |text: &str| {
+            let read = Search::read(SearchMode::Boolean, text, Collation::UTF8MB4_GENERAL_CI);
+            read.expect_err("refused").message
+        };
+        assert_eq!(
+            relevance(SearchMode::Boolean, "\"fox", &["fox"]),
+            1.0,
+            "a mark that is not closed is none"
+        );
+        assert_eq!(refused("+"), "syntax error, unexpected $end");
+        assert_eq!(refused("(fox"), "syntax error, unexpected $end");
+        assert_eq!(refused("+-fox"), "syntax error, unexpected '-'");
+        assert_eq!(refused("fox )"), "syntax error, unexpected ')'");
+        assert_eq!(refused("fox@"), "syntax error, unexpected '@'");
+        assert_eq!(refused("\"a\" @x"), "syntax error, unexpected FTS_TERM");
+        assert_eq!(refused(&"(".repeat(1000)), "syntax error, unexpected '('");
+    }
+}

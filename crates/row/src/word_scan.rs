@@ -1,0 +1,102 @@
+//! [`WordScan`]: the rows that have one of several words, each once, in the order of the clustered index.
+
+use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_table::OpenTable;
+use cohort_trx::{SessionTrx, engine_error};
+use cohort_types::SqlResult;
+
+/// Entries of a word that are read at once.
+const BATCH_ENTRIES: usize = 256;
+
+/// Reads the entries of words in step: those of one word are in the order of the clustered keys.
+pub(crate) struct WordScan {
+    index: usize,
+    words: Vec<Word>,
+    /// The key given last.
+    last: Option<Vec<u8>>,
+}
+
+/// The entries of one word.
+struct Word {
+    /// What is left of them behind the batch.
+    range: Option<KeyRange>,
+    batch: Batch,
+    at: usize,
+}
+
+impl WordScan {
+    /// Each range has the entries of one word.
+    pub fn new(index: usize, ranges: Vec<KeyRange>) -> WordScan {
+        let word = |range| Word { range: Some(range), batch: Batch::default(), at: 0 };
+        WordScan { index, words: ranges.into_iter().map(word).collect(), last: None }
+    }
+
+    /// Puts the next row's clustered key into `key`; false at the end.
+    pub fn next(
+        &mut self,
+        table: &OpenTable,
+        trx: &mut SessionTrx,
+        view: Option<&ReadView>,
+        key: &mut Vec<u8>,
+    ) -> SqlResult<bool> {
+        let mut least: Option<&[u8]> = None;
+        for word in &mut self.words {
+            word.pass(table, self.index, trx, view, self.last.as_deref())?;
+        }
+        for word in &self.words {
+            let Some(next) = word.key(table, self.index)? else { continue };
+            if least.is_none_or(|least| next < least) {
+                least = Some(next);
+            }
+        }
+        let Some(least) = least else { return Ok(false) };
+        key.clear();
+        key.extend_from_slice(least);
+        self.last = Some(key.clone());
+        Ok(true)
+    }
+}
+
+impl Word {
+    /// The clustered key of the entry at hand; none at the end.
+    fn key(&self, table: &OpenTable, index: usize) -> SqlResult<Option<&[u8]>> {
+        if self.at == self.batch.len() {
+            return Ok(None);
+        }
+        let (key, value) = self.batch.get(self.at);
+        table.clustered_key_of(index, key, value).map(Some)
+    }
+
+    /// Goes to the first entry behind `last`.
+    fn pass(
+        &mut self,
+        table: &OpenTable,
+        index: usize,
+        trx: &mut SessionTrx,
+        view: Option<&ReadView>,
+        last: Option<&[u8]>,
+    ) -> SqlResult<()> {
+        loop {
+            match self.key(table, index)? {
+                Some(key) if last.is_some_and(|last| key <= last) => self.at += 1,
+                Some(_) => return Ok(()),
+                None => {
+                    let Some(mut range) = self.range.take() else { return Ok(()) };
+                    trx.check_interrupt()?;
+                    self.batch.clear();
+                    self.at = 0;
+                    let at = view.map_or(ReadAt::Latest, ReadAt::View);
+                    let space = table.indexes[index].id;
+                    let more = trx
+                        .engine(table.engine)
+                        .scan(at, space, &range, Direction::Forward, BATCH_ENTRIES, &mut self.batch)
+                        .map_err(engine_error)?;
+                    if more {
+                        self.batch.cut(&mut range, Direction::Forward);
+                        self.range = Some(range);
+                    }
+                }
+            }
+        }
+    }
+}

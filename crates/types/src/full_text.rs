@@ -1,0 +1,102 @@
+//! Words of texts, as FULLTEXT indexes hold them and MATCH looks for them: InnoDB's, with its defaults.
+//!
+//! A word is a run of letters, digits and `_`; one `'` within it belongs to it. Words count in lower case and
+//! by the collation of their column.
+
+use crate::Collation;
+
+/// `innodb_ft_min_token_size`, `innodb_ft_max_token_size`: characters of a word that is indexed.
+pub const WORD_CHARS_MIN: usize = 3;
+pub const WORD_CHARS_MAX: usize = 84;
+
+/// InnoDB's own stopwords.
+const STOPWORDS: [&str; 35] = [
+    "a", "about", "an", "are", "as", "at", "be", "by", "com", "de", "en", "for", "from", "how", "i", "in",
+    "is", "it", "la", "of", "on", "or", "that", "the", "this", "to", "und", "was", "what", "when", "where",
+    "who", "will", "with", "www",
+];
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The words of a text one after the other, as they stand there, short and frequent ones too.
+pub fn raw_words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(is_letter)?;
+        let word = &rest[start..];
+        let (mut end, mut after_mark) = (0, false);
+        for (at, c) in word.char_indices() {
+            match c {
+                c if is_letter(c) => (end, after_mark) = (at + c.len_utf8(), false),
+                '\'' if !after_mark => after_mark = true,
+                _ => break,
+            }
+        }
+        rest = &word[end..];
+        Some(&word[..end])
+    })
+}
+
+/// Whether indexes hold the word.
+pub fn is_indexed(word: &str) -> bool {
+    let chars = word.chars().take(WORD_CHARS_MAX + 1).count();
+    let is_stopword = || STOPWORDS.iter().any(|stopword| word.eq_ignore_ascii_case(stopword));
+    (WORD_CHARS_MIN..=WORD_CHARS_MAX).contains(&chars) && !is_stopword()
+}
+
+/// What is compared of a word: equal ones are one word.
+pub fn word_key(word: &str, collation: Collation) -> Vec<u8> {
+    let mut key = Vec::with_capacity(2 * word.len() + 4);
+    put_word_key(word, collation, &mut key);
+    key
+}
+
+/// Appends it.
+pub fn put_word_key(word: &str, collation: Collation, out: &mut Vec<u8>) {
+    collation.sort_key(word.to_lowercase().as_bytes(), out);
+}
+
+/// What the keys of all words begin with that begin so.
+pub fn word_prefix_key(prefix: &str, collation: Collation) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.sort_key_open(prefix.to_lowercase().as_bytes(), &mut key);
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_runs_of_letters_with_single_apostrophes() {
+        let words = |text| raw_words(text).collect::<Vec<_>>().join("|");
+        assert_eq!(words("The quick, brown_fox; 42!"), "The|quick|brown_fox|42");
+        assert_eq!(words("don't ''quoted'' it's' a''b x'"), "don't|quoted|it's|a|b|x");
+        assert_eq!(words("Grüße-aus Köln 😀 東京都"), "Grüße|aus|Köln|東京都");
+        assert_eq!(words(" '- "), "");
+    }
+
+    #[test]
+    fn short_long_and_frequent_words_are_left_out() {
+        for word in ["ab", "The", "www", &"x".repeat(85)] {
+            assert!(!is_indexed(word), "{word}");
+        }
+        for word in ["abc", "äöü", &"x".repeat(84)] {
+            assert!(is_indexed(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn words_are_one_by_their_collation() {
+        let (weak, strict) = (Collation::UTF8MB4_GENERAL_CI, Collation::UTF8MB4_BIN);
+        assert_eq!(word_key("Käse", weak), word_key("kase", weak));
+        assert_ne!(word_key("Käse", strict), word_key("kase", strict));
+        assert_eq!(word_key("Käse", strict), word_key("käse", strict));
+        for collation in [weak, strict] {
+            assert!(word_key("database", collation).starts_with(&word_prefix_key("Data", collation)));
+            assert!(!word_key("dat", collation).starts_with(&word_prefix_key("data", collation)));
+        }
+    }
+}
