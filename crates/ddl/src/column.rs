@@ -53,6 +53,12 @@ pub(super) fn draft(
         }),
     };
     ty.check(name)?;
+    for error in ty.duplicated_members(name) {
+        if ctx.session.env.sql_mode.is_strict() {
+            return Err(error);
+        }
+        ctx.eval.note(error.code, error.message);
+    }
     let nullable = def.nullable.unwrap_or(!def.auto_increment);
     if def.auto_increment {
         check_auto_increment(def, &ty)?;

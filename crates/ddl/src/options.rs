@@ -50,7 +50,15 @@ pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlRes
     let (mut set, mut collation) = (None, None);
     for option in options {
         match option {
-            TableOption::Charset(name) => set = name.as_deref(),
+            TableOption::Charset(name) => {
+                let name = name.as_deref();
+                if let (Some(before), Some(name)) = (set, name)
+                    && charset::by_name(before)? != charset::by_name(name)?
+                {
+                    return Err(SqlError::conflicting_declarations("CHARACTER SET", before, name));
+                }
+                set = name.or(set);
+            }
             TableOption::Collate(name) => collation = Some(name.as_str()),
             _ => {}
         }

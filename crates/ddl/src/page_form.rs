@@ -40,7 +40,8 @@ pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str
     }
 }
 
-/// CREATE TABLE in the engine that was asked for: what was not written is as `innodb_compression_default` says.
+/// CREATE TABLE in the engine that was asked for: what was not written is as `innodb_compression_default`
+/// says.
 pub(super) fn settle(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn};
 
+use crate::near::Near;
 use crate::read_view::ReadView;
 use crate::redo::Redo;
 use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
@@ -76,6 +77,11 @@ impl Driver {
 fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     let mut value = b"left over".to_vec();
     let found = trx.get(at, A, key.as_bytes(), &mut value).expect("reads");
+    let (mut near, mut again) = (Near::default(), Vec::new());
+    for _ in 0..3 {
+        let is_there = trx.get_near(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
+        assert_eq!((is_there, &again), (found, &value), "a reader that keeps its place");
+    }
     found.then(|| String::from_utf8(value).expect("text"))
 }
 
@@ -90,6 +96,12 @@ fn scan(
     let range = KeyRange { start: key(range.0), end: key(range.1) };
     let mut batch = Batch::default();
     let more = trx.scan(at, A, &range, direction, limit, &mut batch).expect("scans");
+    let mut near = Near::default();
+    for _ in 0..3 {
+        let mut again = Batch::default();
+        let goes_on = trx.scan_near(at, A, &range, direction, limit, &mut again, &mut near).expect("scans");
+        assert!(goes_on == more && again.iter().eq(batch.iter()), "a reader that keeps its place");
+    }
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let entries: Vec<String> = batch.iter().map(|(k, v)| format!("{}={}", text(k), text(v))).collect();
     (entries.join(" "), more)

@@ -10,6 +10,7 @@ mod bed;
 pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
+mod near;
 mod read_view;
 mod redo;
 mod reference;
@@ -20,6 +21,7 @@ mod write_set;
 
 pub use bed::{Bed, BedOf};
 pub use mirror::Mirror;
+pub use near::Near;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
 pub use reference::ReferenceEngine;

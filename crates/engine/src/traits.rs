@@ -27,6 +27,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
 
+use crate::near::Near;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
 use crate::warm::{WarmRequest, Warmth};
@@ -396,6 +397,19 @@ pub trait EngineTrx: Send {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError>;
 
+    /// The same for a reader that has read near the key, or will.
+    fn get_near(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        near: &mut Near,
+    ) -> Result<bool, EngineError> {
+        let _ = near;
+        self.get(at, index, key, value)
+    }
+
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);
     /// fewer when they are long, or when there are long ways between them. True if the range may hold more:
     /// continue with the rest of it ([`Batch::cut`]). A call that appends nothing and answers true has passed
@@ -410,6 +424,22 @@ pub trait EngineTrx: Send {
         limit: usize,
         batch: &mut Batch,
     ) -> Result<bool, EngineError>;
+
+    /// The same for a reader that has read near the range, or will.
+    #[allow(clippy::too_many_arguments)] // those of a scan
+    fn scan_near(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+        near: &mut Near,
+    ) -> Result<bool, EngineError> {
+        let _ = near;
+        self.scan(at, index, range, direction, limit, batch)
+    }
 
     /// Writes a key.
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError>;

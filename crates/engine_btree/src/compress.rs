@@ -25,13 +25,14 @@
 //! tries into a buffer of one block less). `KEY_BLOCK_SIZE` therefore decides nothing.
 //!
 //! # Who says it
-//! The catalog does: the server tells the form of every key space at a start ([`Compression::set_form`]), and of
-//! new ones before they are filled. Until then, which is while recovery replays, pages are written plain.
+//! The catalog does: the server tells the form of every key space at a start ([`Compression::set_form`]),
+//! and of new ones before they are filled. Until then, which is while recovery replays, pages are written
+//! plain.
 //!
 //! # Where it runs
-//! A page is compressed by who writes it: a checkpoint without a latch, an eviction with the page latched that
-//! nobody uses. It is expanded by who reads it, into a frame that nobody else has. Compressors are kept, at
-//! most [`KEPT_MAX`] of about 300 KiB.
+//! A page is compressed by who writes it: a checkpoint without a latch, an eviction with the page latched
+//! that nobody uses. It is expanded by who reads it, into a frame that nobody else has. Compressors are
+//! kept, at most [`KEPT_MAX`] of about 300 KiB.
 //!
 //! # On failure
 //! A torn or rotten image fails the checksum over the compressed bytes before they are expanded, and one that

@@ -304,7 +304,7 @@ impl Present<'_> {
 }
 
 /// An entry with this value; none: a deletion.
-pub fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
+fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
     match value {
         Some(value) => {
             Entry { is_deleted: false, is_overflow: value.is_overflow, version, value: &value.bytes }

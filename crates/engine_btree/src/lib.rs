@@ -10,6 +10,7 @@ mod inner;
 mod install;
 mod map;
 mod merge;
+mod near;
 mod page;
 mod pool;
 mod reads;

@@ -115,6 +115,7 @@ impl Tree {
         }
         let gone = right.page().id();
         structure.remove(self.index, gone);
+        right.is_gone = true;
         *left.page_mut() = page;
         parent.page_mut().remove(place);
         ground.changes.list(left);
@@ -139,6 +140,7 @@ impl Tree {
         let mut page = Page::new(spec);
         (0..old.len()).for_each(|n| page.append(&old.key(n), old.entry(n)));
         structure.remove(self.index, gone);
+        child.is_gone = true;
         *root.page_mut() = page;
         ground.changes.list(&mut root);
         drop(structure);

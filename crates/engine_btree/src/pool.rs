@@ -64,12 +64,24 @@ pub struct Frame {
     pub is_changed: bool,
     /// The last checkpoint interval in which the page was put on the list of changed ones.
     pub listed_in: u64,
+    /// The page went into a neighbour: no key belongs to it any more. Set with the page latched alone.
+    pub is_gone: bool,
 }
 
 impl Frame {
     /// The page.
     pub fn page(&self) -> &Page {
         self.page.as_ref().expect("the pool gives out frames that were read")
+    }
+
+    /// Whether the page was read.
+    pub fn has_page(&self) -> bool {
+        self.page.is_some()
+    }
+
+    /// A page that has no image on disk yet; none: one that is about to be read.
+    fn new(page: Option<Page>) -> Frame {
+        Frame { is_changed: page.is_some(), page, listed_in: 0, is_gone: false }
     }
 
     /// The page, to be changed.
@@ -364,7 +376,7 @@ impl Pool {
 
     /// Makes a frame resident whose page is about to be read.
     fn enter_loading(&self, id: PageId, touch: Touch) -> Option<(Exclusive, Arc<Loading>)> {
-        let latch = Arc::new(crate::sync::Latch::new(Frame { page: None, is_changed: false, listed_in: 0 }));
+        let latch = Arc::new(crate::sync::Latch::new(Frame::new(None)));
         let loading = Arc::new(Loading::default());
         let mut shard = self.shard(id).lock();
         if shard.get(id).is_some() {
@@ -518,8 +530,7 @@ impl Pool {
     }
 
     fn load_as(&self, index: IndexId, id: PageId, touch: Touch) -> Result<Option<Exclusive>, EngineError> {
-        let frame = Frame { page: None, is_changed: false, listed_in: 0 };
-        let Some(mut frame) = self.enter_as(id, frame, touch) else {
+        let Some(mut frame) = self.enter_as(id, Frame::new(None), touch) else {
             return Ok(None);
         };
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -567,8 +578,7 @@ impl Pool {
     /// Takes in a page that has no image yet. It does no I/O: the next miss makes room.
     pub fn create(&self, page: Page) -> Exclusive {
         let id = page.id();
-        let frame = Frame { page: Some(page), is_changed: true, listed_in: 0 };
-        self.enter(id, frame).expect("a new page's number is not in use")
+        self.enter(id, Frame::new(Some(page))).expect("a new page's number is not in use")
     }
 
     /// Drops a page that nobody reads any more.
@@ -603,7 +613,7 @@ impl Pool {
                 return;
             }
             // Nobody reads the eviction image while this frame is resident.
-            if let Some(_frame) = self.enter(id, Frame { page: None, is_changed: false, listed_in: 0 }) {
+            if let Some(_frame) = self.enter(id, Frame::new(None)) {
                 if is_unchanged() {
                     self.store.forget_evicted(id);
                 }

@@ -13,6 +13,7 @@ use cohort_base::IndexId;
 use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, KeyRange};
 
 use crate::inner::Inner;
+use crate::near::NearLeaf;
 use crate::page::Page;
 use crate::pool::Touch;
 use crate::tree::{AHEAD_LEAVES, Side};
@@ -87,6 +88,18 @@ impl Inner {
         prefix: &[u8],
         batch: &mut Batch,
     ) -> Result<bool, EngineError> {
+        self.scan_near(asked, limit, prefix, batch, None)
+    }
+
+    /// The same for a reader that keeps its place.
+    pub fn scan_near(
+        &self,
+        asked: Asked<'_>,
+        limit: usize,
+        prefix: &[u8],
+        batch: &mut Batch,
+        mut near: Option<&mut NearLeaf>,
+    ) -> Result<bool, EngineError> {
         batch.begin();
         let is_empty = asked.end.is_some_and(|end| end <= asked.start);
         let Some(tree) = self.tree(asked.index).filter(|_| !is_empty && limit > 0) else {
@@ -111,7 +124,10 @@ impl Inner {
             }
             leaves += 1;
             let touch = if is_long { Touch::Once } else { Touch::Usual };
-            let frame = tree.leaf_touched(&self.ground, &side, touch)?;
+            let frame = match (&side, near.as_deref_mut()) {
+                (Side::Covering(key), Some(near)) => near.leaf(&tree, &self.ground, key, touch)?,
+                _ => tree.leaf_touched(&self.ground, &side, touch)?,
+            };
             let page = frame.page();
             let found = sink.batch.len();
             match self.scan_leaf(page, asked, fence.as_deref(), &mut sink)? {
@@ -233,16 +249,20 @@ impl Inner {
         Ok(if sink.is_full() { Pushed::Full } else { pushed })
     }
 
-    /// Reads one key at the horizon into `out`; false: it is not there.
+    /// Reads one key at the horizon into `out`, for a reader that may keep its place; false: it is not there.
     pub fn get(
         &self,
         index: IndexId,
         horizon: Horizon,
         key: &[u8],
         out: &mut Vec<u8>,
+        near: Option<&mut NearLeaf>,
     ) -> Result<bool, EngineError> {
         let Some(tree) = self.tree(index) else { return Ok(false) };
-        let frame = tree.leaf(&self.ground, &Side::Covering(key))?;
+        let frame = match near {
+            Some(near) => near.leaf(&tree, &self.ground, key, Touch::Usual)?,
+            None => tree.leaf(&self.ground, &Side::Covering(key))?,
+        };
         let Ok(n) = frame.page().find(key) else { return Ok(false) };
         let entry = frame.page().entry(n);
         let older;

@@ -27,6 +27,11 @@ pub fn latch_of<T>(guard: &ExclusiveGuard<T>) -> &Arc<Latch<T>> {
     ArcRwLockWriteGuard::rwlock(guard)
 }
 
+/// The same of a guard that others hold, too.
+pub fn latch_of_shared<T>(guard: &SharedGuard<T>) -> &Arc<Latch<T>> {
+    ArcRwLockReadGuard::rwlock(guard)
+}
+
 /// Starts a thread that nobody waits for.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)

@@ -30,7 +30,7 @@ use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
 use crate::pool::{Exclusive, Latch, Pool, Shared, Soon, Touch};
 use crate::reads::Wait;
 use crate::space::Extent;
-use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
 
 /// Leaves that are read ahead of a scan at once.
 pub const AHEAD_LEAVES: usize = 8;
@@ -170,6 +170,36 @@ impl Tree {
             match self.try_node(ground, side, 0, touch, &patience)? {
                 Soon::Here(leaf) => return Ok(leaf),
                 Soon::Later(wait) => patience.sleep(wait),
+            }
+        }
+    }
+
+    /// The same, and its parent, which is latched no more; none: the leaf is the root.
+    pub fn leaf_and_parent(
+        &self,
+        ground: &Ground,
+        side: &Side<'_>,
+        touch: Touch,
+    ) -> Result<(Shared, Option<Latch>), EngineError> {
+        let mut patience = Patience::default();
+        loop {
+            let parent = match self.try_node(ground, side, 1, touch, &patience)? {
+                Soon::Here(parent) => parent,
+                Soon::Later(wait) => {
+                    patience.sleep(wait);
+                    continue;
+                }
+            };
+            if parent.page().level() == 0 {
+                return Ok((parent, None));
+            }
+            let child = parent.page().child(side.child_of(parent.page()));
+            match patience.shared(ground, self.index, child, touch)? {
+                Soon::Here(leaf) => return Ok((leaf, Some(latch_of_shared(&parent).clone()))),
+                Soon::Later(wait) => {
+                    drop(parent);
+                    patience.sleep(wait);
+                }
             }
         }
     }

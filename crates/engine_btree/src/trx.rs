@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, ReadAt, Redo,
-    RedoFiles, Savepoint, WriteSet, full_key, full_range,
+    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, Near, ReadAt,
+    Redo, RedoFiles, Savepoint, WriteSet, full_key, full_range,
 };
 
 use crate::engine::View;
 use crate::inner::Inner;
 use crate::install::Install;
+use crate::near::NearLeaf;
 use crate::redo;
 use crate::scan::{Asked, Merged};
 use crate::version::{Horizon, TrxRecord, TrxState};
@@ -65,6 +66,51 @@ impl BtreeTrx {
         }
     }
 
+    fn get_at(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        near: Option<&mut NearLeaf>,
+    ) -> Result<bool, EngineError> {
+        value.clear();
+        if !self.writes.is_empty() {
+            let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
+            full_key(index, key, &mut full);
+            if let Some(own) = self.writes.get(&full) {
+                value.extend_from_slice(own.unwrap_or(&[]));
+                return Ok(own.is_some());
+            }
+        }
+        self.inner.get(index, self.horizon(at), key, value, near)
+    }
+
+    fn scan_at(
+        &self,
+        (at, index, range): (ReadAt<'_>, IndexId, &KeyRange),
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+        near: Option<&mut NearLeaf>,
+    ) -> Result<bool, EngineError> {
+        let asked = Asked {
+            index,
+            horizon: self.horizon(at),
+            direction,
+            start: range.start.as_deref().unwrap_or(&[]),
+            end: range.end.as_deref(),
+        };
+        if self.writes.is_empty() {
+            return self.inner.scan_near(asked, limit, &[], batch, near);
+        }
+        let (start, end) = full_range(index, range);
+        if start >= end {
+            return Ok(false);
+        }
+        self.writes.merge_scan((&start, &end), direction, limit, &mut Merged::new(&self.inner, asked), batch)
+    }
+
     fn write(&mut self, index: IndexId, key: &[u8], value: Option<&[u8]>) {
         full_key(index, key, &mut self.key);
         self.writes.write(&self.key, value);
@@ -93,16 +139,18 @@ impl EngineTrx for BtreeTrx {
         key: &[u8],
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError> {
-        value.clear();
-        if !self.writes.is_empty() {
-            let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
-            full_key(index, key, &mut full);
-            if let Some(own) = self.writes.get(&full) {
-                value.extend_from_slice(own.unwrap_or(&[]));
-                return Ok(own.is_some());
-            }
-        }
-        self.inner.get(index, self.horizon(at), key, value)
+        self.get_at(at, index, key, value, None)
+    }
+
+    fn get_near(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        key: &[u8],
+        value: &mut Vec<u8>,
+        near: &mut Near,
+    ) -> Result<bool, EngineError> {
+        self.get_at(at, index, key, value, near.place())
     }
 
     fn scan(
@@ -114,21 +162,20 @@ impl EngineTrx for BtreeTrx {
         limit: usize,
         batch: &mut Batch,
     ) -> Result<bool, EngineError> {
-        let asked = Asked {
-            index,
-            horizon: self.horizon(at),
-            direction,
-            start: range.start.as_deref().unwrap_or(&[]),
-            end: range.end.as_deref(),
-        };
-        if self.writes.is_empty() {
-            return self.inner.scan(asked, limit, &[], batch);
-        }
-        let (start, end) = full_range(index, range);
-        if start >= end {
-            return Ok(false);
-        }
-        self.writes.merge_scan((&start, &end), direction, limit, &mut Merged::new(&self.inner, asked), batch)
+        self.scan_at((at, index, range), direction, limit, batch, None)
+    }
+
+    fn scan_near(
+        &self,
+        at: ReadAt<'_>,
+        index: IndexId,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+        batch: &mut Batch,
+        near: &mut Near,
+    ) -> Result<bool, EngineError> {
+        self.scan_at((at, index, range), direction, limit, batch, near.place())
     }
 
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {

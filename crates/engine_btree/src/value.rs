@@ -1,5 +1,5 @@
-//! Long values, which lie in extents of their own. An entry holds where: `u64 block, the highest bit set if the
-//! value is compressed (compress.rs) | u32 bytes | u32 CRC-32C`, of what lies there.
+//! Long values, which lie in extents of their own. An entry holds where: `u64 block, the highest bit set if
+//! the value is compressed (compress.rs) | u32 bytes | u32 CRC-32C`, of what lies there.
 //!
 //! A long value is written before the entry that names it, while its transaction is installed, and never
 //! changed. Its extent is free once no version names it and no page map in force does (`store.rs`).

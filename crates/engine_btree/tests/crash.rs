@@ -1,6 +1,7 @@
 //! Crash at every write and sync, and an error at every one, against a model: transactions, aborts after
-//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads one
-//! after the other, dropped key spaces; all of it with plain and with compressed pages. `CRASH_SEEDS=100` explores longer.
+//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads
+//! one after the other, dropped key spaces; all of it with plain and with compressed pages.
+//! `CRASH_SEEDS=100` explores longer.
 
 use std::collections::BTreeMap;
 use std::path::Path;

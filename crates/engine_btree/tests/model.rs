@@ -21,6 +21,7 @@
 //! | a page leaves memory although somebody has come to it | `whoever_changes_a_page`, with ten times the schedules |
 //! | a sleeper does not look whether the read is over | `whoever_sleeps` |
 //! | a read that is over wakes nobody | `whoever_sleeps` |
+//! | a page that went into its neighbour does not say so | `a_reader_that_keeps` |
 //! | a reader thread tells the sleepers before the page is there | `whoever_sleeps` |
 #![allow(dead_code)]
 
@@ -42,6 +43,8 @@ mod install;
 mod map;
 #[path = "../src/merge.rs"]
 mod merge;
+#[path = "../src/near.rs"]
+mod near;
 #[path = "../src/page.rs"]
 mod page;
 #[path = "../src/pool.rs"]
@@ -83,7 +86,7 @@ mod warm;
 mod sync {
     pub use cohort_interleave::{
         AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Condvar, ExclusiveGuard, Latch, Mutex, Ordering,
-        RwLock, RwLockReadGuard, SharedGuard, downgrade, latch_of,
+        RwLock, RwLockReadGuard, SharedGuard, downgrade, latch_of, latch_of_shared,
     };
 
     pub fn spawn(_: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -97,7 +100,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Bed, BedOf, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, Participant, ReadAt,
+    Batch, Bed, BedOf, Direction, Engine, EngineSetting, EngineSnapshot, KeyRange, Near, Participant, ReadAt,
     ReadView, Redo,
 };
 use cohort_interleave::{check, choose, thread};
@@ -195,6 +198,18 @@ impl World {
         assert_eq!(found, expected, "a view's rows, {direction:?}");
     }
 
+    /// The rows of a view, found one by one by a reader that keeps its place.
+    fn look_near(&self, near: &mut Near, keys: std::ops::RangeInclusive<u8>) {
+        let (view, expected) = self.view();
+        let trx = self.engine.begin();
+        let mut value = Vec::new();
+        for key in keys {
+            let found = trx.get_near(ReadAt::View(&view), TABLE, &[key], &mut value, near).expect("reads");
+            let expected = expected.iter().find(|row| row.0 == key).map(|row| row.1);
+            assert_eq!(found.then(|| value[0]), expected, "row {key} of a view");
+        }
+    }
+
     fn checkpoint(&self) -> (u64, Rows) {
         let (task, lsn, rows) = {
             let order = self.order.lock();
@@ -256,6 +271,38 @@ fn views_are_whole_beside_splits_and_eviction() {
         };
         join(writers);
         join([reader]);
+        world.settle();
+    });
+}
+
+/// Leaves that a reader keeps are split, and go into their neighbours, meanwhile.
+#[test]
+fn a_reader_that_keeps_its_place_finds_what_is_there() {
+    check(300, || {
+        let world = World::new(&memory(), || None);
+        let all: Vec<_> = (1..=9).map(|n| (n, Some(1))).collect();
+        world.commit(&all);
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(1, None), (2, None), (3, None), (4, None), (5, None)]);
+                world.engine.purge().expect("purges");
+                world.commit(&[(3, Some(2)), (4, Some(2)), (5, Some(2)), (6, Some(2))]);
+                world.commit(&[(6, None), (7, None), (8, None), (9, None)]);
+                world.engine.purge().expect("purges");
+            })
+        };
+        let readers = [1..=9, 3..=5].map(|keys| {
+            let world = world.clone();
+            spawn(move || {
+                let mut near = Near::default();
+                for _ in 0..3 {
+                    world.look_near(&mut near, keys.clone());
+                }
+            })
+        });
+        join([writer]);
+        join(readers);
         world.settle();
     });
 }

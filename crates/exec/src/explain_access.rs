@@ -1,8 +1,6 @@
 //! How EXPLAIN tells the way into one table: kind of access, keys, bytes of the key, what they are compared
 //! with, and what is left of the condition.
 
-use std::ops::Bound;
-
 use cohort_catalog::{Index, IndexColumn, IndexKind, Table};
 use cohort_expr::Expr;
 use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
@@ -125,8 +123,7 @@ impl Read<'_> {
     fn one_span(&self) -> Option<&Span> {
         let Spans::List(spans) = &self.access.spans else { return None };
         let [one] = spans.as_slice() else { return None };
-        let is_open = matches!((&one.lower, &one.upper), (Bound::Unbounded, Bound::Unbounded));
-        (is_open && !one.eq.is_empty()).then_some(one)
+        (one.is_of_keys() && !one.eq.is_empty()).then_some(one)
     }
 
     fn kind(&self) -> &'static str {
@@ -143,7 +140,8 @@ impl Read<'_> {
         let Some(span) = self.one_span() else { return "range" };
         let unique = matches!(self.index().kind, IndexKind::Primary | IndexKind::Unique);
         let by_column = span.eq.iter().any(|e| !e.columns().is_empty());
-        match (unique && span.eq.len() == self.index().columns.len(), by_column) {
+        let is_one_row = unique && span.null_safe == 0 && span.eq.len() == self.index().columns.len();
+        match (is_one_row, by_column) {
             (true, true) => "eq_ref",
             (true, false) => "const",
             (false, _) => "ref",
@@ -171,9 +169,7 @@ impl Read<'_> {
             Spans::Full => self.index().columns.len(),
             Spans::Words(_) => 0,
             Spans::List(spans) => {
-                let bounded = |span: &Span| {
-                    usize::from(!matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded)))
-                };
+                let bounded = |span: &Span| usize::from(!span.is_of_keys());
                 spans.iter().map(|span| span.eq.len() + bounded(span)).max().unwrap_or(0)
             }
         };
@@ -197,7 +193,7 @@ impl Read<'_> {
         };
         conditions(conjunct).iter().any(|condition| match &condition.sarg {
             Sarg::Eq(value) => is_compared(condition.slot, value),
-            Sarg::In(_) | Sarg::Ranges(_) | Sarg::Words(..) => false,
+            Sarg::In(_) | Sarg::Ranges(_) | Sarg::NullSafe(_) | Sarg::Like(_) | Sarg::Words(..) => false,
         })
     }
 

@@ -431,8 +431,7 @@ fn may_be_prepared(statement: &Statement) -> bool {
         Statement::Prepare { .. }
         | Statement::Execute { .. }
         | Statement::ExecuteImmediate { .. }
-        | Statement::Deallocate(_)
-        | Statement::LockTables(_) => false,
+        | Statement::Deallocate(_) => false,
         Statement::SetStatement { statement, .. } | Statement::WithLockWait { statement, .. } => {
             may_be_prepared(statement)
         }

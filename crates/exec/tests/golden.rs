@@ -99,6 +99,7 @@ golden! {
     plan_reuse
     select_random
     select_one_table
+    select_index_conditions
     select_group
     select_join
     select_sysbench

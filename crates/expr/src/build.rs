@@ -457,27 +457,31 @@ impl In {
     }
 }
 
-/// `operand [NOT] LIKE pattern [ESCAPE escape]`; `escape` as written, `None` when it was not.
+/// The ESCAPE of LIKE.
+#[derive(Debug)]
+pub enum LikeEscape<'e> {
+    /// None was written.
+    Usual,
+    /// A literal.
+    Text(&'e str),
+    /// A constant that is known when the statement runs.
+    By(Expr),
+}
+
+/// `operand [NOT] LIKE pattern [ESCAPE escape]`.
 pub fn like(
     operand: Expr,
     pattern: Expr,
-    escape: Option<&str>,
+    escape: LikeEscape<'_>,
     negated: bool,
     env: &SessionEnv,
 ) -> SqlResult<Expr> {
-    let escape = match escape {
-        None if env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => None,
-        None => Some('\\'),
-        Some(text) => {
-            let mut chars = text.chars();
-            let first = chars.next();
-            let keeps_backslash = env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
-            if chars.next().is_some() || (first.is_none() && keeps_backslash) {
-                return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE"));
-            }
-            // An empty one is none, as where there is no ESCAPE.
-            first.or(Some('\\'))
-        }
+    let (escape, escape_by) = match escape {
+        LikeEscape::Usual if env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => (None, None),
+        LikeEscape::Usual => (Some('\\'), None),
+        LikeEscape::Text(text) => (Some(escape_char(text, env)?), None),
+        LikeEscape::By(expr) if expr.is_const_per_execution() => (None, Some(expr)),
+        LikeEscape::By(_) => return Err(wrong_escape()),
     };
     let (left, right) = (operand.ty(), pattern.ty());
     let joined = aggregate_collations("like", [&left, &right])?;
@@ -486,7 +490,23 @@ pub fn like(
     } else {
         joined.collation
     };
-    Ok(Expr::Like(Box::new(Like { operand, pattern, escape, negated, collation })))
+    Ok(Expr::Like(Box::new(Like { operand, pattern, escape, escape_by, negated, collation })))
+}
+
+/// The character that a text of ESCAPE means.
+pub(crate) fn escape_char(text: &str, env: &SessionEnv) -> SqlResult<char> {
+    let mut chars = text.chars();
+    let first = chars.next();
+    let keeps_backslash = env.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
+    if chars.next().is_some() || (first.is_none() && keeps_backslash) {
+        return Err(wrong_escape());
+    }
+    // An empty one is none, as where there is no ESCAPE.
+    Ok(first.unwrap_or('\\'))
+}
+
+fn wrong_escape() -> SqlError {
+    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to ESCAPE")
 }
 
 /// `operand [NOT] REGEXP pattern`.

@@ -355,7 +355,14 @@ fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) 
 fn eval_like(node: &Like, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     let Some(text) = node.operand.eval_text(row, ctx)? else { return Ok(None) };
     let Some(pattern) = node.pattern.eval_text(row, ctx)? else { return Ok(None) };
-    let matches = node.collation.like_within(&text, &pattern, node.escape, ctx)?;
+    let escape = match &node.escape_by {
+        None => node.escape,
+        Some(by) => match by.eval_text(row, ctx)? {
+            Some(text) => Some(crate::build::escape_char(&String::from_utf8_lossy(&text), ctx.env)?),
+            None => Some('\\'),
+        },
+    };
+    let matches = node.collation.like_within(&text, &pattern, escape, ctx)?;
     Ok(Some(matches != node.negated))
 }
 

@@ -187,6 +187,8 @@ pub struct Like {
     pub pattern: Expr,
     /// The escape character; `None` under NO_BACKSLASH_ESCAPES.
     pub escape: Option<char>,
+    /// What says the escape character when the statement runs, where it is no literal.
+    pub escape_by: Option<Expr>,
     pub negated: bool,
     pub collation: Collation,
 }

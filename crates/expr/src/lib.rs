@@ -84,17 +84,17 @@ pub use aggregate::{
     Aggregate, AggregateKind, AggregateOptions, AggregateState, Gathered, OrderKey, Quantifier,
 };
 pub use build::{
-    BinaryOp, IntervalOp, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call, build_unary,
-    case, cast, char_using, collate, compare_as, compare_exprs, convert_using, date_arith, extract, in_list,
-    is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_add, timestamp_diff, trim,
-    user_variable, user_variable_assign,
+    BinaryOp, IntervalOp, LikeEscape, TrimSide, Truth, UnaryOp, and, between, build_binary, build_call,
+    build_unary, case, cast, char_using, collate, compare_as, compare_exprs, convert_using, date_arith,
+    extract, in_list, is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_add,
+    timestamp_diff, trim, user_variable, user_variable_assign,
 };
 pub use common_class::to_common_class;
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{
     EvalContext, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings,
 };
-pub use expr::{CastType, CompareOp, Expr, Outer, Subquery, SubqueryTest};
+pub use expr::{CastType, CompareOp, Expr, Like, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};

@@ -63,8 +63,8 @@ fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let (text, from, to) = (width(&args[0]), width(&args[1]), width(&args[2]));
-    let length = if from > 0 && to > from { text * to } else { text };
+    // What is looked for may be one character.
+    let length = width(&args[0]).saturating_mul(width(&args[2]).max(1));
     Ok(string_of(joined_collation(args, env, "replace")?, length))
 }
 

@@ -24,7 +24,7 @@ impl Expr {
             Expr::IsNull(node) => vec![&node.operand],
             Expr::Between(node) => vec![&node.operand, &node.low, &node.high],
             Expr::In(node) => std::iter::once(&node.operand).chain(&node.list).collect(),
-            Expr::Like(node) => vec![&node.operand, &node.pattern],
+            Expr::Like(node) => [&node.operand, &node.pattern].into_iter().chain(&node.escape_by).collect(),
             Expr::Case(node) => {
                 let branches = node.branches.iter().flat_map(|(when, then)| [when, then]);
                 node.operand.iter().chain(branches).chain(&node.otherwise).collect()
@@ -55,7 +55,10 @@ impl Expr {
                 let node = node.as_mut();
                 std::iter::once(&mut node.operand).chain(&mut node.list).collect()
             }
-            Expr::Like(node) => vec![&mut node.operand, &mut node.pattern],
+            Expr::Like(node) => {
+                let node = node.as_mut();
+                [&mut node.operand, &mut node.pattern].into_iter().chain(&mut node.escape_by).collect()
+            }
             Expr::Case(node) => {
                 let node = node.as_mut();
                 let branches = node.branches.iter_mut().flat_map(|(when, then)| [when, then]);
@@ -228,6 +231,7 @@ impl PartialEq for Expr {
             (Expr::In(a), Expr::In(b)) => a.negated == b.negated && a.how == b.how,
             (Expr::Like(a), Expr::Like(b)) => {
                 (a.escape, a.negated, a.collation) == (b.escape, b.negated, b.collation)
+                    && a.escape_by.is_some() == b.escape_by.is_some()
             }
             (Expr::Case(a), Expr::Case(b)) => {
                 a.operand.is_some() == b.operand.is_some()

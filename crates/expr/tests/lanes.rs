@@ -68,6 +68,22 @@ impl Numbers {
         }
     }
 
+    fn text(&mut self) -> &'static str {
+        let parts = [
+            "s",
+            "s",
+            "SUBSTRING(s, 1, 2)",
+            "SUBSTR(s FROM 2)",
+            "LEFT(s, 1)",
+            "MID(s, 4, 3)",
+            "LEFT(s, 0)",
+            "SUBSTRING(s, 2, -1)",
+            "SUBSTRING(s, 0, 2)",
+            "SUBSTRING(s, -2)",
+        ];
+        parts[self.below(parts.len() as u64) as usize]
+    }
+
     fn condition(&mut self, depth: u32) -> String {
         let op = self.pick(&["=", "<>", "<", "<=", ">", ">="]);
         if depth > 0 && self.below(2) == 0 {
@@ -82,17 +98,18 @@ impl Numbers {
         match self.below(8) {
             0 | 1 => format!("{} {op} {}", self.number(depth), self.number(depth)),
             2 => format!("t {op} {}", self.pick(&["DATE '2020-01-01'", "'1999-12-31 23:59:59.5'", "t"])),
-            3 => format!("s {op} {}", self.pick(&["'a'", "'ABC  '", "'Ä'", "s"])),
+            3 => format!("{} {op} {}", self.text(), self.pick(&["'a'", "'ABC  '", "'Ä'", "s", "LEFT(s, 2)"])),
             4 => format!(
-                "s {not}LIKE {}",
+                "{} {not}LIKE {}",
+                self.text(),
                 self.pick(&["'a%'", "'%special%requests%'", "'%'", "'%SS%'", "'abc'"])
             ),
             5 => format!("{} {not}IN (1, 2.5, -1, 0, 3, 100)", self.pick(&["i", "d"])),
-            6 => format!("s {not}IN ('A', 'straße', 'x')"),
+            6 => format!("{} {not}IN ('A', 'straße', 'x', 'STRASSE', 'ab')", self.text()),
             _ => match self.below(3) {
                 0 => format!("d {not}BETWEEN {} AND {}", self.number(depth), self.number(depth)),
                 1 => format!("t {not}BETWEEN '2000-01-01' AND DATE '2020-01-01'"),
-                _ => format!("{} IS {not}NULL", self.pick(&["i", "d", "s", "t", "(i + d)"])),
+                _ => format!("{} IS {not}NULL", self.pick(&["i", "d", "s", "t", "(i + d)", "LEFT(s, 1)"])),
             },
         }
     }
@@ -192,4 +209,24 @@ fn what_warns_or_varies_has_no_program() {
         assert!(compiler.condition(&expr).is_none(), "{text}");
     }
     assert_eq!(ctx.warning_count(), 0);
+}
+
+#[test]
+fn what_filters_texts_has_a_program() {
+    let (env, session) = (session_env(), TestSession::default());
+    let ctx = EvalContext::new(&env, &session, &[]);
+    for text in [
+        "s = 'a'",
+        "'a' < s",
+        "s <> LEFT(s, 1)",
+        "s BETWEEN 'a' AND 'b'",
+        "SUBSTRING(s FROM 1 FOR 2) IN ('ab', 'x')",
+        "LEFT(s, 3) LIKE 'a%'",
+        "MID(s, 2, 2) = 'bd'",
+        "SUBSTR(s, 2) IS NULL",
+    ] {
+        let expr = bind(text, &env).expect("a condition").fold(&ctx);
+        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        assert!(compiler.condition(&expr).is_some(), "{text}");
+    }
 }

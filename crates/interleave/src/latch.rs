@@ -94,6 +94,11 @@ pub fn latch_of<T>(guard: &ExclusiveGuard<T>) -> &Arc<Latch<T>> {
     &guard.latch
 }
 
+/// The same of a guard that others hold, too.
+pub fn latch_of_shared<T>(guard: &SharedGuard<T>) -> &Arc<Latch<T>> {
+    &guard.latch
+}
+
 impl<T> Deref for SharedGuard<T> {
     type Target = T;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use shuttle::sync as shuttled;
 
-pub use latch::{ExclusiveGuard, Latch, SharedGuard, downgrade, latch_of};
+pub use latch::{ExclusiveGuard, Latch, SharedGuard, downgrade, latch_of, latch_of_shared};
 pub use shuttle::sync::RwLockReadGuard;
 pub use shuttle::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,

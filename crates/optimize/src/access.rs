@@ -18,7 +18,7 @@ use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
 use crate::estimate::Statistics;
-use crate::physical::{Access, Span, Spans};
+use crate::physical::{Access, LikeStart, Span, Spans};
 use crate::sargable::{Condition, Sarg};
 
 /// What a row costs that does not come from a scan of the clustered index.
@@ -37,7 +37,7 @@ impl RowCosts {
     /// which want to touch few rows.
     pub const BY_ROWS: RowCosts = RowCosts { covered: 1.0, by_length: false, looked_up: 3.0 };
     /// Where the clustered index is read by batches, which makes a row of it cheap.
-    pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, by_length: true, looked_up: 15.0 };
+    pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, by_length: true, looked_up: 25.0 };
 }
 
 /// What one row by a whole unique key costs of what it would else: less than any scan.
@@ -98,6 +98,8 @@ pub struct Candidates<'c> {
 /// What an index offers.
 struct Prefix {
     eq: Vec<Expr>,
+    /// As in [`Span`].
+    null_safe: u64,
     last: Last,
     /// Share of the table.
     selectivity: f64,
@@ -110,6 +112,7 @@ enum Last {
     None,
     In(Vec<Expr>),
     Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
+    Like(LikeStart),
 }
 
 impl Candidates<'_> {
@@ -205,16 +208,26 @@ impl Candidates<'_> {
 
     /// Equalities on the first key parts, then one IN or range.
     fn prefix(&self, index: &Index) -> Prefix {
-        let mut prefix =
-            Prefix { eq: Vec::new(), last: Last::None, selectivity: 1.0, range: 1.0, unique: false };
+        let mut prefix = Prefix {
+            eq: Vec::new(),
+            null_safe: 0,
+            last: Last::None,
+            selectivity: 1.0,
+            range: 1.0,
+            unique: false,
+        };
         for (n, part) in index.columns.iter().enumerate() {
             let slot = self.first_slot + part.column;
             let of_column = || self.conditions.iter().filter(|c| c.slot == slot).map(|c| &c.sarg);
             let eq = of_column().find_map(|s| if let Sarg::Eq(e) = s { Some(e) } else { None });
-            if let Some(eq) = eq {
+            let null_safe =
+                || of_column().find_map(|s| if let Sarg::NullSafe(e) = s { Some(e) } else { None });
+            let is_null_safe = eq.is_none() && n < 64;
+            if let Some(eq) = eq.or_else(|| null_safe().filter(|_| is_null_safe)) {
                 prefix.eq.push(eq.clone());
                 prefix.selectivity *= EQ_SELECTIVITY;
-                if n + 1 == index.columns.len() && part.prefix.is_none() {
+                prefix.null_safe |= u64::from(is_null_safe) << n.min(63);
+                if n + 1 == index.columns.len() && part.prefix.is_none() && prefix.null_safe == 0 {
                     prefix.unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
                 }
                 // A prefix index part cannot be followed by more: equal prefixes are not equal columns.
@@ -245,7 +258,18 @@ impl Candidates<'_> {
             .filter(|c| c.slot == slot)
             .filter_map(|c| if let Sarg::Ranges(r) = &c.sarg { Some(r) } else { None })
             .collect();
-        let Some(first) = ranges.first() else { return };
+        let Some(first) = ranges.first() else {
+            let start = self.conditions.iter().find_map(|c| match &c.sarg {
+                Sarg::Like(start) if c.slot == slot => Some(start.clone()),
+                _ => None,
+            });
+            if let Some(start) = start {
+                prefix.range = RANGE_SELECTIVITY;
+                prefix.selectivity *= prefix.range;
+                prefix.last = Last::Like(start);
+            }
+            return;
+        };
         if first.len() > 1 {
             prefix.range = (RANGE_SELECTIVITY * first.len() as f64).min(1.0);
             prefix.selectivity *= prefix.range;
@@ -287,7 +311,7 @@ impl Candidates<'_> {
         // The parts fixed by single equalities do not take part in the order.
         let one_row = prefix.unique && one_eq && !self.wanted.columns.is_empty();
         let ordered = one_row || self.is_ordered(index, prefix.eq.len());
-        let spans = Spans::List(spans_of(prefix.eq, prefix.last));
+        let spans = Spans::List(spans_of(prefix.eq, prefix.null_safe, prefix.last));
         self.choice(n, spans, rows, ordered)
     }
 
@@ -379,23 +403,24 @@ impl Candidates<'_> {
 /// Whether many entries that lie together are thought to be read.
 fn is_scan(spans: &Spans) -> bool {
     let Spans::List(list) = spans else { return true };
-    let is_range = |span: &Span| !matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded));
-    list.iter().any(is_range)
+    list.iter().any(|span| !span.is_of_keys())
 }
 
-fn spans_of(eq: Vec<Expr>, last: Last) -> Vec<Span> {
+fn spans_of(eq: Vec<Expr>, null_safe: u64, last: Last) -> Vec<Span> {
+    let of_keys = Span { null_safe, ..Span::of_keys(eq) };
     match last {
-        Last::None => vec![Span { eq, lower: Bound::Unbounded, upper: Bound::Unbounded }],
+        Last::None => vec![of_keys],
         Last::In(list) => {
             let one = |value: Expr| {
-                let mut eq = eq.clone();
-                eq.push(value);
-                Span { eq, lower: Bound::Unbounded, upper: Bound::Unbounded }
+                let mut span = of_keys.clone();
+                span.eq.push(value);
+                span
             };
             list.into_iter().map(one).collect()
         }
         Last::Ranges(ranges) => {
-            ranges.into_iter().map(|(lower, upper)| Span { eq: eq.clone(), lower, upper }).collect()
+            ranges.into_iter().map(|(lower, upper)| Span { lower, upper, ..of_keys.clone() }).collect()
         }
+        Last::Like(start) => vec![Span { like: Some(start), ..of_keys }],
     }
 }

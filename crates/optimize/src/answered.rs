@@ -75,6 +75,6 @@ fn is_in(span: &Span, part: usize, sarg: &Sarg) -> bool {
                 |asked: &Bound<Expr>, has: &Bound<Expr>| matches!(asked, Bound::Unbounded) || asked == has;
             part == span.eq.len() && holds(lower, &span.lower) && holds(upper, &span.upper)
         }
-        Sarg::In(_) | Sarg::Words(..) => false,
+        Sarg::In(_) | Sarg::NullSafe(_) | Sarg::Like(_) | Sarg::Words(..) => false,
     }
 }

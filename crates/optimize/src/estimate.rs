@@ -36,12 +36,15 @@ pub trait Statistics {
 }
 
 /// A row put into a hash table, and one looked up there.
-pub(crate) const BUILD_COST: f64 = 3.0;
+pub(crate) const BUILD_COST: f64 = 3.5;
 pub(crate) const PROBE_COST: f64 = 2.0;
 /// A row on the right of a loop, once it is in memory.
 pub(crate) const LOOP_COST: f64 = 0.5;
-/// An index asked for one row, beside the rows that come ([`found_cost`]).
-pub(crate) const LOOKUP_COST: f64 = 15.0;
+/// An index of so many entries asked for one row, beside the rows that come ([`found_cost`]): the larger it
+/// is, the fewer of its pages are near.
+pub(crate) fn lookup_cost(entries: f64) -> f64 {
+    10.0 + 2.0 * entries.max(1.0).log2()
+}
 
 /// What each row costs that an index finds.
 pub(crate) fn found_cost(access: &Access) -> f64 {

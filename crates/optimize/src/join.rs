@@ -20,7 +20,7 @@ use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
 use crate::equal::Classes;
 use crate::estimate::{
-    BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, found_cost, selectivity,
+    BUILD_COST, LOOP_COST, PROBE_COST, UNKNOWN_ROWS, distinct_values, found_cost, lookup_cost, selectivity,
 };
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
@@ -260,7 +260,7 @@ impl Lowering<'_> {
         let fan_out = alone * share;
         if group.made_of[n] != 0 {
             let fan_out = (entries * own * share).max(0.1);
-            return Candidate { way: Way::Json, fan_out, cost: rows * (LOOKUP_COST + entries) };
+            return Candidate { way: Way::Json, fan_out, cost: rows * (lookup_cost(entries) + entries) };
         }
         let mut best = match equal.is_empty() {
             false => Candidate {
@@ -283,7 +283,7 @@ impl Lowering<'_> {
                 Spans::Full | Spans::Words(_) => false,
             };
             if reads_before {
-                let per_row = LOOKUP_COST + choice.rows * found_cost(&choice.access);
+                let per_row = lookup_cost(entries) + choice.rows * found_cost(&choice.access);
                 let cost = rows * per_row;
                 if cost < best.cost || facts.mode != ReadMode::Snapshot {
                     let is_one_row = choice.rows <= 1.0;
@@ -325,7 +325,7 @@ impl Lowering<'_> {
         group.tables.iter().enumerate().any(|(n, table)| placed & 1 << n != 0 && has(table))
     }
 
-    fn rows_of(&self, table: &FromTable) -> f64 {
+    pub(crate) fn rows_of(&self, table: &FromTable) -> f64 {
         match &table.source {
             Source::Base { table, .. } => (self.stats.entries(table) as f64).max(1.0),
             Source::Series { first, last, step } => {
@@ -513,7 +513,7 @@ impl Lowering<'_> {
                 Spans::Full | Spans::Words(_) => false,
             };
             let entries = self.rows_of(table);
-            let by_index = rows * (LOOKUP_COST + choice.rows * found_cost(&choice.access));
+            let by_index = rows * (lookup_cost(entries) + choice.rows * found_cost(&choice.access));
             let by_hash = entries * (1.0 + BUILD_COST) + rows * PROBE_COST;
             let can_hash =
                 on.iter().any(|e| self.hash_key(e, table, &|c| before.layout.contains(&c)).is_some());
@@ -757,13 +757,7 @@ fn take_connecting(conjuncts: &[Conjunct], used: &mut [bool], placed: u128) -> V
 
 /// Whether the values of a span read a row before.
 pub(crate) fn reads_row(span: &crate::physical::Span, is_before: &dyn Fn(usize) -> bool) -> bool {
-    use std::ops::Bound;
-    let of_bound = |bound: &Bound<Expr>| match bound {
-        Bound::Included(expr) | Bound::Excluded(expr) => expr.columns(),
-        Bound::Unbounded => Vec::new(),
-    };
-    let eq = span.eq.iter().flat_map(|expr| expr.columns());
-    eq.chain(of_bound(&span.lower)).chain(of_bound(&span.upper)).any(is_before)
+    span.exprs().flat_map(|expr| expr.columns()).any(is_before)
 }
 
 /// The collation by which two expressions may be compared as bytes of their group keys: they must be of one

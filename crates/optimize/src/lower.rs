@@ -6,7 +6,6 @@
 //! expression that asks it is placed.
 
 use std::collections::HashMap;
-use std::ops::Bound;
 
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_plan::conjuncts::all_of;
@@ -568,17 +567,10 @@ impl Lowering<'_> {
     }
 
     pub(crate) fn place_span(&mut self, span: &mut Span, layout: &[usize]) -> SqlResult<()> {
-        let mut place = |expr: &mut Expr| -> SqlResult<()> {
+        span.exprs_mut().try_for_each(|expr| {
             *expr = self.place(std::mem::replace(expr, Expr::null()), layout)?;
             Ok(())
-        };
-        span.eq.iter_mut().try_for_each(&mut place)?;
-        for bound in [&mut span.lower, &mut span.upper] {
-            if let Bound::Included(expr) | Bound::Excluded(expr) = bound {
-                place(expr)?;
-            }
-        }
-        Ok(())
+        })
     }
 
     fn lower_subquery(&mut self, id: usize) -> SqlResult<()> {

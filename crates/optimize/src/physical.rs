@@ -195,15 +195,58 @@ pub enum Spans {
     Words(Box<Expr>),
 }
 
-/// Keys that begin with `eq` and whose next part lies between the bounds. The expressions read parameters,
-/// and in a join columns of the tables before.
+/// Keys that begin with `eq` and whose next part lies between the bounds, or begins as a pattern does. The
+/// expressions read parameters, and in a join columns of the tables before.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// Values of the first key parts; NULL matches nothing.
     pub eq: Vec<Expr>,
+    /// Parts, as bits, whose NULL matches NULL: `IS NULL`, `<=>`.
+    pub null_safe: u64,
     /// Bounds of the key part behind them. NULL matches nothing.
     pub lower: Bound<Expr>,
     pub upper: Bound<Expr>,
+    /// Instead of bounds.
+    pub like: Option<LikeStart>,
+}
+
+/// What a text begins with that a pattern of LIKE matches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LikeStart {
+    pub pattern: Expr,
+    pub escape: Option<char>,
+}
+
+impl Span {
+    /// The keys that begin so.
+    pub fn of_keys(eq: Vec<Expr>) -> Span {
+        Span { eq, null_safe: 0, lower: Bound::Unbounded, upper: Bound::Unbounded, like: None }
+    }
+
+    /// Whether nothing is asked of the part behind the first ones.
+    pub fn is_of_keys(&self) -> bool {
+        matches!((&self.lower, &self.upper, &self.like), (Bound::Unbounded, Bound::Unbounded, None))
+    }
+
+    /// The expressions that are evaluated for it.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let of_bound = |bound| match bound {
+            &Bound::Included(ref expr) | &Bound::Excluded(ref expr) => Some(expr),
+            Bound::Unbounded => None,
+        };
+        let bounds = [&self.lower, &self.upper].into_iter().filter_map(of_bound);
+        self.eq.iter().chain(bounds).chain(self.like.as_ref().map(|like| &like.pattern))
+    }
+
+    /// The same, to change them.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let of_bound = |bound| match bound {
+            &mut Bound::Included(ref mut expr) | &mut Bound::Excluded(ref mut expr) => Some(expr),
+            Bound::Unbounded => None,
+        };
+        let bounds = [&mut self.lower, &mut self.upper].into_iter().filter_map(of_bound);
+        self.eq.iter_mut().chain(bounds).chain(self.like.as_mut().map(|like| &mut like.pattern))
+    }
 }
 
 /// How rows are read.
@@ -388,7 +431,7 @@ impl Scan {
         let [span] = spans.as_slice() else { return false };
         matches!(index.kind, IndexKind::Primary | IndexKind::Unique)
             && span.eq.len() == index.columns.len()
-            && matches!((&span.lower, &span.upper), (Bound::Unbounded, Bound::Unbounded))
+            && span.null_safe == 0
     }
 }
 

@@ -8,16 +8,22 @@
 use std::ops::Bound;
 
 use cohort_base::IndexId;
-use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, TypeClass};
-use cohort_types::TypeKind;
+use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, Like, TypeClass};
+use cohort_types::{TypeKind, Value};
+
+use crate::physical::LikeStart;
 
 /// What a conjunct says about one column.
 #[derive(Clone, Debug)]
 pub enum Sarg {
     Eq(Expr),
+    /// The same, and NULL is equal to NULL.
+    NullSafe(Expr),
     In(Vec<Expr>),
     /// Alternatives, each with its bounds.
     Ranges(Vec<(Bound<Expr>, Bound<Expr>)>),
+    /// LIKE a pattern that does not begin with a wildcard, as far as that is known.
+    Like(LikeStart),
     /// A MATCH of a FULLTEXT index.
     Words(IndexId, Box<Expr>),
 }
@@ -41,7 +47,8 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
             add_compare(&c.right, c.op.swapped(), &c.left, &c.how, &mut found);
         }
         Expr::Between(b) if !b.negated => {
-            if let Some(slot) = column_for(&b.operand, &[&b.low, &b.high], &b.how) {
+            let is_enum = b.operand.ty().kind == TypeKind::Enum;
+            if let Some(slot) = column_for(&b.operand, &[&b.low, &b.high], &b.how).filter(|_| !is_enum) {
                 let range = (Bound::Included(b.low.clone()), Bound::Included(b.high.clone()));
                 push(&mut found, slot, Sarg::Ranges(vec![range]), &[&b.low, &b.high]);
             }
@@ -52,6 +59,14 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
                 push(&mut found, slot, Sarg::In(i.list.clone()), &list);
             }
         }
+        Expr::IsNull(n) if !n.negated => {
+            if let Expr::Column(column) = &n.operand
+                && column.ty.nullable
+            {
+                push(&mut found, column.ordinal, Sarg::NullSafe(Expr::null()), &[]);
+            }
+        }
+        Expr::Like(like) => add_like(like, &mut found),
         Expr::Or(alternatives) => add_alternatives(alternatives, &mut found),
         other => {
             if let Some((slot, index)) = other.match_source() {
@@ -66,15 +81,40 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
 fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, found: &mut Vec<Condition>) {
     let Some(slot) = column_for(column, &[value], how) else { return };
     let (below, above) = (Bound::Unbounded, Bound::Unbounded);
+    // The index has the numbers of labels, which are in another order.
+    if column.ty().kind == TypeKind::Enum && op != CompareOp::Eq {
+        return;
+    }
     let sarg = match op {
         CompareOp::Eq => Sarg::Eq(value.clone()),
         CompareOp::Lt => Sarg::Ranges(vec![(below, Bound::Excluded(value.clone()))]),
         CompareOp::Le => Sarg::Ranges(vec![(below, Bound::Included(value.clone()))]),
         CompareOp::Gt => Sarg::Ranges(vec![(Bound::Excluded(value.clone()), above)]),
         CompareOp::Ge => Sarg::Ranges(vec![(Bound::Included(value.clone()), above)]),
-        CompareOp::NullSafeEq | CompareOp::Ne => return,
+        CompareOp::NullSafeEq => Sarg::NullSafe(value.clone()),
+        CompareOp::Ne => return,
     };
     push(found, slot, sarg, &[value]);
+}
+
+/// A pattern that is known to begin with a wildcard says nothing of the beginning of texts.
+fn add_like(like: &Like, found: &mut Vec<Condition>) {
+    let Expr::Column(column) = &like.operand else { return };
+    let is_text = column.ty.class() == TypeClass::String
+        && !matches!(column.ty.kind, TypeKind::Enum | TypeKind::Set)
+        && column.ty.collation == like.collation;
+    let begins_open = |value: &Value| match value {
+        Value::Str(text) => matches!(text.bytes.first(), None | Some(b'%' | b'_')),
+        _ => true,
+    };
+    let pattern = &like.pattern;
+    let is_open = matches!(pattern, Expr::Const(node) if begins_open(&node.value));
+    let is_known = is_stable(pattern) && pattern.ty().class() == TypeClass::String;
+    if like.negated || like.escape_by.is_some() || !is_text || is_open || !is_known {
+        return;
+    }
+    let start = LikeStart { pattern: pattern.clone(), escape: like.escape };
+    push(found, column.ordinal, Sarg::Like(start), &[pattern]);
 }
 
 /// `a BETWEEN .. OR a = ..`, `a > .. OR a = .. AND b > ..`: alternatives each of which bounds one column. Of
@@ -124,7 +164,7 @@ fn bounds(conditions: &[Condition], slot: usize) -> Option<(Vec<Range>, Vec<usiz
         Sarg::Eq(e) => Some((vec![same(e)], condition)),
         Sarg::In(list) => Some((list.iter().map(same).collect(), condition)),
         Sarg::Ranges(ranges) if ranges.len() > 1 => Some((ranges.clone(), condition)),
-        Sarg::Ranges(_) | Sarg::Words(..) => None,
+        Sarg::Ranges(_) | Sarg::NullSafe(_) | Sarg::Like(_) | Sarg::Words(..) => None,
     });
     if let Some((ranges, condition)) = whole {
         return Some((ranges, condition.reads.clone()));
@@ -192,13 +232,9 @@ fn value_fits(column: &ExprType, value: &ExprType) -> bool {
     }
     let class = value.class();
     match column.kind {
-        // Their numbers, labels and years compare by rules of their own; TIMESTAMP by the time zone.
-        TypeKind::Bit
-        | TypeKind::Year
-        | TypeKind::Enum
-        | TypeKind::Set
-        | TypeKind::Timestamp
-        | TypeKind::Float => false,
+        // Their numbers, labels and years compare by rules of their own.
+        TypeKind::Bit | TypeKind::Year | TypeKind::Set | TypeKind::Float => false,
+        TypeKind::Enum => class == String,
         TypeKind::Double => matches!(class, Int | Decimal | Real),
         _ => match column.class() {
             Int => matches!(class, Int | Decimal | Real | String),

@@ -23,7 +23,7 @@ use cohort_expr::{CompareHow, CompareOp, Expr, Subquery, SubqueryTest, compare_a
 use cohort_plan::{Body, From, Select, Source};
 use cohort_types::SqlResult;
 
-use crate::estimate::{BUILD_COST, LOOKUP_COST, LOOP_COST, PROBE_COST, found_cost};
+use crate::estimate::{BUILD_COST, LOOP_COST, PROBE_COST, found_cost, lookup_cost};
 use crate::lower::{Lowering, Part, SelectFacts};
 use crate::physical::{JoinKind, ReadMode, Spans};
 use crate::sargable::{Condition, conditions};
@@ -209,7 +209,7 @@ impl<'o> Lowering<'o> {
             own.iter().filter(|expr| !has_subquery(expr)).flat_map(conditions).collect();
         let alone = self.choose_access(table, alone.iter().collect(), facts);
         // The first match is the last that is looked at, unless more is asked of it.
-        let per_row = LOOKUP_COST + choice.rows.min(2.0) * found_cost(&choice.access);
+        let per_row = lookup_cost(self.rows_of(table)) + choice.rows.min(2.0) * found_cost(&choice.access);
         let by_index = before.rows * per_row;
         let can_hash = on.iter().any(|expr| self.hash_key(expr, table, &is_before).is_some());
         let by_other = match can_hash {

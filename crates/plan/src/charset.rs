@@ -6,9 +6,12 @@ use cohort_types::{Charset, Collation, SqlError, SqlResult};
 /// The collation meant; `inherited` when nothing was written.
 pub fn resolve(charset: Option<&str>, collation: Option<&str>, inherited: Collation) -> SqlResult<Collation> {
     let charset = charset.map(by_name).transpose()?;
-    let Some(name) = collation.filter(|name| !name.eq_ignore_ascii_case("default")) else {
+    let Some(name) = collation else {
         return Ok(charset.map_or(inherited, Charset::default_collation));
     };
+    if name.eq_ignore_ascii_case("default") {
+        return Ok(charset.unwrap_or(inherited.charset()).default_collation());
+    }
     let within = charset.unwrap_or(inherited.charset());
     let found = Collation::by_name_in(within, name);
     let collation = found.ok_or_else(|| match Collation::by_name_in(Charset::Utf8mb4, name) {

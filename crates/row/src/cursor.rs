@@ -2,7 +2,9 @@
 //!
 //! # Snapshot reads
 //! Entries come in batches from the engine's snapshot. An entry of a secondary index leads to the clustered
-//! row in the same snapshot, which is there by construction.
+//! row in the same snapshot, which is there by construction. Where the caller wants many rows and no order
+//! ([`TableCursor::in_any_order`]), the entries of a batch are taken in the order of their rows: neighbours
+//! lie in one page, and pages that were read a moment ago are near.
 //!
 //! # Locking reads
 //! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
@@ -32,7 +34,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
 use cohort_commit::AppliedMark;
-use cohort_engine::{Batch, Direction, KeyRange, ReadAt, ReadView};
+use cohort_engine::{Batch, Direction, KeyRange, Near, ReadAt, ReadView};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
@@ -85,6 +87,8 @@ const BATCH_BYTES: usize = 1 << 20;
 const BATCH_BYTES_FIRST: usize = 32 << 10;
 const BATCH_ENTRIES_FIRST: usize = 128;
 const BATCH_ENTRIES_MAX: usize = 4096;
+/// Entries of a batch that are put in the order of their rows, where any order will do.
+const ORDERED_ENTRIES_MIN: usize = 256;
 
 /// An open scan. It borrows nothing: the transaction is given to each call.
 pub struct TableCursor {
@@ -97,6 +101,9 @@ pub struct TableCursor {
     range: Option<KeyRange>,
     batch: Batch,
     batch_at: usize,
+    /// The batch's entries in the order in which they are taken; empty: in their own.
+    batch_order: Vec<(u64, u32)>,
+    in_any_order: bool,
     batch_entries: usize,
     /// Taken before the batch was read, where a row of it need not be read again under its lock as long as
     /// the mark stays.
@@ -111,6 +118,9 @@ pub struct TableCursor {
     index_key: Vec<u8>,
     covering: Option<Covering>,
     passing: Option<Passing>,
+    /// Where the index was read last, and where the rows that its entries lead to.
+    near: Near,
+    near_row: Near,
     /// Instead of spans: the keys of rows that have words.
     words: Option<WordScan>,
 }
@@ -180,6 +190,8 @@ impl TableCursor {
             range: None,
             batch: Batch::default(),
             batch_at: 0,
+            batch_order: Vec::new(),
+            in_any_order: false,
             batch_entries: 0,
             batch_mark: None,
             look: None,
@@ -189,6 +201,8 @@ impl TableCursor {
             index_key: Vec::new(),
             covering: None,
             passing: None,
+            near: Near::default(),
+            near_row: Near::default(),
             words: None,
         };
         cursor.take_words();
@@ -200,6 +214,12 @@ impl TableCursor {
         }
         cursor.batch_entries = cursor.first_batch_entries();
         Ok(cursor)
+    }
+
+    /// The caller wants no order of rows.
+    pub fn in_any_order(mut self) -> TableCursor {
+        self.in_any_order = true;
+        self
     }
 
     /// How it reads.
@@ -256,7 +276,13 @@ impl TableCursor {
     /// Key of the index entry that led to the row yielded last. Scans of ranges only.
     #[inline]
     pub fn entry_key(&self) -> &[u8] {
-        self.batch.get(self.batch_at - 1).0
+        self.batch.get(self.current()).0
+    }
+
+    /// The number of the entry of the batch that was taken last.
+    fn current(&self) -> usize {
+        let n = self.batch_at - 1;
+        self.batch_order.get(n).map_or(n, |(_, entry)| *entry as usize)
     }
 
     /// The table's codecs.
@@ -474,7 +500,7 @@ impl TableCursor {
         let more = loop {
             let engine = trx.engine(self.table.engine);
             let more = engine
-                .scan(at, index, &range, direction, self.batch_entries, &mut self.batch)
+                .scan_near(at, index, &range, direction, self.batch_entries, &mut self.batch, &mut self.near)
                 .map_err(engine_error)?;
             if !more || !self.batch.is_empty() {
                 break more;
@@ -486,6 +512,7 @@ impl TableCursor {
             trx.note_search();
         }
         self.table.note_entries(self.batch.size_bytes(), self.batch.len());
+        self.order_batch()?;
         let room = self.table.entries_in(BATCH_BYTES).clamp(1, BATCH_ENTRIES_MAX);
         self.batch_entries = (self.batch_entries * 4).min(room);
         if more {
@@ -495,6 +522,25 @@ impl TableCursor {
         if let Some(passing) = &mut self.passing {
             passing.ends_span = !more;
         }
+        Ok(())
+    }
+
+    /// Puts the entries of the batch in the order of the rows that they lead to, or nearly so: by the first
+    /// bytes of the rows' keys.
+    fn order_batch(&mut self) -> SqlResult<()> {
+        self.batch_order.clear();
+        let leads_to_rows = self.spans.index != 0 && self.covering.is_none() && self.view.is_some();
+        if !self.in_any_order || !leads_to_rows || self.batch.len() < ORDERED_ENTRIES_MIN {
+            return Ok(());
+        }
+        for (n, (key, value)) in self.batch.iter().enumerate() {
+            let row_key = self.table.clustered_key_of(self.spans.index, key, value)?;
+            let mut front = [0; 8];
+            let len = row_key.len().min(front.len());
+            front[..len].copy_from_slice(&row_key[..len]);
+            self.batch_order.push((u64::from_be_bytes(front), n as u32));
+        }
+        self.batch_order.sort_unstable();
         Ok(())
     }
 
@@ -532,7 +578,9 @@ impl TableCursor {
             return Ok(false);
         }
         let clustered = self.table.indexes[0].id;
-        trx.engine(self.table.engine).get(at, clustered, &self.key, &mut self.value).map_err(engine_error)
+        let engine = trx.engine(self.table.engine);
+        let found = engine.get_near(at, clustered, &self.key, &mut self.value, &mut self.near_row);
+        found.map_err(engine_error)
     }
 
     /// Puts the candidate's clustered key into `key`; false if a point of a unique index has no entry.
@@ -545,7 +593,7 @@ impl TableCursor {
         let index = self.spans.index;
         match candidate {
             Candidate::Entry => {
-                let (key, value) = self.batch.get(self.batch_at - 1);
+                let (key, value) = self.batch.get(self.current());
                 let clustered = self.table.clustered_key_of(index, key, value)?;
                 self.key.clear();
                 self.key.extend_from_slice(clustered);
@@ -559,7 +607,9 @@ impl TableCursor {
                 debug_assert_eq!(self.table.indexes[index].kind, IndexKind::Unique);
                 let engine = trx.engine(self.table.engine);
                 let id = self.table.indexes[index].id;
-                let found = engine.get(at, id, &self.index_key, &mut self.key).map_err(engine_error)?;
+                let found = engine
+                    .get_near(at, id, &self.index_key, &mut self.key, &mut self.near)
+                    .map_err(engine_error)?;
                 if self.view.is_none() && matches!(at, ReadAt::Latest) {
                     trx.note_search();
                 }

@@ -10,11 +10,11 @@ use std::ops::Bound;
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::{CompareHow, EvalContext, Expr, compare};
-use cohort_optimize::{Access, Span, Spans};
+use cohort_optimize::{Access, LikeStart, Span, Spans};
 use cohort_table::{OpenIndex, OpenTable};
 use cohort_types::{
-    Collation, ColumnType, KeyPart, NoWarnings, SqlMode, SqlResult, StoreContext, TypeKind, Value,
-    prefix_end, successor,
+    Collation, ColumnType, KeyPart, NoWarnings, SqlMode, SqlResult, StoreContext, Str, TimeZone, TypeKind,
+    Value, like_prefix, prefix_end, successor,
 };
 
 use crate::access::{KeySpan, KeySpans};
@@ -25,6 +25,10 @@ enum KeyValue {
     Exact(Value),
     /// An integer column lies on both sides of it: the nearest value below.
     Between(i128),
+    /// Nothing is equal to it, and none of the column's values lies between it and this one.
+    Near(Value),
+    /// It is about a change of the clock: what may be equal to it lies between these.
+    About(Value, Value),
     /// NULL, or beyond all values of the type on this side: nothing is equal to it.
     Null,
     Below,
@@ -109,14 +113,24 @@ fn resolve_span(
         Ok(value)
     };
     let mut base = Vec::with_capacity(32);
-    for (expr, (_, part)) in span.eq.iter().zip(&index.parts) {
+    let mut is_unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+    for (n, (expr, (_, part))) in span.eq.iter().zip(&index.parts).enumerate() {
+        let is_null_safe = span.null_safe.checked_shr(n as u32).is_some_and(|bits| bits & 1 == 1);
         match key_value(expr, part)? {
             KeyValue::Exact(value) => part.encode(&value, &mut base).map_err(|e| table.key_error(0, e))?,
-            KeyValue::Unknown => return Ok(Some(prefix_range(base))),
+            KeyValue::Null if is_null_safe && part.nullable => {
+                part.encode(&Value::Null, &mut base).map_err(|e| table.key_error(0, e))?;
+                // Any number of rows may have it.
+                is_unique = false;
+            }
+            KeyValue::Unknown | KeyValue::About(..) => return Ok(Some(prefix_range(base))),
             _ => return Ok(None),
         }
     }
-    let is_unique = matches!(index.kind, IndexKind::Primary | IndexKind::Unique);
+    if let Some(like) = &span.like {
+        *exact = false;
+        return like_range(like, &index.parts[span.eq.len()].1, base, row, ctx);
+    }
     if span.eq.len() == index.parts.len() {
         return Ok(Some(if is_unique { KeySpan::Point(base) } else { prefix_range(base) }));
     }
@@ -137,6 +151,7 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) if includes(&span.lower) => Some(encode(&value)?),
         Some(KeyValue::Exact(value)) => prefix_end(&encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
+        Some(KeyValue::Near(value) | KeyValue::About(value, _)) => Some(encode(&value)?),
         // NULL is below all values, and matches no bound.
         _ if part.nullable && (lower.is_some() || upper.is_some()) => prefix_end(&encode(&Value::Null)?),
         _ => Some(base.clone()),
@@ -146,10 +161,31 @@ fn resolve_span(
         Some(KeyValue::Exact(value)) if includes(&span.upper) => prefix_end(&encode(&value)?),
         Some(KeyValue::Exact(value)) => Some(encode(&value)?),
         Some(KeyValue::Between(below)) => prefix_end(&encode(&integer(part, below))?),
+        Some(KeyValue::Near(value) | KeyValue::About(_, value)) => prefix_end(&encode(&value)?),
         _ => prefix_end(&base),
     };
     let is_empty = matches!((&start, &end), (Some(start), Some(end)) if start >= end);
     Ok((!is_empty).then_some(KeySpan::Range(KeyRange { start, end })))
+}
+
+/// The keys whose next part may be a text that the pattern matches.
+fn like_range(
+    like: &LikeStart,
+    part: &KeyPart,
+    base: Vec<u8>,
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<KeySpan>> {
+    let pattern = like.pattern.eval(row, ctx)?;
+    let pattern = match &*pattern {
+        Value::Null => return Ok(None),
+        Value::Str(pattern) => pattern,
+        _ => return Ok(Some(prefix_range(base))),
+    };
+    let (start, _) = like_prefix(&pattern.bytes, like.escape, part.ty.collation);
+    let mut key = base;
+    part.encode_start(&start, &mut key);
+    Ok(Some(prefix_range(key)))
 }
 
 fn prefix_range(base: Vec<u8>) -> KeySpan {
@@ -220,6 +256,9 @@ fn stored_exactly(
     table: &Table,
     ctx: &EvalContext<'_>,
 ) -> SqlResult<KeyValue> {
+    if ty.kind == TypeKind::Enum {
+        return Ok(member(value, ty));
+    }
     if !index_orders_as_comparison(value, ty) {
         return Ok(KeyValue::Unknown);
     }
@@ -234,15 +273,59 @@ fn stored_exactly(
         now_micros: ctx.env.now_micros,
     };
     let Ok(stored) = ty.store(value.clone(), &store, &mut NoWarnings) else { return Ok(KeyValue::Unknown) };
-    let equal = compare(&stored, value, &CompareHow::scalar(ty.collation), ctx)? == Some(Ordering::Equal);
-    Ok(if equal && !stored.is_null() { KeyValue::Exact(stored) } else { KeyValue::Unknown })
+    let Some(order) = compare(&stored, value, &CompareHow::scalar(ty.collation), ctx)? else {
+        return Ok(KeyValue::Unknown);
+    };
+    Ok(match (order, &stored) {
+        (_, Value::Timestamp(micros)) => at_moment(*micros, order, ctx),
+        (Ordering::Equal, _) => KeyValue::Exact(stored),
+        // A fraction that the column has no digits for was cut or rounded.
+        (_, Value::Date(_) | Value::DateTime(_) | Value::Decimal(_)) => KeyValue::Near(stored),
+        _ => KeyValue::Unknown,
+    })
+}
+
+/// A moment of a TIMESTAMP column, whose values compare as the clock shows them and lie in the order of time.
+/// That is one order but about a change of the clock.
+fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
+    const DAY: i64 = 86_400_000_000;
+    let zone = &ctx.env.time_zone;
+    let clock = |at: i64| zone.to_local(at).clock_micros();
+    let near = [micros.saturating_sub(DAY).max(1), micros.saturating_add(DAY)];
+    let keeps = |at: &i64| micros == 0 || clock(*at) - clock(micros) == *at - micros;
+    if !near.iter().all(keeps) {
+        return KeyValue::About(Value::Timestamp(near[0]), Value::Timestamp(near[1]));
+    }
+    match order {
+        Ordering::Equal => KeyValue::Exact(Value::Timestamp(micros)),
+        _ => KeyValue::Near(Value::Timestamp(micros)),
+    }
+}
+
+/// The member of an ENUM with this label.
+fn member(value: &Value, ty: &ColumnType) -> KeyValue {
+    let Value::Str(text) = value else { return KeyValue::Unknown };
+    let is_it = |(_, member): &(usize, &String)| ty.collation.compare(member.as_bytes(), &text.bytes).is_eq();
+    let mut found = ty.members.iter().enumerate().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some((n, member)), None) => match u16::try_from(n + 1) {
+            Ok(index) => {
+                let label = Str { bytes: member.clone().into_bytes(), collation: ty.collation };
+                KeyValue::Exact(Value::Enum { index, label })
+            }
+            Err(_) => KeyValue::Unknown,
+        },
+        // A value that was none of the members is the empty text.
+        (None, _) if !ty.collation.compare(b"", &text.bytes).is_eq() => KeyValue::Null,
+        _ => KeyValue::Unknown,
+    }
 }
 
 /// Whether comparing the column with such a value goes by the order of the column's own values.
 fn index_orders_as_comparison(value: &Value, ty: &ColumnType) -> bool {
     match ty.kind {
         // Strings compare by label, the index by number.
-        TypeKind::Enum | TypeKind::Set => false,
+        TypeKind::Set => false,
         TypeKind::Char
         | TypeKind::VarChar
         | TypeKind::TinyText

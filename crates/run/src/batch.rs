@@ -111,6 +111,25 @@ impl Batch {
         }
     }
 
+    /// Puts the rows in the order of an integer column; rows with something else there come first.
+    pub(crate) fn sort_by_number(&mut self, column: usize) {
+        let number = |row: &[Value]| match row[column] {
+            Value::Int(v) => v,
+            Value::UInt(v) => i64::try_from(v).unwrap_or(i64::MAX),
+            _ => i64::MIN,
+        };
+        let mut order: Vec<(i64, u32)> = (0..self.rows).map(|n| (number(self.row(n)), n as u32)).collect();
+        if order.is_sorted() {
+            return;
+        }
+        order.sort_unstable();
+        let mut sorted = Vec::with_capacity(self.values.len());
+        for (_, n) in order {
+            sorted.extend(taken(self.row_mut(n as usize)));
+        }
+        self.values = sorted;
+    }
+
     /// Keeps the rows before `from`, and of those behind what passes.
     pub(crate) fn retain_from(
         &mut self,

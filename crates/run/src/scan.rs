@@ -1,7 +1,5 @@
 //! Rows of tables.
 
-use std::ops::Bound;
-
 use cohort_expr::{Expr, Subquery};
 use cohort_optimize::{Scan, Spans, VirtualScan};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
@@ -111,17 +109,7 @@ impl<'p> Cursor<'p> {
 
 pub(crate) fn span_exprs(scan: &Scan) -> Vec<&Expr> {
     let Spans::List(spans) = &scan.access.spans else { return Vec::new() };
-    let mut exprs = Vec::new();
-    for span in spans {
-        exprs.extend(&span.eq);
-        for bound in [&span.lower, &span.upper] {
-            match bound {
-                Bound::Included(expr) | Bound::Excluded(expr) => exprs.push(expr),
-                Bound::Unbounded => {}
-            }
-        }
-    }
-    exprs
+    spans.iter().flat_map(|span| span.exprs()).collect()
 }
 
 /// A table that stands alone.

@@ -120,8 +120,7 @@ fn spans_may_name_subqueries() {
     assert_eq!(shown_all(&rows_of(&root, &mut storage())), ["2 20", "2 21"]);
     // One that is run each time, in a lookup.
     let upper = subquery(0, SubqueryTest::Column(0), vec![]);
-    let spans =
-        Spans::List(vec![Span { eq: vec![col(0)], lower: Bound::Unbounded, upper: Bound::Included(upper) }]);
+    let spans = Spans::List(vec![Span { upper: Bound::Included(upper), ..Span::of_keys(vec![col(0)]) }]);
     let inner = lookup("u", 2, 0, lit(0));
     let inner = Scan { access: cohort_optimize::Access { spans, ..inner.access.clone() }, ..inner };
     let join = Join {

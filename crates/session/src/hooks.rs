@@ -5,53 +5,23 @@ use std::time::Duration;
 
 use cohort_base::Budget;
 use cohort_config::{Scope, VarId};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
 use cohort_expr::{SequenceName, SessionHooks, VariableScope, WordSource};
 use cohort_locks::LockError;
-use cohort_trx::{engine_error, lock_error};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_trx::lock_error;
+use cohort_types::{SqlError, SqlResult, Value};
 
+use crate::full_text;
 use crate::sequence;
 use crate::session_state::SessionState;
 use crate::settings::{set_error, to_value};
 
-/// Entries of a FULLTEXT index that are counted between two looks at KILL.
-const WORD_ENTRIES: usize = 4096;
-
-impl SessionState {
-    fn engine_of(&self, source: &WordSource) -> SqlResult<&Arc<dyn Engine>> {
-        let mut engines = self.db.engines.iter();
-        let found = engines.find(|engine| engine.name().eq_ignore_ascii_case(&source.engine));
-        found.ok_or_else(|| {
-            SqlError::new(
-                ErrorCode::UnknownStorageEngine,
-                format!("Unknown storage engine '{}'", source.engine),
-            )
-        })
-    }
-}
-
 impl SessionHooks for SessionState {
     fn row_count(&self, source: &WordSource) -> SqlResult<u64> {
-        Ok(self.engine_of(source)?.stats(source.rows).entries)
+        full_text::row_count(self, source)
     }
 
     fn word_row_count(&self, source: &WordSource, start: &[u8], end: Option<&[u8]>) -> SqlResult<u64> {
-        let trx = self.engine_of(source)?.begin();
-        let mut range = KeyRange { start: Some(start.to_vec()), end: end.map(<[u8]>::to_vec) };
-        let (mut batch, mut rows) = (Batch::default(), 0);
-        loop {
-            self.check_interrupt()?;
-            batch.clear();
-            let more = trx
-                .scan(ReadAt::Latest, source.index, &range, Direction::Forward, WORD_ENTRIES, &mut batch)
-                .map_err(engine_error)?;
-            rows += batch.len() as u64;
-            if !more {
-                return Ok(rows);
-            }
-            batch.cut(&mut range, Direction::Forward);
-        }
+        full_text::word_row_count(self, source, start, end)
     }
 
     fn user_variable(&self, name: &str) -> Option<Value> {

@@ -11,7 +11,7 @@
 //! | `process_list` | [`ProcessList`]: the connections, for SHOW PROCESSLIST and KILL |
 //! | `connection` | [`ConnectionInfo`]: who is connected, and how |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
-//! | `hooks` | what expressions ask of their session |
+//! | `hooks`, `full_text` | what expressions ask of their session; how frequent words are |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; what the code of a running one sees |
 //! | `access/` | who may do what |
 //! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; how sessions obey it |
@@ -39,6 +39,7 @@ mod connection;
 mod database;
 mod diagnostics;
 pub mod files;
+mod full_text;
 mod general_log;
 mod gtid_position;
 mod hooks;

@@ -110,18 +110,10 @@ impl Statistics for PlanStatistics<'_> {
 
     fn rows_in(&self, table: &Arc<Table>, access: &Access) -> Option<f64> {
         let Spans::List(spans) = &access.spans else { return None };
-        let exprs = |span: &Span| {
-            use std::ops::Bound::{Excluded, Included, Unbounded};
-            [&span.lower, &span.upper].into_iter().all(|bound| match bound {
-                Included(expr) | Excluded(expr) => self.is_known(expr),
-                Unbounded => true,
-            }) && span.eq.iter().all(|expr| self.is_known(expr))
-        };
-        let is_point = |span: &Span| {
-            matches!((&span.lower, &span.upper), (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded))
-        };
-        // Rows of single keys are known on average, and that serves all values.
-        if spans.iter().all(is_point) || !spans.iter().all(exprs) {
+        let is_known = |span: &Span| span.exprs().all(|expr| self.is_known(expr));
+        // Rows of single keys are known on average, and that serves all values, but NULL.
+        let is_usual = |span: &Span| span.is_of_keys() && span.null_safe == 0;
+        if spans.iter().all(is_usual) || !spans.iter().all(is_known) {
             return None;
         }
         let sample = self.sample(table, access.index)?;

@@ -258,6 +258,7 @@ errors! {
     CutValueGroupConcat = 1260, "HY000";
     WarnAllowedPacketOverflowed = 1301, "HY000";
     InvalidCharacterString = 1300, "HY000";
+    ConflictingDeclarations = 1302, "HY000";
     Regexp = 1139, "42000";
     CollationCharsetMismatch = 1253, "42000";
     DatetimeFunctionOverflow = 1441, "22008";

@@ -247,6 +247,8 @@ texts! {
         "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}')";
     display_width(column: &str, max: u32) = TooBigDisplaywidth,
         "Display width out of range for '{column}' (max = {max})";
+    conflicting_declarations(what: &str, first: &str, second: &str) = ConflictingDeclarations,
+        "Conflicting declarations: '{what} {first}' and '{what} {second}'";
     duplicated_member(column: &str, value: &str, kind: &str) = DuplicatedValueInType,
         "Column '{column}' has duplicated value '{value}' in {kind}";
     cannot_drop(kind: &str, name: &str) = CantDropFieldOrKey, "Can't DROP {kind} `{name}`; check that it exists";

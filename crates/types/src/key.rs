@@ -108,6 +108,14 @@ impl KeyPart {
         Ok(())
     }
 
+    /// Appends what the keys of all texts begin with that begin with `text`.
+    pub fn encode_start(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.nullable {
+            out.push(NOT_NULL);
+        }
+        self.ty.collation.sort_key_open(self.prefix_of(text), out);
+    }
+
     /// The indexed part of a string.
     fn prefix_of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         match self.prefix {

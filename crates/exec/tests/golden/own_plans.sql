@@ -26,6 +26,18 @@ EXPLAIN SELECT customer, COUNT(*) FROM orders GROUP BY customer;
 EXPLAIN SELECT DISTINCT state FROM orders;
 EXPLAIN UPDATE orders SET state = 'y' WHERE customer = 7;
 EXPLAIN DELETE FROM orders WHERE day < '2026-01-05';
+-- The start of a text, NULL, labels, moments.
+CREATE TABLE post (id INT PRIMARY KEY, name VARCHAR(50) NOT NULL, parent INT, state ENUM('draft','live') NOT NULL, made TIMESTAMP NOT NULL, edited DATETIME, KEY by_name (name), KEY by_parent (parent), KEY by_state (state, id), KEY by_made (made), KEY by_edited (edited));
+INSERT INTO post SELECT seq, CONCAT('post', seq), IF(seq % 100, seq DIV 10, NULL), IF(seq % 50, 'live', 'draft'), '2026-01-01' + INTERVAL seq HOUR, '2026-01-01' + INTERVAL seq HOUR FROM seq_1_to_2000;
+EXPLAIN SELECT * FROM post WHERE name LIKE 'post12%';
+EXPLAIN SELECT * FROM post WHERE name LIKE '%12';
+EXPLAIN SELECT * FROM post WHERE parent IS NULL;
+EXPLAIN SELECT * FROM post WHERE parent <=> 7;
+EXPLAIN SELECT * FROM post WHERE state = 'draft';
+EXPLAIN SELECT * FROM post WHERE made > '2026-03-20';
+EXPLAIN SELECT * FROM post WHERE made = '2026-03-20';
+EXPLAIN SELECT * FROM post WHERE edited > '2026-03-20 00:00:00.123456';
+EXPLAIN UPDATE post SET name = 'x' WHERE parent IS NULL;
 -- Joins: by index from the few to the many, by a hash table where there is no index, a chain over all.
 EXPLAIN SELECT * FROM orders o JOIN customer c ON o.customer = c.id WHERE c.name = 'c7';
 EXPLAIN SELECT * FROM orders o JOIN customer c ON o.customer = c.id;
@@ -41,6 +53,7 @@ EXPLAIN SELECT * FROM orders o JOIN item i ON i.orders = o.id AND i.line = 1 WHE
 EXPLAIN SELECT * FROM customer WHERE id = (SELECT MAX(customer) FROM orders);
 EXPLAIN SELECT * FROM customer c WHERE EXISTS (SELECT * FROM orders o WHERE o.customer = c.id);
 EXPLAIN SELECT * FROM customer c WHERE NOT EXISTS (SELECT * FROM orders o WHERE o.customer = c.id);
+EXPLAIN SELECT * FROM customer c WHERE EXISTS (SELECT DISTINCT o.state FROM orders o WHERE o.customer = c.id ORDER BY o.day LIMIT 1);
 EXPLAIN SELECT * FROM customer WHERE id IN (SELECT customer FROM orders WHERE day = '2026-03-01');
 EXPLAIN SELECT * FROM customer WHERE id NOT IN (SELECT customer FROM orders WHERE day = '2026-03-01');
 EXPLAIN SELECT * FROM loose WHERE a IN (SELECT b FROM loose);

@@ -2,15 +2,12 @@
 
 use cohort_types::{Collation, DateTime, LaneType, LikePattern, Value, moment};
 
-use super::{LaneProgram, LaneTypes, NumberAt, Register, Step, TruthAt};
+use super::{Cut, LaneProgram, LaneTypes, NumberAt, Register, Step, Text, TruthAt};
 use crate::compare::CompareHow;
 use crate::context::EvalContext;
 use crate::convert::{self, Origin};
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{Flavor, TypeClass};
-
-/// Longest list of IN that is searched one by one.
-const TEXTS_MAX: usize = 32;
 
 /// Digits behind the point that 64 bits have room for.
 const SCALE_MAX: u8 = 17;
@@ -21,8 +18,7 @@ enum Operand {
     Number(NumberAt),
     /// A date or moment.
     Moment(usize),
-    /// A text column: its input.
-    Text(usize),
+    Text(Text),
 }
 
 /// What constants are evaluated with; their warnings stay there.
@@ -95,7 +91,7 @@ impl<'c> LaneCompiler<'c> {
                 let ty = (self.types)(column.ordinal)?;
                 let input = self.input(column.ordinal);
                 if ty.is_text() {
-                    return Some(Operand::Text(input));
+                    return Some(Operand::Text(Text { input, cut: None }));
                 }
                 let step = self.add(Step::Input(input));
                 Some(match ty {
@@ -106,10 +102,15 @@ impl<'c> LaneCompiler<'c> {
                     _ => Operand::Moment(step),
                 })
             }
-            Expr::Call(call) => match self.arithmetic(call).or_else(|| self.length(call)) {
-                Some(number) => Some(Operand::Number(number)),
-                None => self.constant_operand(expr),
-            },
+            Expr::Call(call) => {
+                if let Some(number) = self.arithmetic(call).or_else(|| self.length(call)) {
+                    return Some(Operand::Number(number));
+                }
+                match self.part(call) {
+                    Some(text) => Some(Operand::Text(text)),
+                    None => self.constant_operand(expr),
+                }
+            }
             Expr::Case(node) => self.case(node).map(Operand::Number),
             _ => self.constant_operand(expr),
         }
@@ -175,6 +176,39 @@ impl<'c> LaneCompiler<'c> {
         let input = self.input(column.ordinal);
         let step = self.add(if in_bytes { Step::Bytes(input) } else { Step::Characters(input) });
         Some(NumberAt { step, scale: 0, is_int: true })
+    }
+
+    /// A part of a text column.
+    fn part(&mut self, call: &Call) -> Option<Text> {
+        let is_substring = match call.name() {
+            "substring" | "substr" | "mid" => true,
+            "left" => false,
+            _ => return None,
+        };
+        let [Expr::Column(column), numbers @ ..] = call.args() else { return None };
+        let LaneType::Text(own) = (self.types)(column.ordinal)? else { return None };
+        let collation = call.ty.collation;
+        if (collation == Collation::BINARY) != (own == Collation::BINARY) {
+            return None;
+        }
+        let numbers: Option<Vec<usize>> = numbers.iter().map(|number| self.count(number)).collect();
+        let (skip, take) = match *numbers?.as_slice() {
+            [take] if !is_substring => (0, take),
+            // From the zeroth character on there is nothing.
+            [from] => (from.checked_sub(1)?, usize::MAX),
+            [from, take] => (from.checked_sub(1)?, take),
+            _ => return None,
+        };
+        let input = self.input(column.ordinal);
+        Some(Text { input, cut: Some(Cut { skip, take, collation }) })
+    }
+
+    /// A constant that counts characters.
+    fn count(&self, expr: &Expr) -> Option<usize> {
+        match self.constant(expr)? {
+            Value::Int(count) => usize::try_from(count).ok(),
+            _ => None,
+        }
     }
 
     /// A number with more digits behind the point.
@@ -268,7 +302,7 @@ impl<'c> LaneCompiler<'c> {
     fn is_null(&mut self, expr: &Expr) -> Option<usize> {
         let step = match self.operand(expr)? {
             Operand::Number(NumberAt { step, .. }) | Operand::Moment(step) => Step::IsNull(step),
-            Operand::Text(input) => Step::IsTextNull(input),
+            Operand::Text(text) => Step::IsTextNull(text),
         };
         Some(self.add(step))
     }
@@ -298,15 +332,16 @@ impl<'c> LaneCompiler<'c> {
         }
         let left_operand = self.operand(left)?;
         match left_operand {
-            Operand::Text(input) => {
+            Operand::Text(text) => {
                 if !matches!(class, None | Some(TypeClass::String)) {
                     return None;
                 }
-                if let Some(Operand::Text(other)) = (!is_constant(right)).then(|| self.operand(right))? {
-                    return Some(self.add(Step::CompareTexts(op, input, other, collation)));
+                if !is_constant(right) {
+                    let Operand::Text(other) = self.operand(right)? else { return None };
+                    return Some(self.add(Step::CompareTexts(op, text, other, collation)));
                 }
-                let Value::Str(text) = self.constant(right)? else { return None };
-                Some(self.add(Step::CompareText(op, input, text.bytes, collation)))
+                let Value::Str(constant) = self.constant(right)? else { return None };
+                Some(self.add(Step::CompareText(op, text, constant.bytes, collation)))
             }
             Operand::Number(a) => {
                 if !matches!(class, None | Some(TypeClass::Int | TypeClass::Decimal)) {
@@ -370,16 +405,19 @@ impl<'c> LaneCompiler<'c> {
     fn is_in(&mut self, node: &In) -> Option<usize> {
         let CompareHow::Scalar { collation, class } = &node.how else { return None };
         let step = match self.operand(&node.operand)? {
-            Operand::Text(input) => {
-                if !matches!(class, None | Some(TypeClass::String)) || node.list.len() > TEXTS_MAX {
+            Operand::Text(text) => {
+                if !matches!(class, None | Some(TypeClass::String)) {
                     return None;
                 }
-                let mut texts = Vec::new();
+                let mut keys = Vec::new();
                 for item in &node.list {
-                    let Value::Str(text) = self.constant(item)? else { return None };
-                    texts.push(text.bytes);
+                    let Value::Str(constant) = self.constant(item)? else { return None };
+                    let mut key = Vec::new();
+                    collation.sort_key(&constant.bytes, &mut key);
+                    keys.push(key);
                 }
-                Step::IsTextIn(input, texts, *collation)
+                keys.sort_unstable();
+                Step::IsTextIn(text, keys, *collation)
             }
             Operand::Number(number) => {
                 let is_plain = match class {
@@ -412,10 +450,13 @@ impl<'c> LaneCompiler<'c> {
     }
 
     fn like(&mut self, node: &Like) -> Option<usize> {
-        let Operand::Text(input) = self.operand(&node.operand)? else { return None };
+        if node.escape_by.is_some() {
+            return None;
+        }
+        let Operand::Text(text) = self.operand(&node.operand)? else { return None };
         let Value::Str(pattern) = self.constant(&node.pattern)? else { return None };
         let pattern = LikePattern::new(node.collation, &pattern.bytes, node.escape)?;
-        let like = self.add(Step::Like(input, Box::new(pattern)));
+        let like = self.add(Step::Like(text, Box::new(pattern)));
         Some(self.unless(like, node.negated))
     }
 }

@@ -109,10 +109,10 @@ impl<'d> Done<'d> {
                 out.truths.extend(a.numbers.iter().map(is_in));
                 mask(&mut out.truths, a.nulls);
             }
-            Step::CompareText(op, input, constant, collation) => {
-                let lane = inputs[*input];
+            Step::CompareText(op, text, constant, collation) => {
+                let lane = inputs[text.input];
                 for n in 0..rows {
-                    let text = lane.text(n);
+                    let text = text.of(lane, n);
                     let order = match text == constant.as_slice() {
                         true => std::cmp::Ordering::Equal,
                         false => collation.compare(text, constant),
@@ -123,27 +123,29 @@ impl<'d> Done<'d> {
                 interrupt.steps(rows as u32)?;
             }
             Step::CompareTexts(op, a, b, collation) => {
-                let (a, b) = (inputs[*a], inputs[*b]);
-                let truth = |n| u8::from(op.accepts(collation.compare(a.text(n), b.text(n))));
-                out.truths.extend((0..rows).map(truth));
-                mask(&mut out.truths, &a.nulls);
-                mask(&mut out.truths, &b.nulls);
+                let (left, right) = (inputs[a.input], inputs[b.input]);
+                let order = |n| collation.compare(a.of(left, n), b.of(right, n));
+                out.truths.extend((0..rows).map(|n| u8::from(op.accepts(order(n)))));
+                mask(&mut out.truths, &left.nulls);
+                mask(&mut out.truths, &right.nulls);
                 interrupt.steps(rows as u32)?;
             }
-            Step::IsTextIn(input, list, collation) => {
-                let lane = inputs[*input];
+            Step::IsTextIn(text, keys, collation) => {
+                let lane = inputs[text.input];
+                let mut key = Vec::new();
                 for n in 0..rows {
-                    let text = lane.text(n);
-                    let is = |known: &Vec<u8>| known == text || collation.compare(known, text).is_eq();
-                    out.truths.push(u8::from(list.iter().any(is)));
-                    interrupt.steps(1 + list.len() as u32 / 8)?;
+                    key.clear();
+                    collation.sort_key(text.of(lane, n), &mut key);
+                    let is_in = keys.binary_search_by(|known| known.as_slice().cmp(&key)).is_ok();
+                    out.truths.push(u8::from(is_in));
+                    interrupt.step()?;
                 }
                 mask(&mut out.truths, &lane.nulls);
             }
-            Step::Like(input, pattern) => {
-                let lane = inputs[*input];
+            Step::Like(text, pattern) => {
+                let lane = inputs[text.input];
                 for n in 0..rows {
-                    out.truths.push(u8::from(pattern.matches(lane.text(n), interrupt)?));
+                    out.truths.push(u8::from(pattern.matches(text.of(lane, n), interrupt)?));
                 }
                 mask(&mut out.truths, &lane.nulls);
                 interrupt.steps(rows as u32)?;
@@ -152,8 +154,8 @@ impl<'d> Done<'d> {
                 let a = number(*a);
                 out.truths.extend((0..rows).map(|n| u8::from(a.is_null(n))));
             }
-            Step::IsTextNull(input) => {
-                out.truths.extend((0..rows).map(|n| u8::from(inputs[*input].is_null(n))));
+            Step::IsTextNull(text) => {
+                out.truths.extend((0..rows).map(|n| u8::from(inputs[text.input].is_null(n))));
             }
             Step::Bytes(input) => measured(inputs[*input], rows, out, |text| text.len()),
             Step::Characters(input) => {

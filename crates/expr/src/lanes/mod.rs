@@ -13,10 +13,10 @@
 //!
 //! # What has a program
 //! Exact numbers (`+`, `-`, `*`, CASE), LENGTH and CHAR_LENGTH of columns, comparisons of exact numbers, of
-//! dates and of texts, BETWEEN, IN with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. All
-//! of these warn of nothing and depend on nothing but the row. Constants are evaluated when the program is
-//! made; one that warns makes no program. A caller without a program for an expression evaluates it row by
-//! row.
+//! dates and of texts, BETWEEN, IN with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. A
+//! text is a column or a part of one: SUBSTRING and LEFT whose numbers are constants. All of these warn of
+//! nothing and depend on nothing but the row. Constants are evaluated when the program is made; one that
+//! warns makes no program. A caller without a program for an expression evaluates it row by row.
 //!
 //! # On failure
 //! A result that does not fit 64 bits stops the program ([`Overflow`]). Nothing has been lost: the caller
@@ -25,7 +25,7 @@
 mod compile;
 mod evaluate;
 
-use cohort_types::{Collation, LaneType, LikePattern};
+use cohort_types::{Collation, Lane, LaneType, LikePattern};
 
 use crate::expr::CompareOp;
 
@@ -69,7 +69,32 @@ pub struct TruthAt(usize);
 /// Tells the type of a column's lane; None if it has none.
 pub type LaneTypes<'t> = dyn Fn(usize) -> Option<LaneType> + 't;
 
-/// One operation; the numbers are those of steps before, but of `Input` and of texts that of an input.
+/// The texts of an input, or a part of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Text {
+    input: usize,
+    cut: Option<Cut>,
+}
+
+/// Which part of a text: so many characters behind the first ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cut {
+    skip: usize,
+    take: usize,
+    /// What characters are.
+    collation: Collation,
+}
+
+impl Text {
+    fn of(self, lane: &Lane, n: usize) -> &[u8] {
+        let text = lane.text(n);
+        let Some(Cut { skip, take, collation }) = self.cut else { return text };
+        let rest = &text[collation.prefix_len(text, skip)..];
+        &rest[..collation.prefix_len(rest, take)]
+    }
+}
+
+/// One operation; the numbers are those of steps before, but of `Input` and of lengths that of an input.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Input(usize),
@@ -83,12 +108,13 @@ enum Step {
     CompareConstant(CompareOp, usize, i64),
     /// Sorted.
     IsIn(usize, Vec<i64>),
-    CompareText(CompareOp, usize, Vec<u8>, Collation),
-    CompareTexts(CompareOp, usize, usize, Collation),
-    IsTextIn(usize, Vec<Vec<u8>>, Collation),
-    Like(usize, Box<LikePattern>),
+    CompareText(CompareOp, Text, Vec<u8>, Collation),
+    CompareTexts(CompareOp, Text, Text, Collation),
+    /// The sort keys, sorted.
+    IsTextIn(Text, Vec<Vec<u8>>, Collation),
+    Like(Text, Box<LikePattern>),
     IsNull(usize),
-    IsTextNull(usize),
+    IsTextNull(Text),
     /// Bytes of a text.
     Bytes(usize),
     /// Characters of a text.

@@ -169,7 +169,8 @@ fn lower(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
                 Some(Expr::Const(c)) => Some(c.value.to_text()),
                 _ => None,
             };
-            like(boxed(expr, env)?, boxed(pattern, env)?, escape.as_deref(), negated, env)
+            let escape = escape.as_deref().map_or(LikeEscape::Usual, LikeEscape::Text);
+            like(boxed(expr, env)?, boxed(pattern, env)?, escape, negated, env)
         }
         ast::Expr::Regexp { expr, negated, pattern } => {
             regexp(boxed(expr, env)?, boxed(pattern, env)?, negated, env)

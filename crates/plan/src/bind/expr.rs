@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, OrderKey, Quantifier,
-    UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using, collate,
-    compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, not, or, regexp,
-    row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, OrderKey,
+    Quantifier, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using,
+    collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, not, or,
+    regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
@@ -527,15 +527,17 @@ impl<'b> Binder<'b> {
         pattern: &ast::Expr,
         escape: Option<&ast::Expr>,
     ) -> SqlResult<Expr> {
+        let text;
         let escape = match escape {
-            None => None,
+            None => LikeEscape::Usual,
             Some(ast::Expr::Literal(literal)) => {
                 self.literal(literal, Literals::Pin)?;
-                Some(literal.value.to_text())
+                text = literal.value.to_text();
+                LikeEscape::Text(&text)
             }
-            Some(_) => return Err(not_supported("ESCAPE with an expression")),
+            Some(other) => LikeEscape::By(self.bind(other)?),
         };
-        like(self.bind(expr)?, self.bind(pattern)?, escape.as_deref(), negated, self.ctx.names.env())
+        like(self.bind(expr)?, self.bind(pattern)?, escape, negated, self.ctx.names.env())
     }
 
     fn column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {

@@ -3,10 +3,11 @@
 
 use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, compare_exprs, row};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
 use crate::bind::convert;
 use crate::bind::expr::{Binder, not_supported};
+use crate::block::{Body, Limit, Query};
 use crate::query::bind_query;
 
 impl Binder<'_> {
@@ -33,6 +34,7 @@ impl Binder<'_> {
 
     pub(super) fn exists(&self, query: &ast::Query) -> SqlResult<Expr> {
         let (id, _) = self.subquery(query)?;
+        only_existence(&mut self.ctx.subqueries.borrow_mut()[id]);
         Ok(expression(id, SubqueryTest::Exists, ExprType::boolean().with_nullable(false)))
     }
 
@@ -78,6 +80,29 @@ impl Binder<'_> {
         };
         Ok(expression(id, test, ty))
     }
+}
+
+/// Drops what does not decide whether there is a row: MariaDB does not evaluate the items of EXISTS either.
+fn only_existence(query: &mut Query) {
+    let (count, offset) = (&query.limit.count, &query.limit.offset);
+    let is_some_rows = |count: &Expr| match count {
+        Expr::Const(node) => matches!(node.value, Value::Int(1..) | Value::UInt(1..)),
+        _ => false,
+    };
+    if offset.is_some() || !count.as_ref().is_none_or(is_some_rows) || query.count_all {
+        return;
+    }
+    let Body::Select(select) = &mut query.body else { return };
+    if select.group.is_some() || select.having.is_some() || !select.windows.is_empty() {
+        return;
+    }
+    let one = Expr::constant(Value::Int(1));
+    query.columns.truncate(1);
+    query.types = vec![one.ty()];
+    select.items = vec![one];
+    select.distinct = false;
+    query.order.clear();
+    query.limit = Limit::default();
 }
 
 fn expression(id: usize, test: SubqueryTest, ty: ExprType) -> Expr {

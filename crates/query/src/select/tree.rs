@@ -169,6 +169,7 @@ impl Storage for TrxStorage<'_> {
             rows_expected,
         };
         let cursor = TableCursor::open(self.trx, &scan.table, spans, options)?;
+        let cursor = if scan.access.is_for_order { cursor } else { cursor.in_any_order() };
         let scan = OpenScan { cursor, reading: Reading::Undecided };
         let free = self.cursors.iter().position(Option::is_none);
         let at = free.unwrap_or(self.cursors.len());

@@ -1,13 +1,24 @@
 //! A join that asks a table for each row on the left.
+//!
+//! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie
+//! in one page, and pages that were read a moment ago are near. So the order of the rows on the left is
+//! kept for few rows only, and for locking reads, which lock in the order that the plan says.
 
-use cohort_optimize::{Join, Scan};
-use cohort_types::{Interrupt, SqlResult, Value};
+use cohort_expr::Expr;
+use cohort_optimize::{Join, ReadMode, Scan, Spans};
+use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
 
 use super::Left;
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
-use crate::runtime::Run;
+use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
+
+/// So many rows on the left are put in order.
+const SORTED_ROWS_MIN: usize = 256;
+/// Most rows that are gathered, and bytes of them. Fewer are at first: the rows above may be enough soon.
+const GATHERED_ROWS_MAX: usize = 16 << 10;
+const GATHERED_BYTES_MAX: usize = 4 << 20;
 
 /// A join by an index.
 pub(crate) struct Lookup<'p> {
@@ -17,6 +28,13 @@ pub(crate) struct Lookup<'p> {
     seeking: bool,
     /// A key has one row at most.
     is_unique: bool,
+    /// The value of the left row by which rows are put in order.
+    sorted_by: Option<usize>,
+    /// Rows to gather next.
+    gather: usize,
+    /// The left side has no rows behind those gathered.
+    is_last: bool,
+    held: Held,
     found: Vec<Value>,
 }
 
@@ -27,14 +45,60 @@ impl<'p> Lookup<'p> {
             cursor: Cursor::new(scan),
             seeking: false,
             is_unique: scan.is_of_unique_key(),
+            sorted_by: leading_column(scan).filter(|_| scan.mode == ReadMode::Snapshot),
+            gather: 0,
+            is_last: false,
+            held: Held::default(),
             found: Vec::new(),
         }
+    }
+
+    /// Goes to the next row on the left.
+    fn advance(&mut self, run: Run<'_, 'p>, want: usize) -> SqlResult<bool> {
+        if self.is_last && self.left.at + 1 >= self.left.rows.len() {
+            return Ok(false);
+        }
+        if !self.left.advance(run, want)? {
+            return Ok(false);
+        }
+        if let Some(column) = self.sorted_by
+            && self.left.at == 0
+            && self.left.rows.len() >= SORTED_ROWS_MIN
+        {
+            self.gather(run)?;
+            self.left.rows.sort_by_number(column);
+        }
+        Ok(true)
+    }
+
+    /// Adds rows to those on the left.
+    fn gather(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        self.held.release(run);
+        let rows = &mut self.left.rows;
+        let mut counted = 0;
+        while rows.len() < self.gather {
+            let bytes = (counted..rows.len()).map(|n| row_memory_bytes(rows.row(n))).sum();
+            counted = rows.len();
+            let has_room = self.held.grow(run, bytes).is_ok();
+            if !has_room || self.held.bytes() > GATHERED_BYTES_MAX {
+                break;
+            }
+            if self.left.input.next(run, rows, run.state.batch_rows)? == 0 {
+                self.is_last = true;
+                break;
+            }
+        }
+        self.gather = (rows.len() * 4).min(GATHERED_ROWS_MAX);
+        Ok(())
     }
 }
 
 impl<'p> Operator<'p> for Lookup<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.seeking = false;
+        self.gather = 0;
+        self.is_last = false;
+        self.held.release(run);
         self.left.open(run)
     }
 
@@ -43,7 +107,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
         while out.len() < target {
             run.eval.step()?;
             if !self.seeking {
-                if !self.left.advance(run, target - out.len())? {
+                if !self.advance(run, target - out.len())? {
                     return Ok(());
                 }
                 self.cursor.seek(run, self.left.row(), None)?;
@@ -66,6 +130,19 @@ impl<'p> Operator<'p> for Lookup<'p> {
 
     fn close(&mut self, run: Run<'_, 'p>) {
         self.cursor.close(run);
+        self.held.release(run);
         self.left.input.close(run);
+    }
+}
+
+/// The place in the left row of the value that the first part of the key is.
+fn leading_column(scan: &Scan) -> Option<usize> {
+    let Spans::List(spans) = &scan.access.spans else { return None };
+    match spans.as_slice() {
+        [span] => match span.eq.first()? {
+            Expr::Column(column) => Some(column.ordinal),
+            _ => None,
+        },
+        _ => None,
     }
 }

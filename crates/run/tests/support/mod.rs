@@ -436,7 +436,7 @@ pub fn scan(name: &str, width: usize) -> Scan {
 
 /// The table asked by a column.
 pub fn lookup(name: &str, width: usize, column: usize, key: Expr) -> Scan {
-    let span = Span { eq: vec![key], lower: Bound::Unbounded, upper: Bound::Unbounded };
+    let span = Span::of_keys(vec![key]);
     let access =
         Access { index: column, spans: Spans::List(vec![span]), reverse: false, is_for_order: false };
     Scan { access, ..scan(name, width) }

@@ -170,9 +170,9 @@ impl Parser<'_> {
                 () if characters && self.eat_word("ASCII") => data_type.charset = Some("latin1".into()),
                 () if characters && self.eat_word("BINARY") => data_type.binary = true,
                 () if characters && self.eat_word("BYTE") => self.byte_type(data_type),
-                () if characters && self.is("UNICODE") => return Err(self.unsupported("UNICODE")),
+                () if characters && self.eat_word("UNICODE") => data_type.charset = Some("ucs2".into()),
                 () if characters && self.eat_word("COLLATE") => {
-                    data_type.collation = Some(self.charset_word()?);
+                    data_type.collation = Some(self.collation_word()?);
                 }
                 () if self.is("COMPRESSED") => return Err(self.unsupported("COMPRESSED")),
                 () => return Ok(()),
@@ -205,5 +205,10 @@ impl Parser<'_> {
             return Ok("binary".to_string());
         }
         self.name_or_text()
+    }
+
+    /// A collation's name, or DEFAULT: that of the character set.
+    pub(super) fn collation_word(&mut self) -> SqlResult<String> {
+        if self.eat_word("DEFAULT") { Ok("default".to_owned()) } else { self.charset_word() }
     }
 }

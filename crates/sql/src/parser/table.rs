@@ -378,7 +378,7 @@ impl Parser<'_> {
                 elements.keys.push(inline_key(KeyKind::Unique, &column.name));
             }
             () if self.eat_word("COMMENT") => column.comment = Some(self.text()?),
-            () if self.eat_word("COLLATE") => column.data_type.collation = Some(self.charset_word()?),
+            () if self.eat_word("COLLATE") => column.data_type.collation = Some(self.collation_word()?),
             () if self.eat_word("INVISIBLE") => column.invisible = true,
             () if self.is_any(&["CHECK", "CONSTRAINT"]) => {
                 if self.eat_word("CONSTRAINT") && !self.is("CHECK") {
@@ -451,7 +451,7 @@ impl Parser<'_> {
         }
         if self.eat_word("COLLATE") {
             self.eat(Kind::Equal);
-            return Ok(Some(TableOption::Collate(self.charset_word()?)));
+            return Ok(Some(TableOption::Collate(self.collation_word()?)));
         }
         if default {
             self.at = start;

@@ -192,18 +192,27 @@ impl Parser<'_> {
         if self.peek(1).kind != Kind::LeftParen || !self.query_follows(1) {
             return false;
         }
-        // The inner parenthesis ends at a word that goes on with a query, or at the outer one's end.
+        // Each parenthesis before the query ends at the end of the one around it, or at a word that goes on
+        // with a query; behind a derived table stands its alias.
+        let inside = &self.tokens[self.at + 1..];
+        let mut around = inside.iter().take_while(|token| token.kind == Kind::LeftParen).count();
         let mut depth = 0;
-        for (offset, token) in self.tokens[self.at + 1..].iter().enumerate() {
+        for (offset, token) in inside.iter().enumerate() {
             match token.kind {
                 Kind::LeftParen => depth += 1,
-                Kind::RightParen if depth == 1 => {
+                Kind::RightParen if depth > around => depth -= 1,
+                Kind::RightParen => {
                     let words = ["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"];
                     let after = offset + 2;
-                    return self.peek(after).kind == Kind::RightParen
-                        || words.iter().any(|word| self.is_word_at(after, word));
+                    if self.peek(after).kind != Kind::RightParen {
+                        return words.iter().any(|word| self.is_word_at(after, word));
+                    }
+                    if depth == 1 {
+                        return true;
+                    }
+                    depth -= 1;
+                    around = depth;
                 }
-                Kind::RightParen => depth -= 1,
                 _ => {}
             }
         }

@@ -173,21 +173,27 @@ impl Uca {
         matches!(self, Uca::V1400(_)) || self.tailoring().is_some_and(|tailoring| !tailoring.pairs.is_empty())
     }
 
-    /// The front of a text whose weights do not depend on what follows it.
+    /// The front of a text before the first character that may weigh as one with those behind it. LIKE
+    /// compares character by character: what it takes for equal to this front has its weights.
     pub(super) fn sure(self, text: &[u8]) -> &[u8] {
-        let mut front = text;
-        while !front.is_empty() && self.has_pairs() {
-            let at = front.iter().rposition(|b| b & 0xc0 != 0x80).unwrap_or(0);
-            let (c, _) = decode(&front[at..]);
-            if matches!(self, Uca::V1400(_)) && !sequences::goes_on(c) {
-                break;
+        let mut at = 0;
+        while self.has_pairs() && at < text.len() {
+            let (c, len) = decode(&text[at..]);
+            if self.may_go_on(c) {
+                return &text[..at];
             }
-            front = &front[..at];
-            if !matches!(self, Uca::V1400(_)) {
-                break;
-            }
+            at += len;
         }
-        front
+        text
+    }
+
+    /// Whether the character, or one that counts as it does, may weigh as one with what is behind it.
+    fn may_go_on(self, c: u32) -> bool {
+        if let Uca::V1400(_) = self {
+            return sequences::goes_on(c);
+        }
+        let is_like = |first: u32| c == first || self.of(Level::Letters, c) == self.of(Level::Letters, first);
+        self.tailoring().is_some_and(|tailoring| tailoring.pairs.iter().any(|pair| is_like(pair.0.into())))
     }
 
     /// The weights of a character by itself.

@@ -1,5 +1,7 @@
 //! A type as SQL text, as result metadata, and its limits.
 
+use std::collections::HashSet;
+
 use crate::{
     Collation, ColumnMeta, ColumnType, DECIMALS_NOT_FIXED, Date, DateTime, Decimal, FixedKind, SqlError,
     SqlResult, Str, Time, TypeKind, Value,
@@ -55,7 +57,6 @@ impl ColumnType {
     }
 
     fn check_members(&self, column: &str) -> SqlResult<()> {
-        let kind = if self.kind == TypeKind::Enum { "ENUM" } else { "SET" };
         let max = if self.kind == TypeKind::Enum { 65_535 } else { 64 };
         if self.members.len() > max {
             return Err(SqlError::new(
@@ -63,20 +64,28 @@ impl ColumnType {
                 format!("Too many strings for column {column} and SET"),
             ));
         }
-        for (n, member) in self.members.iter().enumerate() {
+        for member in self.members.iter() {
             if self.kind == TypeKind::Set && member.contains(',') {
                 return Err(SqlError::new(
                     crate::ErrorCode::IllegalValueForType,
                     format!("Illegal set '{member}' value found during parsing"),
                 ));
             }
-            let same = |other: &&String| self.collation.compare(other.as_bytes(), member.as_bytes()).is_eq();
-            // A long list of members is rare and checked once.
-            if self.members[..n].iter().any(|other| same(&other)) {
-                return Err(SqlError::duplicated_member(column, member, kind));
-            }
         }
         Ok(())
+    }
+
+    /// Error 1291, a note where the mode is not strict, for each member of ENUM or SET that comes again.
+    pub fn duplicated_members(&self, column: &str) -> Vec<SqlError> {
+        let kind = if self.kind == TypeKind::Enum { "ENUM" } else { "SET" };
+        let mut behind = HashSet::with_capacity(self.members.len());
+        let comes_again = |member: &&String| {
+            let mut key = Vec::new();
+            self.collation.sort_key(member.as_bytes(), &mut key);
+            !behind.insert(key)
+        };
+        let again: Vec<&String> = self.members.iter().rev().filter(comes_again).collect();
+        again.into_iter().rev().map(|member| SqlError::duplicated_member(column, member, kind)).collect()
     }
 
     /// As SHOW CREATE TABLE prints it, without the character set clause: `int(10) unsigned zerofill`.
@@ -396,12 +405,10 @@ mod tests {
         let long = ColumnType::string(TypeKind::VarChar, 20_000, Collation::UTF8MB4_BIN).check("c");
         let text = "Column length too big for column 'c' (max = 16383); use BLOB or TEXT instead";
         assert_eq!(long.map_err(|e| e.message), Err(text.to_string()));
-        let twice = vec!["a".to_string(), "A".to_string()];
+        let twice = vec!["a".to_string(), "b".to_string(), "A".to_string()];
         let twice = ColumnType::members(TypeKind::Enum, twice, Collation::UTF8MB4_GENERAL_CI);
-        assert_eq!(
-            twice.check("c").map_err(|e| e.message),
-            Err("Column 'c' has duplicated value 'A' in ENUM".into())
-        );
+        let told: Vec<String> = twice.duplicated_members("c").into_iter().map(|e| e.message).collect();
+        assert_eq!(told, ["Column 'c' has duplicated value 'a' in ENUM"]);
     }
 
     #[test]

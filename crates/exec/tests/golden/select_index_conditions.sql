@@ -1,0 +1,93 @@
+-- Conditions that an index answers: NULL, the start of a text, labels, moments, fractions beyond a column's
+-- digits. Each is asked with the index and without it.
+create table t (id int primary key, n int, u int, s varchar(20), e enum('low','mid','high'), ts timestamp null, dt datetime, d decimal(6,2), d2 date, key n (n, u), unique key u (u), key s (s), key s3 (s(3)), key e (e), key ts (ts), key dt (dt), key d (d), key d2 (d2));
+set time_zone = '+00:00';
+insert into t values (1, null, null, 'abc', 'low', '2024-01-01 10:00:00', '2024-01-01 10:00:00', 1.10, '2024-01-01'), (2, null, 2, 'ABD', 'mid', '2024-03-31 00:30:00', '2024-01-01 10:00:01', 1.20, '2024-01-02'), (3, 3, null, 'abX', 'high', '2024-03-31 01:30:00', '2024-01-01 10:00:02', 1.30, '2024-01-03'), (4, 4, 4, null, null, null, null, null, null), (5, 5, 5, 'b%c', 'low', '2024-10-27 00:30:00', '2024-06-01 00:00:00', 2.00, '2024-06-01'), (6, null, 6, 'b_c', 'mid', '2024-10-27 01:30:00', '2024-06-01 00:00:00', -1.10, '2024-06-01'), (7, 3, 7, 'ab  ', 'high', '2024-10-27 02:30:00', '2024-12-31 23:59:59', 0, '2024-12-31'), (8, 8, 8, '', 'low', '2000-01-01 00:00:00', '2000-01-01', 9999.99, '2000-01-01');
+insert into t select seq, seq, seq, concat('x', seq), 1 + seq % 3, '2020-01-01' + interval seq hour, '2020-01-01' + interval seq hour, seq, '2020-01-01' + interval seq day from seq_100_to_400;
+-- NULL.
+select id from t where n is null order by id;
+select id from t ignore index (n) where n is null order by id;
+select id from t where u is null order by id;
+select id from t where n is null and u is null;
+select id from t where n is null and u = 6;
+select id from t where n <=> null order by id;
+select id from t where n <=> 3 order by id;
+select id from t where u <=> 4;
+select id from t where id is null;
+select a.id, b.id from t a join t b on a.n <=> b.u where a.id < 9 order by 1, 2;
+select a.id from t a left join t b on b.n = a.id where b.id is null and a.id < 9 order by 1;
+delete from t where n is null and u = 6;
+select count(*) from t where n is null;
+-- The start of a text.
+select id from t where s like 'ab%' order by id;
+select id from t ignore index (s, s3) where s like 'ab%' order by id;
+select id from t use index (s3) where s like 'abc%' order by id;
+select id from t use index (s3) where s like 'x10%' order by id;
+select id from t where s like 'AB' order by id;
+select id from t where s like 'ab  ' order by id;
+select id from t where s like 'b\%%' order by id;
+select id from t where s like 'b|_%' escape '|' order by id;
+select id from t where s like '%c' order by id;
+select id from t where s like '' order by id;
+select id from t where s like 'b_c' order by id;
+select id from t where s like null;
+select id from t where s like 'x10_' and id > 105 order by id;
+prepare p from 'select id from t where s like ? order by id';
+set @p = 'ab%';
+execute p using @p;
+set @p = '%d';
+execute p using @p;
+set @p = null;
+execute p using @p;
+prepare p from 'select id from t where s like ? escape ? order by id';
+set @p = 'b|%%', @e = '|';
+execute p using @p, @e;
+set @e = '';
+execute p using @p, @e;
+set @e = '||';
+execute p using @p, @e;
+select 'a%' like 'a|%' escape concat('|'), 'ab' like 'a|%' escape concat('|');
+select id from t where s like 'ab%' escape s;
+-- Labels.
+select count(*) from t where e = 'mid';
+select count(*) from t ignore index (e) where e = 'mid';
+select id from t where e = 'HIGH' and id < 100 order by id;
+select id from t where e in ('low', 'high') and id < 100 order by id;
+select count(*) from t where e = 'none';
+select count(*) from t where e = '';
+select count(*) from t where e > 'low';
+select count(*) from t where e = 2;
+select count(*) from t where e = '2';
+select count(*) from t where e is null;
+-- Moments, about changes of the clock, too.
+select id from t where ts = '2024-01-01 10:00:00';
+select id from t where ts > '2024-01-01' order by id;
+select id from t where ts between '2024-03-31 00:00:00' and '2024-03-31 01:00:00' order by id;
+select id from t where ts < '2000-01-02' order by id;
+select id from t where ts > '2024-10-27 00:30:00.5' order by id;
+select id from t where ts > 20241027003000 order by id;
+select id from t where ts is null;
+set time_zone = 'Europe/Berlin';
+select id, ts from t where id in (2, 3, 5, 6, 7) order by id;
+select id from t where ts >= '2024-10-27 02:30:00' order by id;
+select id from t where ts > '2024-10-27 02:30:00' order by id;
+select id from t where ts <= '2024-10-27 02:30:00' and ts > '2024-10-01' order by id;
+select id from t where ts between '2024-10-27 02:00:00' and '2024-10-27 02:45:00' order by id;
+select id from t where ts = '2024-10-27 02:30:00' order by id;
+select id from t where ts >= '2024-03-31 01:30:00' and ts < '2024-03-31 03:30:01' order by id;
+select id from t where ts >= '2024-03-31 02:30:00' and ts < '2024-04-01' order by id;
+select id from t where ts = '2024-03-31 02:30:00';
+set time_zone = '+00:00';
+-- Fractions.
+select id from t where dt > '2024-01-01 10:00:00.5' order by id;
+select id from t where dt >= '2024-01-01 10:00:00.999999' and dt <= '2024-01-01 10:00:01.1' order by id;
+select id from t where d > 1.111 and d < 1.999 order by id;
+select id from t where d = 1.1000 order by id;
+select id from t where d < -1.099 order by id;
+select id from t where d2 > '2024-01-02 12:00:00' order by id;
+select id from t where d2 <= '2024-01-02 12:00:00' and d2 >= '2024-01-01 00:00:01' order by id;
+select id from t where d2 = '2024-01-02 12:00:00';
+-- EXISTS asks for rows, not for what is in them.
+select exists (select (select id from t) from t), exists (select 1 / 0 from t limit 1), exists (select id from t limit 0);
+select exists (select @zz := 5 from t), @zz;
+select count(*) from t a where a.id < 9 and exists (select distinct b.s, b.n from t b where b.u = a.id order by b.s limit 2);
