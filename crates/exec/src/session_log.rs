@@ -226,8 +226,7 @@ impl Session {
     }
 
     fn rows_read(&self) -> u64 {
-        let counts = self.process.handlers();
-        counts.list().filter(|(name, _)| name.starts_with("Handler_read")).map(|(_, n)| n).sum()
+        self.process.handlers().reads()
     }
 
     fn expanded<'t>(&self, text: &'t [u8], (param_at, params): (&[u32], &[Value])) -> Cow<'t, [u8]> {

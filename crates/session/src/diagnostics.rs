@@ -30,6 +30,7 @@ impl Diagnostics {
     }
 
     /// The statement has read a table, or has a condition of its own.
+    #[inline]
     pub fn drop_old(&mut self) {
         if self.are_old {
             self.clear();
@@ -97,6 +98,7 @@ impl Diagnostics {
     }
 
     /// As result packets tell it.
+    #[inline]
     pub fn count_for_client(&self) -> u16 {
         if self.are_old {
             return 0;

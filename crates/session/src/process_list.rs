@@ -144,11 +144,13 @@ impl Process {
     }
 
     /// What its statements asked of tables.
+    #[inline]
     pub fn handlers(&self) -> &Arc<HandlerCounts> {
         &self.handlers
     }
 
     /// Its transaction.
+    #[inline]
     pub fn gauge(&self) -> &Arc<TrxGauge> {
         &self.gauge
     }
@@ -209,6 +211,7 @@ impl Process {
     }
 
     /// The statement has ended; the connection is idle.
+    #[inline]
     pub fn end_statement(&self, now_us: u64, hold_until: CommitSeq) {
         self.hold_until(hold_until);
         self.set_command(Command::Sleep, now_us);
@@ -222,6 +225,7 @@ impl Process {
     }
 
     /// The statement's answer leaves when this transaction is acknowledged.
+    #[inline]
     pub fn hold_until(&self, seq: CommitSeq) {
         self.held.store(seq.0, Ordering::Relaxed);
     }

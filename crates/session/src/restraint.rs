@@ -29,6 +29,7 @@ impl SessionState {
     }
 
     /// Whether what binds the account lets a statement run.
+    #[inline]
     pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
         self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
     }

@@ -143,11 +143,13 @@ pub enum Changed {
 
 impl SessionState {
     /// Where what the running statement does is measured, if it is.
+    #[inline]
     pub fn measures(&self) -> Option<Arc<Measures>> {
         self.measures.borrow().clone()
     }
 
     /// Has the statements that follow measured, or not; yields what was there.
+    #[inline]
     pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
         self.measures.replace(measures)
     }
@@ -215,6 +217,7 @@ impl SessionState {
     }
 
     /// Whether there may be something to tell.
+    #[inline]
     pub fn has_news(&self) -> bool {
         self.transactions.is_on() || !self.changes.borrow().is_empty()
     }
@@ -409,6 +412,7 @@ impl SessionState {
     }
 
     /// The time now, as the session's clock says.
+    #[inline]
     pub fn now_micros(&self) -> i64 {
         self.clock_override.unwrap_or_else(|| self.db.clock.wall_us() as i64)
     }

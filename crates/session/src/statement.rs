@@ -44,6 +44,7 @@ pub struct StatementContext<'s> {
 
 impl StatementContext<'_> {
     /// Has the rows that the statement changes annotated with its text.
+    #[inline]
     pub fn annotate(&mut self) {
         let Some(out) = self.trx.annotation() else { return };
         if self.param_at.is_empty() {
@@ -55,6 +56,7 @@ impl StatementContext<'_> {
     }
 
     /// Fails when the statement was killed or its time is up. Loops over rows call it once a row.
+    #[inline]
     pub fn check_interrupt(&self) -> SqlResult<()> {
         self.trx.check_killed()?;
         row_done(&self.eval)

@@ -98,6 +98,7 @@ impl OpenTable {
     }
 
     /// Whether an update of these columns changes the index's entries.
+    #[inline]
     pub fn index_has_any(&self, index: usize, columns: &[usize]) -> bool {
         let open = &self.indexes[index];
         match &open.words {

@@ -104,6 +104,7 @@ struct Open {
 
 impl TableRegistry {
     /// The table, opened now if this version is new. `published` is what the catalog is read at.
+    #[inline]
     pub fn open(
         &self,
         table: &Arc<Table>,
@@ -111,9 +112,20 @@ impl TableRegistry {
         catalog: &CatalogVersions,
         published: impl Fn() -> CommitSeq,
     ) -> SqlResult<Arc<OpenTable>> {
-        if let Some(open) = self.open.read().known(table) {
-            return Ok(open);
+        match self.open.read().known(table) {
+            Some(open) => Ok(open),
+            None => self.open_new(table, engines, catalog, published),
         }
+    }
+
+    #[cold]
+    fn open_new(
+        &self,
+        table: &Arc<Table>,
+        engines: &[Arc<dyn Engine>],
+        catalog: &CatalogVersions,
+        published: impl Fn() -> CommitSeq,
+    ) -> SqlResult<Arc<OpenTable>> {
         let mut all = self.open.write();
         if let Some(open) = all.known(table) {
             return Ok(open);
@@ -146,6 +158,7 @@ impl TableRegistry {
 }
 
 impl Open {
+    #[inline]
     fn known(&self, table: &Arc<Table>) -> Option<Arc<OpenTable>> {
         self.tables.get(&table.id).filter(|open| Arc::ptr_eq(&open.table, table)).cloned()
     }
@@ -237,7 +250,9 @@ impl OpenTable {
                 self.layout.decode(bytes, row)
             }
             Columns::Some(wanted) => {
-                row.resize(self.table.columns.len(), Value::Null);
+                if row.len() != self.table.columns.len() {
+                    row.resize(self.table.columns.len(), Value::Null);
+                }
                 debug_assert!((0..row.len()).all(|n| wanted.contains(&n) || row[n].is_null()));
                 self.layout.decode_some(bytes, wanted, row)
             }

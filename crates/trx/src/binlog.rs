@@ -53,6 +53,7 @@ impl StatementLog {
         self.tables.clear();
     }
 
+    #[inline]
     pub(crate) fn statement_end(&mut self) -> SqlResult<()> {
         match std::mem::replace(&mut self.statement, Statement::Silent) {
             Statement::Silent => Ok(()),

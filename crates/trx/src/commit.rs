@@ -55,6 +55,7 @@ pub struct DdlCommit {
 impl SessionTrx {
     /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
     /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
+    #[inline]
     pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
         self.check_no_branch()?;
         if self.active.is_none() {

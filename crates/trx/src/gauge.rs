@@ -42,6 +42,7 @@ const LEVELS: [Isolation; 4] = [
 
 impl TrxGauge {
     /// A command begins.
+    #[inline]
     pub fn command(&self, now_us: u64) {
         self.command_us.store(now_us, Ordering::Relaxed);
     }

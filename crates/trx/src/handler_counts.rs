@@ -80,6 +80,12 @@ impl HandlerCounts {
         self.0.iter().for_each(|count| count.store(0, Ordering::Relaxed));
     }
 
+    /// All that was read.
+    pub fn reads(&self) -> u64 {
+        let reads = &self.0[Handler::ReadFirst as usize..=Handler::ReadRndNext as usize];
+        reads.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     /// Names and values.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
         NAMES.into_iter().zip(self.0.iter().map(|count| count.load(Ordering::Relaxed)))

@@ -223,6 +223,7 @@ impl SessionTrx {
     }
 
     /// The same for a table that the statement calls by an alias; its name if it has none.
+    #[inline]
     pub fn lock_under_alias(&mut self, table: &NameKey, alias: &str, mode: MetadataMode) -> SqlResult<()> {
         match self.holder_under_alias(table, alias, mode)? {
             Holder::Session => Ok(()),

@@ -251,6 +251,7 @@ impl SessionTrx {
 
     /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction
     /// itself, if there is none, starts when the statement first needs it.
+    #[inline]
     pub fn statement_begin(&mut self, timestamp: u32) {
         self.statement_timestamp = timestamp;
         self.is_writing = false;
@@ -330,6 +331,7 @@ impl SessionTrx {
     }
 
     /// The table's codecs and counters.
+    #[inline]
     pub fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
         if table.is_temporary() {
             return Ok(self.temporary.open(table));

@@ -152,6 +152,7 @@ impl QueryPlan {
     }
 
     /// Whether it locks rows, and whether for a change.
+    #[inline]
     pub fn locks(&self) -> ReadMode {
         match &self.body {
             PlanBody::Direct(direct) => direct.read,

@@ -11,6 +11,7 @@ use crate::session_state::SessionState;
 
 impl SessionState {
     /// What the session's account holds now.
+    #[inline]
     pub fn access(&self) -> Arc<Access> {
         let version = self.db.catalog_version();
         let mut kept = self.access.borrow_mut();

@@ -97,10 +97,12 @@ impl Audit {
     }
 
     /// Whether anything is told at all.
+    #[inline]
     pub fn is_on(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) != 0
     }
 
+    #[inline]
     fn wants(&self, kind: EventKind) -> bool {
         self.wanted.load(Ordering::Relaxed) & kind as u8 != 0
     }

@@ -16,6 +16,7 @@ impl SessionState {
     }
 
     /// A statement begins: it gets a number if the log wants to know of it. Answers whether it does.
+    #[inline]
     pub fn audit_begins(&self) -> bool {
         let audit = &self.db.audit;
         if audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
