@@ -110,6 +110,31 @@ struct Current {
     file: SharedFile,
     /// Bytes in the file; those of `buf` come behind.
     len: u64,
+    /// Bytes of the file from an offset on, as recovery found them. Gone with the first write.
+    found: (u64, Vec<u8>),
+}
+
+/// Recovery compares what is in the files with the log. It reads so much at once.
+const COMPARED_BYTES: usize = 256 << 10;
+
+impl Current {
+    fn new(number: u32, file: SharedFile, len: u64) -> Current {
+        Current { number, file, len, found: Default::default() }
+    }
+
+    /// Whether the file holds these bytes there.
+    fn holds(&mut self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        let end = offset + bytes.len() as u64;
+        if offset < self.found.0 || end > self.found.0 + self.found.1.len() as u64 {
+            let mut found = std::mem::take(&mut self.found.1);
+            found.resize(bytes.len().max(COMPARED_BYTES), 0);
+            let got = self.file.read_at(&mut found, offset)?;
+            found.truncate(got);
+            self.found = (offset, found);
+        }
+        let start = (offset - self.found.0) as usize;
+        Ok(self.found.1.get(start..start + bytes.len()) == Some(bytes))
+    }
 }
 
 /// Files that are to be synced, without the writer's lock.
@@ -396,13 +421,12 @@ impl BinlogFiles {
     fn rewrite(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
         self.flush()?;
         let current = self.current.as_mut().expect("selected");
-        let path = self.name.path(pos.file);
-        let mut there = vec![0; bytes.len()];
-        let got =
-            current.file.read_at(&mut there, pos.offset).map_err(|e| BinlogError::io("read", &path, e))?;
-        if got != bytes.len() || there != bytes {
+        let path = || self.name.path(pos.file);
+        let is_there = current.holds(pos.offset, bytes);
+        if !is_there.map_err(|e| BinlogError::io("read", &path(), e))? {
             self.dirty = true;
-            current.file.write_at(bytes, pos.offset).map_err(|e| BinlogError::io("write", &path, e))?;
+            current.found = Default::default();
+            current.file.write_at(bytes, pos.offset).map_err(|e| BinlogError::io("write", &path(), e))?;
         }
         current.len = current.len.max(pos.offset + bytes.len() as u64);
         Ok(())
@@ -423,7 +447,7 @@ impl BinlogFiles {
             opened => opened.map_err(|e| BinlogError::io("open", &path, e))?,
         };
         let len = file.len().map_err(|e| BinlogError::io("read", &path, e))?;
-        self.current = Some(Current { number, file, len });
+        self.current = Some(Current::new(number, file, len));
         Ok(())
     }
 
@@ -444,7 +468,7 @@ impl BinlogFiles {
             self.index_stale = true;
         }
         self.lens.remove(&number);
-        self.current = Some(Current { number, file, len });
+        self.current = Some(Current::new(number, file, len));
         if self.unsynced.len() >= UNSYNCED_FILES_MAX {
             self.sync()?;
         }
@@ -462,7 +486,7 @@ impl BinlogFiles {
     /// Completes the current file: nothing will be added to it. Syncs come later.
     fn close_current(&mut self) -> Result<(), BinlogError> {
         self.write_buffer()?;
-        let Some(current) = &self.current else { return Ok(()) };
+        let Some(current) = &mut self.current else { return Ok(()) };
         let path = self.name.path(current.number);
         let mut mark = [0; 2];
         let got =
@@ -471,6 +495,7 @@ impl BinlogFiles {
         if got == mark.len() && set & flags::IN_USE != 0 {
             let cleared = (set & !flags::IN_USE).to_le_bytes();
             self.dirty = true;
+            current.found = Default::default();
             current.file.write_at(&cleared, IN_USE_AT).map_err(|e| BinlogError::io("write", &path, e))?;
         }
         self.lens.insert(current.number, current.len);
@@ -492,6 +517,7 @@ impl BinlogFiles {
         }
         let current = self.current.as_mut().expect("bytes are buffered for the current file");
         self.dirty = true;
+        current.found = Default::default();
         let written = current.file.write_at(&self.buf, current.len);
         written.map_err(|e| BinlogError::io("write", &self.name.path(current.number), e))?;
         current.len += self.buf.len() as u64;
@@ -550,6 +576,7 @@ impl BinlogFiles {
         self.select(end)?;
         let current = self.current.as_mut().expect("selected");
         let path = self.name.path(end.file);
+        current.found = Default::default();
         if current.len < end.offset {
             return Err(BinlogError::Gap { path, end: current.len, offset: end.offset });
         }

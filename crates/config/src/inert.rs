@@ -80,10 +80,7 @@ macro_rules! with_inert_settings {
             InnodbChangeBufferMaxSize = Setting::global("innodb_change_buffer_max_size", num(25, 0, 50)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbChecksumAlgorithm = Setting::global("innodb_checksum_algorithm", word(2, &["crc32", "strict_crc32", "full_crc32", "strict_full_crc32"])).no_effect(INNODB).doc("Of InnoDB.");
             InnodbCmpPerIndexEnabled = Setting::global("innodb_cmp_per_index_enabled", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbCompressionAlgorithm = Setting::global("innodb_compression_algorithm", word(1, &["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"])).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbCompressionDefault = Setting::both("innodb_compression_default", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbCompressionFailureThresholdPct = Setting::global("innodb_compression_failure_threshold_pct", num(5, 0, 100)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbCompressionLevel = Setting::global("innodb_compression_level", num(6, 0, 9)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbCompressionPadPctMax = Setting::global("innodb_compression_pad_pct_max", num(50, 0, 75)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbDeadlockDetect = Setting::global("innodb_deadlock_detect", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbDeadlockReport = Setting::global("innodb_deadlock_report", word(2, &["off", "basic", "full"])).no_effect(INNODB).doc("Of InnoDB.");

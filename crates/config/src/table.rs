@@ -291,7 +291,10 @@ with_inert_settings! { settings! {
     InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
     InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
     InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
-    InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).no_effect(INNODB).doc("Errors for odd table options.");
+    InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).doc("Options of a table that do not go together are an error, not a warning.");
+    InnodbCompressionAlgorithm = Setting::global("innodb_compression_algorithm", word(1, &["none", "zlib"])).doc("How pages of tables with PAGE_COMPRESSED are compressed from now on.");
+    InnodbCompressionLevel = Setting::global("innodb_compression_level", num(6, 0, 9)).doc("Level of zlib where a table has no PAGE_COMPRESSION_LEVEL.");
+    InnodbCompressionDefault = Setting::both("innodb_compression_default", flag(false)).doc("Whether a new table that does not say so has PAGE_COMPRESSED.");
     InnodbFilePerTable = Setting::inert("innodb_file_per_table", flag(true), INNODB).doc("One file per table.");
     InnodbBufferPoolSize = Setting::global("innodb_buffer_pool_size", blocks(128 << 20, 2 << 20, u64::MAX, 1 << 20)).doc("Size of the page cache of InnoDB tables.").unit("bytes");
     InnodbBufferPoolDumpAtShutdown = Setting::global("innodb_buffer_pool_dump_at_shutdown", flag(true)).doc("A clean stop writes down which pages are in memory.");

@@ -13,7 +13,7 @@ use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo};
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, Participant, ReadAt, Savepoint,
+    KeyRange, PageForm, Participant, ReadAt, Savepoint,
 };
 
 /// Runs `first` and `second` side by side under the first one's number.
@@ -138,6 +138,11 @@ impl Engine for Mirror {
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
         self.first.drop_indexes(indexes)?;
         self.second.drop_indexes(indexes)
+    }
+
+    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
+        self.first.set_page_form(indexes, form);
+        self.second.set_page_form(indexes, form);
     }
 
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {

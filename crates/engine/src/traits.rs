@@ -282,6 +282,13 @@ pub trait Engine: Participant {
     /// them.
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError>;
 
+    /// How pages of key spaces are written to disk from now on; what lies there is read in whatever form it
+    /// has. It is said anew after each start, and for new key spaces before they are filled. Engines whose
+    /// files have a form of their own pass over it.
+    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
+        let _ = (indexes, form);
+    }
+
     /// All key spaces that hold anything: at start those that the catalog does not know are dropped.
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError>;
 
@@ -327,6 +334,30 @@ pub trait Engine: Participant {
     }
 }
 
+/// How pages of a key space are written to disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageForm {
+    /// As they are.
+    #[default]
+    Plain,
+    /// `ROW_FORMAT=COMPRESSED`: by zlib, at the server's level.
+    CompressedRows,
+    /// `PAGE_COMPRESSED=1`: by the server's algorithm.
+    CompressedPages {
+        /// `PAGE_COMPRESSION_LEVEL`, 1 to 9; none: the server's.
+        level: Option<u8>,
+    },
+}
+
+/// `innodb_compression_algorithm`, as far as it is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageAlgorithm {
+    /// Pages are written as they are.
+    None,
+    #[default]
+    Zlib,
+}
+
 /// Settings of engines that change while the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineSetting {
@@ -334,6 +365,10 @@ pub enum EngineSetting {
     PoolBytes(usize),
     /// `innodb_rollback_segments`
     RollbackSegments(usize),
+    /// `innodb_compression_algorithm`
+    PageAlgorithm(PageAlgorithm),
+    /// `innodb_compression_level`, 0 to 9.
+    CompressionLevel(u8),
 }
 
 /// The durable half of a checkpoint.

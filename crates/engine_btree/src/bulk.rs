@@ -121,7 +121,7 @@ impl Load {
     }
 
     fn push_value(&mut self, key: Vec<u8>, value: &[u8]) -> Result<(), EngineError> {
-        let (kept, extent) = value::keep(&self.inner.store, value)?;
+        let (kept, extent) = value::keep(&self.inner.store, self.index, value)?;
         self.entries += 1;
         self.push(0, key, kept.bytes.into_vec(), extent)
     }
@@ -173,7 +173,7 @@ impl Load {
         for (key, value, is_overflow) in &level.entries {
             page.append(key, Entry { is_deleted: false, is_overflow: *is_overflow, version: None, value });
         }
-        let image = self.inner.store.write(&page.image()).map_err(|error| {
+        let image = self.inner.store.write_image(self.index, &page.image()).map_err(|error| {
             self.free(level.values.iter().copied());
             EngineError::Io(error)
         })?;

@@ -125,7 +125,7 @@ impl Checkpoint {
         if !is_current {
             self.inner.ground.changes.list_again([(page, index)]);
         }
-        let image = self.inner.store.write(&image).map_err(|error| {
+        let image = self.inner.store.write_image(index, &image).map_err(|error| {
             self.inner.ground.changes.list_again([(page, index)]);
             EngineError::Io(error)
         })?;

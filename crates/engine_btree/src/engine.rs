@@ -10,7 +10,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
 use cohort_engine::{
     BedOf, BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx,
-    IndexStats, Participant, Redo, WarmRequest, Warmth,
+    IndexStats, PageForm, Participant, Redo, WarmRequest, Warmth,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -251,12 +251,17 @@ impl Engine for BtreeEngine {
     }
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {
+        self.inner.store.compression.set_form(indexes, PageForm::Plain);
         for index in indexes {
             let Some(tree) = self.inner.remove_tree(*index) else { continue };
             self.inner.dropped.lock().push(*index);
             self.inner.release(&tree);
         }
         Ok(())
+    }
+
+    fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
+        self.inner.store.compression.set_form(indexes, form);
     }
 
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
@@ -281,6 +286,7 @@ impl Engine for BtreeEngine {
     fn status(&self) -> Vec<(String, u64)> {
         let pool = &self.inner.ground.pool;
         let (blocks, free) = self.inner.store.blocks();
+        let compression = &self.inner.store.compression;
         [
             ("Innodb_buffer_pool_pages_data", pool.pages() as u64),
             ("Innodb_buffer_pool_pages_dirty", self.inner.ground.changes.listed_len() as u64),
@@ -295,6 +301,10 @@ impl Engine for BtreeEngine {
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_page_map_written", self.inner.store.map_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_file_free_blocks", free),
+            ("Innodb_page_compression_saved", compression.saved_bytes.load(Ordering::Relaxed)),
+            ("Innodb_num_pages_page_compressed", compression.compressed.load(Ordering::Relaxed)),
+            ("Innodb_num_pages_page_decompressed", compression.expanded.load(Ordering::Relaxed)),
+            ("Innodb_num_pages_page_compression_error", compression.failed.load(Ordering::Relaxed)),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -320,6 +330,8 @@ impl Engine for BtreeEngine {
         match setting {
             EngineSetting::PoolBytes(bytes) => self.inner.ground.pool.resize(bytes),
             EngineSetting::RollbackSegments(segments) => self.inner.versions.use_segments(segments),
+            EngineSetting::PageAlgorithm(algorithm) => self.inner.store.compression.set_algorithm(algorithm),
+            EngineSetting::CompressionLevel(level) => self.inner.store.compression.set_level(level),
         }
     }
 }

@@ -116,7 +116,7 @@ impl Install<'_> {
         let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
             Some(value) => {
                 self.pause();
-                let (name, extent) = value::write(&inner.store, value)?;
+                let (name, extent) = value::write(&inner.store, index, value)?;
                 inner.tree_or_new(index).values.lock().insert(extent);
                 record.leftovers().lock().new_values.push((index, extent));
                 Some(name)
@@ -169,13 +169,14 @@ impl Inner {
         if !has_room(page, found, needed) {
             return Ok(Some(needed));
         }
+        let (version, skip) = self.versions.chain_over(present.version);
         let before = Before {
             index: write.index,
             key: write.key,
             is_deletion: write.value.is_none(),
             existed: found.is_ok(),
-            version: present.version,
-            skip: self.versions.skip_over(present.version)?,
+            version,
+            skip,
             value: present.value,
             is_overflow: present.is_overflow,
         };
@@ -303,7 +304,7 @@ impl Present<'_> {
 }
 
 /// An entry with this value; none: a deletion.
-pub fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
+fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
     match value {
         Some(value) => {
             Entry { is_deleted: false, is_overflow: value.is_overflow, version, value: &value.bytes }

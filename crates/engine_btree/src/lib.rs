@@ -4,6 +4,7 @@
 mod bulk;
 mod changes;
 mod checkpoint;
+mod compress;
 mod engine;
 mod inner;
 mod install;

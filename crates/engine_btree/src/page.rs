@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0   4  CRC-32C of the rest, in images on disk
-//! 4   1  level: 0 leaf, above it inner nodes
+//! 4   1  level: 0 leaf, above it inner nodes; 255 in compressed images (`compress.rs`)
 //! 5   1  flags: 1 the page has a high fence
 //! 6   2  -
 //! 8   4  key space

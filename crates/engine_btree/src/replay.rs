@@ -12,8 +12,8 @@ use std::thread;
 use cohort_engine::{EngineError, Redo};
 
 use crate::inner::Inner;
-use crate::install::{Place, entry, has_room, split_key, write_entry};
-use crate::page::INLINE_BYTES_MAX;
+use crate::install::{Place, has_room, split_key, write_entry};
+use crate::page::{Entry, INLINE_BYTES_MAX};
 use crate::redo::{self, RedoWrite};
 use crate::value;
 
@@ -62,9 +62,16 @@ impl Inner {
             place.leaf = None;
         }
         // What is written aside for a key that then fails is the tree's until the next start.
-        let kept = value.map(|value| value::keep(&self.store, value)).transpose()?;
-        let (value, extent) = kept.map_or((None, None), |(value, extent)| (Some(value), extent));
-        self.tree_or_new(index).values.lock().extend(extent);
+        let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
+            Some(value) => {
+                let (name, extent) = value::write(&self.store, index, value)?;
+                self.tree_or_new(index).values.lock().insert(extent);
+                Some(name)
+            }
+            None => None,
+        };
+        let is_overflow = kept.is_some();
+        let value = kept.as_ref().map(|name| name.as_slice()).or(value);
         loop {
             place.go_to(self, index, key)?;
             let tree = place.tree.clone().expect("gone to");
@@ -72,24 +79,27 @@ impl Inner {
             let found = frame.page().find(key);
             let old = found.ok().map(|n| frame.page().entry(n)).filter(|old| old.is_overflow);
             let old = old.map(|old| value::extent_of(old.value));
-            match (&value, found) {
+            match (value, found) {
                 (None, Err(_)) => return Ok(()),
                 (None, Ok(n)) => {
                     frame.page_mut().remove(n);
                     tree.count_entries(-1);
                 }
-                (Some(_), found) => {
-                    let needed = frame.page().entry_bytes(key, &entry(value.as_ref(), None));
+                (Some(value), found) => {
+                    let entry = Entry { is_deleted: false, is_overflow, version: None, value };
+                    let needed = frame.page().entry_bytes(key, &entry);
                     if !has_room(frame.page(), found, needed) {
                         place.split(self, key, needed)?;
                         continue;
                     }
-                    write_entry(frame, found, key, entry(value.as_ref(), None));
+                    write_entry(frame, found, key, entry);
                     tree.count_entries(i64::from(found.is_err()));
                 }
             }
             self.ground.changes.list(frame);
-            self.doom(&tree, old);
+            if old.is_some() {
+                self.doom(&tree, old);
+            }
             return Ok(());
         }
     }

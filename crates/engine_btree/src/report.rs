@@ -48,6 +48,15 @@ pub fn report(inner: &Inner) -> String {
     }
     let (blocks, free) = inner.store.blocks();
     line(format_args!("Data file: {:.1} MiB, {:.1} MiB of it free", bytes(blocks), bytes(free)));
+    let compression = &inner.store.compression;
+    let compressed = compression.compressed.load(Ordering::Relaxed);
+    if compressed > 0 {
+        line(format_args!(
+            "{compressed} compressed pages written, {:.1} MiB of blocks saved by it; {} more had nothing to save",
+            compression.saved_bytes.load(Ordering::Relaxed) as f64 / MIB,
+            compression.failed.load(Ordering::Relaxed)
+        ));
+    }
     let lsn = inner.store.with_map(|map| map.lsn);
     let redo = inner.unflushed_bytes.load(Ordering::Relaxed) as f64 / MIB;
     line(format_args!("Last checkpoint at LSN {lsn}, {redo:.1} MiB of redo since"));

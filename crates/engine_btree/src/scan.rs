@@ -1,7 +1,8 @@
 //! Ranges: the entries that a horizon shows, leaf by leaf.
 //!
 //! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence.
-//! When old versions have to be read from the undo file, it lets the leaf go between a few and the next ones.
+//! When old versions have to be read from the undo file, it lets the leaf go between a few and the next ones,
+//! and to expand a long value that is compressed.
 //! So a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A
 //! scan ends early when its batch holds [`BATCH_BYTES_MAX`], and after [`IDLE_LEAVES_MAX`] leaves without an
 //! entry to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
@@ -16,7 +17,7 @@ use crate::near::NearLeaf;
 use crate::page::Page;
 use crate::pool::Touch;
 use crate::tree::{AHEAD_LEAVES, Side};
-use crate::value;
+use crate::value::Stored;
 use crate::version::{Horizon, Shown};
 
 /// A batch gets no further entry beyond this many bytes.
@@ -45,6 +46,8 @@ struct Sink<'b> {
     prefix: &'b [u8],
     full: usize,
     full_bytes: usize,
+    /// The next entry, whose value is expanded when the leaf is let go.
+    unexpanded: Option<(Vec<u8>, Stored)>,
 }
 
 /// What has become of an entry: added or passed.
@@ -55,6 +58,8 @@ enum Pushed {
     Old,
     /// The batch is full with it.
     Full,
+    /// Not yet: its value is compressed.
+    Unexpanded,
 }
 
 /// How far the scan of a leaf has come.
@@ -103,7 +108,7 @@ impl Inner {
         let before = batch.len();
         let (full, full_bytes) = (before + limit, batch.size_bytes() + BATCH_BYTES_MAX);
         let (mut idle_leaves, mut leaves) = (0, 0);
-        let mut sink = Sink { batch, prefix, full, full_bytes };
+        let mut sink = Sink { batch, prefix, full, full_bytes, unexpanded: None };
         let mut fence: Option<Vec<u8>> = match asked.direction {
             Direction::Forward => Some(asked.start.to_vec()),
             Direction::Backward => asked.end.map(<[u8]>::to_vec),
@@ -130,6 +135,15 @@ impl Inner {
                 LeafScan::Through => {}
                 LeafScan::UpTo(key) => {
                     fence = Some(key);
+                    drop(frame);
+                    if let Some((key, stored)) = sink.unexpanded.take() {
+                        let mut value = Vec::new();
+                        stored.expand_into(&self.store, &mut value)?;
+                        sink.batch.push(&key, &value);
+                        if sink.is_full() {
+                            return Ok(true);
+                        }
+                    }
                     continue;
                 }
             }
@@ -167,12 +181,13 @@ impl Inner {
                 for n in from..to {
                     match self.push_visible(page, n, asked.horizon, sink)? {
                         Pushed::Full => return Ok(LeafScan::Over),
-                        Pushed::Old if self.versions.spilled_reads() >= reads_max => {
+                        Pushed::Old if self.versions.spilled_reads() < reads_max => {}
+                        Pushed::Old | Pushed::Unexpanded => {
                             let mut behind = page.key(n);
                             behind.push(0);
                             return Ok(LeafScan::UpTo(behind));
                         }
-                        Pushed::Old | Pushed::Present => {}
+                        Pushed::Present => {}
                     }
                 }
                 Ok(if is_last.is_some() { LeafScan::Over } else { LeafScan::Through })
@@ -184,10 +199,9 @@ impl Inner {
                 for n in (from..to).rev() {
                     match self.push_visible(page, n, asked.horizon, sink)? {
                         Pushed::Full => return Ok(LeafScan::Over),
-                        Pushed::Old if self.versions.spilled_reads() >= reads_max => {
-                            return Ok(LeafScan::UpTo(page.key(n)));
-                        }
-                        Pushed::Old | Pushed::Present => {}
+                        Pushed::Old if self.versions.spilled_reads() < reads_max => {}
+                        Pushed::Old | Pushed::Unexpanded => return Ok(LeafScan::UpTo(page.key(n))),
+                        Pushed::Present => {}
                     }
                 }
                 Ok(if is_last { LeafScan::Over } else { LeafScan::Through })
@@ -209,21 +223,30 @@ impl Inner {
         match shown {
             Shown::Entry if entry.is_deleted => return Ok(pushed),
             Shown::Entry if !entry.is_overflow => sink.batch.push_parts(key, entry.value),
-            Shown::Entry => self.push_long(key, entry.value, sink)?,
+            Shown::Entry => return self.push_long(key, entry.value, pushed, sink),
             Shown::Older(undo) => match undo.value {
                 None => return Ok(pushed),
-                Some(value) if value.is_overflow => self.push_long(key, &value.bytes, sink)?,
+                Some(value) if value.is_overflow => return self.push_long(key, &value.bytes, pushed, sink),
                 Some(value) => sink.batch.push_parts(key, &value.bytes),
             },
         }
         Ok(if sink.is_full() { Pushed::Full } else { pushed })
     }
 
-    fn push_long(&self, key: [&[u8]; 3], name: &[u8], sink: &mut Sink<'_>) -> Result<(), EngineError> {
-        let mut bytes = Vec::new();
-        value::read_into(&self.store, name, &mut bytes)?;
-        sink.batch.push_parts(key, &bytes);
-        Ok(())
+    fn push_long(
+        &self,
+        key: [&[u8]; 3],
+        name: &[u8],
+        pushed: Pushed,
+        sink: &mut Sink<'_>,
+    ) -> Result<Pushed, EngineError> {
+        let stored = Stored::read(&self.store, name)?;
+        let Some(value) = stored.plain() else {
+            sink.unexpanded = Some((key.concat(), stored));
+            return Ok(Pushed::Unexpanded);
+        };
+        sink.batch.push_parts(key, value);
+        Ok(if sink.is_full() { Pushed::Full } else { pushed })
     }
 
     /// Reads one key at the horizon into `out`, for a reader that may keep its place; false: it is not there.
@@ -252,11 +275,14 @@ impl Inner {
                 (&*value.bytes, value.is_overflow)
             }
         };
-        match is_overflow {
-            // Under the latch, so that at `Latest` the value is not freed meanwhile.
-            true => value::read_into(&self.store, value, out)?,
-            false => out.extend_from_slice(value),
+        if !is_overflow {
+            out.extend_from_slice(value);
+            return Ok(true);
         }
+        // Under the latch, so that at `Latest` the value is not freed meanwhile.
+        let stored = Stored::read(&self.store, value)?;
+        drop(frame);
+        stored.expand_into(&self.store, out)?;
         Ok(true)
     }
 }

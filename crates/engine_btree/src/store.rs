@@ -34,6 +34,7 @@ use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
+use crate::compress::Compression;
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
 use crate::page::{Page, PageId};
 use crate::space::{BLOCK_BYTES, Extent, Space};
@@ -87,6 +88,7 @@ pub struct Store {
     file: SharedFile,
     path: PathBuf,
     state: Mutex<State>,
+    pub compression: Compression,
     /// Bytes of the page map that were written.
     pub map_bytes: AtomicU64,
 }
@@ -180,7 +182,13 @@ impl Store {
             space,
             is_poisoned: false,
         };
-        Store { file, path, state: Mutex::new(state), map_bytes: AtomicU64::new(0) }
+        Store {
+            file,
+            path,
+            state: Mutex::new(state),
+            compression: Compression::default(),
+            map_bytes: AtomicU64::new(0),
+        }
     }
 
     /// The data file.
@@ -203,6 +211,12 @@ impl Store {
                 Err(e)
             }
         }
+    }
+
+    /// Writes a page's image in the form that its key space has.
+    pub fn write_image(&self, index: IndexId, image: &[u8]) -> io::Result<Extent> {
+        let compressed = self.compression.image(index, image);
+        self.write(compressed.as_deref().unwrap_or(image))
     }
 
     /// Gives an extent back that no map in force names.
@@ -290,7 +304,7 @@ impl Store {
         index: IndexId,
         id: PageId,
     ) -> Result<Page, EngineError> {
-        let page = Page::from_image(bytes);
+        let page = self.compression.plain(bytes).and_then(Page::from_image);
         let page = page.ok_or_else(|| self.corrupt(extent, "the page fails its checksum"))?;
         if (page.index(), page.id()) != (index, id) {
             return Err(self.corrupt(extent, "it holds another page"));
@@ -300,7 +314,7 @@ impl Store {
 
     /// Writes a page as it stands, so that it can leave memory.
     pub fn evict(&self, page: &Page) -> io::Result<()> {
-        let extent = self.write(&page.image())?;
+        let extent = self.write_image(page.index(), &page.image())?;
         let mut state = self.state.lock();
         if let Some(old) = state.evicted.insert(page.id(), extent) {
             state.space.free(old);

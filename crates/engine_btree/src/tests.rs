@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_vfs::{MemFs, SharedFs};
 
 use crate::spill::UndoFile;
-use crate::undo::{Before, Cursor, Grows, UndoLog};
+use crate::undo::{Before, Cursor, Grows, UndoLog, links_of};
 use crate::version::{Horizon, Shown, Skip, TrxNo, VersionRef, Versions};
 
 #[test]
@@ -36,7 +36,8 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
             while let Some(chunk) = log.to_spill(Grows::Yes) {
                 // Behind something else.
                 let extent = file.write(&[&[0; 999], chunk].concat()).expect("writes");
-                log.spilled(&extent, 999);
+                let links = links_of(chunk);
+                log.spilled(&extent, 999, links);
             }
             assert!(log.memory_bytes() > 0, "the last chunk stays");
         }
@@ -44,6 +45,8 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
     let mut cursor = Cursor::default();
     for (n, place) in places.iter().enumerate() {
         log.at(*place, |found| assert_eq!(found, before(n))).expect("reads");
+        let skip = before(n).skip;
+        assert_eq!(log.link_at(*place), (before(n).version, skip.filter(|skip| skip.depth > 0)));
         assert_eq!(log.next(&mut cursor).expect("reads"), Some(before(n)));
     }
     assert_eq!(log.next(&mut cursor).expect("reads"), None);
@@ -63,13 +66,14 @@ fn chain(versions: &Versions, numbers: std::ops::Range<u64>) -> VersionRef {
     for seq in numbers {
         let record = versions.begin();
         let value = (seq - 1).to_le_bytes();
+        let (version, skip) = versions.chain_over(newest);
         let before = Before {
             index: IndexId(16),
             key: b"hot",
             is_deletion: false,
             existed: true,
-            version: newest,
-            skip: versions.skip_over(newest).expect("reads"),
+            version,
+            skip,
             value: Some(&value),
             is_overflow: false,
         };
@@ -97,13 +101,15 @@ fn every_view_finds_its_version_of_a_hot_row_in_few_steps() {
         versions.spill().expect("spills");
         assert!(versions.undo_bytes() <= undo_bytes_max);
         for view in (0..COUNT).step_by(7) {
+            let reads = versions.spilled_reads();
             assert_eq!(seen(&versions, view, newest), view);
+            assert!(versions.spilled_reads() <= reads + 2, "the version itself, and nothing on the way");
         }
         assert_eq!(seen(&versions, COUNT, newest), u64::MAX);
         // The way to the oldest version, as `resolve` goes it.
         let (mut at, mut steps) = (newest, 0);
         loop {
-            let (older, skip) = versions.find(at.trx).expect("kept").older(at.undo).expect("reads");
+            let (older, skip) = versions.find(at.trx).expect("kept").older(at.undo);
             let Some(older) = older else { break };
             at = skip.map_or(older, |skip| skip.to);
             steps += 1;

@@ -11,7 +11,8 @@
 //! undo of one row takes little and that of a million is never moved. A record is never changed.
 //!
 //! A chunk that takes no more records may be *spilled* into the undo file (`spill.rs`). Its records are read
-//! from there by the reader that needs one.
+//! from there by the reader that needs one. The references and skips stay in memory ([`Link`]): a reader goes
+//! past versions that it does not need, and a writer learns where its skip leads, without a look at the file.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -78,14 +79,67 @@ impl Before<'_> {
 #[derive(Debug)]
 enum Chunk {
     Memory(Vec<u8>),
-    Spilled { extent: Arc<SpilledExtent>, start: usize, len: usize },
+    Spilled { extent: Arc<SpilledExtent>, start: u32, len: u32, links: Links },
+}
+
+/// Where the chain goes on below a spilled record. Fields of its own: nested ones would take half as much
+/// again.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    trx: u64,
+    skip_trx: u64,
+    /// The record's place in its chunk, in units of [`ALIGN`].
+    at: u32,
+    undo: u32,
+    skip_undo: u32,
+    skip_to_depth: u32,
+    /// 0: there is no skip.
+    skip_depth: u32,
+}
+
+/// Those of a chunk's records that have one, in order.
+pub type Links = Box<[Link]>;
+
+impl Link {
+    fn new(at: usize, version: VersionRef, skip: Option<Skip>) -> Link {
+        let skip = skip.unwrap_or(Skip { to: VersionRef { trx: TrxNo(0), undo: 0 }, to_depth: 0, depth: 0 });
+        Link {
+            trx: version.trx.0,
+            skip_trx: skip.to.trx.0,
+            at: (at / ALIGN) as u32,
+            undo: version.undo,
+            skip_undo: skip.to.undo,
+            skip_to_depth: skip.to_depth,
+            skip_depth: skip.depth,
+        }
+    }
+
+    fn version(&self) -> VersionRef {
+        VersionRef { trx: TrxNo(self.trx), undo: self.undo }
+    }
+
+    fn skip(&self) -> Option<Skip> {
+        let to = VersionRef { trx: TrxNo(self.skip_trx), undo: self.skip_undo };
+        (self.skip_depth > 0).then_some(Skip { to, to_depth: self.skip_to_depth, depth: self.skip_depth })
+    }
+}
+
+/// The links of a chunk that is about to be spilled.
+pub fn links_of(chunk: &[u8]) -> Links {
+    let (mut links, mut at) = (Vec::new(), 0);
+    while at < chunk.len() {
+        let before = parse(&chunk[at..]);
+        links.extend(before.version.map(|version| Link::new(at, version, before.skip)));
+        at += record_len(&chunk[at..]);
+    }
+    links.into_boxed_slice()
 }
 
 impl Chunk {
     fn len(&self) -> usize {
         match self {
             Chunk::Memory(bytes) => bytes.len(),
-            Chunk::Spilled { len, .. } => *len,
+            Chunk::Spilled { len, .. } => *len as usize,
         }
     }
 
@@ -94,8 +148,9 @@ impl Chunk {
     fn read(&self, from: usize, len: usize) -> Result<Cow<'_, [u8]>, EngineError> {
         match self {
             Chunk::Memory(bytes) => Ok(Cow::Borrowed(&bytes[from..])),
-            Chunk::Spilled { extent, start, len: whole } => {
-                Ok(Cow::Owned(extent.read(start + from, len.min(whole - from))?))
+            Chunk::Spilled { extent, start, len: whole, .. } => {
+                let len = len.min(*whole as usize - from);
+                Ok(Cow::Owned(extent.read(*start as usize + from, len)?))
             }
         }
     }
@@ -133,8 +188,12 @@ impl UndoLog {
             if self.chunks.len() == CHUNKS_MAX {
                 return None;
             }
-            let usual = CHUNK_BYTES_MIN << self.chunks.len().min(15);
+            let usual = CHUNK_BYTES_MIN << self.chunks.len().saturating_sub(1).min(15);
             taken = usual.min(CHUNK_BYTES_MAX).max(len);
+            if self.chunks.is_empty() {
+                // Most transactions have one or two.
+                self.chunks.reserve_exact(1);
+            }
             self.chunks.push(Chunk::Memory(Vec::with_capacity(taken)));
             self.memory_bytes += taken;
         }
@@ -159,6 +218,21 @@ impl UndoLog {
         let len = record_len(&bytes);
         let bytes = if bytes.len() < len { chunk.read(offset, len)? } else { bytes };
         Ok(look(parse(&bytes)))
+    }
+
+    /// Where the chain goes on below the record at a place, and the way past it.
+    pub fn link_at(&self, place: u32) -> (Option<VersionRef>, Option<Skip>) {
+        let (chunk, at) = (&self.chunks[(place >> OFFSET_BITS) as usize], place & ((1 << OFFSET_BITS) - 1));
+        match chunk {
+            Chunk::Memory(bytes) => {
+                let before = parse(&bytes[at as usize * ALIGN..]);
+                (before.version, before.skip)
+            }
+            Chunk::Spilled { links, .. } => match links.binary_search_by_key(&at, |link| link.at) {
+                Ok(n) => (Some(links[n].version()), links[n].skip()),
+                Err(_) => (None, None),
+            },
+        }
     }
 
     /// The record behind the cursor, which moves on.
@@ -199,12 +273,12 @@ impl UndoLog {
     }
 
     /// The chunk that [`UndoLog::to_spill`] gave stands in the extent from `start` on. Returns the bytes of
-    /// memory that are free.
-    pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: usize) -> usize {
+    /// memory that are free, but for the links.
+    pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: u32, links: Links) -> usize {
         let chunk = &mut self.chunks[self.spilled];
         let Chunk::Memory(bytes) = &*chunk else { unreachable!("chunks are spilled in order") };
-        let (len, freed) = (bytes.len(), bytes.capacity());
-        *chunk = Chunk::Spilled { extent: extent.clone(), start, len };
+        let (len, freed) = (bytes.len() as u32, bytes.capacity());
+        *chunk = Chunk::Spilled { extent: extent.clone(), start, len, links };
         self.spilled += 1;
         self.memory_bytes -= freed;
         freed

@@ -33,7 +33,8 @@
 //!
 //! # Memory
 //! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
-//! being installed, by its session, and whole records that wait for old views, by purge.
+//! being installed, by its session, and whole records that wait for old views, by purge. The transaction
+//! records and the links of what is spilled stay in memory beside the bound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ use cohort_engine::EngineError;
 use crate::space::Extent;
 use crate::spill::UndoFile;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, RwLock};
-use crate::undo::{Before, Cursor, Grows, UndoLog};
+use crate::undo::{Before, Cursor, Grows, UndoLog, links_of};
 
 /// Rollback segments that a number can name.
 pub const SEGMENTS_MAX: usize = 128;
@@ -176,8 +177,8 @@ impl TrxRecord {
     }
 
     /// Where the chain goes on below the write that `place` belongs to, and the way past it.
-    pub fn older(&self, place: u32) -> Result<(Option<VersionRef>, Option<Skip>), EngineError> {
-        self.undo.read().at(place, |before| (before.version, before.skip))
+    pub fn older(&self, place: u32) -> (Option<VersionRef>, Option<Skip>) {
+        self.undo.read().link_at(place)
     }
 
     /// Bytes of memory that its undo takes.
@@ -318,7 +319,7 @@ impl Versions {
         let Some(mut at) = version else { return Ok(Shown::Entry) };
         let Some(mut record) = self.unseen(horizon, at) else { return Ok(Shown::Entry) };
         loop {
-            let (older, skip) = record.older(at.undo)?;
+            let (older, skip) = record.older(at.undo);
             let Some(next) = older.and_then(|older| Some((older, self.unseen(horizon, older)?))) else {
                 return record.undo(at.undo).map(Shown::Older);
             };
@@ -332,25 +333,24 @@ impl Versions {
         self.find(version.trx).filter(|record| !Versions::sees(horizon, record))
     }
 
-    /// The skip of a version that is about to be written over `older`.
-    pub fn skip_over(&self, older: Option<VersionRef>) -> Result<Option<Skip>, EngineError> {
+    /// Where the chain goes on below a version that is about to be written over `older`, and the way past it.
+    /// None: everybody sees what is written over.
+    pub fn chain_over(&self, older: Option<VersionRef>) -> (Option<VersionRef>, Option<Skip>) {
         let Some((older, record)) = older.and_then(|older| Some((older, self.find(older.trx)?))) else {
-            return Ok(None);
+            return (None, None);
         };
-        let Some(first) = record.older(older.undo)?.1 else {
+        let Some(first) = record.older(older.undo).1 else {
             // It is the chain's lowest.
-            return Ok(Some(Skip { to: older, to_depth: 0, depth: 1 }));
+            return (Some(older), Some(Skip { to: older, to_depth: 0, depth: 1 }));
         };
         let depth = first.depth + 1;
-        let second = match self.find(first.to.trx) {
-            Some(record) => record.older(first.to.undo)?.1,
-            None => None,
-        };
+        let second = self.find(first.to.trx).and_then(|record| record.older(first.to.undo).1);
         let (to, to_depth) = second.map_or((first.to, first.to_depth), |second| (second.to, second.to_depth));
-        Ok(Some(match first.depth - first.to_depth == first.to_depth - to_depth {
+        let skip = match first.depth - first.to_depth == first.to_depth - to_depth {
             true => Skip { to, to_depth, depth },
             false => Skip { to: older, to_depth: first.depth, depth },
-        }))
+        };
+        (Some(older), Some(skip))
     }
 
     /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
@@ -378,11 +378,11 @@ impl Versions {
 
     fn spill_chunks(&self, record: &TrxRecord, grows: Grows) -> Result<(), EngineError> {
         loop {
-            let extent = match record.undo.read().to_spill(grows) {
-                Some(chunk) => self.file.write(chunk)?,
+            let (extent, links) = match record.undo.read().to_spill(grows) {
+                Some(chunk) => (self.file.write(chunk)?, links_of(chunk)),
                 None => return Ok(()),
             };
-            let freed = record.undo.write().spilled(&extent, 0);
+            let freed = record.undo.write().spilled(&extent, 0, links);
             self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
         }
     }
@@ -431,7 +431,7 @@ impl Versions {
         for record in records {
             let undo = record.undo.read();
             for chunk in undo.all_to_spill() {
-                starts.push((record, bytes.len()));
+                starts.push((record, bytes.len() as u32, links_of(chunk)));
                 bytes.extend_from_slice(chunk);
             }
         }
@@ -439,8 +439,8 @@ impl Versions {
             return Ok(());
         }
         let extent = self.file.write(&bytes)?;
-        for (record, start) in starts {
-            let freed = record.undo.write().spilled(&extent, start);
+        for (record, start, links) in starts {
+            let freed = record.undo.write().spilled(&extent, start, links);
             self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
         }
         Ok(())

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
 use cohort_engine::{
-    Batch, Direction, Engine, KeyRange, Mirror, Participant, ReadAt, ReadView, RedoFile, RedoFileHold,
-    RedoFiles, RedoWriter, ReferenceEngine,
+    Batch, Direction, Engine, KeyRange, Mirror, PageForm, Participant, ReadAt, ReadView, RedoFile,
+    RedoFileHold, RedoFiles, RedoWriter, ReferenceEngine,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -27,18 +27,25 @@ fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
         .expect("opens")
 }
 
-struct InMemory(Arc<MemFs>, BtreeOptions);
+/// All key spaces that these tests write.
+const ALL: [IndexId; 2] = [IndexId(16), IndexId(17)];
+
+struct InMemory(Arc<MemFs>, BtreeOptions, PageForm);
 
 impl Harness for InMemory {
     fn open(&self) -> Arc<dyn Engine> {
-        Arc::new(open(&self.0, 1, self.1))
+        let engine = open(&self.0, 1, self.1);
+        engine.set_page_form(&ALL, self.2);
+        Arc::new(engine)
     }
 }
 
 #[test]
 fn the_btree_obeys_the_engine_contract() {
     for options in [TINY, BtreeOptions::default()] {
-        conformance::run(&|| Box::new(InMemory(Arc::new(MemFs::new()), options)));
+        for form in [PageForm::Plain, PageForm::CompressedRows] {
+            conformance::run(&|| Box::new(InMemory(Arc::new(MemFs::new()), options, form)));
+        }
     }
 }
 
@@ -139,6 +146,12 @@ fn the_btree_agrees_with_the_reference_engine() {
             if rng.below(4) == 0 {
                 btree.purge().expect("purges");
             }
+            // As when an ALTER TABLE changes how pages are written: those of both forms stand side by side.
+            let form = match rng.below(2) {
+                0 => PageForm::Plain,
+                _ => PageForm::CompressedPages { level: Some(1 + rng.below(9) as u8) },
+            };
+            engine.set_page_form(&[ALL[rng.below(2) as usize]], form);
             match rng.below(60) {
                 0 => {
                     let task = engine.begin_checkpoint(Lsn(seq)).expect("begins");

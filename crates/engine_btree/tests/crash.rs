@@ -1,13 +1,16 @@
 //! Crash at every write and sync, and an error at every one, against a model: transactions, aborts after
-//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads one
-//! after the other, dropped key spaces. `CRASH_SEEDS=100` explores longer.
+//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads
+//! one after the other, dropped key spaces; all of it with plain and with compressed pages.
+//! `CRASH_SEEDS=100` explores longer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo};
+use cohort_engine::{
+    Batch, Direction, Engine, EngineError, KeyRange, PageForm, Participant, ReadAt, ReadView, Redo,
+};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng, SharedFs};
 
@@ -81,8 +84,21 @@ impl Model {
     }
 }
 
-fn open(fs: &SharedFs) -> Result<BtreeEngine, EngineError> {
-    BtreeEngine::open(ParticipantId(1), fs, Path::new("/btree"), TINY)
+/// How the pages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    Plain,
+    /// Those of the table now so, now so.
+    Compressed,
+}
+
+fn open(fs: &SharedFs, pages: Pages) -> Result<BtreeEngine, EngineError> {
+    let engine = BtreeEngine::open(ParticipantId(1), fs, Path::new("/btree"), TINY)?;
+    if pages == Pages::Compressed {
+        engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: Some(1) });
+        engine.set_page_form(&[LOADED], PageForm::CompressedRows);
+    }
+    Ok(engine)
 }
 
 fn rows(engine: &BtreeEngine, index: IndexId) -> Rows {
@@ -233,8 +249,8 @@ fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
 }
 
 /// What is on disk after the workload stopped holds the state at a checkpoint; with the log it is all.
-fn check(fs: &SharedFs, model: &Model, what: &str) {
-    let engine = open(fs).unwrap_or_else(|e| panic!("{what}: {e}"));
+fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
+    let engine = open(fs, pages).unwrap_or_else(|e| panic!("{what}: {e}"));
     let durable = engine.durable_lsn().0;
     // After a failed sync nobody knows whether a checkpoint counts that was tried.
     assert!(
@@ -255,7 +271,7 @@ fn check(fs: &SharedFs, model: &Model, what: &str) {
     let lsn = Lsn(model.log.len() as u64);
     engine.begin_checkpoint(lsn).expect("begins").finish().expect("finishes");
     drop(engine);
-    let engine = open(fs).expect("opens");
+    let engine = open(fs, pages).expect("opens");
     assert_eq!(
         rows(&engine, TABLE),
         model.rows(TABLE, model.log.len()),
@@ -263,31 +279,50 @@ fn check(fs: &SharedFs, model: &Model, what: &str) {
     );
 }
 
-fn seeds() -> u64 {
-    std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
+fn runs() -> impl Iterator<Item = (u64, Pages)> {
+    let seeds = std::env::var("CRASH_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    (0..seeds).flat_map(|seed| [(seed, Pages::Plain), (seed, Pages::Compressed)])
+}
+
+/// A run of the workload to its end or to its first error.
+fn run(fs: &SharedFs, pages: Pages, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    let engine = open(fs, pages)?;
+    for n in 0..STEPS {
+        alter(&engine, pages, n);
+        step(&engine, rng, model)?;
+    }
+    Ok(())
+}
+
+/// The table's pages change their form now and then.
+fn alter(engine: &BtreeEngine, pages: Pages, step: u64) {
+    if pages == Pages::Compressed && step.is_multiple_of(7) {
+        let form = match step / 7 % 2 {
+            0 => PageForm::CompressedPages { level: None },
+            _ => PageForm::Plain,
+        };
+        engine.set_page_form(&[TABLE], form);
+    }
 }
 
 #[test]
 fn a_crash_at_any_write_or_sync_leaves_a_checkpoint() {
-    for seed in 0..seeds() {
+    for (seed, pages) in runs() {
         for at in 0.. {
             let memory = MemFs::new();
             let faulty = FaultFs::new(Arc::new(memory.clone()));
             faulty.set(Fault::CrashAt(at));
             let fs: SharedFs = Arc::new(faulty.clone());
-            let (rng, mut model) = (SeededRng::new(seed), Model::default());
-            let run = || -> Result<(), EngineError> {
-                let engine = open(&fs)?;
-                (0..STEPS).try_for_each(|_| step(&engine, &rng, &mut model))
-            };
-            let _ = { run }();
+            let mut model = Model::default();
+            let _ = run(&fs, pages, &SeededRng::new(seed), &mut model);
             if !faulty.crashed() {
-                println!("seed {seed}: {at} operations");
+                println!("seed {seed}, {pages:?}: {at} operations");
                 break;
             }
             for power in 0..2 {
                 let left: SharedFs = Arc::new(memory.crash_clone(seed * 1000 + at * 2 + power));
-                check(&left, &model, &format!("seed {seed} operation {at} power failure {power}"));
+                let what = format!("{pages:?} seed {seed} operation {at} power failure {power}");
+                check(&left, pages, &model, &what);
             }
         }
     }
@@ -296,20 +331,21 @@ fn a_crash_at_any_write_or_sync_leaves_a_checkpoint() {
 #[test]
 fn an_error_at_any_write_or_sync_loses_nothing() {
     let mut retried = 0;
-    for seed in 0..seeds() {
+    for (seed, pages) in runs() {
         for at in 0.. {
             let memory = MemFs::new();
             let faulty = FaultFs::new(Arc::new(memory.clone()));
             let fs: SharedFs = Arc::new(faulty.clone());
             let (rng, mut model) = (SeededRng::new(seed), Model::default());
-            let engine = open(&fs).expect("opens");
+            let engine = open(&fs, pages).expect("opens");
             let first = faulty.ops();
             faulty.set(Fault::ErrorAt(first + at, std::io::ErrorKind::StorageFull));
             let mut failures = 0;
-            for _ in 0..STEPS {
+            for n in 0..STEPS {
+                alter(&engine, pages, n);
                 failures += u64::from(step(&engine, &rng, &mut model).is_err());
             }
-            let what = format!("seed {seed} error at {at}");
+            let what = format!("{pages:?} seed {seed} error at {at}");
             assert_eq!(rows(&engine, TABLE), model.rows(TABLE, model.log.len()), "{what}");
             assert_eq!(rows(&engine, LOADED), model.rows(LOADED, model.log.len()), "{what}");
             verify(&engine, &what);
@@ -318,7 +354,7 @@ fn an_error_at_any_write_or_sync_loses_nothing() {
             let is_over = faulty.ops() <= first + at;
             drop(engine);
             let left: SharedFs = Arc::new(memory.kill_clone());
-            check(&left, &model, &what);
+            check(&left, pages, &model, &what);
             if is_over {
                 break;
             }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt};
+use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, PageForm, Participant, ReadAt};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_vfs::{Fs, MemFs, OpenMode, SharedFs};
+use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 
 const TINY: BtreeOptions = BtreeOptions {
     pool_bytes: 8 * 16384,
@@ -33,10 +33,13 @@ fn rows(engine: &BtreeEngine) -> Result<Rows, EngineError> {
     Ok(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect())
 }
 
-/// A file with short and long values, after two checkpoints and a bulk load.
-fn file() -> (MemFs, Rows, Lsn) {
+/// A file with short and long values, after two checkpoints and a bulk load. Values are half noise, so that a
+/// compressed page still takes some blocks.
+fn file(form: PageForm) -> (MemFs, Rows, Lsn) {
     let memory = MemFs::new();
     let engine = open(&memory).expect("opens");
+    engine.set_page_form(&[TABLE, IndexId(17)], form);
+    let rng = SeededRng::new(1);
     let mut load = engine.bulk_load(IndexId(17)).expect("loads");
     (0..300_u32).for_each(|n| load.add(&n.to_be_bytes(), &[1; 100]).expect("adds"));
     load.finish().expect("finishes");
@@ -44,7 +47,9 @@ fn file() -> (MemFs, Rows, Lsn) {
         let mut trx = engine.begin();
         for n in 0..400_u32 {
             let len = if n.is_multiple_of(50) { 6000 } else { 100 };
-            trx.put(TABLE, &n.to_be_bytes(), &vec![round; len]).expect("puts");
+            let mut value = vec![round; len];
+            rng.fill(&mut value[..len / 2]);
+            trx.put(TABLE, &n.to_be_bytes(), &value).expect("puts");
         }
         engine.commit_ordered(CommitSeq(round.into()), &[&trx.prepare().expect("prepares")]);
         engine.purge().expect("purges");
@@ -94,9 +99,15 @@ fn look(memory: &MemFs, truth: &Rows, lsn: Lsn, what: &str) -> bool {
     !problems.is_empty()
 }
 
+const FORMS: [PageForm; 2] = [PageForm::Plain, PageForm::CompressedRows];
+
 #[test]
 fn a_flipped_bit_is_noticed_where_it_is_read() {
-    let (memory, truth, lsn) = file();
+    FORMS.into_iter().for_each(flip_bits);
+}
+
+fn flip_bits(form: PageForm) {
+    let (memory, truth, lsn) = file(form);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     let superblocks = (0..52).chain(4096..4096 + 52);
     let elsewhere = (8192..len).step_by(53);
@@ -114,7 +125,7 @@ fn a_flipped_bit_is_noticed_where_it_is_read() {
 
 #[test]
 fn a_superblock_that_rots_is_mended_from_the_other() {
-    let (memory, truth, lsn) = file();
+    let (memory, truth, lsn) = file(PageForm::Plain);
     for copy in [0, 4096] {
         let damaged = memory.kill_clone();
         let file = damaged.open(Path::new(FILE), OpenMode::Write).expect("opens");
@@ -130,7 +141,7 @@ fn a_superblock_that_rots_is_mended_from_the_other() {
 
 #[test]
 fn a_file_that_was_cut_is_refused() {
-    let (memory, truth, lsn) = file();
+    let (memory, truth, lsn) = file(PageForm::Plain);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     let mut noticed = 0;
     for at in (0..len).step_by(1777) {
@@ -146,7 +157,11 @@ fn a_file_that_was_cut_is_refused() {
 
 #[test]
 fn pages_that_change_places_are_noticed() {
-    let (memory, truth, lsn) = file();
+    FORMS.into_iter().for_each(swap_blocks);
+}
+
+fn swap_blocks(form: PageForm) {
+    let (memory, truth, lsn) = file(form);
     let len = memory.open(Path::new(FILE), OpenMode::Read).expect("opens").len().expect("told");
     for at in (8192..len - 8192).step_by(8192) {
         let damaged = memory.kill_clone();

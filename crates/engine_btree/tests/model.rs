@@ -31,6 +31,8 @@ mod bulk;
 mod changes;
 #[path = "../src/checkpoint.rs"]
 mod checkpoint;
+#[path = "../src/compress.rs"]
+mod compress;
 #[path = "../src/engine.rs"]
 mod engine;
 #[path = "../src/inner.rs"]

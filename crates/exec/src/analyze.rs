@@ -6,13 +6,15 @@ use std::time::Instant;
 
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
 use cohort_run::{Measures, nanos_since};
+use cohort_session::Job;
 use cohort_sql::ast::{ExplainFormat, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlError, SqlResult, Value};
 
-use crate::dispatch::{CachedPlan, Executed, Job, PLAN_ATTEMPTS, execute, make_plan};
+use crate::dispatch::{CachedPlan, Executed, PLAN_ATTEMPTS, execute, make_plan};
+use crate::explain::explain;
+use crate::explain_json::explain_json;
 use crate::other_statements::KnownNow;
-use crate::select::{explain, explain_json};
 use crate::session::Session;
 
 /// Takes the rows, and lets the client wait for what they show.

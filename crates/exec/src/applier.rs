@@ -51,12 +51,11 @@ use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::account_tables;
-use crate::dispatch::Job;
-use crate::dml::apply_rows;
-pub use crate::dml::{ApplyRules, Conversions};
 use crate::session::Session;
+use cohort_dml::apply_rows;
+pub use cohort_dml::{ApplyRules, Conversions};
 use cohort_plan::ParamSource;
-use cohort_session::{Command, ConnectionInfo, Database, Process, ProcessIdentity};
+use cohort_session::{Command, ConnectionInfo, Database, Job, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 
@@ -418,7 +417,7 @@ impl Applier {
         self.session.state.db.commit.wait_acknowledged(seq).map_err(commit_error)?;
         self.session.trx.begin(BeginOptions::default())?;
         let text = String::from_utf8_lossy(sql);
-        let event = crate::ddl::query_event(&self.session.state, &text);
+        let event = cohort_ddl::query_event(&self.session.state, &text);
         self.session.trx.log_text(event)
     }
 

@@ -22,7 +22,6 @@ use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
-use cohort_locks::MetadataMode;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
@@ -31,23 +30,21 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_
 
 use crate::account_tables;
 use crate::command_counters::{counter_of, counter_of_plan};
-use crate::dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
-use crate::guards;
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::plan::{QueryPlan, plan_query};
-use crate::select::{
-    Collect, Flow, Freshness, RowCounts, RowSink, lock_sequences, lock_tables, lock_views, run_query,
-};
 use crate::session::Session;
 use crate::text_logging::run_logged;
+use cohort_dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use cohort_plan::{ParamSource, PlanContext, not_supported};
+use cohort_query::{
+    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_sequences,
+    lock_tables, lock_views, plan_query, run_query,
+};
 use cohort_row::chain_too_long;
 use cohort_session::access::{self, TableNeed};
 use cohort_session::{
-    Conditions, RowChange, SessionNames, SessionState, StatementContext, TableUse, TransactionState,
+    Conditions, Job, RowChange, SessionNames, SessionState, StatementContext, TableUse, TransactionState,
     conditions_before,
 };
-use cohort_table::is_current;
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -152,17 +149,6 @@ pub(crate) enum Executed {
     Stale,
 }
 
-/// A statement to plan and run.
-pub(crate) struct Job<'j> {
-    pub text: &'j [u8],
-    /// Where the question marks stand in the text of a prepared statement.
-    pub param_at: &'j [u32],
-    pub params: &'j [Value],
-    pub source: ParamSource,
-    /// Another result follows.
-    pub more: bool,
-}
-
 /// A text up to this size is not worth counting.
 const SHORT_TEXT_BYTES: usize = 64 << 10;
 /// Bytes of tokens, syntax tree and plan for a byte of a text that is full of short values.
@@ -259,7 +245,7 @@ impl Session {
         self.begin_diagnostics(statement);
         self.state.check_restraint(statement)?;
         self.count(statement);
-        crate::show::check_log_tables(&self.state, statement)?;
+        cohort_info::check_log_tables(&self.state, statement)?;
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
         }
@@ -798,27 +784,6 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
     for (table, is_written) in &cached.sequences {
         tables.tell_of(if *is_written { TableUse::Write } else { TableUse::Read }, table);
     }
-}
-
-/// Metadata locks of a data change.
-pub(crate) fn lock_for_write(
-    (table, alias): (&Arc<cohort_catalog::Table>, &str),
-    ctx: &mut StatementContext<'_>,
-) -> SqlResult<Freshness> {
-    ctx.trx.check_writable(table)?;
-    if table.is_temporary() {
-        return Ok(Freshness::Fresh);
-    }
-    guards::check_read_only(ctx.session)?;
-    if table.is_sequence() {
-        return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
-    }
-    let open = ctx.trx.open_table(table)?;
-    ctx.trx.pass_global_lock_to_write()?;
-    ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
-    let is_current = ctx.db.read_catalog(|catalog| is_current(catalog, table));
-    let current = is_current && !ctx.trx.view_is_behind(table.clustered().since);
-    Ok(if current { Freshness::Fresh } else { Freshness::Stale })
 }
 
 /// SELECT .. INTO @a, @b.

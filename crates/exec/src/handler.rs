@@ -16,13 +16,12 @@ use cohort_types::{
     Columns, ErrorCode, NoWarnings, SqlError, SqlResult, StoreContext, Value, prefix_end, successor,
 };
 
-use crate::dispatch::Job;
 use crate::session::Session;
 use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor};
 use cohort_session::access::check_all_of;
-use cohort_session::{SessionNames, StatementContext, TableUse};
+use cohort_session::{Job, SessionNames, StatementContext, TableUse};
 use cohort_table::is_current;
 
 /// A table that HANDLER OPEN has opened.

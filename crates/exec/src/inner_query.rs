@@ -1,12 +1,13 @@
 //! Queries that are asked for statements of other kinds: SET and its like have expressions, changes of the
 //! tables of accounts have rows.
 
+use cohort_query::{Collect, Freshness, lock_sequences, lock_tables, lock_views, run_query};
+use cohort_session::Job;
 use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
-use crate::dispatch::{Job, PLAN_ATTEMPTS, Planned, check_needs, make_plan, tables_used, tell_tables};
-use crate::select::{Collect, Freshness, lock_sequences, lock_tables, lock_views, run_query};
+use crate::dispatch::{PLAN_ATTEMPTS, Planned, check_needs, make_plan, tables_used, tell_tables};
 use crate::session::Session;
 
 impl Session {

@@ -62,7 +62,7 @@ impl DeadlockWitness for DeadlockNotes {
     /// Its statements still run.
     fn note_deadlock(&self) {
         let Some(db) = self.0.upgrade() else { return };
-        let text = crate::show::deadlock_text(&db);
+        let text = cohort_info::deadlock_text(&db);
         *db.last_deadlock.lock() = text.map(|text| (db.clock.wall_us(), text));
     }
 }

@@ -11,42 +11,37 @@
 //! | `outfile` | SELECT ... INTO OUTFILE |
 //! | `analyze` | ANALYZE of a statement |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
-//! | `guards` | settings that refuse statements |
 //! | `handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
 //! | `command_counters` | which `Com_...` counts a statement |
 //! | `dispatch` | statement -> the code that runs it; the plan cache |
+//! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
+//! | `slow_plan` | what the slow log tells of plans |
 //! | `inner_query` | queries that statements of other kinds ask |
 //! | `other_statements` | transactions, USE, DO, KILL, EXPLAIN, SHOW WARNINGS |
-//! | `plan/` | plans that sessions share: direct ones and trees of operators |
-//! | `select/` | runs them |
-//! | `dml/` | INSERT, REPLACE, UPDATE, DELETE, BINLOG |
-//! | `ddl/` | databases, tables, indexes; atomic (I2) |
-//! | `show/` | SHOW, information_schema |
 
 mod account_tables;
 mod analyze;
 mod applier;
 mod bulk;
 mod command_counters;
-mod ddl;
 mod dispatch;
-mod dml;
-mod guards;
+mod explain;
+mod explain_access;
+mod explain_json;
 mod handler;
 mod inner_query;
 mod kept;
 mod named_tables;
 mod other_statements;
 mod outfile;
-mod plan;
+mod plan_json;
 mod prepared;
 mod prepared_texts;
 mod replica_control;
-mod select;
 mod session;
 mod session_log;
-mod show;
+mod slow_plan;
 mod statement_names;
 mod text_logging;
 mod unfilled;
@@ -54,6 +49,9 @@ mod variables;
 mod xa;
 
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
+pub use cohort_ddl::{drop_orphans, tell_page_forms};
+pub use cohort_dml::{KeySet, RowKeys};
+pub use cohort_info::information_schema;
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
     Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Process,
@@ -64,11 +62,8 @@ pub use cohort_session::{
 };
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
-pub use ddl::drop_orphans;
 pub use dispatch::CachedPlan;
-pub use dml::{KeySet, RowKeys};
 pub use kept::{Kept, database};
 pub use prepared::PrepareInfo;
 pub use session::Session;
-pub use show::information_schema;
 pub use statement_names::{StatementNames, names_in};

@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use cohort_catalog::Catalog;
 use cohort_locks::{MetadataMode, NameKey};
+use cohort_query::Freshness;
 use cohort_session::StatementContext;
 use cohort_sql::ast::{InsertSource, ObjectName, Query, Rename, Statement, TableFactor, TableRef};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
-
-use crate::select::Freshness;
 
 /// Whether an error may be gone when definitions are others.
 pub(crate) fn is_of_definitions(error: &SqlError) -> bool {

@@ -11,21 +11,36 @@ use cohort_expr::{EvalContext, Expr};
 use cohort_locks::KillLevel;
 use cohort_optimize::Access;
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, LoadData, Statement};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
-use crate::ddl;
-use crate::dispatch::Job;
-use crate::dml::run_binlog_statement;
 use crate::session::Session;
-use crate::show;
+use cohort_dml::run_binlog_statement;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use cohort_session::access::{self, Viewer};
-use cohort_session::{Process, SessionNames, SessionState, TableUse};
+use cohort_session::{Job, Process, SessionNames, SessionState, TableUse};
 use cohort_trx::{AccessMode, BeginOptions, LockedTables, TableLock};
 
 impl Session {
+    /// LOAD DATA.
+    pub(crate) fn load_data(
+        &mut self,
+        load: &LoadData,
+        job: &Job<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let outcome =
+            self.in_statement(job, sink, |ctx, sink| cohort_dml::load_data(ctx, load, job, sink))?;
+        if let Some(id) = outcome.generated_id {
+            self.state.env.last_insert_id = id;
+        }
+        self.state.env.row_count = outcome.affected as i64;
+        self.work.rows_affected = outcome.affected;
+        self.send_ok(job.more, outcome.affected, outcome.insert_id, &outcome.info, sink);
+        Ok(())
+    }
+
     /// Runs a statement that is not planned.
     pub(crate) fn run_other(
         &mut self,
@@ -48,7 +63,7 @@ impl Session {
                 self.check_branch(true)?;
                 let state = &self.state;
                 self.trx.savepoint(name, || {
-                    ddl::query_event(state, &format!("SAVEPOINT {}", quoted_name(name)))
+                    cohort_ddl::query_event(state, &format!("SAVEPOINT {}", quoted_name(name)))
                 })?;
             }
             Statement::RollbackTo(name) => {
@@ -122,7 +137,8 @@ impl Session {
             return self.show_elsewhere(&show, job, sink);
         }
         let epoch = self.state.temporary.epoch();
-        let administrated = self.with_context(job, |ctx| show::administrate(ctx, statement).transpose());
+        let administrated =
+            self.with_context(job, |ctx| cohort_info::administrate(ctx, statement).transpose());
         if self.state.temporary.epoch() != epoch {
             // OPTIMIZE has made a temporary table anew.
             self.state.refresh();
@@ -137,7 +153,7 @@ impl Session {
             Some(Some(listing)) => return self.send_listing(&listing, job, sink),
         }
         let epoch = self.state.temporary.epoch();
-        let outcome = self.with_context(job, |ctx| ddl::run(ctx, statement).transpose());
+        let outcome = self.with_context(job, |ctx| cohort_ddl::run(ctx, statement).transpose());
         if self.state.temporary.epoch() != epoch {
             // Plans made before do not know of the session's tables.
             self.state.refresh();
@@ -156,7 +172,7 @@ impl Session {
 
     /// Error 1290 for a transaction that has written, and `read_only` came: it is rolled back.
     fn check_may_commit(&mut self) -> SqlResult<()> {
-        match crate::guards::check_read_only(&self.state) {
+        match cohort_query::guards::check_read_only(&self.state) {
             Err(error) if self.trx.branch_state().is_none() && self.trx.has_something_to_commit() => {
                 self.trx.rollback();
                 Err(error)
@@ -180,7 +196,7 @@ impl Session {
                 ast::TableLockMode::Read | ast::TableLockMode::ReadLocal => TableLock::Read,
             };
             if lock == TableLock::Write {
-                crate::guards::check_read_only(&self.state)?;
+                cohort_query::guards::check_read_only(&self.state)?;
             }
             let aliases = wanted.entry((schema.to_owned(), table.name.clone())).or_default();
             let alias = alias.as_ref().unwrap_or(&table.name);
@@ -368,7 +384,7 @@ impl Session {
 
     /// The connections of whoever logged in by this name, from this host if one is named.
     fn processes_of(&self, account: &ast::Account) -> Vec<Arc<Process>> {
-        let (user, host) = crate::ddl::resolve_account(&self.state, account);
+        let (user, host) = cohort_ddl::resolve_account(&self.state, account);
         let all = self.state.db.processes.all().into_iter();
         all.filter(|process| {
             let identity = process.identity();
@@ -445,7 +461,7 @@ impl Session {
             && format == ast::ExplainFormat::Extended
         {
             self.with_context(job, |ctx| {
-                let text = ddl::query_text(ctx, query)?;
+                let text = cohort_ddl::query_text(ctx, query)?;
                 ctx.eval.note(ErrorCode::Yes, text);
                 Ok(())
             })?;
@@ -466,8 +482,8 @@ impl Session {
         crate::dispatch::tell_tables(&self.state, &plan);
         let known = KnownNow { session: &self.state, params };
         Ok(match format {
-            F::Json => crate::select::explain_json(&plan.plan, None),
-            _ => crate::select::explain(&plan.plan, format == F::Extended, None, &known),
+            F::Json => crate::explain_json::explain_json(&plan.plan, None),
+            _ => crate::explain::explain(&plan.plan, format == F::Extended, None, &known),
         })
     }
 
@@ -501,13 +517,13 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let listing = self.with_context(job, |ctx| show::run(ctx, show))?;
+        let listing = self.with_context(job, |ctx| cohort_info::run(ctx, show))?;
         self.send_listing(&listing, job, sink)
     }
 
     pub(crate) fn send_listing(
         &mut self,
-        listing: &show::Listing,
+        listing: &cohort_info::Listing,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
@@ -587,7 +603,7 @@ pub(crate) struct KnownNow<'k> {
     pub(crate) params: &'k [Value],
 }
 
-impl crate::select::Known for KnownNow<'_> {
+impl crate::explain::Known for KnownNow<'_> {
     fn lacks(&self, table: &Arc<Table>, access: &Access) -> bool {
         cohort_session::has_row(self.session, self.params, table, access) == Some(false)
     }

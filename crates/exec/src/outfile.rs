@@ -12,14 +12,12 @@ use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{FileFormat, IntoFile, QueryIntoFile};
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
-use crate::dispatch::Job;
-use crate::plan::{QueryPlan, plan_query};
-use crate::select::{Flow, Freshness, RowSink, lock_tables, run_query};
 use crate::session::Session;
 use cohort_plan::PlanContext;
+use cohort_query::{Flow, Freshness, QueryPlan, RowSink, lock_tables, plan_query, run_query};
 use cohort_session::access::check_global;
 use cohort_session::files::{check_format, check_secure, file_error, files, place};
-use cohort_session::{SessionNames, StatementContext};
+use cohort_session::{Job, SessionNames, StatementContext};
 use cohort_table::definition_changed;
 
 /// What numbers are written with: a separator that begins so needs care.

@@ -17,12 +17,11 @@ use hashbrown::HashMap;
 
 use crate::account_tables;
 use crate::bulk::Bulk;
-use crate::dispatch::Job;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::session::Session;
 use crate::unfilled::{self, Unfilled};
 use cohort_plan::ParamSource;
-use cohort_session::{Changed, Command};
+use cohort_session::{Changed, Command, Job};
 
 /// What a client is told of a statement it prepared.
 #[derive(Clone, Debug)]
@@ -165,7 +164,7 @@ impl Session {
     /// The columns of a SHOW; none where its execution will say what is wrong.
     fn describe_show(&mut self, show: &ast::Show, text: &[u8]) -> Vec<ColumnMeta> {
         let job = Job { text, param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
-        let listing = self.with_context(&job, |ctx| crate::show::run(ctx, show));
+        let listing = self.with_context(&job, |ctx| cohort_info::run(ctx, show));
         listing.map_or_else(|_| Vec::new(), |listing| listing.meta())
     }
 

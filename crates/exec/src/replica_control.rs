@@ -1,11 +1,12 @@
 //! CHANGE MASTER, START, STOP and RESET SLAVE: what they ask of the replica side.
 
 use cohort_plan::not_supported;
-use cohort_session::{ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids};
+use cohort_session::{
+    Job, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, check_domains, parse_gtids,
+};
 use cohort_sql::ast::{ChangeMaster, Expr, Literal, SlaveControl, Statement};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
-use crate::dispatch::Job;
 use crate::session::Session;
 
 fn no_replica() -> SqlError {

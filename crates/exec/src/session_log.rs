@@ -14,8 +14,8 @@ use cohort_session::{
 use cohort_types::{Time, Value};
 
 use crate::dispatch::Planned;
-use crate::select::{Verbosity, plan_lines};
 use crate::session::Session;
+use crate::slow_plan::{Verbosity, plan_lines};
 
 /// A statement under way, as the slow log will judge it.
 #[derive(Clone, Copy)]

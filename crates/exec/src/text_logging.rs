@@ -12,11 +12,10 @@
 
 use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::VarId;
+use cohort_ddl::change_event;
+use cohort_dml::DmlOutcome;
 use cohort_session::StatementContext;
 use cohort_types::{SqlMode, SqlResult};
-
-use crate::ddl::change_event;
-use crate::dml::DmlOutcome;
 
 /// Functions whose value follows from their arguments and the statement's time.
 const REPEATABLE: [&str; 66] = [

@@ -7,16 +7,15 @@ use cohort_binlog::event::{flags, rows_flags};
 use cohort_config::{Scope, SessionVars, SetError, SetNote, VarId, VarValue};
 use cohort_expr::{SessionHooks, TimeZone};
 use cohort_protocol::ResultSink;
-use cohort_session::set_error;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-use crate::dispatch::Job;
-use crate::guards::check_settable_now;
 use crate::session::Session;
 use cohort_plan::convert;
+use cohort_query::guards::check_settable_now;
 use cohort_session::access::check_global;
 use cohort_session::{Changed, TrackTransaction};
+use cohort_session::{Job, set_error};
 use cohort_table::RowImage;
 use cohort_trx::Isolation;
 
@@ -177,10 +176,10 @@ impl Session {
                 Ok(())
             }
             SetItem::DefaultRole { role, account } => self.with_context(job, |ctx| {
-                crate::ddl::set_default_role(ctx, role.as_deref(), account.as_ref())
+                cohort_ddl::set_default_role(ctx, role.as_deref(), account.as_ref())
             }),
             SetItem::Password { account, password } => {
-                self.with_context(job, |ctx| crate::ddl::set_password(ctx, account.as_ref(), password))
+                self.with_context(job, |ctx| cohort_ddl::set_password(ctx, account.as_ref(), password))
             }
         }
     }

@@ -2,15 +2,13 @@
 
 use cohort_binlog::event::XaXid;
 use cohort_protocol::ResultSink;
+use cohort_query::guards::check_read_only;
+use cohort_session::Job;
 use cohort_sql::ast::{Xa, XaId};
 use cohort_trx::{XaEnding, XaState, outside, rmfail};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::ddl;
-use crate::dispatch::Job;
-use crate::guards::check_read_only;
 use crate::session::Session;
-use crate::show;
 
 /// As error 1399 calls the state of a session without a branch.
 const NONE: &str = "NON-EXISTING";
@@ -39,7 +37,7 @@ impl Session {
             Xa::Rollback(xid) => self.xa_rollback(xid)?,
             Xa::Recover { sql_format } => {
                 let listed = self.trx.show_branches();
-                let listing = show::xa_recover(&listed, *sql_format);
+                let listing = cohort_info::xa_recover(&listed, *sql_format);
                 return self.send_listing(&listing, job, sink);
             }
         }
@@ -92,7 +90,7 @@ impl Session {
         self.check_own(xid, XaState::Idle)?;
         let name = self.trx.branch_name().map(XaXid::to_sql).unwrap_or_default();
         let state = &self.state;
-        self.trx.prepare_branch(|| ddl::query_event(state, &format!("XA END {name}")))
+        self.trx.prepare_branch(|| cohort_ddl::query_event(state, &format!("XA END {name}")))
     }
 
     /// Whether the session works in the branch of this name. Error 1400 when it works in another, or in a
@@ -153,7 +151,7 @@ impl Session {
             XaEnding::Commit => "XA COMMIT",
             XaEnding::Rollback => "XA ROLLBACK",
         };
-        let event = |of: &XaXid| ddl::query_event(state, &format!("{verb} {}", of.to_sql()));
+        let event = |of: &XaXid| cohort_ddl::query_event(state, &format!("{verb} {}", of.to_sql()));
         if self.trx.end_branch(&name, ending, event)? { Ok(()) } else { Err(unknown()) }
     }
 

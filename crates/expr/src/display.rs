@@ -77,7 +77,7 @@ impl fmt::Display for CallText<'_> {
                 return write!(f, "{} {sign} interval {} {unit:?}", call.args[0], call.args[1]);
             }
             (Extra::Match(_), _) => {
-                return write!(f, "match {} against ({})", List(&call.args[1..]), call.args[0]);
+                return write!(f, "(match {} against ({}))", List(&call.args[1..]), call.args[0]);
             }
             _ => {}
         }

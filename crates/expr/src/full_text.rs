@@ -1,8 +1,8 @@
 //! MATCH .. AGAINST: what a search asks for, which rows it finds, and how relevant they are.
 //!
-//! A search is read once in a statement: its words, and of how many rows each is in the FULLTEXT index. Then
-//! every row is looked at by itself. The relevance is InnoDB's: each word that is found counts as often as the
-//! row has it, times the square of log10(rows / rows with the word).
+//! A search is read once in a statement: its words, and of how many rows each is in the FULLTEXT index.
+//! Then every row is looked at by itself. The relevance is InnoDB's: each word that is found counts as
+//! often as the row has it, times the square of log10(rows / rows with the word).
 //!
 //! In boolean mode `+` words must be there and `-` words must not; without any `+` one of the others must.
 //! `>` and `<` add and take 1, `~` keeps a word out of the sum. A word that indexes leave out is nowhere.

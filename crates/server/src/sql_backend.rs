@@ -105,6 +105,7 @@ impl SqlBackend {
             replicas: OnceLock::new(),
         });
         *db.facts.write() = Some(facts.clone());
+        cohort_exec::tell_page_forms(&db);
         *db.files.write() = Some(Arc::new(MachineFiles { datadir }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
@@ -632,6 +633,9 @@ impl ServerFacts for Facts {
             | VarId::InnodbBufferPoolLoadAbort => self.warm.ordered(id),
             VarId::InnodbRollbackSegments => {
                 self.configure(EngineSetting::RollbackSegments(self.globals.uint(id) as usize));
+            }
+            VarId::InnodbCompressionAlgorithm | VarId::InnodbCompressionLevel => {
+                storage::compression(&self.globals).into_iter().for_each(|setting| self.configure(setting));
             }
             VarId::EarlyLockRelease => self.commit.set_early_release(self.globals.flag(id)),
             VarId::MaxBinlogSize => self.commit.set_binlog_file_bytes_max(self.globals.uint(id)),

@@ -17,7 +17,7 @@ use cohort_commit::{
     PaceOptions, Point, RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
-use cohort_engine::{Engine, EngineError, Participant};
+use cohort_engine::{Engine, EngineError, EngineSetting, PageAlgorithm, Participant};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_locks::LockTable;
 use cohort_log::LogOptions;
@@ -159,7 +159,19 @@ fn open_innodb(datadir: &Path, world: &World, globals: &Globals) -> Result<Arc<d
         bed_of: bed,
         ..BtreeOptions::default()
     };
-    Ok(Arc::new(BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?))
+    let engine = BtreeEngine::open(INNODB, &world.fs, &datadir.join("innodb"), options)?;
+    compression(globals).into_iter().for_each(|setting| engine.configure(setting));
+    Ok(Arc::new(engine))
+}
+
+/// What the settings say about pages that are compressed.
+pub fn compression(globals: &Globals) -> [EngineSetting; 2] {
+    let algorithm = match globals.uint(VarId::InnodbCompressionAlgorithm) {
+        0 => PageAlgorithm::None,
+        _ => PageAlgorithm::Zlib,
+    };
+    let level = globals.uint(VarId::InnodbCompressionLevel) as u8;
+    [EngineSetting::PageAlgorithm(algorithm), EngineSetting::CompressionLevel(level)]
 }
 
 /// RocksDB, the first engine where the server is built with it.

@@ -1,10 +1,11 @@
 //! What accounts are bound to beyond their privileges: limits per hour, passwords that must be changed,
 //! passwords tried in vain.
 //!
-//! A session of an account that is bound to nothing has no [`Restraint`](crate::Restraint), and its
+//! A session of an account that is bound to nothing has no [`Restraint`], and its
 //! statements cost nothing more. What was used counts for an account over all of its sessions, in an hour
 //! that begins with the first use behind the last one.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -59,6 +60,12 @@ impl Use {
             Use::Connection => limits.connections_per_hour,
         }
     }
+}
+
+/// What one session is bound to.
+pub struct Restraint {
+    pub(crate) must_change_password: Cell<bool>,
+    pub(crate) usage: Option<Arc<AccountUsage>>,
 }
 
 impl AccountUsages {

@@ -17,12 +17,12 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
-use crate::files::ServerFiles;
 use crate::ids::Ids;
 use crate::process_list::ProcessList;
 use crate::replication::ReplicaControl;
 use crate::samples::IndexSamples;
 use crate::sequence::Sequences;
+use crate::server_files::ServerFiles;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::user_lock_holders::UserLockHolders;
 use crate::virtual_table::VirtualTables;

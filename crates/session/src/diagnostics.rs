@@ -69,7 +69,9 @@ impl Diagnostics {
         use ErrorCode as E;
         self.drop_old();
         let is_behind = |said: &Warning| match error.code {
-            E::CantCreateTable => matches!(said.error.code, E::CannotAddForeignKey | E::DupKey),
+            E::CantCreateTable => {
+                matches!(said.error.code, E::CannotAddForeignKey | E::DupKey | E::GetErrno)
+            }
             E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
             _ => false,
         };

@@ -10,21 +10,8 @@ use cohort_expr::EvalContext;
 use cohort_sql::ast::FileFormat;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
 
+use crate::server_files::ServerFiles;
 use crate::session_state::SessionState;
-
-/// The machine's files, as the server lets statements see them.
-pub trait ServerFiles: Send + Sync {
-    /// Makes a file; one that is there is an error.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>>;
-    /// Opens a file for reading.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>>;
-    /// Removes a file that a statement has made and could not fill.
-    fn remove(&self, path: &Path);
-    /// The path without links and dots of something that is there.
-    fn real(&self, path: &Path) -> io::Result<PathBuf>;
-    /// Where names without a folder are.
-    fn datadir(&self) -> &Path;
-}
 
 /// The server's files; error 1235 where there is no server.
 pub fn files(session: &SessionState) -> SqlResult<Arc<dyn ServerFiles>> {

@@ -11,9 +11,10 @@
 //! | `process_list` | [`ProcessList`]: the connections, for SHOW PROCESSLIST and KILL |
 //! | `connection` | [`ConnectionInfo`]: who is connected, and how |
 //! | `session_state` | [`SessionState`]: a session as expressions and planners see it |
-//! | `statement` | [`StatementContext`]: what the code of one running statement sees |
+//! | `hooks`, `full_text` | what expressions ask of their session; how frequent words are |
+//! | `statement` | [`Job`], [`StatementContext`]: a statement to run; what the code of a running one sees |
 //! | `access/` | who may do what |
-//! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; what a session is |
+//! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; how sessions obey it |
 //! | `audit/` | [`Audit`]: the log of who did what |
 //! | `statement_log`, `general_log` | the general and the slow log; entries of the first |
 //! | `annotation`, `secrets` | texts of statements with their values; without passwords |
@@ -25,7 +26,7 @@
 //! | `sequence/` | sequences and their numbers |
 //! | `user_locks`, `user_lock_holders` | GET_LOCK |
 //! | `virtual_table` | [`VirtualTable`]: tables that the server computes |
-//! | `files` | [`ServerFiles`]: files that statements read and write |
+//! | `server_files`, `files` | [`ServerFiles`]: files of the machine; which of them statements may use |
 //! | `replication`, `gtid_position` | [`ReplicaControl`]: what statements ask of the replica side; waits for positions |
 //! | `settings` | system variables as SQL sees them |
 //! | `ids`, `word_check` | numbers of new tables and key spaces; what passwords must not be |
@@ -38,8 +39,10 @@ mod connection;
 mod database;
 mod diagnostics;
 pub mod files;
+mod full_text;
 mod general_log;
 mod gtid_position;
+mod hooks;
 mod ids;
 mod names;
 mod process_list;
@@ -49,6 +52,7 @@ mod restraint;
 mod samples;
 mod secrets;
 pub mod sequence;
+mod server_files;
 mod session_state;
 mod settings;
 mod statement;
@@ -60,7 +64,7 @@ mod user_locks;
 mod virtual_table;
 mod word_check;
 
-pub use account_usage::AccountUsages;
+pub use account_usage::{AccountUsages, Restraint};
 pub use annotation::append_statement;
 pub use audit::{
     Audit, AuditSink, AuditTables, Client, ConnectionEvent, RowChange, TableUse,
@@ -69,23 +73,22 @@ pub use audit::{
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, KeptForStatements, MemoryLimits, ReplicaRow, ServerFacts};
 pub use diagnostics::{Conditions, Diagnostics, conditions_before, syntax_error};
-pub use files::ServerFiles;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use names::SessionNames;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
-pub use profiles::{MEASURES, Profiles, measure_type};
+pub use profiles::{MEASURES, measure_type};
 pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains, parse_gtids,
 };
-pub use restraint::Restraint;
 pub use secrets::without_secrets;
+pub use server_files::ServerFiles;
 pub use session_state::{BinlogStatements, Changed, SessionState};
-pub use settings::{set_error, to_value};
-pub use statement::StatementContext;
+pub use settings::set_error;
+pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
 pub use statistics::{PlanStatistics, has_row};
-pub use transaction_track::{TrackTransaction, TransactionNews, TransactionState, TransactionTracker};
+pub use transaction_track::{TrackTransaction, TransactionState};
 pub use virtual_table::{VirtualColumn, VirtualDefinition, VirtualTable, VirtualTables, WantedNames};
 pub use word_check::WordList;

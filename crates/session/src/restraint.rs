@@ -1,7 +1,6 @@
-//! [`Restraint`]: what one session is bound to, as its account is ([`AccountUsages`](crate::AccountUsages)).
+//! How a session obeys what its account is bound to ([`AccountUsages`](crate::AccountUsages)).
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use cohort_catalog::Account;
 use cohort_config::VarId;
@@ -9,13 +8,30 @@ use cohort_sql::ast::Statement;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::access::counts_as_write;
-use crate::account_usage::{AccountUsage, Use};
+use crate::account_usage::{Restraint, Use};
 use crate::session_state::SessionState;
 
-/// What one session is bound to.
-pub struct Restraint {
-    must_change_password: Cell<bool>,
-    usage: Option<Arc<AccountUsage>>,
+impl SessionState {
+    /// Somebody has logged in, or become another user: what binds the account.
+    pub fn adopt_account(&mut self) -> SqlResult<()> {
+        if self.is_applier {
+            return Ok(());
+        }
+        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
+        let Some(account) = account else { return Ok(()) };
+        self.restraint = Restraint::of_login(self, &account)?;
+        let role = &account.default_role;
+        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
+        *self.access.borrow_mut() = None;
+        self.env.current_role.clone_from(&self.role);
+        self.apply_limits();
+        Ok(())
+    }
+
+    /// Whether what binds the account lets a statement run.
+    pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
+        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
+    }
 }
 
 impl Restraint {

@@ -4,20 +4,16 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cohort_base::{Budget, Reservation, TableId};
 use cohort_binlog::StatementDecoder;
 use cohort_binlog::event::TableMap;
 use cohort_catalog::PUBLIC;
 use cohort_commit::ClientPace;
-use cohort_config::{Scope, SessionVars, VarId, VarValue};
-use cohort_engine::{Batch, Direction, Engine, KeyRange, ReadAt};
+use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
-use cohort_expr::{
-    Expr, ExprType, SequenceName, SessionEnv, SessionHooks, TimeZone, VariableScope, WordSource,
-};
-use cohort_locks::{KillFlag, LockError};
+use cohort_expr::{Expr, ExprType, SessionEnv, TimeZone};
+use cohort_locks::KillFlag;
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_run::Measures;
 use cohort_sql::ParseOptions;
@@ -27,17 +23,15 @@ use cohort_types::{
 use hashbrown::HashMap;
 
 use cohort_row::Trail;
-use cohort_sql::ast::Statement;
 use cohort_table::TemporaryTables;
-use cohort_trx::{BinlogSettings, TrxSettings, engine_error, lock_error};
+use cohort_trx::{BinlogSettings, TrxSettings};
 
 use crate::access::{Access, roles_of};
+use crate::account_usage::Restraint;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::profiles::Profiles;
-use crate::restraint::Restraint;
-use crate::sequence;
-use crate::settings::{set_error, to_value};
+use crate::settings::to_value;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
@@ -68,9 +62,9 @@ pub struct SessionState {
     /// By name in lower case.
     pub user_variables: RefCell<HashMap<String, Value>>,
     /// What they take.
-    user_variable_memory: RefCell<Reservation>,
+    pub user_variable_memory: RefCell<Reservation>,
     /// What the session keeps is charged to it.
-    memory: Arc<Budget>,
+    pub memory: Arc<Budget>,
     /// The collation that the client's character set was last named with; query events carry it.
     pub client_collation: Collation,
     /// LAST_INSERT_ID(n) of the running statement.
@@ -118,7 +112,7 @@ pub struct SessionState {
     /// Of SHOW PROFILES.
     pub profiles: RefCell<Profiles>,
     /// Of GET_LOCK.
-    user_locks: UserLocks,
+    pub user_locks: UserLocks,
     /// The session applies what another server has done: nobody's privileges count.
     pub is_applier: bool,
     /// What the next RAND() without a seed begins with: a source's seeds.
@@ -156,22 +150,6 @@ impl SessionState {
     /// Has the statements that follow measured, or not; yields what was there.
     pub fn measure(&self, measures: Option<Arc<Measures>>) -> Option<Arc<Measures>> {
         self.measures.replace(measures)
-    }
-
-    /// Somebody has logged in, or become another user: what binds the account.
-    pub fn adopt_account(&mut self) -> SqlResult<()> {
-        if self.is_applier {
-            return Ok(());
-        }
-        let account = self.db.catalog().accounts.get(&self.info.account).cloned();
-        let Some(account) = account else { return Ok(()) };
-        self.restraint = Restraint::of_login(self, &account)?;
-        let role = &account.default_role;
-        self.role = (!role.is_empty() && self.may_use_role(role)).then(|| role.clone());
-        *self.access.borrow_mut() = None;
-        self.env.current_role.clone_from(&self.role);
-        self.apply_limits();
-        Ok(())
     }
 
     /// Whether a role is there and was granted to the account.
@@ -226,11 +204,6 @@ impl SessionState {
             let count = VarValue::UInt(limits.user_connections as u64);
             self.vars.put(VarId::MaxUserConnections, &count);
         }
-    }
-
-    /// Whether what binds the account lets a statement run.
-    pub fn check_restraint(&self, statement: &Statement) -> SqlResult<()> {
-        self.restraint.as_ref().map_or(Ok(()), |restraint| restraint.check(self, statement))
     }
 
     /// Notes what the client may want to be told.
@@ -454,7 +427,7 @@ impl SessionState {
     }
 
     /// Values that are computed when they are read.
-    fn computed(&self, id: VarId) -> Option<Value> {
+    pub fn computed(&self, id: VarId) -> Option<Value> {
         Some(match id {
             VarId::LastInsertId | VarId::Identity => Value::UInt(self.env.last_insert_id),
             VarId::Timestamp => Value::Double(self.env.now_micros as f64 / 1e6),
@@ -475,162 +448,3 @@ impl SessionState {
 }
 
 use std::hash::BuildHasher;
-
-/// Entries of a FULLTEXT index that are counted between two looks at KILL.
-const WORD_ENTRIES: usize = 4096;
-
-impl SessionState {
-    fn engine_of(&self, source: &WordSource) -> SqlResult<&Arc<dyn Engine>> {
-        let mut engines = self.db.engines.iter();
-        let found = engines.find(|engine| engine.name().eq_ignore_ascii_case(&source.engine));
-        found.ok_or_else(|| {
-            SqlError::new(
-                ErrorCode::UnknownStorageEngine,
-                format!("Unknown storage engine '{}'", source.engine),
-            )
-        })
-    }
-}
-
-impl SessionHooks for SessionState {
-    fn row_count(&self, source: &WordSource) -> SqlResult<u64> {
-        Ok(self.engine_of(source)?.stats(source.rows).entries)
-    }
-
-    fn word_row_count(&self, source: &WordSource, start: &[u8], end: Option<&[u8]>) -> SqlResult<u64> {
-        let trx = self.engine_of(source)?.begin();
-        let mut range = KeyRange { start: Some(start.to_vec()), end: end.map(<[u8]>::to_vec) };
-        let (mut batch, mut rows) = (Batch::default(), 0);
-        loop {
-            self.check_interrupt()?;
-            batch.clear();
-            let more = trx
-                .scan(ReadAt::Latest, source.index, &range, Direction::Forward, WORD_ENTRIES, &mut batch)
-                .map_err(engine_error)?;
-            rows += batch.len() as u64;
-            if !more {
-                return Ok(rows);
-            }
-            batch.cut(&mut range, Direction::Forward);
-        }
-    }
-
-    fn user_variable(&self, name: &str) -> Option<Value> {
-        self.user_variables.borrow().get(&name.to_lowercase()).cloned()
-    }
-
-    fn set_user_variable(&self, name: &str, value: Value) -> SqlResult<()> {
-        let (name, mut variables) = (name.to_lowercase(), self.user_variables.borrow_mut());
-        let value = value.of_no_column();
-        let mut memory = self.user_variable_memory.borrow_mut();
-        let taken = |name: &str, value: &Value| (name.len() + value.memory_bytes()) as u64;
-        memory.grow(taken(&name, &value))?;
-        let bytes_before = variables.get(&name).map(|before| taken(&name, before));
-        memory.shrink(bytes_before.unwrap_or(0));
-        variables.insert(name, value);
-        Ok(())
-    }
-
-    fn memory(&self) -> Option<&Arc<Budget>> {
-        Some(&self.memory)
-    }
-
-    fn system_variable(&self, scope: VariableScope, name: &str) -> SqlResult<Value> {
-        let scope = match scope {
-            VariableScope::Default => None,
-            VariableScope::Global => Some(Scope::Global),
-            VariableScope::Session => Some(Scope::Session),
-        };
-        let stored = self.vars.get(name, scope).map_err(set_error)?;
-        let computed = VarId::find(name).filter(|id| id.setting().computed).and_then(|id| self.computed(id));
-        Ok(computed.unwrap_or_else(|| to_value(&stored)))
-    }
-
-    fn set_last_insert_id(&self, id: u64) {
-        self.next_insert_id.set(Some(id));
-    }
-
-    fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {
-        crate::gtid_position::gtid_position_at(&self.db, file, offset)
-    }
-
-    fn wait_for_gtids(&self, position: &str, timeout: Option<Duration>) -> SqlResult<bool> {
-        crate::gtid_position::wait_for_gtids(self, position, timeout)
-    }
-
-    fn wait_for_file_position(
-        &self,
-        file: &str,
-        position: u64,
-        timeout: Option<Duration>,
-        connection: &str,
-    ) -> SqlResult<Option<i64>> {
-        crate::gtid_position::wait_for_file_position(self, file, position, timeout, connection)
-    }
-
-    fn clock_micros(&self) -> i64 {
-        self.db.clock.wall_us() as i64
-    }
-
-    fn random(&self) -> u64 {
-        self.next_random.take().unwrap_or_else(|| self.db.rng.next_u64())
-    }
-
-    fn check_interrupt(&self) -> SqlResult<()> {
-        if let Some(level) = self.kill.killed() {
-            return Err(lock_error(LockError::Killed(level)));
-        }
-        match self.deadline_ns.get() {
-            Some(deadline_ns) if self.db.clock.monotonic_ns() > deadline_ns => {
-                Err(SqlError::statement_timeout())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn next_value(&self, sequence: SequenceName<'_>) -> SqlResult<i64> {
-        sequence::next_value(self, sequence)
-    }
-
-    fn last_value(&self, sequence: SequenceName<'_>) -> SqlResult<Option<i64>> {
-        sequence::last_value(self, sequence)
-    }
-
-    fn set_sequence(
-        &self,
-        sequence: SequenceName<'_>,
-        value: i64,
-        is_used: bool,
-        round: i64,
-    ) -> SqlResult<bool> {
-        sequence::set_value(self, sequence, value, is_used, round)
-    }
-
-    fn get_lock(&self, name: &str, timeout: Duration) -> SqlResult<bool> {
-        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
-        let left = left.map(Duration::from_nanos).filter(|left| *left < timeout);
-        match self.user_locks.lock(name, left.unwrap_or(timeout), &self.kill)? {
-            false if left.is_some() => Err(SqlError::statement_timeout()),
-            given => Ok(given),
-        }
-    }
-
-    fn release_lock(&self, name: &str) -> Option<bool> {
-        self.user_locks.unlock(name)
-    }
-
-    fn release_all_locks(&self) -> u64 {
-        self.user_locks.unlock_all()
-    }
-
-    fn lock_holder(&self, name: &str) -> Option<u64> {
-        self.user_locks.holder(name)
-    }
-
-    fn sleep(&self, duration: Duration) -> SqlResult<()> {
-        let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
-        let left = left.map(Duration::from_nanos).filter(|left| *left < duration);
-        self.db.locks.sleep(left.unwrap_or(duration), &self.kill).map_err(lock_error)?;
-        if left.is_some() { Err(SqlError::statement_timeout()) } else { Ok(()) }
-    }
-}

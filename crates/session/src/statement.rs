@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_expr::EvalContext;
+use cohort_plan::ParamSource;
 use cohort_row::row_done;
 use cohort_trx::SessionTrx;
 use cohort_types::{SqlResult, Value};
@@ -58,4 +59,15 @@ impl StatementContext<'_> {
         self.trx.check_killed()?;
         row_done(&self.eval)
     }
+}
+
+/// A statement to plan and run.
+pub struct Job<'j> {
+    pub text: &'j [u8],
+    /// Where the question marks stand in the text of a prepared statement.
+    pub param_at: &'j [u32],
+    pub params: &'j [Value],
+    pub source: ParamSource,
+    /// Another result follows.
+    pub more: bool,
 }

@@ -24,7 +24,7 @@ use crate::database::Database;
 const LOCK_BYTES: usize = 256;
 
 /// The user locks of one session.
-pub(crate) struct UserLocks {
+pub struct UserLocks {
     db: Arc<Database>,
     connection: u64,
     held: RefCell<Held>,

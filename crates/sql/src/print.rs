@@ -274,7 +274,7 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::Default(None) => out.push_str("default"),
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
         Expr::Match { columns, text, mode } => {
-            out.push_str("match ");
+            out.push_str("(match ");
             for (n, column) in columns.iter().enumerate() {
                 out.push_str(if n > 0 { "," } else { "" });
                 write_expr(column, out);
@@ -286,7 +286,7 @@ fn write_call(expr: &Expr, out: &mut String) {
                 MatchMode::Boolean => " in boolean mode",
                 MatchMode::Expansion => " with query expansion",
             });
-            out.push(')');
+            out.push_str("))");
         }
         Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),

@@ -46,16 +46,21 @@ impl OpenTable {
 
     /// The keys of a row's entries in a FULLTEXT index, in order.
     pub fn word_keys(&self, index: usize, row: &[Value], clustered_key: &[u8]) -> Vec<Vec<u8>> {
-        let mut keys = Vec::new();
+        let (mut keys, mut room) = (Vec::new(), WORDS_ROOM);
         let Some(words) = &self.indexes[index].words else { return keys };
         for column in &words.columns {
             let Value::Str(text) = &row[*column] else { continue };
             let text = String::from_utf8_lossy(&text.bytes);
-            let indexed = full_text::raw_words(&text).filter(|word| full_text::is_indexed(word));
-            keys.extend(indexed.map(|word| full_text::word_key(word, words.part.ty.collation)));
+            for word in full_text::raw_words(&text).filter(|word| full_text::is_indexed(word)) {
+                keys.push(full_text::word_key(word, words.part.ty.collation));
+                // A long text has the same words again and again.
+                if keys.len() == room {
+                    sort_out(&mut keys);
+                    room = WORDS_ROOM.max(2 * keys.len());
+                }
+            }
         }
-        keys.sort_unstable();
-        keys.dedup();
+        sort_out(&mut keys);
         keys.iter_mut().for_each(|key| key.extend_from_slice(clustered_key));
         keys
     }
@@ -165,6 +170,14 @@ impl OpenIndex {
     pub fn has_null(&self, row: &[Value]) -> bool {
         self.parts.iter().any(|(column, part)| part.nullable && row[*column].is_null())
     }
+}
+
+/// Words that are gathered before those that come again are sorted out.
+const WORDS_ROOM: usize = 1 << 14;
+
+fn sort_out(keys: &mut Vec<Vec<u8>>) {
+    keys.sort_unstable();
+    keys.dedup();
 }
 
 /// Bytes of a key in error 1062.

@@ -72,7 +72,7 @@ mod xa;
 mod xa_adopt;
 mod xa_record;
 
-pub use binlog::{LoggedRow, image};
+pub use binlog::image;
 pub use branch::{XaEnding, XaState};
 pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockWitness, TrxEnv, TrxEnvParts};

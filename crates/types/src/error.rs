@@ -287,6 +287,10 @@ errors! {
     JsonPathSyntax = 4042, "HY000";
     JsonOneOrAll = 4046, "HY000";
     CantCreateTable = 1005, "HY000";
+    WrongCreateOptions = 140, "HY000";
+    IllegalHaCreateOption = 1478, "HY000";
+    UnknownOption = 1911, "HY000";
+    UnsupportedCompressedTable = 4047, "HY000";
     SequenceRunOut = 4084, "HY000";
     SequenceInvalidData = 4085, "HY000";
     SequenceInvalidTableStructure = 4086, "HY000";

@@ -176,6 +176,14 @@ texts! {
         "Storage engine SEQUENCE of the table `{schema}`.`{name}` doesn't have this option";
     no_handler(engine: &str, schema: &str, name: &str) = IllegalHa,
         "Storage engine {engine} of the table `{schema}`.`{name}` doesn't have this option";
+    illegal_create_option(engine: &str, option: &str) = IllegalHaCreateOption,
+        "Table storage engine '{engine}' does not support the create option '{option}'";
+    wrong_create_options(schema: &str, name: &str) = CantCreateTable,
+        "Can't create table `{schema}`.`{name}` (errno: 140 \"Wrong create options\")";
+    bad_option_value(value: &str, option: &str) = BadOptionValue, "Incorrect value '{value}' for option '{option}'";
+    unknown_option(option: &str) = UnknownOption, "Unknown option '{option}'";
+    compressed_table_refused() = UnsupportedCompressedTable,
+        "InnoDB refuses to write tables with ROW_FORMAT=COMPRESSED or KEY_BLOCK_SIZE.";
     illegal_reference(name: &str, why: &str) = IllegalReference, "Reference '{name}' not supported ({why})";
     backup_active() = BackupLockIsActive, "Can't execute the command as you have a BACKUP STAGE active";
     backup_not_running() = BackupNotRunning, "You must start backup with \"BACKUP STAGE START\"";

@@ -2,12 +2,12 @@
 
 use cohort_catalog::{Account, AuthMethod, Lifetime, Limits, TlsRequirement};
 use cohort_plan::ParamSource;
+use cohort_session::Job;
 use cohort_sql::ast::{Query, Statement};
 use cohort_sql::print::quoted_text;
 use cohort_types::{Privileges, SqlError, SqlResult, Value};
 
 use super::Row;
-use crate::dispatch::Job;
 use crate::session::Session;
 
 /// Members of the object, in the order in which they are asked for.

@@ -29,15 +29,14 @@ mod statements;
 
 use cohort_plan::{ParamSource, not_supported};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
-use cohort_session::SessionState;
 use cohort_session::access::check_table;
+use cohort_session::{Job, SessionState};
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
     SelectItem, SelectOptions, Statement, TableRef, Update,
 };
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
-use crate::dispatch::Job;
 use crate::session::Session;
 
 /// One of these tables.
@@ -122,7 +121,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        crate::guards::check_read_only(&self.state)?;
+        cohort_query::guards::check_read_only(&self.state)?;
         if self.trx.may_only_read() {
             return Err(SqlError::read_only_transaction());
         }

@@ -1,12 +1,12 @@
 //! What a changed row of a table of accounts is in statements about accounts.
 
 use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
+use cohort_info::privilege_of_column;
 use cohort_plan::not_supported;
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::{AccountTable, Row};
-use crate::show::privilege_of_column;
 
 /// The row goes.
 pub(super) fn removal(catalog: &Catalog, table: AccountTable, row: &Row) -> Vec<String> {

@@ -6,10 +6,10 @@
 
 use cohort_binlog::event::{Packing, RowsEvent, RowsKind, SharedBytes, TableMap};
 use cohort_catalog::{IndexKind, Table};
+use cohort_dml::ApplyRules;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Applier;
-use crate::dml::ApplyRules;
 
 const HELD_BYTES_MAX: usize = 4 << 20;
 

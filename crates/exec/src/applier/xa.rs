@@ -3,12 +3,12 @@
 
 use cohort_base::{CommitSeq, ParticipantId};
 use cohort_binlog::event::XaXid;
+use cohort_ddl::query_event;
 use cohort_engine::Redo;
 use cohort_trx::XaEnding;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::{Applier, Parts};
-use crate::ddl::query_event;
 
 impl Applier {
     /// The transaction that has just begun is a branch. Error 1440 when the name is in use here.

@@ -13,10 +13,10 @@
 //!
 //! # What has a program
 //! Exact numbers (`+`, `-`, `*`, CASE), LENGTH and CHAR_LENGTH of columns, comparisons of exact numbers, of
-//! dates and of texts, BETWEEN, IN with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. A text
-//! is a column or a part of one: SUBSTRING and LEFT whose numbers are constants. All of these warn of nothing
-//! and depend on nothing but the row. Constants are evaluated when the program is made; one that warns makes
-//! no program. A caller without a program for an expression evaluates it row by row.
+//! dates and of texts, BETWEEN, IN with constants, LIKE with a constant pattern, IS NULL, AND, OR, NOT. A
+//! text is a column or a part of one: SUBSTRING and LEFT whose numbers are constants. All of these warn of
+//! nothing and depend on nothing but the row. Constants are evaluated when the program is made; one that
+//! warns makes no program. A caller without a program for an expression evaluates it row by row.
 //!
 //! # On failure
 //! A result that does not fit 64 bits stops the program ([`Overflow`]). Nothing has been lost: the caller

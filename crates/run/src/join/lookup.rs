@@ -1,8 +1,8 @@
 //! A join that asks a table for each row on the left.
 //!
-//! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie in
-//! one page, and pages that were read a moment ago are near. So the order of the rows on the left is kept for
-//! few rows only, and for locking reads, which lock in the order that the plan says.
+//! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie
+//! in one page, and pages that were read a moment ago are near. So the order of the rows on the left is
+//! kept for few rows only, and for locking reads, which lock in the order that the plan says.
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, ReadMode, Scan, Spans};

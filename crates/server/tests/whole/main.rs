@@ -19,6 +19,7 @@ mod ddl_kill;
 mod disk_full;
 mod foreign_keys;
 mod online_ddl;
+mod page_form;
 mod sessions;
 mod side_by_side;
 mod workloads;

@@ -29,6 +29,7 @@
 //! SET PASSWORD.
 
 mod rules;
+mod statements;
 mod tables;
 mod text;
 
@@ -37,12 +38,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::ConnectionId;
 use cohort_config::{Globals, VarId};
-use cohort_sql::ParseMode;
 use parking_lot::RwLock;
-
-use crate::session_state::SessionState;
-pub use rules::adjusted_users;
 use rules::{EventKind, Rules};
+
+pub use rules::adjusted_users;
+
 pub use tables::{AuditTables, RowChange, TableUse, changed_tables};
 
 /// Where lines go; the server around the database has it.
@@ -145,60 +145,4 @@ fn head(globals: &Globals, client: Client<'_>, statement: u64, operation: &str) 
     }
     line.extend_from_slice(format!(",{},{statement},{operation},", client.id.0).as_bytes());
     line
-}
-
-impl SessionState {
-    fn client(&self) -> Client<'_> {
-        let info = &self.info;
-        Client { id: info.id, user: &info.user, host: &info.host }
-    }
-
-    /// A statement begins: it gets a number if the log wants to know of it. Answers whether it does.
-    pub fn audit_begins(&self) -> bool {
-        let audit = &self.db.audit;
-        if audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
-            return false;
-        }
-        let number = audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
-        self.audit_statement.set(number);
-        self.audit_schema.borrow_mut().clone_from(&self.current_schema);
-        true
-    }
-
-    /// The statement has ended with this code; 0: well.
-    pub fn audit_ended(&self, text: &[u8], code: u16) {
-        let db = &self.db;
-        let rules = Arc::clone(&db.audit.rules.read());
-        let client = self.client();
-        let mode = self.parse.mode;
-        let is_told = self.audit_always.take() || rules.wants_user(client.user);
-        if !db.audit.wants(EventKind::Statement) || !is_told || !rules.wants_statement(text, mode) {
-            return;
-        }
-        let mut line = head(&db.globals, client, self.audit_statement.get(), "QUERY");
-        self.put_statement(&mut line, text, (&rules, mode));
-        line.extend_from_slice(format!(",{code}").as_bytes());
-        db.audit.write(db.clock.wall_us(), &line);
-    }
-
-    fn put_statement(&self, line: &mut Vec<u8>, text: &[u8], (rules, mode): (&Rules, ParseMode)) {
-        // Of what drops the current one, that.
-        let before = self.audit_schema.borrow();
-        let schema = self.current_schema.as_deref().or(before.as_deref());
-        text::put_name(line, schema.unwrap_or_default());
-        line.extend_from_slice(b",'");
-        text::put_statement(line, text.trim_ascii(), rules.text_bytes_max, mode);
-        line.push(b'\'');
-    }
-
-    /// Something became of the session's connection.
-    pub fn audit_connection(&self, event: ConnectionEvent, code: u16) {
-        let db = &self.db;
-        let schema = match event {
-            ConnectionEvent::Connect | ConnectionEvent::ChangeUser => self.info.schema.as_deref(),
-            ConnectionEvent::FailedConnect | ConnectionEvent::Disconnect => self.current_schema.as_deref(),
-        };
-        let of = (event, db.clock.wall_us());
-        db.audit.connection(&db.globals, of, self.client(), (schema.unwrap_or_default(), code));
-    }
 }

@@ -31,13 +31,14 @@ use cohort_locks::{LockOwner, RowMode, WaitLimit};
 use cohort_table::OpenTable;
 use cohort_trx::{commit_error, engine_error, image, lock_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
+use definition::{Next, Set};
+use reserved::Shared;
 
 use crate::database::Database;
 use crate::session_state::SessionState;
+
 pub use definition::{Definition, Numbers};
-use definition::{Next, Set};
 pub(crate) use reserved::Sequences;
-use reserved::Shared;
 
 /// The clustered key of the row.
 pub const ROW_KEY: [u8; 8] = 1_u64.to_be_bytes();

@@ -204,6 +204,11 @@ pub enum TableOption {
     Comment(String),
     /// Upper case: DEFAULT, DYNAMIC, COMPACT, ...
     RowFormat(String),
+    /// An option of the engine: name and value as written; no value: DEFAULT.
+    OfEngine {
+        name: String,
+        value: Option<String>,
+    },
     /// Any other known option, name in upper case (STATS_PERSISTENT, KEY_BLOCK_SIZE, MAX_ROWS, ...), value as
     /// text. SHOW CREATE TABLE prints some of them; none changes behaviour.
     Other {

@@ -367,6 +367,7 @@ impl Parser<'_> {
                 Ok(Expr::Literal(Literal { value, kind: LiteralKind::Boolean, ordinal: None }))
             }
             b'C' if word("CASE") => self.case(),
+            b'M' if word("MATCH") => self.match_against(),
             b'E' if word("EXISTS") && self.peek(1).kind == Kind::LeftParen => {
                 self.advance();
                 self.advance();

@@ -183,14 +183,19 @@ impl Parser<'_> {
             "add_months" => Self::add_months,
             "weight_string" => Self::weight_string,
             "nextval" | "lastval" | "setval" => Self::sequence_function,
-            "match" => Self::match_against,
             _ => return Ok(None),
         };
         rule(self, name).map(Some)
     }
 
-    fn match_against(&mut self, _name: &str) -> SqlResult<Expr> {
-        let columns = self.paren_list(|p| p.column_ref().map(Expr::Column))?;
+    /// MATCH; the list of columns may be without parentheses.
+    pub(super) fn match_against(&mut self) -> SqlResult<Expr> {
+        self.advance();
+        let column = |p: &mut Self| p.column_ref().map(Expr::Column);
+        let columns = match self.kind() == Kind::LeftParen {
+            true => self.paren_list(column)?,
+            false => self.list(column)?,
+        };
         self.expect_word("AGAINST")?;
         self.expect(Kind::LeftParen)?;
         // IN begins the mode.

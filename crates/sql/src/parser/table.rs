@@ -43,8 +43,6 @@ const OTHER_OPTIONS: &[&str] = &[
     "MIN_ROWS",
     "PACK_KEYS",
     "PAGE_CHECKSUM",
-    "PAGE_COMPRESSED",
-    "PAGE_COMPRESSION_LEVEL",
     "PASSWORD",
     "STATS_AUTO_RECALC",
     "STATS_PERSISTENT",
@@ -53,6 +51,9 @@ const OTHER_OPTIONS: &[&str] = &[
     "TABLESPACE",
     "TRANSACTIONAL",
 ];
+
+/// Options that MariaDB has from InnoDB. They may be quoted, and SHOW CREATE TABLE quotes them.
+const ENGINE_OPTIONS: &[&str] = &["PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"];
 
 impl Parser<'_> {
     /// Behind CREATE [OR REPLACE] [TEMPORARY] TABLE.
@@ -478,6 +479,11 @@ impl Parser<'_> {
                 self.eat(Kind::Equal);
                 TableOption::Other { name, value: self.option_value()? }
             }
+            () if self.is_engine_option() => {
+                let name = self.name()?;
+                self.eat(Kind::Equal);
+                TableOption::OfEngine { name, value: self.engine_value()? }
+            }
             () if self.is_all(&["DATA", "DIRECTORY"]) || self.is_all(&["INDEX", "DIRECTORY"]) => {
                 let name = format!("{} {}", self.upper_word()?, self.upper_word()?);
                 self.eat(Kind::Equal);
@@ -493,6 +499,22 @@ impl Parser<'_> {
             }
             () => return Ok(None),
         }))
+    }
+
+    fn is_engine_option(&self) -> bool {
+        let is = |name: &String| ENGINE_OPTIONS.iter().any(|known| known.eq_ignore_ascii_case(name));
+        self.is_name_at(0) && is(&self.name_of(self.peek(0)))
+    }
+
+    /// A number, string or name as written; none for DEFAULT.
+    fn engine_value(&mut self) -> SqlResult<Option<String>> {
+        if self.eat_word("DEFAULT") {
+            return Ok(None);
+        }
+        match self.kind() {
+            Kind::Integer => self.number().map(|number| Some(number.to_string())),
+            _ => self.name_or_text().map(Some),
+        }
     }
 
     /// A number, string or word as text.

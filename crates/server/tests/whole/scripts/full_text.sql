@@ -82,6 +82,11 @@ select id from r where match(b) against('apple');
 select id from r where match(b) against('apple' in boolean mode) limit 2;
 select id from r where match(b) against('apple') order by id;
 select id from r where id > 1 and match(b) against('apple');
+create view v as select id, match(b) against ('apple') r from r where match b against ('+apple' in boolean mode);
+show create view v;
+select id from v order by id;
+drop view v;
+select id from r where match b against ('pear');
 -- changes
 update r set b = 'pear tree' where id = 2;
 insert into r values (10, 'apple cider') on duplicate key update b = 'x';

@@ -1,0 +1,372 @@
+//! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, SHOW CREATE USER.
+
+use cohort_catalog::{Account, AccountName, AuthMethod, PUBLIC};
+use cohort_protocol::{ED25519, Ed25519Key, NativePassword};
+use cohort_session::access::check_schema;
+use cohort_session::{SessionState, StatementContext};
+use cohort_sql::ast::{
+    Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
+};
+use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+
+use super::DdlOutcome;
+use super::account_book::{AccountBook, no_such_account, shown};
+use super::account_rules::{self, GrantOption};
+use super::password_check::{check_password, check_stored_form};
+use super::work::{Changes, LogText, commit};
+
+const PLUGIN: &str = "mysql_native_password";
+const SOCKET_PLUGIN: &str = "unix_socket";
+/// In place of a hash: no password fits.
+const INVALID: &str = "invalid";
+/// Query events name a user and a host in as many bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// User and host of a name.
+pub fn resolve(session: &SessionState, name: &Name) -> AccountName {
+    match name {
+        Name::CurrentUser => session.info.account.clone(),
+        Name::NameAlone(user) => (user.clone(), "%".to_owned()),
+        Name::Named { user, host } => (user.clone(), host.clone()),
+        // No user has this name: the parser takes it where roles may stand.
+        Name::CurrentRole => (String::new(), String::new()),
+    }
+}
+
+/// The same where a role may stand: a name alone is a role's, if there is one. Error 1959 for CURRENT_ROLE
+/// without one.
+pub(super) fn resolve_grantee(
+    session: &SessionState,
+    book: &AccountBook,
+    name: &Name,
+) -> SqlResult<AccountName> {
+    let role = |role: &str| (role.to_owned(), String::new());
+    match name {
+        Name::CurrentRole => session.role.as_deref().map(role).ok_or_else(|| SqlError::invalid_role("NONE")),
+        Name::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => Ok(role(PUBLIC)),
+        Name::NameAlone(alone) if book.find(&role(alone)).is_some() => Ok(role(alone)),
+        name => Ok(resolve(session, name)),
+    }
+}
+
+/// The name of an account that is about to be made; how many characters it has the parser has seen. Error
+/// 1470 for more bytes than events have room for.
+pub(super) fn resolve_new(session: &SessionState, name: &Name) -> SqlResult<AccountName> {
+    if *name == Name::CurrentRole {
+        return Err(SqlError::invalid_role("CURRENT_ROLE"));
+    }
+    let name = resolve(session, name);
+    for (text, what) in [(&name.0, "user name"), (&name.1, "host name")] {
+        if text.len() > NAME_BYTES_MAX {
+            return Err(SqlError::string_too_long(text, what, NAME_BYTES_MAX));
+        }
+    }
+    Ok(name)
+}
+
+/// What a password is stored as for a plugin; None: that of IDENTIFIED BY.
+pub(super) fn stored_form(plugin: Option<&str>, password: &[u8]) -> String {
+    match plugin {
+        Some(plugin) if plugin.eq_ignore_ascii_case(ED25519) => Ed25519Key::of(password).to_string(),
+        _ => NativePassword::of(password).to_string(),
+    }
+}
+
+fn hash_of(password: &str) -> String {
+    stored_form(None, password.as_bytes())
+}
+
+/// The stored form of a password, as it was written. A word that no password fits is one, too.
+fn parse_hash(text: &str) -> SqlResult<String> {
+    let bad =
+        || SqlError::new(ErrorCode::PasswordLength, "Password hash should be a 41-digit hexadecimal number");
+    match text {
+        INVALID => Ok(text.to_owned()),
+        text => NativePassword::parse(text).map(|password| password.to_string()).ok_or_else(bad),
+    }
+}
+
+/// The same of ed25519: the public key.
+fn parse_key(text: &str) -> SqlResult<String> {
+    let bad = || SqlError::new(ErrorCode::PasswordLength, "Password hash should be 43 characters long");
+    match text {
+        // Nobody logs in.
+        "" | INVALID => Ok(text.to_owned()),
+        text => Ed25519Key::parse(text).map(|key| key.to_string()).ok_or_else(bad),
+    }
+}
+
+/// One method of IDENTIFIED VIA: error 1524 for what there is not.
+fn method(how: &AuthPlugin) -> SqlResult<AuthMethod> {
+    let name = how.plugin.to_ascii_lowercase();
+    let text = match (name.as_str(), &how.using, &how.password) {
+        (PLUGIN, _, Some(password)) => hash_of(password),
+        (PLUGIN, Some(hash), None) => parse_hash(hash)?,
+        (ED25519, _, Some(password)) => stored_form(Some(ED25519), password.as_bytes()),
+        (ED25519, using, None) => parse_key(using.as_deref().unwrap_or_default())?,
+        (PLUGIN | SOCKET_PLUGIN, ..) => String::new(),
+        _ => {
+            let text = format!("Plugin '{}' is not loaded", how.plugin);
+            return Err(SqlError::new(ErrorCode::PluginIsNotLoaded, text));
+        }
+    };
+    Ok(AuthMethod { plugin: name, text })
+}
+
+/// What the account is to be recognised by.
+pub(super) fn authenticate(
+    session: &SessionState,
+    account: &mut Account,
+    how: &Authentication,
+) -> SqlResult<()> {
+    check_secrets(session, &account.name.0, how)?;
+    account.methods = match how {
+        Authentication::Password(text) => vec![AuthMethod::password(hash_of(text))],
+        Authentication::PasswordHash(hash) => vec![AuthMethod::password(parse_hash(hash)?)],
+        Authentication::Plugins(plugins) => plugins.iter().map(method).collect::<SqlResult<_>>()?,
+    };
+    account.rules.password_changed_at = now_s(session);
+    Ok(())
+}
+
+/// Errors 1819, 1290 for new passwords.
+fn check_secrets(session: &SessionState, user: &str, how: &Authentication) -> SqlResult<()> {
+    match how {
+        Authentication::Password(text) => check_password(session, user, text),
+        Authentication::PasswordHash(_) => check_stored_form(session),
+        Authentication::Plugins(plugins) => plugins.iter().try_for_each(|plugin| {
+            let is_socket = plugin.plugin.eq_ignore_ascii_case(SOCKET_PLUGIN);
+            match (&plugin.password, &plugin.using) {
+                _ if is_socket => Ok(()),
+                (Some(password), _) => check_password(session, user, password),
+                (None, Some(_)) => check_stored_form(session),
+                (None, None) => check_password(session, user, ""),
+            }
+        }),
+    }
+}
+
+fn now_s(session: &SessionState) -> u64 {
+    session.db.clock.wall_us() / 1_000_000
+}
+
+/// An account that begins now.
+pub(super) fn new_account(session: &SessionState, name: AccountName) -> Account {
+    let mut account = Account::new(name);
+    account.rules.password_changed_at = now_s(session);
+    account
+}
+
+/// Commits what worked; the error names what did not.
+fn finish(
+    ctx: &mut StatementContext<'_>,
+    book: AccountBook,
+    failed: &[String],
+    operation: &str,
+) -> SqlResult<DdlOutcome> {
+    let changes = book.close();
+    if !changes.catalog.is_empty() || failed.is_empty() {
+        commit(ctx, changes, LogText::Accounts)?;
+    }
+    match failed {
+        [] => Ok(DdlOutcome::default()),
+        failed => Err(SqlError::user_operation_failed(operation, &failed.join(","))),
+    }
+}
+
+/// What ALTER USER IF EXISTS says instead of an error.
+fn note(ctx: &StatementContext<'_>, operation: &str, name: &AccountName) {
+    let error = SqlError::user_operation_failed(operation, &shown(name));
+    ctx.eval.note(error.code, error.message);
+}
+
+/// What CREATE USER IF NOT EXISTS says instead of an error.
+fn note_exists(ctx: &StatementContext<'_>, name: &AccountName) {
+    let text = format!("Can't create user {}; it already exists", shown(name));
+    ctx.eval.note(ErrorCode::UserCreateExists, text);
+}
+
+/// What DROP USER IF EXISTS says instead of an error.
+fn note_missing(ctx: &StatementContext<'_>, name: &AccountName) {
+    let text = format!("Can't drop user {}; it doesn't exist", shown(name));
+    ctx.eval.note(ErrorCode::UserDropExists, text);
+}
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
+    for UserSpec { account: name, authentication } in &create.users {
+        let name = resolve_new(ctx.session, name)?;
+        if book.find(&name).is_some() {
+            match create.mode {
+                CreateMode::Create => failed.push(shown(&name)),
+                CreateMode::IfNotExists => note_exists(ctx, &name),
+                CreateMode::OrReplace => {}
+            }
+            if create.mode != CreateMode::OrReplace {
+                continue;
+            }
+        }
+        let mut account = new_account(ctx.session, name);
+        match authentication {
+            Some(how) => authenticate(ctx.session, &mut account, how)?,
+            None => check_password(ctx.session, &account.name.0, "")?,
+        }
+        account_rules::apply(&mut account.rules, &create.options);
+        book.put(account);
+    }
+    finish(ctx, book, &failed, "CREATE USER")
+}
+
+pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let (mut altered, mut failed) = (Vec::new(), Vec::new());
+    for UserSpec { account: name, authentication } in &alter.users {
+        let name = resolve(ctx.session, name);
+        let Some(mut account) = book.find(&name) else {
+            match alter.if_exists {
+                true => note(ctx, "ALTER USER", &name),
+                false => failed.push(shown(&name)),
+            }
+            continue;
+        };
+        if let Some(how) = authentication {
+            authenticate(ctx.session, &mut account, how)?;
+        }
+        account_rules::apply(&mut account.rules, &alter.options);
+        altered.push(account.name.clone());
+        book.put(account);
+    }
+    let outcome = finish(ctx, book, &failed, "ALTER USER")?;
+    altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
+    Ok(outcome)
+}
+
+pub(super) fn drop(
+    ctx: &mut StatementContext<'_>,
+    if_exists: bool,
+    accounts: &[Name],
+) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
+    for name in accounts {
+        let name = resolve(ctx.session, name);
+        if book.find(&name).is_some() {
+            book.remove(name);
+        } else if if_exists {
+            note_missing(ctx, &name);
+        } else {
+            failed.push(shown(&name));
+        }
+    }
+    finish(ctx, book, &failed, "DROP USER")
+}
+
+pub(super) fn rename(ctx: &mut StatementContext<'_>, pairs: &[(Name, Name)]) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
+    for (from, to) in pairs {
+        let (from, to) = (resolve(ctx.session, from), resolve_new(ctx.session, to)?);
+        let Some(account) = book.find(&from).filter(|_| book.find(&to).is_none()) else {
+            failed.push(shown(&from));
+            continue;
+        };
+        book.remove(from);
+        book.put(Account { name: to, ..account });
+    }
+    finish(ctx, book, &failed, "RENAME USER")
+}
+
+/// SET PASSWORD: of another's account, for an account that may write the table of accounts.
+pub fn set_password(
+    ctx: &mut StatementContext<'_>,
+    name: Option<&Name>,
+    password: &PasswordValue,
+) -> SqlResult<()> {
+    let own = ctx.session.info.account.clone();
+    let name = name.map_or_else(|| own.clone(), |name| resolve(ctx.session, name));
+    if name != own {
+        check_schema(ctx.session, Privilege::Update, "mysql")?;
+    }
+    if ctx.trx.may_only_read() {
+        return Err(SqlError::read_only_transaction());
+    }
+    let outcome = change_password(ctx, &name, password);
+    ctx.trx.rollback();
+    if let (true, Ok(()), Some(restraint)) = (name == own, &outcome, &ctx.session.restraint) {
+        restraint.password_changed();
+    }
+    outcome
+}
+
+fn change_password(
+    ctx: &mut StatementContext<'_>,
+    name: &AccountName,
+    password: &PasswordValue,
+) -> SqlResult<()> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut account = book.find(name).ok_or_else(no_such_account)?;
+    let hash = match password {
+        PasswordValue::Plain(text) => {
+            check_password(ctx.session, &name.0, text)?;
+            hash_of(text)
+        }
+        PasswordValue::Hash(hash) => {
+            check_stored_form(ctx.session)?;
+            parse_hash(hash)?
+        }
+    };
+    let Some(method) = account.methods.iter_mut().find(|method| method.plugin == PLUGIN) else {
+        let plugin = account.methods.first().map_or("", |method| method.plugin.as_str());
+        let text = format!("SET PASSWORD is not applicable for users authenticating via {plugin} plugin");
+        return Err(SqlError::new(ErrorCode::SetPasswordAuthPlugin, text));
+    };
+    method.text = hash.clone();
+    account.rules.password_changed_at = now_s(ctx.session);
+    let hash = quoted_text(&hash);
+    let text = format!("SET PASSWORD FOR {}@{}={hash}", quoted_text(&name.0), quoted_text(&name.1));
+    book.put(account);
+    let changes: Changes = book.close();
+    commit(ctx, changes, LogText::Instead(text))
+}
+
+/// How the account proves itself, as SHOW CREATE USER and SHOW GRANTS write it, with a space before it.
+pub(super) fn identified_by(account: &Account) -> String {
+    match account.methods.as_slice() {
+        [AuthMethod { plugin, text }] if plugin == PLUGIN && text.is_empty() => String::new(),
+        [AuthMethod { plugin, text }] if plugin == PLUGIN && text != INVALID => {
+            format!(" IDENTIFIED BY PASSWORD '{text}'")
+        }
+        // A role.
+        [] => String::new(),
+        methods => {
+            let written = methods.iter().map(|AuthMethod { plugin, text }| match text.is_empty() {
+                true => plugin.clone(),
+                false => format!("{plugin} USING '{text}'"),
+            });
+            format!(" IDENTIFIED VIA {}", written.collect::<Vec<_>>().join(" OR "))
+        }
+    }
+}
+
+/// Title and lines of SHOW CREATE USER; error 1133. A password that was expired by hand and has a lifetime
+/// besides takes two statements.
+pub fn create_user_lines(session: &SessionState, name: Option<&Name>) -> SqlResult<(String, Vec<String>)> {
+    let name = name.map_or_else(|| session.info.account.clone(), |name| resolve(session, name));
+    let catalog = session.db.catalog();
+    let account = catalog.accounts.get(&name).ok_or_else(no_such_account)?;
+    let (user, host) = &name;
+    let who = format!("{}@{}", quoted_name(user), quoted_name(host));
+    let rules = &account.rules;
+    let (expired, lifetime) = (account_rules::expired(rules), account_rules::lifetime(rules));
+    let mut line = format!("CREATE USER {who}{}", identified_by(account));
+    line += &account_rules::require_and_limits(rules, GrantOption::None);
+    line += account_rules::lock(rules);
+    line += if expired.is_empty() { &lifetime } else { expired };
+    let mut lines = vec![line];
+    if !expired.is_empty() && !lifetime.is_empty() {
+        lines.push(format!("ALTER USER {who}{lifetime}"));
+    }
+    Ok((format!("CREATE USER for {user}@{host}"), lines))
+}

@@ -1,0 +1,554 @@
+//! ALTER TABLE, CREATE INDEX, DROP INDEX.
+
+use cohort_base::CommitSeq;
+use cohort_catalog::{Catalog, CatalogChange, DefaultValue, ForeignKey, IndexKind, Table, TableName};
+use cohort_sql::ast::{
+    AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
+    ObjectName, TableOption,
+};
+use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use super::column::ColumnHome;
+use super::draft::{Described, DraftColumn, TableDraft};
+use super::drop_table::{lock_target, qualified_one, renamed};
+use super::rebuild::{Asked, rebuild};
+use super::work::{Changes, LogText, commit, free, lock_table, not_supported, tell_table};
+use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_form, rules, temporary};
+use cohort_plan::charset;
+use cohort_plan::same_name;
+use cohort_session::{StatementContext, TableUse};
+
+pub(super) fn create_index(ctx: &mut StatementContext<'_>, create: &CreateIndex) -> SqlResult<DdlOutcome> {
+    let schema = create.table.db.as_deref().or(ctx.session.current_schema.as_deref()).unwrap_or_default();
+    let catalog = ctx.db.catalog();
+    let addition = index_addition(create, catalog.table(schema, &create.table.name).map(|table| &**table));
+    self::alter(ctx, &addition)
+}
+
+/// CREATE INDEX as ALTER TABLE; of the table, if it is there.
+pub(super) fn index_addition(create: &CreateIndex, table: Option<&Table>) -> AlterTable {
+    let mut actions = Vec::new();
+    let name = create.key.name.clone().unwrap_or_default();
+    let has_it = table.is_some_and(|table| table.indexes.iter().any(|index| same_name(&index.name, &name)));
+    if create.mode == CreateMode::OrReplace && has_it {
+        actions.push(AlterAction::DropKey { if_exists: true, name });
+    }
+    let mut key = create.key.clone();
+    key.if_not_exists = create.mode == CreateMode::IfNotExists;
+    actions.push(AlterAction::AddKey(key));
+    AlterTable {
+        ignore: false,
+        if_exists: false,
+        table: create.table.clone(),
+        actions,
+        alter: create.alter.clone(),
+    }
+}
+
+pub(super) fn drop_index(ctx: &mut StatementContext<'_>, drop: &DropIndex) -> SqlResult<DdlOutcome> {
+    self::alter(ctx, &index_removal(drop))
+}
+
+/// DROP INDEX as ALTER TABLE.
+pub(super) fn index_removal(drop: &DropIndex) -> AlterTable {
+    let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
+        true => AlterAction::DropPrimaryKey { if_exists: drop.if_exists },
+        false => AlterAction::DropKey { if_exists: drop.if_exists, name: drop.name.clone() },
+    };
+    AlterTable {
+        ignore: false,
+        if_exists: false,
+        table: drop.table.clone(),
+        actions: vec![action],
+        alter: drop.alter.clone(),
+    }
+}
+
+/// What an ALTER TABLE asks for besides a new description.
+#[derive(Default)]
+pub(super) struct Extras {
+    /// ENGINE= or FORCE: the rows are copied whatever changes.
+    pub(super) rebuild: bool,
+    pub(super) rename: Option<TableName>,
+    /// Columns whose default was changed, in lower case.
+    defaults: Vec<String>,
+}
+
+pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
+    if alter.ignore {
+        return Err(not_supported("ALTER IGNORE TABLE"));
+    }
+    let before = match lock_table(ctx, &alter.table) {
+        Err(error) if alter.if_exists && error.code == ErrorCode::NoSuchTable => {
+            ctx.eval.note(error.code, error.message);
+            return Ok(DdlOutcome::default());
+        }
+        other => other?,
+    };
+    tell_table(ctx, TableUse::Alter, &before);
+    let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::RenameTable(_)));
+    if only_renames
+        && !alter.actions.is_empty()
+        && matches!(alter.alter.lock.as_deref(), Some("NONE" | "SHARED"))
+    {
+        return Err(SqlError::alter_not_supported("LOCK=NONE/SHARED", "LOCK=EXCLUSIVE"));
+    }
+    let (mut after, extras) = described(ctx, alter, &before)?;
+    let keeps_columns = |a: &AlterAction| matches!(a, AlterAction::RenameTable(_) | AlterAction::Option(_));
+    if before.is_sequence() && !alter.actions.iter().all(keeps_columns) {
+        return Err(SqlError::sequence_invalid_structure(&before.name.schema, &before.name.table));
+    }
+    // All that can be refused is refused before the rows are copied.
+    let renamed_to = match &extras.rename {
+        Some(to) => {
+            lock_target(ctx, to)?;
+            foreign::lock_children(ctx, &[&before.name])?;
+            Some(renamed(&ctx.db.catalog(), &before, to)?.name)
+        }
+        None => None,
+    };
+    let is_new = |after: &Described, key: &ForeignKey| after.new_foreign_keys.contains(&key.name);
+    foreign::admit(ctx, &after.table, &|key| is_new(&after, key), foreign::Verb::Alter)?;
+    let mut changes = Changes::default();
+    changes.catalog = foreign::follow(ctx, &before, &mut after)?;
+    foreign_rows::check(ctx, &before, &after)?;
+    let asked = Asked { forced: extras.rebuild, options: &alter.alter };
+    let (table, rows) = rebuild(ctx, &before, after, asked, &mut changes)?;
+    let same_rows = table.clustered().id == before.clustered().id;
+    if same_rows && table.auto_increment_start != before.auto_increment_start {
+        let restarted = ctx.trx.restart_auto_increment(&before, table.auto_increment_start);
+        restarted.inspect_err(|_| free(ctx, &changes.loaded))?;
+    }
+    match renamed_to {
+        None => changes.catalog.push(CatalogChange::PutTable(table)),
+        Some(name) => {
+            let mut now = Catalog::clone(&ctx.db.catalog());
+            now.apply(CommitSeq(0), changes.catalog.clone());
+            changes.catalog.extend(foreign::renamed(&now, &before, Table { name, ..table }));
+        }
+    }
+    let warnings = ctx.eval.warning_count();
+    commit(ctx, changes.with_xid(), LogText::AsWritten)?;
+    if only_renames {
+        return Ok(DdlOutcome::default());
+    }
+    let info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+    Ok(DdlOutcome { affected: rows, info, ..DdlOutcome::default() })
+}
+
+/// What the table becomes.
+pub(super) fn described(
+    ctx: &mut StatementContext<'_>,
+    alter: &AlterTable,
+    before: &Table,
+) -> SqlResult<(Described, Extras)> {
+    let mut draft = TableDraft::of(before);
+    let mut extras = Extras::default();
+    for action in ordered(&alter.actions) {
+        apply(ctx, &mut draft, &mut extras, action)?;
+    }
+    let is_about_pages =
+        |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_form::is_about_pages(o));
+    if alter.actions.iter().any(is_about_pages) {
+        page_form::check(ctx, &draft, page_form::Verb::Alter)?;
+    }
+    if draft.columns.is_empty() {
+        return Err(SqlError::cannot_drop_all_columns());
+    }
+    drop_emptied_keys(&mut draft)?;
+    foreign::check_kept(ctx, before, &draft)?;
+    let after = draft.finish(ctx, before.id, Some(before))?;
+    Ok((after, extras))
+}
+
+/// OPTIMIZE TABLE: all rows and keys go into new key spaces; the old ones are freed with what deleted rows
+/// have left in them.
+pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<()> {
+    if let Some(own) = temporary::named(ctx, name) {
+        return temporary::recreate(ctx, &own);
+    }
+    let before = lock_table(ctx, name)?;
+    let after = TableDraft::of(&before).finish(ctx, before.id, Some(&before))?;
+    let mut changes = Changes::default();
+    let asked = Asked { forced: true, options: &AlterOptions::default() };
+    let (table, _) = rebuild(ctx, &before, after, asked, &mut changes)?;
+    changes.catalog.push(CatalogChange::PutTable(table));
+    commit(ctx, changes, LogText::ByCaller)
+}
+
+/// MariaDB drops before it adds, whatever the order they are written in.
+fn ordered(actions: &[AlterAction]) -> impl Iterator<Item = &AlterAction> {
+    let drops = |action: &&AlterAction| {
+        use AlterAction as A;
+        matches!(action, A::DropKey { .. } | A::DropPrimaryKey { .. } | A::DropForeignKey { .. })
+    };
+    actions.iter().filter(drops).chain(actions.iter().filter(move |action| !drops(action)))
+}
+
+fn apply(
+    ctx: &mut StatementContext<'_>,
+    draft: &mut TableDraft,
+    extras: &mut Extras,
+    action: &AlterAction,
+) -> SqlResult<()> {
+    match action {
+        AlterAction::AddColumn { if_not_exists, column, position } => {
+            if *if_not_exists && draft.column(&column.name).is_some() {
+                note(ctx, &SqlError::duplicate_column(&column.name));
+                return Ok(());
+            }
+            let made = column::draft(ctx, column, home(&draft.clone()))?;
+            place(draft, made, position, None)
+        }
+        AlterAction::DropColumn { if_exists, name } => drop_column(ctx, draft, name, *if_exists),
+        AlterAction::ModifyColumn { if_exists, column, position } => {
+            change_column(ctx, draft, (&column.name, *if_exists), column, position)
+        }
+        AlterAction::ChangeColumn { if_exists, old_name, column, position } => {
+            change_column(ctx, draft, (old_name, *if_exists), column, position)
+        }
+        AlterAction::RenameColumn { if_exists, old_name, new_name } => {
+            let Some(n) = find_column(ctx, draft, old_name, *if_exists)? else { return Ok(()) };
+            rename_column(draft, n, new_name)
+        }
+        AlterAction::SetDefault { if_exists, column, default } => {
+            let name = column.to_lowercase();
+            if extras.defaults.contains(&name) {
+                return Err(SqlError::unknown_column(column, &draft.name.table));
+            }
+            extras.defaults.push(name);
+            set_default(ctx, draft, (column, *if_exists), default.as_ref())
+        }
+        AlterAction::AddKey(_)
+        | AlterAction::DropKey { .. }
+        | AlterAction::DropPrimaryKey { .. }
+        | AlterAction::RenameKey { .. }
+        | AlterAction::SetKeyIgnored { .. }
+        | AlterAction::DropConstraint { .. } => apply_key(ctx, draft, action),
+        AlterAction::RenameTable(to) => {
+            extras.rename = Some(qualified_one(ctx, to)?);
+            Ok(())
+        }
+        AlterAction::Option(option) => apply_option(ctx, draft, extras, option),
+        AlterAction::ConvertCharset { charset, collation } => {
+            let to = charset::resolve(charset.as_deref(), collation.as_deref(), draft.collation)?;
+            convert(draft, to);
+            Ok(())
+        }
+        // Of primary keys MariaDB says nothing.
+        AlterAction::EnableKeys | AlterAction::DisableKeys
+            if draft.keys.iter().all(|key| key.kind == IndexKind::Primary) =>
+        {
+            Ok(())
+        }
+        AlterAction::EnableKeys | AlterAction::DisableKeys => {
+            let (engine, name) = (&draft.engine, &draft.name);
+            let text = format!(
+                "Storage engine {engine} of the table `{}`.`{}` doesn't have this option",
+                name.schema, name.table
+            );
+            note(ctx, &SqlError::new(ErrorCode::IllegalHa, text));
+            Ok(())
+        }
+        AlterAction::Force => {
+            extras.rebuild = true;
+            Ok(())
+        }
+        AlterAction::OrderBy(_) => Ok(()),
+        AlterAction::AddForeignKey(key) => {
+            let known = key.name.as_deref().filter(|name| {
+                key.if_not_exists && draft.foreign_keys.iter().any(|known| same_name(&known.name, name))
+            });
+            match known {
+                Some(name) => note(ctx, &SqlError::duplicate_key_name(name)),
+                None => draft.foreign_keys.push(foreign::draft(ctx, &draft.name, key)?),
+            }
+            Ok(())
+        }
+        AlterAction::DropForeignKey { if_exists, name } => {
+            let at = draft.foreign_keys.iter().position(|key| !key.is_new && same_name(&key.name, name));
+            match at {
+                Some(at) => drop(draft.foreign_keys.remove(at)),
+                None => missing(ctx, SqlError::cannot_drop("FOREIGN KEY", name), *if_exists)?,
+            }
+            Ok(())
+        }
+        AlterAction::AddCheck(check) => draft.add_check(ctx, check),
+    }
+}
+
+fn apply_option(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    extras: &mut Extras,
+    option: &TableOption,
+) -> SqlResult<()> {
+    match option {
+        TableOption::Engine(engine) => {
+            draft.engine = options::engine(ctx, Some(engine), &draft.name.table)?;
+            extras.rebuild = true;
+            Ok(())
+        }
+        TableOption::Charset(_) | TableOption::Collate(_) => {
+            draft.collation = options::collation(std::slice::from_ref(option), draft.collation)?;
+            Ok(())
+        }
+        other => options::apply(ctx, draft, other),
+    }
+}
+
+fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterAction) -> SqlResult<()> {
+    match action {
+        AlterAction::AddKey(def) => {
+            let made = key::draft(ctx, def)?;
+            let exists = made.name.as_deref().is_some_and(|name| draft.key(name).is_some());
+            if exists && def.generated && def.if_not_exists {
+                return Ok(());
+            }
+            if exists && def.if_not_exists {
+                let name = made.name.as_deref().unwrap_or_default();
+                note(ctx, &SqlError::duplicate_key_name(name));
+                return Ok(());
+            }
+            draft.keys.push(made);
+        }
+        AlterAction::DropKey { if_exists, name } | AlterAction::DropConstraint { if_exists, name } => {
+            let kind =
+                if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
+            let checks = draft.checks.len();
+            if kind == "CONSTRAINT" {
+                draft.checks.retain(|check| !same_name(&check.name, name));
+            }
+            let foreign = draft.foreign_keys.len();
+            if kind == "CONSTRAINT" && draft.checks.len() == checks {
+                draft.foreign_keys.retain(|key| !same_name(&key.name, name));
+            }
+            match draft.key(name) {
+                _ if draft.checks.len() < checks || draft.foreign_keys.len() < foreign => {}
+                Some(n) => drop(draft.keys.remove(n)),
+                None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,
+            }
+        }
+        AlterAction::DropPrimaryKey { if_exists } => {
+            match draft.keys.iter().position(|k| k.kind == IndexKind::Primary) {
+                Some(n) => drop(draft.keys.remove(n)),
+                None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
+            }
+        }
+        AlterAction::SetKeyIgnored { if_exists, name, ignored } => match draft.key(name) {
+            Some(n) if draft.keys[n].kind == IndexKind::Primary => {
+                return Err(SqlError::primary_key_ignored());
+            }
+            Some(n) => draft.keys[n].ignored = *ignored,
+            None => missing(ctx, SqlError::unknown_key(name, &draft.name.table), *if_exists)?,
+        },
+        AlterAction::RenameKey { if_exists, old_name, new_name } => match draft.key(old_name) {
+            Some(n) => draft.keys[n].name = Some(new_name.clone()),
+            None => {
+                let table = &draft.name.table;
+                missing(ctx, SqlError::unknown_key(old_name, table), *if_exists)?;
+            }
+        },
+        _ => {}
+    }
+    Ok(())
+}
+
+fn note(ctx: &StatementContext<'_>, error: &SqlError) {
+    ctx.eval.note(error.code, error.message.clone());
+}
+
+/// What is not there: an error, or with IF EXISTS a note.
+fn missing(ctx: &StatementContext<'_>, error: SqlError, if_exists: bool) -> SqlResult<()> {
+    if !if_exists {
+        return Err(error);
+    }
+    note(ctx, &error);
+    Ok(())
+}
+
+fn home(draft: &TableDraft) -> ColumnHome<'_> {
+    ColumnHome { schema: &draft.name.schema, table: &draft.name.table, collation: draft.collation }
+}
+
+/// Puts a column where it belongs: at `unmoved`, if nothing was written and there is such a place.
+fn place(
+    draft: &mut TableDraft,
+    column: DraftColumn,
+    position: &ColumnPosition,
+    unmoved: Option<usize>,
+) -> SqlResult<()> {
+    let at = match position {
+        ColumnPosition::Unspecified => unmoved.unwrap_or(draft.columns.len()),
+        ColumnPosition::First => 0,
+        ColumnPosition::After(name) => {
+            let found = draft.column(name);
+            1 + found.ok_or_else(|| SqlError::unknown_column(name, &draft.name.table))?
+        }
+    };
+    draft.columns.insert(at, column);
+    Ok(())
+}
+
+fn find_column(
+    ctx: &StatementContext<'_>,
+    draft: &TableDraft,
+    name: &str,
+    if_exists: bool,
+) -> SqlResult<Option<usize>> {
+    let found = draft.column(name);
+    if found.is_none() {
+        missing(ctx, SqlError::unknown_column(name, &draft.name.table), if_exists)?;
+    }
+    Ok(found)
+}
+
+fn drop_column(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    name: &str,
+    if_exists: bool,
+) -> SqlResult<()> {
+    let Some(n) = draft.column(name) else {
+        return missing(ctx, SqlError::cannot_drop("COLUMN", name), if_exists);
+    };
+    let column = draft.columns.remove(n).column.name;
+    for key in &mut draft.keys {
+        let is_other = |part: &super::draft::DraftPart| !same_name(&part.column, &column);
+        let parts = key.parts.len();
+        key.parts.retain(is_other);
+        if key.parts.len() < parts {
+            key.lost = Some(column.clone());
+        }
+    }
+    Ok(())
+}
+
+/// A key goes with its last column. A unique one that loses some would promise more than before.
+fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
+    draft.keys.retain(|key| !key.parts.is_empty());
+    let lossy = draft.keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
+    match lossy.filter_map(|key| key.lost.as_ref()).next() {
+        Some(column) => Err(SqlError::key_column_missing(column)),
+        None => Ok(()),
+    }
+}
+
+fn rename_column(draft: &mut TableDraft, n: usize, to: &str) -> SqlResult<()> {
+    let from = std::mem::replace(&mut draft.columns[n].column.name, to.to_owned());
+    for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+        if same_name(&part.column, &from) {
+            part.column = to.to_owned();
+        }
+    }
+    if from == to {
+        return Ok(());
+    }
+    for name in draft.foreign_keys.iter_mut().filter(|key| !key.is_new).flat_map(|key| &mut key.columns) {
+        if same_name(name, &from) {
+            *name = to.to_owned();
+        }
+    }
+    for column in &mut draft.columns {
+        let column = &mut column.column;
+        let generated = column.generated.as_mut().map(|generated| &mut generated.text);
+        let default = match &mut column.default {
+            DefaultValue::Expression(text) => Some(text),
+            _ => None,
+        };
+        for text in generated.into_iter().chain(&mut column.check) {
+            *text = rules::renamed(text, &from, to)?;
+        }
+        if let Some(text) = default {
+            *text = match text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+                Some(inner) => format!("({})", rules::renamed(inner, &from, to)?),
+                None => rules::renamed(text, &from, to)?,
+            };
+        }
+    }
+    for check in &mut draft.checks {
+        check.text = rules::renamed(&check.text, &from, to)?;
+    }
+    Ok(())
+}
+
+fn change_column(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    (name, if_exists): (&str, bool),
+    def: &ColumnDef,
+    position: &ColumnPosition,
+) -> SqlResult<()> {
+    let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
+    let mut made = column::draft(ctx, def, home(&draft.clone()))?;
+    let old = &draft.columns[n];
+    made.origin = old.origin;
+    // What rows without the column hold stays what they hold.
+    made.column.value_in_old_rows = old.column.value_in_old_rows.clone();
+    rename_column(draft, n, &def.name)?;
+    draft.columns.remove(n);
+    place(draft, made, position, Some(n))
+}
+
+fn set_default(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    (name, if_exists): (&str, bool),
+    default: Option<&cohort_sql::ast::ColumnDefault>,
+) -> SqlResult<()> {
+    let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
+    let column = draft.columns[n].column.clone();
+    draft.columns[n].column.default = match default {
+        None => DefaultValue::None,
+        Some(default) => {
+            let home = ColumnHome {
+                schema: &draft.name.schema,
+                table: &draft.name.table,
+                collation: draft.collation,
+            };
+            column::default_of(ctx, &column.name, default, &column.ty, column.nullable, home)?
+        }
+    };
+    Ok(())
+}
+
+/// CONVERT TO: every text column gets the collation; TEXT grows so that it holds what it held.
+fn convert(draft: &mut TableDraft, to: Collation) {
+    draft.collation = to;
+    for column in &mut draft.columns {
+        let ty = &mut column.column.ty;
+        match ty.kind {
+            TypeKind::Enum | TypeKind::Set => ty.collation = to,
+            TypeKind::Json => {}
+            kind if kind.is_text() => {
+                let grows = to.charset().mbmaxlen() > ty.collation.charset().mbmaxlen();
+                *ty = match (kind, to.charset() == Charset::Binary, grows) {
+                    (TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText, false, true) => {
+                        ColumnType::text_of_length(ty.length, to)
+                    }
+                    (_, false, _) => ColumnType { collation: to, ..ty.clone() },
+                    (_, true, _) => ty.clone(),
+                };
+            }
+            _ => {}
+        }
+        if let DefaultValue::Value(Value::Str(text)) = &mut column.column.default
+            && column.column.ty.kind.is_text()
+        {
+            text.collation = to;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_come_first() {
+        let drop = AlterAction::DropKey { if_exists: false, name: "k".to_owned() };
+        let actions = [AlterAction::Force, drop.clone()];
+        let order: Vec<_> = ordered(&actions).collect();
+        assert_eq!(order, [&drop, &AlterAction::Force]);
+    }
+}

@@ -1,0 +1,209 @@
+//! CREATE TABLE ... SELECT.
+//!
+//! The query is bound first: its columns, merged with the definitions that were written, make the table. Then
+//! the rows go into key spaces that nothing refers to yet, as INSERT ... SELECT would put them, in the
+//! transaction that commits the table. So one commit record holds the description, the rows and their events:
+//! the statement happens as a whole or not at all.
+//!
+//! The binary log gets what MariaDB writes: in one transaction a CREATE TABLE that names all columns, and
+//! row events.
+
+use std::sync::Arc;
+
+use cohort_catalog::{CatalogChange, Column, DefaultValue, OnUpdate, Schema, Table, TableName};
+use cohort_expr::{Coercibility, ExprType, NOT_FIXED_DECIMALS};
+use cohort_protocol::ColumnMeta;
+use cohort_sql::ast::{CreateMode, CreateSelect, CreateTable, QueryBody, TableOption};
+use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+
+use super::DdlOutcome;
+use super::create_table::describe;
+use super::draft::DraftColumn;
+use super::work::{Changes, LogText, check_identifier, commit_rows, log_ahead, tell_table};
+use super::{foreign, page_form};
+use crate::create_text::create_text;
+use cohort_dml::InsertPlan;
+use cohort_plan::{ParamSource, PlanContext};
+use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query};
+use cohort_session::{SessionNames, StatementContext, TableUse};
+
+/// A DDL statement can come between planning and locking; not this often.
+const PLAN_ATTEMPTS: usize = 20;
+
+/// The longest string that becomes a VARCHAR when it was computed.
+const VARCHAR_CHARS_MAX: u32 = 512;
+
+/// The table under its exclusively locked name; `changes` drops the one that it replaces.
+pub(super) fn create(
+    ctx: &mut StatementContext<'_>,
+    create: &CreateTable,
+    select: &CreateSelect,
+    (name, schema): (&TableName, &Schema),
+    mut changes: Changes,
+) -> SqlResult<DdlOutcome> {
+    let query = bind(ctx, select, name)?;
+    let selected = columns(ctx, select, &query)?;
+    let count = selected.len();
+    let table = Arc::new(describe(ctx, create, name, schema, selected)?);
+    foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
+    let plan = filling(ctx, &table, count, (query, select))?;
+    log_ahead(ctx, LogText::Instead(statement(ctx, create, &table)))?;
+    // Long values are written before the table is committed.
+    page_form::tell_all_of(ctx.db, &table);
+    let outcome = plan.run(ctx)?;
+    changes.catalog.push(CatalogChange::PutTable(Table::clone(&table)));
+    commit_rows(ctx, changes)?;
+    tell_table(ctx, TableUse::Write, &table);
+    Ok(DdlOutcome { affected: outcome.affected, info: outcome.info, dropped_schema: None })
+}
+
+/// The plan that fills the table; the columns of the query, so many, come last.
+pub(super) fn filling(
+    ctx: &StatementContext<'_>,
+    table: &Arc<Table>,
+    count: usize,
+    (query, select): (QueryPlan, &CreateSelect),
+) -> SqlResult<InsertPlan> {
+    let filled = (table.columns.len() - count..table.columns.len()).collect();
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    InsertPlan::filling(&plan, table.clone(), filled, query, select.on_duplicate)
+}
+
+/// Plans the query and locks its tables.
+pub(super) fn bind(
+    ctx: &mut StatementContext<'_>,
+    select: &CreateSelect,
+    name: &TableName,
+) -> SqlResult<QueryPlan> {
+    let params = if ctx.param_at.is_empty() { &[] } else { ctx.params };
+    for _ in 0..PLAN_ATTEMPTS {
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let plan = PlanContext::new(&names, params, ParamSource::Placeholders);
+        let query = plan_query(&plan, ctx.session, &select.query)?;
+        names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
+        if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {
+            let text = format!(
+                "Table '{}' is specified twice, both as a target for 'CREATE' and as a separate source for data",
+                name.table
+            );
+            return Err(SqlError::new(ErrorCode::UpdateTableUsed, text));
+        }
+        if lock_tables(&query, ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                query.tell_tables(&tables);
+            }
+            return Ok(query);
+        }
+    }
+    Err(cohort_table::definition_changed())
+}
+
+/// The columns that the query gives.
+pub(super) fn columns(
+    ctx: &StatementContext<'_>,
+    select: &CreateSelect,
+    query: &QueryPlan,
+) -> SqlResult<Vec<DraftColumn>> {
+    let catalog = ctx.db.catalog();
+    let is_set = matches!(select.query.body, QueryBody::SetOperation { .. });
+    let mut columns = Vec::with_capacity(query.columns.len());
+    for (meta, ty) in query.columns.iter().zip(&query.types) {
+        check_identifier(&meta.name, SqlError::wrong_column_name)?;
+        let own = ctx.session.temporary.find(&meta.schema, &meta.org_table);
+        let base = own.as_ref().or_else(|| catalog.table(&meta.schema, &meta.org_table));
+        let origin = base.and_then(|table| table.columns.iter().find(|c| c.name == meta.org_name));
+        let column = match origin {
+            Some(origin) => copied(origin, meta, ty),
+            // Rows that were kept in between have defaults of their own.
+            None => computed(meta, ty, is_set || !meta.table.is_empty())?,
+        };
+        let has_default = column.default != DefaultValue::None;
+        columns.push(DraftColumn { column, origin: None, explicit_null: false, has_default });
+    }
+    Ok(columns)
+}
+
+/// A column of a table keeps type, default and comment, but not how it counts or hides.
+fn copied(origin: &Column, meta: &ColumnMeta, ty: &ExprType) -> Column {
+    let mut kept = origin.ty.clone();
+    if kept.kind == TypeKind::Json {
+        kept = ColumnType::string(TypeKind::LongText, u32::MAX, Collation::UTF8MB4_BIN);
+    }
+    let default = match &origin.default {
+        _ if origin.auto_increment => DefaultValue::Value(kept.implicit_default()),
+        DefaultValue::None if ty.nullable => DefaultValue::Value(Value::Null),
+        default => default.clone(),
+    };
+    Column {
+        name: meta.name.clone(),
+        ty: kept,
+        nullable: ty.nullable,
+        default,
+        auto_increment: false,
+        invisible: false,
+        value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
+        ..origin.clone()
+    }
+}
+
+fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column> {
+    let column_type = match ty.kind {
+        _ if ty.null_literal => ColumnType::string(TypeKind::Binary, 0, Collation::BINARY),
+        // A document is as long as a text of its length.
+        TypeKind::Json => match ExprType::string(ty.length, ty.collation, Coercibility::Implicit) {
+            text if text.kind == TypeKind::Json => {
+                ColumnType::string(TypeKind::LongText, u32::MAX, ty.collation)
+            }
+            text => text.to_column_type(),
+        },
+        TypeKind::Float | TypeKind::Double if ty.decimals >= NOT_FIXED_DECIMALS => {
+            ColumnType::real(ty.kind, None)
+        }
+        // A long string that was computed becomes a text.
+        TypeKind::VarChar | TypeKind::VarBinary if !is_kept && ty.length > VARCHAR_CHARS_MAX => {
+            ColumnType::text_of_length(ty.length, ty.collation)
+        }
+        // What a text may hold at most decides, not what it is announced as.
+        TypeKind::Text if u64::from(ty.length) * u64::from(ty.collation.charset().mbmaxlen()) > 65_535 => {
+            ExprType::string(ty.length, ty.collation, Coercibility::Implicit).to_column_type()
+        }
+        _ => ty.to_column_type(),
+    };
+    column_type.check(&meta.name)?;
+    let nullable = ty.nullable || ty.null_literal;
+    let default = match (nullable, is_kept) {
+        (true, _) => DefaultValue::Value(Value::Null),
+        (false, true) => DefaultValue::Value(column_type.implicit_default()),
+        (false, false) => DefaultValue::None,
+    };
+    Ok(Column {
+        name: meta.name.clone(),
+        ty: column_type,
+        nullable,
+        default,
+        on_update: OnUpdate::Keep,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+        value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
+    })
+}
+
+/// The statement that makes the table without its rows: engine and character set only as far as they were
+/// written.
+pub(super) fn statement(ctx: &StatementContext<'_>, create: &CreateTable, table: &Table) -> String {
+    let has = |wanted: fn(&TableOption) -> bool| create.options.iter().any(wanted);
+    let engine = has(|option| matches!(option, TableOption::Engine(_)));
+    let charset = has(|option| matches!(option, TableOption::Charset(_) | TableOption::Collate(_)));
+    let schema =
+        (ctx.session.current_schema.as_deref() != Some(&*table.name.schema)).then_some(&*table.name.schema);
+    let verb = if create.mode == CreateMode::OrReplace { "CREATE OR REPLACE" } else { "CREATE" };
+    create_text(verb, schema, table, (engine, charset))
+}

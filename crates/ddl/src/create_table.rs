@@ -1,0 +1,184 @@
+//! CREATE TABLE.
+
+use cohort_catalog::{CatalogChange, Schema, Table, TableName};
+use cohort_locks::MetadataMode;
+use cohort_session::StatementContext;
+use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use super::column::ColumnHome;
+use super::draft::{DraftColumn, TableDraft};
+use super::work::{
+    Changes, LogText, check_table_name, commit, enter_schema, lock_table_name, not_supported, schema_of,
+};
+use super::{DdlOutcome, column, create_select, foreign, key, options, page_form, sequence, temporary};
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
+    let schema_name = schema_of(ctx, &create.name)?;
+    let name = TableName { schema: schema_name, table: create.name.name.clone() };
+    check_table_name(&name.table)?;
+    let schema = enter_schema(ctx, &name.schema)?;
+    if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {
+        return match create.mode {
+            CreateMode::IfNotExists => exists_already(ctx, &name),
+            CreateMode::Create | CreateMode::OrReplace => Err(SqlError::table_exists(&name.table)),
+        };
+    }
+    if schema.views.contains_key(&name.table) {
+        return match create.mode {
+            CreateMode::IfNotExists => exists_already(ctx, &name),
+            CreateMode::Create => Err(SqlError::table_exists(&name.table)),
+            CreateMode::OrReplace => {
+                let text = format!("'{}.{}' is a view", name.schema, name.table);
+                Err(SqlError::new(ErrorCode::ItIsAView, text))
+            }
+        };
+    }
+    // A look without the lock first: a statement that only finds out that the table is there need not wait
+    // for its users.
+    let is_there = schema.tables.contains_key(&name.table);
+    if is_there && create.mode == CreateMode::Create {
+        return Err(SqlError::table_exists(&name.table));
+    }
+    let mode = match create.mode {
+        // Under LOCK TABLES it has to be locked for writing, though nothing will be written.
+        CreateMode::IfNotExists if is_there && !ctx.trx.has_locked_tables() => MetadataMode::SharedRead,
+        _ => MetadataMode::Exclusive,
+    };
+    lock_table_name(ctx, &name.schema, &name.table, mode)?;
+    let catalog = ctx.db.catalog();
+    if catalog.view(&name.schema, &name.table).is_some() {
+        return Err(SqlError::table_exists(&name.table));
+    }
+    let mut changes = Changes::default();
+    if let Some(existing) = catalog.table(&name.schema, &name.table).cloned() {
+        match create.mode {
+            CreateMode::Create => return Err(SqlError::table_exists(&name.table)),
+            CreateMode::IfNotExists => return exists_already(ctx, &name),
+            CreateMode::OrReplace => {
+                foreign::check_droppable(ctx, &existing, &|_| false)?;
+                changes.drop_table(ctx, &existing)?;
+            }
+        }
+    } else if mode != MetadataMode::Exclusive {
+        // Dropped between the look and the lock: rare enough to ask for another try.
+        return Err(SqlError::new(ErrorCode::LockDeadlock, SqlError::deadlock().message));
+    }
+    if let Some(select) = &create.query {
+        return create_select::create(ctx, create, select, (&name, &schema), changes);
+    }
+    let mut log = match create.mode {
+        CreateMode::OrReplace => LogText::ReplacingTable,
+        CreateMode::Create | CreateMode::IfNotExists => LogText::AsWritten,
+    };
+    let table = match &create.like {
+        Some(other) => {
+            let table = like(ctx, &name, other)?;
+            if temporary::named(ctx, other).is_some() {
+                // Replicas do not have the model.
+                log = LogText::Instead(create_select::statement(ctx, create, &table));
+            }
+            table
+        }
+        None if create.sequence.is_some() => sequence::describe(ctx, create, &name, &schema)?,
+        None => describe(ctx, create, &name, &schema, Vec::new())?,
+    };
+    foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
+    if table.is_sequence() {
+        sequence::write_first(ctx, create, &table)?;
+    }
+    changes.catalog.push(CatalogChange::PutTable(table));
+    commit(ctx, changes.with_xid(), log)?;
+    Ok(DdlOutcome::default())
+}
+
+pub(super) fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
+    let error = SqlError::table_exists(&name.table);
+    ctx.eval.note(error.code, error.message);
+    Ok(DdlOutcome::default())
+}
+
+/// The table that the statement describes; columns that a query gives, `selected`, come last, those that were
+/// written, too, in the way they were written.
+pub(super) fn describe(
+    ctx: &StatementContext<'_>,
+    create: &CreateTable,
+    name: &TableName,
+    schema: &Schema,
+    selected: Vec<DraftColumn>,
+) -> SqlResult<Table> {
+    let wanted = create.options.iter().rev().find_map(|option| match option {
+        TableOption::Engine(engine) => Some(engine.as_str()),
+        _ => None,
+    });
+    let engine = options::engine(ctx, wanted, &name.table)?;
+    let collation = options::collation(&create.options, schema.collation)?;
+    let mut draft = TableDraft::new(name.clone(), engine, collation, created_at(ctx));
+    for option in &create.options {
+        options::apply(ctx, &mut draft, option)?;
+    }
+    match wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(&draft.engine)) {
+        true => page_form::settle(ctx, &mut draft, create.temporary)?,
+        false => page_form::check_of_other_engine(&draft)?,
+    }
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation };
+    for def in &create.columns {
+        draft.columns.push(column::draft(ctx, def, home)?);
+    }
+    let mut behind = Vec::with_capacity(selected.len());
+    for column in selected {
+        let written = draft.column(&column.column.name);
+        behind.push(written.map_or(column, |n| draft.columns.remove(n)));
+    }
+    draft.columns.extend(behind);
+    for def in &create.keys {
+        draft.keys.push(key::draft(ctx, def)?);
+    }
+    for check in &create.checks {
+        draft.add_check(ctx, check)?;
+    }
+    for key in &create.foreign_keys {
+        draft.foreign_keys.push(foreign::draft(ctx, name, key)?);
+    }
+    let id = ctx.db.ids.table(&ctx.db.catalog());
+    Ok(draft.finish(ctx, id, None)?.table)
+}
+
+/// The description of another table, with ids of its own and nothing of its data.
+pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
+    let other_schema = schema_of(ctx, other)?;
+    if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
+        return Err(not_supported("CREATE TABLE ... LIKE information_schema"));
+    }
+    let own = ctx.session.temporary.find(&other_schema, &other.name);
+    if own.is_none() {
+        lock_table_name(ctx, &other_schema, &other.name, MetadataMode::SharedRead)?;
+    }
+    let catalog = ctx.db.catalog();
+    let model = own.or_else(|| catalog.table(&other_schema, &other.name).cloned());
+    let Some(model) = model else {
+        return Err(match catalog.view(&other_schema, &other.name) {
+            Some(_) => SqlError::not_a_base_table(&other_schema, &other.name),
+            None => SqlError::no_such_table(&other_schema, &other.name),
+        });
+    };
+    let mut table = Table::clone(&model);
+    table.id = ctx.db.ids.table(&catalog);
+    table.name = name.clone();
+    table.auto_increment_start = 0;
+    table.foreign_keys.clear();
+    table.referenced_by.clear();
+    table.created_at = created_at(ctx);
+    for index in &mut table.indexes {
+        index.id = ctx.db.ids.index(&catalog);
+    }
+    for column in &mut table.columns {
+        column.value_in_old_rows = cohort_types::Value::Null;
+    }
+    Ok(table)
+}
+
+/// Seconds since 1970 of the statement.
+pub(super) fn created_at(ctx: &StatementContext<'_>) -> u64 {
+    (ctx.session.env.now_micros / 1_000_000).max(0) as u64
+}

@@ -1,0 +1,140 @@
+//! Databases, tables, indexes, accounts.
+//!
+//! # A DDL statement
+//! 1. The transaction before it is committed (`dispatch`).
+//! 2. Metadata locks: `Global` shared, then schemas, then tables in the order of their names. Names that
+//!    change are locked exclusively: their former users have published, nobody uses them now.
+//! 3. The new description is made and checked against the catalog, which cannot change under the locks.
+//! 4. Data that the new description needs (a new index, a copied table) is bulk loaded into key spaces that
+//!    nothing refers to yet. Meanwhile others may use the table as far as `rebuild` says; at the end its name
+//!    is locked exclusively again.
+//! 5. One commit record holds the catalog's redo, the writes of the statement and its QUERY event (I2): all
+//!    of it happens, or none.
+//! 6. After publish the key spaces that nothing refers to any more are freed.
+//!
+//! # On failure
+//! Before 5 the locks go and loaded key spaces are dropped. A crash before 5 or between 5 and 6 leaves key
+//! spaces that no table names; [`drop_orphans`] frees them at the next start.
+//!
+//! # Missing
+//! Partitions; copies of a table beside writers (readers go on, see `rebuild`).
+//!
+//! | module | concept |
+//! |---|---|
+//! | `work` | locks, ids and the commit of a statement |
+//! | `database` | CREATE, ALTER, DROP DATABASE |
+//! | `draft` | [`TableDraft`]: a table being described |
+//! | `column` | column definitions |
+//! | `key` | key definitions |
+//! | `rules` | expressions of generated columns and CHECK constraints |
+//! | `options` | table options |
+//! | `create_table` | CREATE TABLE |
+//! | `create_text` | SHOW CREATE |
+//! | `create_select` | CREATE TABLE ... SELECT |
+//! | `drop_table` | DROP, TRUNCATE, RENAME TABLE |
+//! | `alter_table` | ALTER TABLE, CREATE INDEX, DROP INDEX |
+//! | `sequence` | CREATE, ALTER SEQUENCE |
+//! | `temporary` | what becomes of a session's own tables |
+//! | `view` | CREATE, ALTER, DROP VIEW |
+//! | `foreign` | foreign keys of tables that are made, altered, renamed and dropped |
+//! | `foreign_rows` | whether the rows of a table obey a foreign key that it gets |
+//! | `rebuild` | what of a table's data must be made anew |
+//! | `account` | users |
+//! | `account_book` | the accounts as a statement finds and leaves them; its turn to change them |
+//! | `grant` | GRANT, REVOKE |
+//! | `password_check` | which new passwords are refused |
+//! | `proxy` | GRANT PROXY, REVOKE PROXY |
+//! | `grant_list` | what accounts hold, for SHOW GRANTS and information_schema |
+//! | `page_form` | options about pages on disk: what goes together, and what engines are told |
+//! | `orphans` | [`drop_orphans`] |
+
+mod account;
+mod account_book;
+mod account_rules;
+mod alter_table;
+mod column;
+mod create_select;
+mod create_table;
+pub mod create_text;
+mod database;
+mod draft;
+mod drop_table;
+mod foreign;
+mod foreign_rows;
+mod grant;
+mod grant_list;
+mod key;
+mod options;
+mod orphans;
+mod page_form;
+mod password_check;
+mod proxy;
+mod rebuild;
+mod role;
+mod rules;
+mod sequence;
+mod temporary;
+mod view;
+mod work;
+
+use cohort_plan::charset::check_names;
+use cohort_session::StatementContext;
+use cohort_sql::ast::Statement;
+use cohort_types::SqlResult;
+
+pub use account::{create_user_lines, resolve as resolve_account, set_password};
+pub use alter_table::recreate;
+pub use grant_list::{Granted, GrantedOn, grant_lines, grant_list};
+pub use orphans::drop_orphans;
+pub use page_form::tell_page_forms;
+pub use role::set_default_role;
+pub use view::{attributes as view_attributes, query_text, shown_text};
+pub use work::{change_event, log_statement, query_event};
+
+/// What the client is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DdlOutcome {
+    pub affected: u64,
+    /// `Records: 0  Duplicates: 0  Warnings: 0` of ALTER TABLE.
+    pub info: String,
+    /// The session's current database is gone.
+    pub dropped_schema: Option<String>,
+}
+
+/// Runs a statement about databases, tables, indexes or accounts; None when it is none of these. Whatever
+/// happens, no transaction is open afterwards.
+pub fn run(ctx: &mut StatementContext<'_>, statement: &Statement) -> Option<SqlResult<DdlOutcome>> {
+    if let Err(error) = check_names(statement) {
+        return Some(Err(error));
+    }
+    if let Some(outcome) = temporary::run(ctx, statement) {
+        return Some(outcome);
+    }
+    let outcome = match statement {
+        Statement::CreateDatabase(create) => database::create(ctx, create),
+        Statement::AlterDatabase(alter) => database::alter(ctx, alter),
+        Statement::DropDatabase(drop) => database::drop(ctx, drop),
+        Statement::CreateTable(create) => create_table::create(ctx, create),
+        Statement::DropTable(drop) if drop.view => view::drop(ctx, drop),
+        Statement::DropTable(drop) => drop_table::drop(ctx, drop),
+        Statement::CreateView(create) => view::create(ctx, create),
+        Statement::RenameTable(rename) => drop_table::rename(ctx, rename),
+        Statement::Truncate(name) => drop_table::truncate(ctx, name),
+        Statement::AlterTable(alter) => alter_table::alter(ctx, alter),
+        Statement::AlterSequence(alter) => sequence::alter(ctx, alter),
+        Statement::CreateIndex(create) => alter_table::create_index(ctx, create),
+        Statement::DropIndex(drop) => alter_table::drop_index(ctx, drop),
+        Statement::CreateUser(create) => account::create(ctx, create),
+        Statement::CreateRole(create) => role::create(ctx, create),
+        Statement::DropRole(drop) => role::remove(ctx, drop),
+        Statement::AlterUser(alter) => account::alter(ctx, alter),
+        Statement::DropUser { if_exists, accounts } => account::drop(ctx, *if_exists, accounts),
+        Statement::RenameUser(pairs) => account::rename(ctx, pairs),
+        Statement::Grant(grant) => grant::grant(ctx, grant),
+        Statement::Revoke(revoke) => grant::revoke(ctx, revoke),
+        _ => return None,
+    };
+    // Without a commit the locks would stay until the next one.
+    ctx.trx.rollback();
+    Some(outcome)
+}

@@ -1,0 +1,121 @@
+//! Table options.
+
+use cohort_config::VarId;
+use cohort_session::StatementContext;
+use cohort_sql::ast::TableOption;
+use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult};
+
+use super::draft::TableDraft;
+use super::page_form;
+use cohort_plan::charset;
+
+/// Engines of MariaDB whose tables are kept here in the default engine.
+const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCKSDB"];
+
+/// The engine of this name, as the catalog spells it.
+fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
+    let found = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(name));
+    found.map(|engine| engine.name())
+}
+
+/// `default_storage_engine`; the first engine if it names none that is offered.
+fn default_engine<'e>(ctx: &'e StatementContext<'_>) -> &'e str {
+    let wanted = ctx.session.vars.text(VarId::DefaultStorageEngine);
+    wanted.and_then(|name| offered(ctx, &name)).unwrap_or_else(|| ctx.db.engines[0].name())
+}
+
+/// The engine that a table of this ENGINE= is kept in, with note 1266 when that is another; error 1286.
+pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &str) -> SqlResult<String> {
+    let default = default_engine(ctx);
+    let Some(wanted) = wanted else { return Ok(default.to_owned()) };
+    if let Some(engine) = offered(ctx, wanted) {
+        return Ok(engine.to_owned());
+    }
+    let note = SqlError::using_other_engine(default, table);
+    if ACCEPTED.iter().any(|name| name.eq_ignore_ascii_case(wanted)) {
+        ctx.eval.note(note.code, note.message);
+        return Ok(default.to_owned());
+    }
+    let unknown = SqlError::unknown_engine(wanted);
+    if ctx.session.env.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
+        return Err(unknown);
+    }
+    ctx.eval.warn(unknown.code, unknown.message)?;
+    ctx.eval.warn(note.code, note.message)?;
+    Ok(default.to_owned())
+}
+
+/// The collation that the options name.
+pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlResult<Collation> {
+    let (mut set, mut collation) = (None, None);
+    for option in options {
+        match option {
+            TableOption::Charset(name) => {
+                let name = name.as_deref();
+                if let (Some(before), Some(name)) = (set, name)
+                    && charset::by_name(before)? != charset::by_name(name)?
+                {
+                    return Err(SqlError::conflicting_declarations("CHARACTER SET", before, name));
+                }
+                set = name.or(set);
+            }
+            TableOption::Collate(name) => collation = Some(name.as_str()),
+            _ => {}
+        }
+    }
+    charset::resolve(set, collation, inherited)
+}
+
+/// A comment of more characters than there is room for is an error in strict mode, and cut with a warning
+/// otherwise.
+pub(super) fn fit_comment(
+    ctx: &StatementContext<'_>,
+    comment: &mut String,
+    chars_max: usize,
+    code: ErrorCode,
+    what: impl FnOnce() -> String,
+) -> SqlResult<()> {
+    let Some((end, _)) = comment.char_indices().nth(chars_max) else { return Ok(()) };
+    let text = format!("Comment for {} is too long (max = {chars_max})", what());
+    if ctx.session.env.sql_mode.is_strict() {
+        return Err(SqlError::new(code, text));
+    }
+    ctx.eval.warn(code, text)?;
+    comment.truncate(end);
+    Ok(())
+}
+
+/// Applies all but character set and engine.
+pub(super) fn apply(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    option: &TableOption,
+) -> SqlResult<()> {
+    match option {
+        TableOption::Engine(_) | TableOption::Charset(_) | TableOption::Collate(_) => {}
+        TableOption::AutoIncrement(next) => draft.auto_increment_start = *next,
+        TableOption::Comment(comment) => {
+            draft.comment.clone_from(comment);
+            let name = draft.name.table.clone();
+            let what = || format!("table '{name}'");
+            fit_comment(ctx, &mut draft.comment, 2048, ErrorCode::TooLongTableComment, what)?;
+        }
+        TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
+        TableOption::OfEngine { name, value } => page_form::put(ctx, draft, name, value.as_deref()),
+        TableOption::Other { name, value } => {
+            if name.contains("PARTITION") {
+                return Err(super::work::not_supported("partitions"));
+            }
+            put(draft, name, value);
+        }
+    }
+    Ok(())
+}
+
+fn put(draft: &mut TableDraft, name: &str, value: &str) {
+    draft.options.retain(|(known, _)| known != name);
+    let is_none = name == "KEY_BLOCK_SIZE" && value == "0";
+    if !value.eq_ignore_ascii_case("DEFAULT") && !is_none {
+        draft.options.push((name.to_owned(), value.to_owned()));
+    }
+}

@@ -1,0 +1,190 @@
+//! Table options that say how pages lie on disk: ROW_FORMAT, KEY_BLOCK_SIZE, PAGE_COMPRESSED,
+//! PAGE_COMPRESSION_LEVEL. Which of them go together, as in MariaDB; and the engines are told.
+
+use cohort_base::IndexId;
+use cohort_catalog::{Table, is_block_size, is_on, level_of, option_of};
+use cohort_config::VarId;
+use cohort_engine::PageForm;
+use cohort_sql::ast::TableOption;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Warning};
+
+use super::draft::TableDraft;
+use cohort_session::{Database, StatementContext};
+
+const COMPRESSED: &str = "PAGE_COMPRESSED";
+const LEVEL: &str = "PAGE_COMPRESSION_LEVEL";
+
+/// What describes a table, which decides on the error that it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Create,
+    CreateTemporary,
+    Alter,
+}
+
+/// Whether the option is one of those.
+pub(super) fn is_about_pages(option: &TableOption) -> bool {
+    match option {
+        TableOption::RowFormat(_) | TableOption::OfEngine { .. } => true,
+        TableOption::Other { name, .. } => name == "KEY_BLOCK_SIZE",
+        _ => false,
+    }
+}
+
+/// Puts an engine's option; DEFAULT of PAGE_COMPRESSED is `innodb_compression_default`.
+pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str, value: Option<&str>) {
+    draft.options.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+    let is_default = || name.eq_ignore_ascii_case(COMPRESSED) && is_default(ctx);
+    if let Some(value) = value.or_else(|| is_default().then_some("ON")) {
+        draft.options.push((name.to_owned(), value.to_owned()));
+    }
+}
+
+/// CREATE TABLE in the engine that was asked for: what was not written is as `innodb_compression_default`
+/// says.
+pub(super) fn settle(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    is_temporary: bool,
+) -> SqlResult<()> {
+    if is_default(ctx) && option_of(&draft.options, COMPRESSED).is_none() {
+        draft.options.push((COMPRESSED.to_owned(), "ON".to_owned()));
+    }
+    check(ctx, draft, if is_temporary { Verb::CreateTemporary } else { Verb::Create })
+}
+
+fn is_default(ctx: &StatementContext<'_>) -> bool {
+    ctx.session.vars.flag(VarId::InnodbCompressionDefault)
+}
+
+/// Refuses options that do not go together; the table is kept in the engine that was asked for.
+pub(super) fn check(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb) -> SqlResult<()> {
+    let option = |name: &str| option_of(&draft.options, name);
+    let refused_value = |name: &str, value: &str| Err(SqlError::bad_option_value(value, name));
+    let is_compressed = match option(COMPRESSED) {
+        None => false,
+        Some(value) => match is_on(value) {
+            Some(is_compressed) => is_compressed,
+            None => return refused_value(COMPRESSED, value),
+        },
+    };
+    if let Some(level) = option(LEVEL).filter(|level| level_of(level).is_none()) {
+        return refused_value(LEVEL, level);
+    }
+    let (row_format, block_size) = (option("ROW_FORMAT"), option("KEY_BLOCK_SIZE"));
+    check_row_format(ctx, draft, verb, (row_format, block_size))?;
+    let says = |what: String, option: &str| {
+        warn(ctx, ErrorCode::WrongCreateOptions, what);
+        Err(refused(ctx, draft, verb, option))
+    };
+    match row_format {
+        Some(format @ ("REDUNDANT" | "COMPRESSED")) if is_compressed => {
+            return says(format!("{COMPRESSED} table can't have ROW_TYPE={format}"), COMPRESSED);
+        }
+        _ if is_compressed && block_size.is_some() => {
+            return says(format!("{COMPRESSED} table can't have key_block_size"), COMPRESSED);
+        }
+        _ if !is_compressed && option(LEVEL).is_some() => {
+            return says(format!("{LEVEL} requires {COMPRESSED}"), LEVEL);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// With `innodb_strict_mode` an error, else what is odd is passed over with a warning.
+fn check_row_format(
+    ctx: &StatementContext<'_>,
+    draft: &TableDraft,
+    verb: Verb,
+    (row_format, block_size): (Option<&str>, Option<&str>),
+) -> SqlResult<()> {
+    let is_strict = ctx.session.vars.flag(VarId::InnodbStrictMode);
+    let odd = |strict: String, lenient: String, option: &str| {
+        warn(ctx, ErrorCode::IllegalHaCreateOption, if is_strict { strict } else { lenient });
+        if is_strict { Err(refused(ctx, draft, verb, option)) } else { Ok(()) }
+    };
+    let is_compressed = row_format == Some("COMPRESSED") || row_format.is_none() && block_size.is_some();
+    if verb == Verb::CreateTemporary && is_compressed {
+        if is_strict {
+            return Err(SqlError::compressed_table_refused());
+        }
+        let option = if row_format.is_some() { "ROW_FORMAT=COMPRESSED" } else { "KEY_BLOCK_SIZE" };
+        let code = ErrorCode::IllegalHaCreateOption;
+        warn(ctx, code, format!("{option} is ignored for TEMPORARY TABLE."));
+        warn(ctx, code, "assuming ROW_FORMAT=DYNAMIC.".to_owned());
+        return Ok(());
+    }
+    if let Some(size) = block_size {
+        if let Some(format) = row_format.filter(|format| *format != "COMPRESSED") {
+            let strict = format!("cannot specify ROW_FORMAT = {format} with KEY_BLOCK_SIZE.");
+            let lenient = format!("ignoring KEY_BLOCK_SIZE={size} unless ROW_FORMAT=COMPRESSED.");
+            odd(strict, lenient, "KEY_BLOCK_SIZE")?;
+        } else if !is_block_size(size) {
+            let strict = format!("invalid KEY_BLOCK_SIZE = {size}. Valid values are [1, 2, 4, 8, 16]");
+            odd(strict, format!("ignoring KEY_BLOCK_SIZE={size}."), "KEY_BLOCK_SIZE")?;
+        }
+    }
+    if matches!(row_format, Some("FIXED" | "PAGE")) {
+        odd(
+            "invalid ROW_FORMAT specifier.".to_owned(),
+            "assuming ROW_FORMAT=DYNAMIC.".to_owned(),
+            "ROW_TYPE",
+        )?;
+    }
+    Ok(())
+}
+
+fn warn(ctx: &StatementContext<'_>, code: ErrorCode, what: String) {
+    ctx.eval.push_warning(Warning::new(SqlError::new(code, format!("InnoDB: {what}"))));
+}
+
+fn refused(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb, option: &str) -> SqlError {
+    if verb == Verb::Alter {
+        return SqlError::illegal_create_option(&draft.engine, option);
+    }
+    let behind = SqlError::storage_error(140, "Wrong create options", &draft.engine);
+    ctx.eval.push_warning(Warning::new(behind));
+    SqlError::wrong_create_options(&draft.name.schema, &draft.name.table)
+}
+
+/// A table of an engine that is not kept here has no options of InnoDB: error 1911.
+pub(super) fn check_of_other_engine(draft: &TableDraft) -> SqlResult<()> {
+    let of_innodb = |(name, _): &&(String, String)| {
+        [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    draft.options.iter().find(of_innodb).map_or(Ok(()), |(name, _)| Err(SqlError::unknown_option(name)))
+}
+
+/// Whether the pages have to be written anew for the options to hold. A level holds for pages to come.
+pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
+    let kind = |table: &Table| match table.page_form() {
+        PageForm::CompressedPages { .. } => PageForm::CompressedPages { level: None },
+        form => form,
+    };
+    kind(before) != kind(after)
+}
+
+/// Tells the table's engine how pages of these indexes are written.
+pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
+    let engine = db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    if let Some(engine) = engine.filter(|_| !table.is_temporary()) {
+        engine.set_page_form(indexes, table.page_form());
+    }
+}
+
+/// The same for all indexes of the table.
+pub(super) fn tell_all_of(db: &Database, table: &Table) {
+    let indexes: Vec<IndexId> = table.indexes.iter().map(|index| index.id).collect();
+    tell(db, table, &indexes);
+}
+
+/// Tells the engines how the pages of all tables are written. Called once at the start of the server, before
+/// the first session.
+pub fn tell_page_forms(db: &Database) {
+    for table in db.catalog().schemas.values().flat_map(|schema| schema.tables.values()) {
+        if table.page_form() != PageForm::Plain {
+            tell_all_of(db, table);
+        }
+    }
+}

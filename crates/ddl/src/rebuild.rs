@@ -1,0 +1,596 @@
+//! What of a table's data an ALTER TABLE must make anew.
+//!
+//! | what changes | what is done |
+//! |---|---|
+//! | names, defaults, comments, options; NOT NULL nowhere | the description only |
+//! | a column added at the end whose value in old rows is one for all | the description: old rows lack it and read it |
+//! | secondary and unique keys | those keys are built from the rows |
+//! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
+//! | how pages lie on disk | the rows are copied, but for another level of compression |
+//! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
+//!
+//! # Others meanwhile
+//! | what is made | others |
+//! |---|---|
+//! | nothing but the description | wait; it takes no time |
+//! | keys | read and write; they wait at the beginning and at the end, and with `LOCK=SHARED` to write |
+//! | rows | read |
+//!
+//! With `LOCK=EXCLUSIVE`, and under the session's own LOCK TABLES, they wait for all of it. At the end the
+//! statement has the name exclusively once more, or fails when `lock_wait_timeout` has passed.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
+use cohort_config::VarId;
+use cohort_engine::ReadAt;
+use cohort_expr::{EvalContext, Expr};
+use cohort_locks::MetadataMode;
+use cohort_sql::ast::AlterOptions;
+use cohort_types::{
+    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
+};
+
+use super::column::{ColumnHome, value_now};
+use super::draft::{Described, is_same_clustering, is_same_index};
+use super::work::{Changes, free};
+use super::{page_form, rules};
+use cohort_dml::RowRules;
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
+use cohort_row::{CatchUp, build_index, copy_rows};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_table::{OpenTable, TouchedRows};
+
+/// How much has to be made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Description,
+    Keys,
+    Rows,
+}
+
+/// How an ALTER TABLE is to be done.
+pub(super) struct Asked<'a> {
+    /// The rows are copied whatever changes.
+    pub(super) forced: bool,
+    pub(super) options: &'a AlterOptions,
+}
+
+/// Makes the data that the new description needs; the table to commit, and how many rows were copied. What it
+/// loaded is dropped again on error. The table's name, which is locked exclusively, is so again afterwards.
+pub(super) fn rebuild(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: Described,
+    asked: Asked<'_>,
+    changes: &mut Changes,
+) -> SqlResult<(Table, u64)> {
+    let mut after = after;
+    let extent = if asked.forced { Extent::Rows } else { extent(before, &after) };
+    check_options(before, &after, extent, asked.options)?;
+    let others = others(before, &after, extent, asked.options);
+    if extent != Extent::Rows {
+        fill_old_rows(ctx, before, &mut after)?;
+    }
+    let fresh = renumber(ctx, before, &mut after, extent);
+    let loaded: Vec<_> =
+        fresh.iter().map(|&n| (after.table.engine.clone(), after.table.indexes[n].id)).collect();
+    let made = match extent {
+        Extent::Description => Ok(0),
+        Extent::Keys if fresh.is_empty() => Ok(0),
+        Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others),
+        Extent::Rows => copy_beside(ctx, before, &after, others),
+    };
+    match made {
+        Ok(rows) => {
+            changes.loaded = loaded;
+            let kept: Vec<_> = after.table.indexes.iter().map(|i| i.id).collect();
+            let gone = before.indexes.iter().map(|i| i.id).filter(|id| !kept.contains(id));
+            changes.free(&before.engine, gone);
+            Ok((after.table, rows))
+        }
+        Err(error) => {
+            free(ctx, &loaded);
+            Err(error)
+        }
+    }
+}
+
+fn extent(before: &Table, after: &Described) -> Extent {
+    let table = &after.table;
+    let old_column = |name: &str| before.column(name);
+    let new_column = |name: &str| after.column_origins[table.column(name)?];
+    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
+    let same_generated = |old: &Column, new: &Column| match (&old.generated, &new.generated) {
+        (None, None) => true,
+        (Some(old), Some(new)) => old.stored == new.stored && is_same(&old.text, &new.text),
+        _ => false,
+    };
+    let no_new_check = |old: &Column, new: &Column| match (&old.check, &new.check) {
+        (_, None) => true,
+        (Some(old), Some(new)) => is_same(old, new),
+        (None, Some(_)) => false,
+    };
+    let same_columns = before.columns.len() <= table.columns.len()
+        && table.columns.iter().enumerate().all(|(n, new)| match before.columns.get(n) {
+            Some(old) => {
+                after.column_origins[n] == Some(n)
+                    && old.ty == new.ty
+                    && old.nullable == new.nullable
+                    && same_generated(old, new)
+                    && no_new_check(old, new)
+            }
+            // An expression is computed anew for every row; AUTO_INCREMENT counts them. As in MariaDB the
+            // column's own CHECK says nothing of rows that are there.
+            None => {
+                !matches!(new.default, DefaultValue::Expression(_))
+                    && !new.auto_increment
+                    && new.generated.is_none()
+            }
+        })
+        && table.checks.iter().all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
+    let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
+    let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
+    let same_engine = before.engine == table.engine && !page_form::needs_copy(before, table);
+    if !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine {
+        return Extent::Rows;
+    }
+    let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
+    if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
+}
+
+/// What columns that were added at the end hold in the rows that are there.
+fn fill_old_rows(ctx: &StatementContext<'_>, before: &Table, after: &mut Described) -> SqlResult<()> {
+    let name = after.table.name.clone();
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
+    for (n, column) in after.table.columns.iter_mut().enumerate().skip(before.columns.len()) {
+        debug_assert_eq!(after.column_origins[n], None);
+        column.value_in_old_rows = value_now(ctx, column, home)?;
+    }
+    Ok(())
+}
+
+/// Gives new key spaces to what is made anew; which indexes those are.
+fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, extent: Extent) -> Vec<usize> {
+    let catalog = ctx.db.catalog();
+    let is_fresh = |n: usize, after: &Described| match extent {
+        Extent::Rows => true,
+        _ => n > 0 && !is_same_index(before, after, n),
+    };
+    let fresh: Vec<usize> = (0..after.table.indexes.len()).filter(|&n| is_fresh(n, after)).collect();
+    for &n in &fresh {
+        after.table.indexes[n].id = match before.is_temporary() {
+            true => ctx.session.temporary.index_id(),
+            false => ctx.db.ids.index(&catalog),
+        };
+    }
+    let ids: Vec<_> = fresh.iter().map(|&n| after.table.indexes[n].id).collect();
+    page_form::tell(ctx.db, &after.table, &ids);
+    fresh
+}
+
+/// Whether a FULLTEXT index is built: nobody tells it what writers change meanwhile.
+fn makes_words(before: &Table, after: &Described) -> bool {
+    let mut indexes = after.table.indexes.iter().enumerate();
+    indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
+}
+
+/// What others may do with the table while its data is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Wait,
+    Read,
+    Write,
+}
+
+fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOptions) -> Others {
+    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
+    match extent {
+        _ if before.is_temporary() || lock == "EXCLUSIVE" => Others::Wait,
+        Extent::Description => Others::Wait,
+        // Rows that come meanwhile would have to obey keys that nobody checks yet.
+        Extent::Keys
+            if after.new_foreign_keys.is_empty() && lock != "SHARED" && !makes_words(before, after) =>
+        {
+            Others::Write
+        }
+        Extent::Keys | Extent::Rows => Others::Read,
+    }
+}
+
+/// Errors 1845 and 1846 for an ALGORITHM or a LOCK that there is not.
+fn check_options(before: &Table, after: &Described, extent: Extent, options: &AlterOptions) -> SqlResult<()> {
+    let refused_because = SqlError::alter_not_supported_because;
+    let algorithm = options.algorithm.as_deref().unwrap_or("DEFAULT");
+    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
+    let what = format!("ALGORITHM={algorithm}");
+    let type_changes = after
+        .table
+        .columns
+        .iter()
+        .zip(&after.column_origins)
+        .any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty));
+    if extent == Extent::Rows && type_changes {
+        let reason = "Cannot change column type";
+        return match (algorithm, lock) {
+            ("INSTANT" | "NOCOPY" | "INPLACE", _) => Err(refused_because(&what, reason, "ALGORITHM=COPY")),
+            (_, "NONE") => Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED")),
+            _ => Ok(()),
+        };
+    }
+    match (extent, algorithm, lock) {
+        (Extent::Rows, "INSTANT" | "NOCOPY", _) if page_form::needs_copy(before, &after.table) => {
+            let reason = "Changing table options requires the table to be rebuilt";
+            Err(refused_because(&what, reason, "ALGORITHM=INPLACE"))
+        }
+        (Extent::Rows, "INSTANT" | "NOCOPY", _) => {
+            Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
+        }
+        (Extent::Rows, _, "NONE") => {
+            Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
+        }
+        (Extent::Keys, _, "NONE") if makes_words(before, after) => {
+            let reason = "Fulltext index creation requires a lock";
+            Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED"))
+        }
+        (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
+        _ => Ok(()),
+    }
+}
+
+/// Builds indexes, beside others if these need not wait.
+fn build_keys(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    table: &Table,
+    fresh: &[usize],
+    others: Others,
+) -> SqlResult<u64> {
+    let table = Arc::new(table.clone());
+    let open = ctx.trx.open_table(before)?;
+    if others == Others::Write {
+        let outcome = build_beside_writers(ctx, &open, &table, fresh);
+        open.set_touched(None);
+        return outcome.map(|()| 0);
+    }
+    let_in(ctx, &open, others);
+    load_keys(ctx, before, &table, fresh, ReadAt::Latest)?;
+    alone_again(ctx, &open, others)?;
+    Ok(0)
+}
+
+/// Nobody has written the table since the last writer was published, and its name is locked exclusively: so
+/// the view and what writers touch from now on are all there is.
+fn build_beside_writers(
+    ctx: &mut StatementContext<'_>,
+    before: &OpenTable,
+    table: &Arc<Table>,
+    fresh: &[usize],
+) -> SqlResult<()> {
+    let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
+    let touched = Arc::new(TouchedRows::new(bytes_max));
+    // Under LOCK TABLES that writer may have been this session.
+    ctx.trx.await_own()?;
+    let view = ctx.db.commit.read_view();
+    before.set_touched(Some(touched.clone()));
+    let_in(ctx, before, Others::Write);
+    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&view))?;
+    ctx.process.set_state("altering table");
+    let mut catch_up = CatchUp::new(ctx.trx, table, fresh, &view, &touched, bytes_max)?;
+    for _ in 0..ROUNDS_MAX {
+        if catch_up.round(ctx.trx, false)? < ROWS_FEW {
+            break;
+        }
+    }
+    alone_again(ctx, before, Others::Write)?;
+    catch_up.round(ctx.trx, true)?;
+    Ok(())
+}
+
+/// Rounds beside writers that make more work than a round gets done.
+const ROUNDS_MAX: usize = 16;
+/// So many rows may be left for the time when everybody waits.
+const ROWS_FEW: usize = 1000;
+
+/// Lets others use the table, whose name is locked exclusively. What LOCK TABLES has locked stays so.
+fn let_in(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) {
+    let mode = match others {
+        Others::Wait => return,
+        Others::Read => MetadataMode::SharedNoWrite,
+        Others::Write => MetadataMode::SharedUpgradable,
+    };
+    ctx.trx.weaken_name(&table.table_key, mode);
+}
+
+/// Waits until nobody uses the table any more.
+fn alone_again(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) -> SqlResult<()> {
+    match others {
+        Others::Wait => Ok(()),
+        Others::Read | Others::Write => ctx.trx.lock_name(&table.table_key, MetadataMode::Exclusive),
+    }
+}
+
+fn load_keys(
+    ctx: &mut StatementContext<'_>,
+    before: &Table,
+    table: &Arc<Table>,
+    fresh: &[usize],
+    at: ReadAt<'_>,
+) -> SqlResult<()> {
+    ctx.process.set_state("copy to tmp table");
+    let total = estimate(ctx, before) * fresh.len() as u64;
+    let process = ctx.process;
+    for (nth, &index) in fresh.iter().enumerate() {
+        let done_before = nth as u64 * (total / fresh.len() as u64);
+        let mut progress = |rows: u64| process.set_progress(percent(done_before + rows, total));
+        build_index(ctx.trx, table, index, at, &mut progress)?;
+    }
+    Ok(())
+}
+
+/// Copies the rows beside readers, if these need not wait.
+fn copy_beside(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: &Described,
+    others: Others,
+) -> SqlResult<u64> {
+    let open = ctx.trx.open_table(before)?;
+    let_in(ctx, &open, others);
+    let rows = copy(ctx, before, after)?;
+    alone_again(ctx, &open, others)?;
+    Ok(rows)
+}
+
+fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {
+    ctx.process.set_state("copy to tmp table");
+    let total = estimate(ctx, before) * after.table.indexes.len() as u64;
+    let mut to = after.table.clone();
+    for column in &mut to.columns {
+        column.value_in_old_rows = Value::Null;
+    }
+    let process = ctx.process;
+    let mut rows = 0;
+    let name = after.table.name.clone();
+    let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
+    let auto = after.table.columns.iter().position(|c| c.auto_increment);
+    let fills = fills(ctx, before, after, home)?;
+    let rules = match ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+        true => rules_of(ctx, &after.table)?,
+        false => RowRules::default(),
+    };
+    let eval = &ctx.eval;
+    let next = after.table.auto_increment_start.max(1);
+    let mut converter = Converter { after, fills, rules, eval, row: 0, next, auto };
+    let sql_mode = ctx.session.env.sql_mode;
+    let zone = &ctx.session.env.time_zone;
+    let mut warnings: Vec<Warning> = Vec::new();
+    let store = StoreContext {
+        sql_mode,
+        strict: sql_mode.is_strict(),
+        database: &name.schema,
+        table: &name.table,
+        column: "",
+        row: 0,
+        zone,
+        now_micros: eval.env.now_micros,
+    };
+    let is_timestamp = |column: &cohort_catalog::Column| column.ty.kind == TypeKind::Timestamp;
+    let converts = after.table.columns.iter().zip(&after.column_origins).any(|(column, origin)| {
+        origin.is_some_and(|origin| is_timestamp(column) != is_timestamp(&before.columns[origin]))
+    });
+    if converts {
+        ctx.uses_zone.set(true);
+    }
+    let mut convert = |row: &[Value]| {
+        rows += 1;
+        converter.convert(row, &store, &mut warnings)
+    };
+    let mut progress = |done: u64| process.set_progress(percent(done, total));
+    copy_rows(ctx.trx, before, &Arc::new(to), &mut convert, &mut progress)?;
+    for warning in warnings {
+        ctx.eval.push_warning(warning);
+    }
+    Ok(rows)
+}
+
+fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    RowRules::of(&plan, &Arc::new(table.clone()))
+}
+
+/// What a column of the new table is made from.
+enum Fill {
+    /// This column of the old one, as it is.
+    Same(usize),
+    /// This column of the old one, which is of this type, converted.
+    Converted(usize, Box<ColumnType>),
+    /// One value for all rows.
+    Value(Value),
+    /// DEFAULT (expression) or GENERATED ALWAYS AS, computed for each row when its other columns are there.
+    Computed(Box<Expr>),
+    /// AUTO_INCREMENT.
+    Counted,
+}
+
+fn fills(
+    ctx: &StatementContext<'_>,
+    before: &Table,
+    after: &Described,
+    home: ColumnHome<'_>,
+) -> SqlResult<Vec<Fill>> {
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    let table = Arc::new(after.table.clone());
+    let scope = Scope::of_table(table.clone(), None);
+    let binder = Binder::new(&plan, &scope, Clause::Values);
+    let generated = RowRules::of(&plan, &table)?.into_generated();
+    let fill = |(n, column): (usize, &Column)| {
+        Ok(match after.column_origins[n] {
+            _ if column.generated.is_some() => {
+                let expr = generated.iter().find(|(column, _)| *column == n).map(|(_, expr)| expr.clone());
+                Fill::Computed(Box::new(expr.expect("every generated column has its expression")))
+            }
+            Some(origin) if before.columns[origin].ty == column.ty => Fill::Same(origin),
+            Some(origin) => Fill::Converted(origin, Box::new(before.columns[origin].ty.clone())),
+            None if column.auto_increment => Fill::Counted,
+            None if matches!(column.default, DefaultValue::Expression(_)) => {
+                Fill::Computed(Box::new(binder.default_of(&table, n)?))
+            }
+            None => Fill::Value(value_now(ctx, column, home)?),
+        })
+    };
+    table.columns.iter().enumerate().map(fill).collect()
+}
+
+/// Makes rows of the new table.
+struct Converter<'c, 's> {
+    after: &'c Described,
+    /// By column.
+    fills: Vec<Fill>,
+    rules: RowRules,
+    eval: &'c EvalContext<'s>,
+    row: u64,
+    /// The next value of an AUTO_INCREMENT column that was added.
+    next: u64,
+    auto: Option<usize>,
+}
+
+impl Converter<'_, '_> {
+    fn convert(
+        &mut self,
+        row: &[Value],
+        store: &StoreContext<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> SqlResult<Vec<Value>> {
+        self.row += 1;
+        let after = self.after;
+        let mut made = Vec::with_capacity(self.fills.len());
+        for (n, column) in after.table.columns.iter().enumerate() {
+            let origin = match &self.fills[n] {
+                Fill::Same(origin) | Fill::Converted(origin, _) => *origin,
+                Fill::Value(value) => {
+                    made.push(value.clone());
+                    continue;
+                }
+                Fill::Counted => {
+                    made.push(self.count());
+                    continue;
+                }
+                Fill::Computed(_) => {
+                    made.push(if column.nullable { Value::Null } else { column.ty.implicit_default() });
+                    continue;
+                }
+            };
+            let value = &row[origin];
+            made.push(match (&self.fills[n], value) {
+                (_, Value::Null) => self.null(n, store, warnings)?,
+                (Fill::Same(_), value) => value.clone(),
+                // Text keeps its meaning when the character set changes: values are UTF-8 in memory.
+                (fill, value) => {
+                    let store = StoreContext { column: &column.name, row: self.row, ..*store };
+                    let mut value = session_value(value.clone(), store.zone);
+                    if let Fill::Converted(_, before) = fill {
+                        value = copied(value, before, &column.ty, warnings);
+                    }
+                    not_null(column, column.ty.store(value, &store, warnings)?)
+                }
+            });
+        }
+        for (n, column) in after.table.columns.iter().enumerate() {
+            let Fill::Computed(expr) = &self.fills[n] else { continue };
+            let value = expr.eval(&made, self.eval)?.into_owned();
+            made[n] = match value {
+                Value::Null => self.null(n, store, warnings)?,
+                value => {
+                    let store = StoreContext { column: &column.name, row: self.row, ..*store };
+                    not_null(column, column.ty.store(value, &store, warnings)?)
+                }
+            };
+        }
+        self.rules.check(self.eval, &after.table, &made)??;
+        Ok(made)
+    }
+
+    fn count(&mut self) -> Value {
+        let value = self.next;
+        self.next += 1;
+        let ty = &self.after.table.columns[self.auto.expect("counts only what counts")].ty;
+        match ty.kind {
+            cohort_types::TypeKind::Float => Value::Float(value as f32),
+            cohort_types::TypeKind::Double => Value::Double(value as f64),
+            _ if ty.unsigned => Value::UInt(value),
+            _ => Value::Int(value as i64),
+        }
+    }
+
+    fn null(&mut self, n: usize, store: &StoreContext<'_>, warnings: &mut Vec<Warning>) -> SqlResult<Value> {
+        let column = &self.after.table.columns[n];
+        if column.nullable {
+            return Ok(Value::Null);
+        }
+        if self.auto == Some(n) {
+            return Ok(self.count());
+        }
+        let error = SqlError::new(
+            ErrorCode::WarnDataTruncated,
+            format!("Data truncated for column '{}' at row {}", column.name, self.row),
+        );
+        if store.strict {
+            return Err(error);
+        }
+        warnings.push(Warning { level: Level::Warning, error });
+        Ok(column.ty.implicit_default())
+    }
+}
+
+/// What a column gives to one of another type, where that is not what an assignment of its value gives.
+fn copied(value: Value, before: &ColumnType, after: &ColumnType, warnings: &mut Vec<Warning>) -> Value {
+    let is_string = after.kind.is_text() || after.kind.is_binary_string();
+    match value {
+        value if is_string && shows_more(before) => {
+            let mut text = Vec::new();
+            before.write_text(&value, &mut text);
+            Value::Str(Str { bytes: text, collation: after.collation })
+        }
+        // Its number, not its bytes.
+        Value::Str(_) if after.kind == TypeKind::Bit => match value.to_int(warnings) {
+            Some(IntValue::Signed(number)) => Value::Int(number),
+            Some(IntValue::Unsigned(number)) => Value::UInt(number),
+            None => Value::Null,
+        },
+        value => value,
+    }
+}
+
+/// Whether texts of a column have digits that its values do not tell: fractions and leading zeros.
+fn shows_more(ty: &ColumnType) -> bool {
+    ty.zerofill || matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
+}
+
+/// A stored value as an assignment takes it.
+fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
+    match value {
+        Value::Timestamp(0) => Value::DateTime(Default::default()),
+        Value::Timestamp(micros) => Value::DateTime(zone.to_local(micros)),
+        other => other,
+    }
+}
+
+fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
+    let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    engine.map_or(0, |e| e.stats(table.clustered().id).entries)
+}
+
+/// Thousandths.
+fn percent(done: u64, total: u64) -> u32 {
+    done.saturating_mul(100_000).checked_div(total).map_or(0, |p| p.min(100_000) as u32)
+}
+
+/// What is stored of a value that is none of the column's type, where the column cannot be NULL.
+fn not_null(column: &Column, stored: Value) -> Value {
+    if stored.is_null() && !column.nullable { column.ty.implicit_default() } else { stored }
+}

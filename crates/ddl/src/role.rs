@@ -1,0 +1,254 @@
+//! CREATE ROLE, DROP ROLE; GRANT, REVOKE and SET DEFAULT of roles.
+//!
+//! A role is an account with the empty host that nobody logs in as. Who has it WITH ADMIN OPTION, himself or
+//! by the role that is in force, may give it to others and take it.
+
+use cohort_catalog::{Account, AccountName, AdminOption, PUBLIC};
+use cohort_session::access::{check_global, check_schema};
+use cohort_session::{SessionState, StatementContext};
+use cohort_sql::ast::{
+    Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
+};
+use cohort_sql::print::quoted_text;
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+
+use super::DdlOutcome;
+use super::account::{resolve, resolve_grantee};
+use super::account_book::{AccountBook, no_such_account};
+use super::work::{LogText, commit};
+
+fn role_name(role: &str) -> AccountName {
+    (role.to_owned(), String::new())
+}
+
+fn new_role(role: &str) -> Account {
+    Account { methods: Vec::new(), is_role: true, ..Account::new(role_name(role)) }
+}
+
+/// `'role'`, or `'user'@'host'`.
+fn shown(name: &AccountName) -> String {
+    match name.1.is_empty() {
+        true => format!("'{}'", name.0),
+        false => super::account_book::shown(name),
+    }
+}
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateRole) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let own = ctx.session.info.account.clone();
+    let admin = match &create.admin {
+        None => own.clone(),
+        Some(name) => {
+            let name = resolve_grantee(ctx.session, &book, name)?;
+            if name != own {
+                check_global(
+                    ctx.session,
+                    cohort_types::Privileges::from(Privilege::Super).with(Privilege::SetUser),
+                )?;
+            }
+            if book.find(&name).is_none() {
+                let text =
+                    format!("The user specified as a definer ('{}'@'{}') does not exist", name.0, name.1);
+                ctx.eval.note(ErrorCode::NoSuchUser, text);
+            }
+            name
+        }
+    };
+    let mut failed = Vec::new();
+    for role in &create.roles {
+        if book.find(&role_name(role)).is_some() {
+            match create.mode {
+                CreateMode::Create => failed.push(format!("'{role}'")),
+                CreateMode::IfNotExists => {
+                    let text = format!("Can't create role '{role}'; it already exists");
+                    ctx.eval.note(ErrorCode::RoleCreateExists, text);
+                }
+                CreateMode::OrReplace => take_from_all(&mut book, role),
+            }
+            if create.mode != CreateMode::OrReplace {
+                continue;
+            }
+        }
+        book.put(new_role(role));
+        // The account that is to have it need not be there.
+        if let Some(mut admin) = book.find(&admin) {
+            admin.roles.insert(role.clone(), AdminOption::With);
+            book.put(admin);
+        }
+    }
+    finish(ctx, book, &failed, "CREATE ROLE")
+}
+
+pub(super) fn remove(ctx: &mut StatementContext<'_>, drop: &DropRole) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut failed = Vec::new();
+    for role in &drop.roles {
+        if role == PUBLIC {
+            failed.push(PUBLIC.to_owned());
+        } else if book.find(&role_name(role)).is_some() {
+            take_from_all(&mut book, role);
+            book.remove(role_name(role));
+        } else if drop.if_exists {
+            let text = format!("Can't drop role '{role}'; it doesn't exist");
+            ctx.eval.note(ErrorCode::RoleDropExists, text);
+        } else {
+            failed.push(format!("'{role}'"));
+        }
+    }
+    finish(ctx, book, &failed, "DROP ROLE")
+}
+
+/// Commits what worked; the error names what did not.
+fn finish(
+    ctx: &mut StatementContext<'_>,
+    book: AccountBook,
+    failed: &[String],
+    operation: &str,
+) -> SqlResult<DdlOutcome> {
+    let changes = book.close();
+    if !changes.catalog.is_empty() || failed.is_empty() {
+        commit(ctx, changes, LogText::AboutUsers)?;
+    }
+    match failed {
+        [] => Ok(DdlOutcome::default()),
+        failed => Err(SqlError::user_operation_failed(operation, &failed.join(","))),
+    }
+}
+
+/// Nobody has the role any more.
+fn take_from_all(book: &mut AccountBook, role: &str) {
+    let names: Vec<AccountName> = book.catalog.accounts.keys().cloned().collect();
+    for name in names {
+        if let Some(mut account) = book.find(&name)
+            && account.roles.remove(role).is_some()
+        {
+            book.put(account);
+        }
+    }
+}
+
+/// The one role that the statement names, which must be there: error 1959.
+fn named(book: &AccountBook, words: &[Word]) -> SqlResult<String> {
+    let role = words.first().map_or("", |word| word.name.as_str());
+    if role.eq_ignore_ascii_case(PUBLIC) {
+        return Err(SqlError::invalid_role(PUBLIC));
+    }
+    match book.find(&role_name(role)) {
+        Some(account) if account.is_role => Ok(role.to_owned()),
+        _ => Err(SqlError::invalid_role(role)),
+    }
+}
+
+/// Error 1698 for an account that may not give the role.
+fn check_admin(session: &SessionState, book: &AccountBook, role: &str) -> SqlResult<()> {
+    let own = session.info.account.clone();
+    let holders = [Some(own.clone()), session.role.as_deref().map(role_name)];
+    let may = holders.into_iter().flatten().filter_map(|name| book.find(&name));
+    if session.is_applier || may.into_iter().any(|it| it.roles.get(role) == Some(&AdminOption::With)) {
+        return Ok(());
+    }
+    let text = format!("Access denied for user '{}'@'{}'", own.0, own.1);
+    Err(SqlError::new(ErrorCode::AccessDeniedNoPassword, text))
+}
+
+/// Whether a role leads to another by the roles that were granted to it.
+fn leads_to(book: &AccountBook, from: &str, to: &str) -> bool {
+    let (mut seen, mut open) = (Vec::new(), vec![from.to_owned()]);
+    while let Some(role) = open.pop() {
+        if role == to {
+            return true;
+        }
+        if !seen.contains(&role) {
+            open.extend(book.find(&role_name(&role)).into_iter().flat_map(|it| it.roles.into_keys()));
+            seen.push(role);
+        }
+    }
+    false
+}
+
+/// GRANT role TO ..; errors 1959, 1698, 1133, 1961.
+pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let role = named(&book, &grant.privileges)?;
+    check_admin(ctx.session, &book, &role)?;
+    for user in &grant.users {
+        let name = resolve_grantee(ctx.session, &book, &user.account)?;
+        let mut account = book.find(&name).ok_or_else(no_such_account)?;
+        if account.is_role && leads_to(&book, &role, &name.0) {
+            let text = format!("Cannot grant role '{role}' to: {}", shown(&name));
+            return Err(SqlError::new(ErrorCode::CannotGrantRole, text));
+        }
+        let held = account.roles.entry(role.clone()).or_insert(AdminOption::Without);
+        if grant.grant_option {
+            *held = AdminOption::With;
+        }
+        book.put(account);
+    }
+    commit(ctx, book.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
+}
+
+/// REVOKE [ADMIN OPTION FOR] role FROM ..; errors 1959, 1698, 1962.
+pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResult<DdlOutcome> {
+    let mut book = AccountBook::open(ctx)?;
+    let role = named(&book, &revoke.privileges)?;
+    check_admin(ctx.session, &book, &role)?;
+    for name in &revoke.accounts {
+        let name = resolve_grantee(ctx.session, &book, name)?;
+        let cannot = || {
+            let text = format!("Cannot revoke role '{role}' from: {}", shown(&name));
+            SqlError::new(ErrorCode::CannotRevokeRole, text)
+        };
+        let mut account = book.find(&name).ok_or_else(cannot)?;
+        let held = account.roles.get_mut(&role).ok_or_else(cannot)?;
+        match revoke.level {
+            GrantLevel::RoleAdmin => *held = AdminOption::Without,
+            _ => drop(account.roles.remove(&role)),
+        }
+        book.put(account);
+    }
+    commit(ctx, book.close(), LogText::AboutUsers)?;
+    Ok(DdlOutcome::default())
+}
+
+/// SET DEFAULT ROLE; another's takes the right to write the table of accounts. Error 1959 for a role that the
+/// account has not got.
+pub fn set_default_role(
+    ctx: &mut StatementContext<'_>,
+    role: Option<&str>,
+    account: Option<&Name>,
+) -> SqlResult<()> {
+    let own = ctx.session.info.account.clone();
+    let name = account.map_or_else(|| own.clone(), |name| resolve(ctx.session, name));
+    if name != own {
+        check_schema(ctx.session, Privilege::Update, "mysql")?;
+    }
+    if ctx.trx.may_only_read() {
+        return Err(SqlError::read_only_transaction());
+    }
+    let outcome = change_default_role(ctx, &name, role);
+    ctx.trx.rollback();
+    outcome
+}
+
+fn change_default_role(
+    ctx: &mut StatementContext<'_>,
+    name: &AccountName,
+    role: Option<&str>,
+) -> SqlResult<()> {
+    let mut book = AccountBook::open(ctx)?;
+    let mut account = book.find(name).ok_or_else(no_such_account)?;
+    let role = role.unwrap_or("");
+    if !role.is_empty() && !account.roles.contains_key(role) {
+        return Err(match ctx.session.knows_role(role) {
+            true => SqlError::role_not_granted(&name.0, &name.1, role),
+            false => SqlError::invalid_role(role),
+        });
+    }
+    account.default_role = role.to_owned();
+    book.put(account);
+    let role = if role.is_empty() { "NONE".to_owned() } else { quoted_text(role) };
+    let (user, host) = (quoted_text(&name.0), quoted_text(&name.1));
+    let text = format!("SET DEFAULT ROLE {role} FOR {user}@{host}");
+    commit(ctx, book.close(), LogText::Instead(text))
+}

@@ -1,0 +1,215 @@
+//! Expressions of a table's description: GENERATED ALWAYS AS, CHECK, DEFAULT. They are kept as text in the
+//! form MariaDB prints it, and parsed again for each plan of a statement that writes the table.
+//!
+//! # Missing
+//! VIRTUAL columns are held in the rows like STORED ones, so those whose value depends on the session or the
+//! time are refused.
+
+use std::sync::Arc;
+
+use cohort_catalog::{DefaultValue, Table};
+use cohort_sql::ast::{self, DeclaredKind, Expr};
+use cohort_types::{SqlError, SqlResult, TypeKind};
+
+use super::work::not_supported;
+use cohort_dml::RowRules;
+use cohort_plan::{Binder, ParamSource, PlanContext, Scope, same_name};
+use cohort_session::{SessionNames, StatementContext};
+
+/// Where an expression stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clause {
+    Check,
+    Generated { stored: bool },
+    Default,
+}
+
+impl Clause {
+    fn text(self) -> &'static str {
+        match self {
+            Clause::Check => "CHECK",
+            Clause::Generated { .. } => "GENERATED ALWAYS AS",
+            Clause::Default => "DEFAULT",
+        }
+    }
+}
+
+/// Functions whose value is not one of their arguments alone.
+const VOLATILE: &[&str] = &[
+    "now",
+    "curdate",
+    "curtime",
+    "sysdate",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "rand",
+    "uuid",
+    "uuid_short",
+    "sys_guid",
+    "random_bytes",
+    "user",
+    "current_user",
+    "session_user",
+    "system_user",
+    "current_role",
+    "connection_id",
+    "database",
+    "schema",
+    "last_insert_id",
+    "row_count",
+    "found_rows",
+    "sleep",
+    "benchmark",
+    "get_lock",
+    "release_lock",
+    "release_all_locks",
+    "is_free_lock",
+    "is_used_lock",
+    "load_file",
+    "master_pos_wait",
+    "master_gtid_wait",
+    "binlog_gtid_pos",
+    "version",
+];
+
+/// The text of an expression of `column` (or of the table, where it has none), as it is kept: errors 1901 and
+/// 1970 for what does not belong there.
+pub(super) fn text_of(
+    ctx: &StatementContext<'_>,
+    clause: Clause,
+    column: &str,
+    expr: &Expr,
+) -> SqlResult<String> {
+    let connection = ctx.session.env.collation_connection.charset().name();
+    let refusal = |text: &str| match clause {
+        Clause::Generated { stored: false } => {
+            not_supported("VIRTUAL columns that depend on the session or the time")
+        }
+        _ => SqlError::not_allowed_in_clause(text, clause.text(), column),
+    };
+    let mut expr = expr.clone();
+    let mut refused = None;
+    expr.each_part(&mut |part| match part {
+        Expr::Column(name) => (name.db, name.table) = (None, None),
+        Expr::Sequence(_) if clause != Clause::Default => {
+            refused = Some(refusal(&format!("{}()", cohort_sql::print::called(part))));
+        }
+        // The text is read with other databases being the current one.
+        Expr::Sequence(call) if call.name.db.is_none() => {
+            call.name.db = ctx.session.current_schema.as_deref().map(str::to_owned);
+        }
+        // A reader's connection may have another character set.
+        Expr::Cast { to, .. }
+            if matches!(to.kind, DeclaredKind::Column(TypeKind::Char | TypeKind::VarChar))
+                && to.charset.is_none() =>
+        {
+            to.charset = Some(connection.to_owned());
+        }
+        Expr::Subquery(_)
+        | Expr::Exists(_)
+        | Expr::InQuery { .. }
+        | Expr::Quantified { .. }
+        | Expr::Param(_)
+        | Expr::Default(_)
+        | Expr::Values(_) => refused = Some(SqlError::no_subqueries_in(clause.text())),
+        Expr::Aggregate(_) | Expr::Window(_) => {
+            let call = format!("{}()", cohort_sql::print::called(part));
+            refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
+        }
+        // A default is new for every row.
+        _ if clause == Clause::Default => {}
+        Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {
+            refused = Some(refusal(&cohort_sql::print::expr(part)));
+        }
+        Expr::Function { name, args } => {
+            let is_now = name == "unix_timestamp" && args.is_empty();
+            if is_now || VOLATILE.contains(&name.as_str()) {
+                let text = if name == "now" { "current_timestamp" } else { name };
+                refused = Some(refusal(&format!("{text}()")));
+            }
+        }
+        _ => {}
+    });
+    match refused {
+        Some(error) => Err(error),
+        None => Ok(cohort_sql::print::expr(&expr)),
+    }
+}
+
+/// The expression of a kept text.
+fn parsed(text: &str) -> SqlResult<Expr> {
+    let statement = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?.statement;
+    let unread = || not_supported(&format!("the expression {text}"));
+    cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
+}
+
+/// The text with a column's new name.
+pub(super) fn renamed(text: &str, from: &str, to: &str) -> SqlResult<String> {
+    let mut expr = parsed(text)?;
+    expr.each_column(&mut |column: &mut ast::ColumnRef| {
+        if same_name(&column.name, from) {
+            column.name = to.to_owned();
+        }
+    });
+    Ok(cohort_sql::print::expr(&expr))
+}
+
+/// Whether two texts mean the same of the columns of two descriptions, whatever the columns are called.
+pub(super) fn is_same(
+    old: &str,
+    new: &str,
+    old_column: &dyn Fn(&str) -> Option<usize>,
+    new_column: &dyn Fn(&str) -> Option<usize>,
+) -> bool {
+    let numbered = |text: &str, number: &dyn Fn(&str) -> Option<usize>| {
+        let mut expr = parsed(text).ok()?;
+        expr.each_column(&mut |column| column.name = format!("{:?}", number(&column.name)));
+        Some(cohort_sql::print::expr(&expr))
+    };
+    old == new || numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
+}
+
+/// Whether the expressions of a description can be computed: errors 1054, 4029, and those of their types.
+pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
+    let known = |name: &str| table.columns.iter().position(|c| same_name(&c.name, name));
+    let look = |text: &str, clause: Clause, own: Option<usize>| {
+        let mut outcome = Ok(());
+        parsed(text)?.each_column(&mut |column| match (known(&column.name), own) {
+            (None, _) => outcome = Err(SqlError::unknown_column(&column.name, clause.text())),
+            (Some(n), Some(own)) if n >= own && table.columns[n].generated.is_some() => {
+                outcome = Err(SqlError::refers_to_later_column(&table.columns[own].name, &column.name));
+            }
+            (Some(n), Some(_)) if table.columns[n].auto_increment => {
+                let name = &table.columns[n].name;
+                outcome = Err(SqlError::not_allowed_in_clause("AUTO_INCREMENT", clause.text(), name));
+            }
+            _ => {}
+        });
+        outcome
+    };
+    let of_columns = table.columns.iter().filter_map(|column| column.check.as_ref());
+    for text in of_columns.chain(table.checks.iter().map(|check| &check.text)) {
+        look(text, Clause::Check, None)?;
+    }
+    for (n, column) in table.columns.iter().enumerate() {
+        if let Some(generated) = &column.generated {
+            look(&generated.text, Clause::Generated { stored: generated.stored }, Some(n))?;
+        }
+        if let DefaultValue::Expression(text) = &column.default {
+            look(text, Clause::Default, None)?;
+        }
+    }
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    let table = Arc::new(table.clone());
+    let scope = Scope::of_table(Arc::clone(&table), None);
+    let binder = Binder::new(&plan, &scope, cohort_plan::Clause::Values);
+    for (n, column) in table.columns.iter().enumerate() {
+        if matches!(column.default, DefaultValue::Expression(_)) {
+            binder.default_of(&table, n)?;
+        }
+    }
+    RowRules::of(&plan, &table).map(drop)
+}

@@ -1,0 +1,463 @@
+//! CREATE VIEW, ALTER VIEW, DROP VIEW.
+//!
+//! A view is made of its query with the names that the tables have now: `*` is written out, each column says
+//! its table. So a column that is added later does not appear in the view, and one that is dropped makes the
+//! view invalid.
+
+use std::sync::Arc;
+
+use cohort_catalog::{AccountName, CatalogChange, TableName, View};
+use cohort_config::{VarId, VarValue};
+use cohort_locks::MetadataMode;
+use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
+use cohort_plan::{Looks, named_tables};
+use cohort_session::access::check_global;
+use cohort_session::{SessionNames, StatementContext, TableUse};
+use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
+use cohort_sql::print::quoted_name;
+use cohort_sql::print_query;
+use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
+
+use super::DdlOutcome;
+use super::account::resolve;
+use super::create_table::created_at;
+use super::drop_table::{lock_all, qualified};
+use super::work::{
+    Changes, LogText, catalog, check_identifier, check_table_name, commit, enter_schema, lock_table_name,
+    schema_of, tell_table,
+};
+
+/// Longest name of a column.
+const NAME_CHARS_MAX: usize = 64;
+
+pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> SqlResult<DdlOutcome> {
+    refuse(create)?;
+    let name = TableName { schema: schema_of(ctx, &create.name)?, table: create.name.name.clone() };
+    check_table_name(&name.table)?;
+    enter_schema(ctx, &name.schema)?;
+    let definer = definer(ctx, create)?;
+    lock_table_name(ctx, &name.schema, &name.table, MetadataMode::Exclusive)?;
+    let catalog = catalog(ctx);
+    let before = catalog.view(&name.schema, &name.table).cloned();
+    let is_table = catalog.table(&name.schema, &name.table).is_some();
+    match (create.mode, create.alter) {
+        (_, true) | (CreateMode::OrReplace, _) if is_table => return Err(not_a_view(&name)),
+        (_, true) if before.is_none() => return Err(SqlError::no_such_table(&name.schema, &name.table)),
+        (CreateMode::IfNotExists, false) if is_table || before.is_some() => {
+            let error = SqlError::table_exists(&name.table);
+            ctx.eval.note(error.code, error.message);
+            // MariaDB has it run on replicas all the same.
+            let asked = View {
+                algorithm: create.algorithm.unwrap_or(ViewAlgorithm::Undefined).name().to_owned(),
+                definer,
+                by_invoker: create.security == Some(ViewSecurity::Invoker),
+                ..empty_view(ctx, name)
+            };
+            let log = LogText::Instead(log_text(ctx, create, &asked));
+            commit(ctx, Changes::default().with_xid(), log)?;
+            return Ok(DdlOutcome::default());
+        }
+        (CreateMode::Create, false) if is_table || before.is_some() => {
+            return Err(SqlError::table_exists(&name.table));
+        }
+        _ => {}
+    }
+    let mut query = create.query.clone();
+    let bound = bind(ctx, &name, &mut query)?;
+    let columns = column_names(create, &bound)?;
+    name_columns(&mut query.body, &columns);
+    let mut algorithm = create.algorithm.unwrap_or_else(|| algorithm_of(before.as_deref(), create.alter));
+    if algorithm == ViewAlgorithm::Merge && !is_mergeable(&bound) {
+        let text = "View merge algorithm can't be used here for now (assumed undefined algorithm)";
+        ctx.eval.push_warning(cohort_types::Warning {
+            level: cohort_types::Level::Warning,
+            error: SqlError::new(ErrorCode::WarnViewMerge, text),
+        });
+        algorithm = ViewAlgorithm::Undefined;
+    }
+    let updatable = algorithm != ViewAlgorithm::TempTable && bound.is_updatable();
+    if create.check != ViewCheck::None && !updatable {
+        let text = format!("CHECK OPTION on non-updatable view `{}`.`{}`", name.schema, name.table);
+        return Err(SqlError::new(ErrorCode::ViewNonupdCheck, text));
+    }
+    let security = create.security.unwrap_or(match (&before, create.alter) {
+        (Some(view), true) if view.by_invoker => ViewSecurity::Invoker,
+        _ => ViewSecurity::Definer,
+    });
+    let definer = match (&before, create.alter, &create.definer) {
+        (Some(view), true, None) => kept_definer(ctx, view)?,
+        _ => definer,
+    };
+    let view = View {
+        text: print_query::query(&query),
+        algorithm: algorithm.name().to_owned(),
+        definer,
+        by_invoker: security == ViewSecurity::Invoker,
+        check: create.check.name().to_owned(),
+        updatable,
+        ..empty_view(ctx, name)
+    };
+    let log = LogText::Instead(log_text(ctx, create, &view));
+    if ctx.session.audit_tables().is_some() {
+        for (schema, table, _) in named_tables(&view)? {
+            let read = catalog.table(&schema, &table);
+            read.into_iter().for_each(|table| tell_table(ctx, TableUse::Read, table));
+        }
+    }
+    commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;
+    Ok(DdlOutcome::default())
+}
+
+/// A view of nothing, with what the session gives it.
+fn empty_view(ctx: &StatementContext<'_>, name: TableName) -> View {
+    View {
+        name,
+        text: String::new(),
+        algorithm: String::new(),
+        definer: ctx.session.info.account.clone(),
+        by_invoker: false,
+        check: String::new(),
+        updatable: false,
+        client: client_collation(ctx),
+        connection: ctx.session.env.collation_connection,
+        created_at: created_at(ctx),
+    }
+}
+
+/// What a view must not be made of.
+fn refuse(create: &CreateView) -> SqlResult<()> {
+    if !create.query.into.is_empty() {
+        let text = "View's SELECT contains a 'INTO' clause";
+        return Err(SqlError::new(ErrorCode::ViewSelectClause, text));
+    }
+    let mut looks = Looks::default();
+    create.query.clone().rename(&mut looks);
+    if looks.variable {
+        let text = "View's SELECT contains a variable or parameter";
+        return Err(SqlError::new(ErrorCode::ViewSelectVariable, text));
+    }
+    Ok(())
+}
+
+/// Who the view belongs to: to name somebody else takes the privilege SET USER.
+fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<AccountName> {
+    let own = ctx.session.info.account.clone();
+    let Some(named) = &create.definer else { return Ok(own) };
+    let named = resolve(ctx.session, named);
+    if named != own {
+        check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
+        if !ctx.db.catalog().accounts.contains_key(&named) {
+            let text =
+                format!("The user specified as a definer ('{}'@'{}') does not exist", named.0, named.1);
+            ctx.eval.note(ErrorCode::NoSuchUser, text);
+        }
+    }
+    Ok(named)
+}
+
+/// ALTER VIEW keeps the definer: anybody else needs the privilege SET USER, too.
+fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountName> {
+    if view.definer != ctx.session.info.account {
+        check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
+    }
+    Ok(view.definer.clone())
+}
+
+/// Binds the query, and writes full names into it. A view that would read itself reads nothing: error 1146.
+fn bind(ctx: &StatementContext<'_>, name: &TableName, query: &mut ast::Query) -> SqlResult<Query> {
+    let catalog = catalog(ctx);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
+    let bound = bind_query(&plan, &CommonTables::default(), None, query)?;
+    if let Some(table) = names.temporary_used() {
+        return Err(SqlError::view_of_temporary(&table));
+    }
+    if names.take_views().iter().any(|view| view.name == *name) {
+        return Err(SqlError::no_such_table(&name.schema, &name.table));
+    }
+    if let Some(meanings) = plan.meanings.take() {
+        meanings.write_into(query);
+        query.spell_out_windows();
+    }
+    Ok(bound)
+}
+
+/// A query with full names, as EXPLAIN EXTENDED shows it.
+pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<String> {
+    let catalog = catalog(ctx);
+    let names = SessionNames::new(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    plan.meanings.replace(Some(Meanings::new(ctx.session.env.collation_connection.charset())));
+    let mut query = query.clone();
+    bind_query(&plan, &CommonTables::default(), None, &query)?;
+    if let Some(meanings) = plan.meanings.take() {
+        meanings.write_into(&mut query);
+    }
+    spell_out_aliases(&mut query);
+    Ok(print_query::query(&query))
+}
+
+/// Writes what the select items are in place of their names in ORDER BY and GROUP BY.
+fn spell_out_aliases(query: &mut ast::Query) {
+    let ast::QueryBody::Select(select) = &mut query.body else { return };
+    let named = |item: &ast::SelectItem| match item {
+        ast::SelectItem::Expr { expr, alias: Some(alias), .. } => Some((alias.clone(), expr.clone())),
+        _ => None,
+    };
+    let items: Vec<(String, ast::Expr)> = select.items.iter().filter_map(named).collect();
+    for by in query.order_by.iter_mut().chain(&mut select.group_by) {
+        if let ast::Expr::Column(column) = &by.expr
+            && column.table.is_none()
+            && let Some((_, expr)) =
+                items.iter().find(|(alias, _)| cohort_plan::same_name(alias, &column.name))
+        {
+            by.expr = expr.clone();
+        }
+    }
+}
+
+/// The names of the view's columns: errors 1353, 1060, 1166.
+fn column_names(create: &CreateView, bound: &Query) -> SqlResult<Vec<String>> {
+    let names: Vec<String> = match create.columns.len() {
+        0 => {
+            let name = |(n, column): (usize, &cohort_protocol::ColumnMeta)| match nameable(&column.name) {
+                true => column.name.clone(),
+                false => format!("Name_exp_{}", n + 1),
+            };
+            bound.columns.iter().enumerate().map(name).collect()
+        }
+        given if given == bound.columns.len() => create.columns.clone(),
+        _ => {
+            let text = "View's SELECT and view's field list have different column counts";
+            return Err(SqlError::new(ErrorCode::ViewWrongList, text));
+        }
+    };
+    let names = if create.columns.is_empty() { told_apart(&create.query.body, names) } else { names };
+    for (n, name) in names.iter().enumerate() {
+        let wrong =
+            |name: &str| SqlError::new(ErrorCode::WrongColumnName, format!("Incorrect column name '{name}'"));
+        check_identifier(name, wrong)?;
+        if names[..n].iter().any(|other| cohort_plan::same_name(other, name)) {
+            let text = format!("Duplicate column name '{name}'");
+            return Err(SqlError::new(ErrorCode::DupFieldName, text));
+        }
+    }
+    Ok(names)
+}
+
+/// Names that texts of expressions have given and that another column has, too, become others.
+fn told_apart(mut body: &ast::QueryBody, mut names: Vec<String>) -> Vec<String> {
+    let select = loop {
+        body = match body {
+            ast::QueryBody::Select(select) => break select,
+            ast::QueryBody::SetOperation { first, .. } => first,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(_) => return names,
+        };
+    };
+    let is_given = |item: &ast::SelectItem| match item {
+        ast::SelectItem::Expr { alias: None, expr, .. } => !matches!(expr, ast::Expr::Column(_)),
+        _ => false,
+    };
+    // Behind a `*` it is not known which item a column comes from.
+    let has_one_each = select.items.len() == names.len()
+        && select.items.iter().all(|item| matches!(item, ast::SelectItem::Expr { .. }));
+    for n in 0..if has_one_each { names.len() } else { 0 } {
+        let same = |a: &str, b: &str| cohort_plan::same_name(a, b);
+        let Some(before) = (0..n).find(|before| same(&names[*before], &names[n])) else { continue };
+        let Some(changed) = [n, before].into_iter().find(|n| is_given(&select.items[*n])) else { continue };
+        let stem = names[changed].clone();
+        let others = (0_u32..).map(|attempt| match attempt {
+            0 => format!("My_exp_{stem}"),
+            attempt => format!("My_exp_{attempt}_{stem}"),
+        });
+        let free = |name: &String| !names.iter().any(|other| same(other, name));
+        names[changed] = others.into_iter().find(free).expect("one of many is free");
+    }
+    names
+}
+
+fn nameable(name: &str) -> bool {
+    !name.is_empty() && !name.ends_with(' ') && name.chars().count() <= NAME_CHARS_MAX
+}
+
+/// The names of a view's columns, which its text gives to the items of the first SELECT.
+pub(super) fn view_columns(view: &View) -> SqlResult<Vec<String>> {
+    let query = cohort_plan::view_query(view)?;
+    let mut body = &query.body;
+    loop {
+        body = match body {
+            ast::QueryBody::Select(select) => {
+                let name = |item: &ast::SelectItem| match item {
+                    ast::SelectItem::Expr { alias, text, .. } => {
+                        alias.clone().unwrap_or_else(|| text.clone())
+                    }
+                    ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => String::new(),
+                };
+                return Ok(select.items.iter().map(name).collect());
+            }
+            ast::QueryBody::SetOperation { first, .. } => first,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(rows) => {
+                let first = rows.first().into_iter().flatten();
+                return Ok(first.map(cohort_sql::print::expr).collect());
+            }
+        };
+    }
+}
+
+/// Gives the items of the first SELECT the names of the columns.
+fn name_columns(body: &mut ast::QueryBody, names: &[String]) {
+    match body {
+        ast::QueryBody::Select(select) => {
+            for (item, name) in select.items.iter_mut().zip(names) {
+                if let ast::SelectItem::Expr { alias, .. } = item {
+                    *alias = Some(name.clone());
+                }
+            }
+        }
+        ast::QueryBody::SetOperation { first, .. } => name_columns(first, names),
+        ast::QueryBody::Nested(query) => name_columns(&mut query.body, names),
+        ast::QueryBody::Values(_) => {}
+    }
+}
+
+/// ALTER VIEW keeps what it does not say.
+fn algorithm_of(before: Option<&View>, alter: bool) -> ViewAlgorithm {
+    match before.filter(|_| alter).map(|view| view.algorithm.as_str()) {
+        Some("MERGE") => ViewAlgorithm::Merge,
+        Some("TEMPTABLE") => ViewAlgorithm::TempTable,
+        _ => ViewAlgorithm::Undefined,
+    }
+}
+
+fn client_collation(ctx: &StatementContext<'_>) -> cohort_types::Collation {
+    let charset = match ctx.session.vars.value(VarId::CharacterSetClient) {
+        VarValue::Text(name) => Charset::by_name(&name),
+        _ => None,
+    };
+    charset.unwrap_or(Charset::Utf8mb4).default_collation()
+}
+
+/// The statement with what the session added to it.
+fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> String {
+    let verb = match (create.alter, create.mode) {
+        (true, _) => "ALTER",
+        (false, CreateMode::OrReplace) => "CREATE OR REPLACE",
+        (false, CreateMode::Create | CreateMode::IfNotExists) => "CREATE",
+    };
+    let if_not_exists = if create.mode == CreateMode::IfNotExists { "IF NOT EXISTS " } else { "" };
+    let schema = match ctx.session.current_schema.as_deref() == Some(&*view.name.schema) {
+        true => String::new(),
+        false => format!("{}.", quoted_name(&view.name.schema)),
+    };
+    let columns: Vec<String> = create.columns.iter().map(|name| quoted_name(name)).collect();
+    let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(", ")) };
+    format!(
+        "{verb} {}VIEW {if_not_exists}{schema}{}{columns} AS {}",
+        attributes(view),
+        quoted_name(&view.name.table),
+        create.text
+    )
+}
+
+/// `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
+pub fn attributes(view: &View) -> String {
+    let (user, host) = &view.definer;
+    format!(
+        "ALGORITHM={} DEFINER={}@{} SQL SECURITY {} ",
+        view.algorithm,
+        quoted_name(user),
+        quoted_name(host),
+        if view.by_invoker { "INVOKER" } else { "DEFINER" }
+    )
+}
+
+pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<DdlOutcome> {
+    let names = qualified(ctx, &drop.names)?;
+    lock_all(ctx, names.iter())?;
+    let catalog = catalog(ctx);
+    let mut changes = Changes::default();
+    let mut missing = Vec::new();
+    for name in &names {
+        if catalog.view(&name.schema, &name.table).is_some() {
+            changes.catalog.push(CatalogChange::DropView(name.clone()));
+        } else {
+            if catalog.table(&name.schema, &name.table).is_some() {
+                let (level, error) = (cohort_types::Level::Warning, not_a_view(name));
+                ctx.eval.push_warning(cohort_types::Warning { level, error });
+            }
+            missing.push(format!("{}.{}", name.schema, name.table));
+        }
+    }
+    let unknown = || SqlError::new(ErrorCode::UnknownView, format!("Unknown VIEW: '{}'", missing.join(",")));
+    let failed = (!missing.is_empty() && !drop.if_exists).then(unknown);
+    if !changes.catalog.is_empty() || failed.is_none() {
+        commit(ctx, changes.with_xid(), LogText::AsWritten)?;
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if !missing.is_empty() {
+        let error = unknown();
+        ctx.eval.note(error.code, error.message);
+    }
+    Ok(DdlOutcome::default())
+}
+
+/// Error 1347.
+pub(super) fn not_a_view(name: &TableName) -> SqlError {
+    let text = format!("'{}.{}' is not of type 'VIEW'", name.schema, name.table);
+    SqlError::new(ErrorCode::WrongObject, text)
+}
+
+/// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
+/// that it names.
+pub fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
+    let mut query = cohort_plan::view_query(view)?;
+    let mut looks = Looks::default();
+    query.rename(&mut looks);
+    // Common tables have no database.
+    let is_here = |(schema, ..): &(String, String, String)| schema.is_empty() || Some(&**schema) == current;
+    // A JSON_TABLE counts as a table of another database, beside which names are told in full.
+    if current == Some(&view.name.schema) && looks.tables.iter().all(is_here) && !looks.json_table {
+        query.rename(&mut WithoutSchema);
+    }
+    Ok(print_query::query(&query))
+}
+
+struct WithoutSchema;
+
+impl ast::Rename for WithoutSchema {
+    fn column(&mut self, column: &mut ast::ColumnRef) {
+        column.db = None;
+    }
+
+    fn table(&mut self, table: &mut ast::TableFactor) {
+        table.name.db = None;
+    }
+}
+
+/// Drops the views of a schema that goes.
+pub(super) fn drop_all(
+    ctx: &mut StatementContext<'_>,
+    schema: &cohort_catalog::Schema,
+    changes: &mut Changes,
+) -> SqlResult<()> {
+    for view in schema.views.values() {
+        lock_table_name(ctx, &schema.name, &view.name.table, MetadataMode::Exclusive)?;
+        changes.catalog.push(CatalogChange::DropView(view.name.clone()));
+    }
+    Ok(())
+}
+
+/// Renames a view within its schema: error 1450 for another one.
+pub(super) fn renamed(view: &Arc<View>, to: &TableName) -> SqlResult<View> {
+    check_table_name(&to.table)?;
+    if view.name.schema != to.schema {
+        let text = format!("Changing schema from '{}' to '{}' is not allowed", view.name.schema, to.schema);
+        return Err(SqlError::new(ErrorCode::ForbidSchemaChange, text));
+    }
+    Ok(View { name: to.clone(), ..View::clone(view) })
+}

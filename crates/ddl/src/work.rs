@@ -1,0 +1,372 @@
+//! What every DDL statement does: lock names, hand out ids, commit.
+
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, TableId};
+use cohort_binlog::event::{QueryEvent, StatusVars};
+use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
+use cohort_commit::GroupKind;
+use cohort_config::{VarId, VarValue};
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
+use cohort_sql::ast::ObjectName;
+use cohort_trx::DdlCommit;
+use cohort_types::{Charset, Collation, SqlError, SqlResult};
+
+use super::page_form;
+pub(super) use cohort_plan::not_supported;
+
+/// The event does not need `USE db` (header flag SUPPRESS_USE).
+const SUPPRESS_USE: u16 = 0x0008;
+/// The statement may be about temporary tables of its connection (header flag THREAD_SPECIFIC).
+const THREAD_SPECIFIC: u16 = 0x0004;
+
+pub(super) const IDENTIFIER_CHARS_MAX: usize = 64;
+
+/// The statement as the binlog shows it.
+pub(super) enum LogText {
+    /// As the client wrote it.
+    AsWritten,
+    /// As the client wrote it, about a database.
+    AboutSchema(String),
+    /// As the client wrote it, about a database whose tables it drops.
+    DropSchema(String),
+    /// As the client wrote it; a table of the same name goes, be it a temporary one.
+    ReplacingTable,
+    /// As the client wrote it, but for passwords: what is stored of them stands there.
+    Accounts,
+    /// The same, with names of users that may mean the client himself.
+    AboutUsers,
+    /// Names only, other than what the client wrote.
+    DropTables(String),
+    /// Not here: the caller logs the statement when all of it is done.
+    ByCaller,
+    /// Text that must not stand there as it was written (passwords).
+    Instead(String),
+}
+
+/// What a statement is about to commit.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) catalog: Vec<CatalogChange>,
+    /// Engine and key space of what nothing refers to afterwards.
+    pub(super) freed: Vec<(String, IndexId)>,
+    closed: Vec<TableId>,
+    /// Engine and key space of what was filled for the statement: freed when it is refused after all.
+    pub(super) loaded: Vec<(String, IndexId)>,
+    /// The statement is one of those that MariaDB's DDL log covers: the event names its XID.
+    has_xid: bool,
+}
+
+impl Changes {
+    /// One change of the catalog.
+    pub(super) fn one(change: CatalogChange) -> Changes {
+        Changes { catalog: vec![change], ..Changes::default() }
+    }
+
+    /// Has the event name an XID, as those of statements that MariaDB's DDL log covers.
+    pub(super) fn with_xid(mut self) -> Changes {
+        self.has_xid = true;
+        self
+    }
+
+    /// Key spaces that go when the change is published.
+    pub(super) fn free(&mut self, engine: &str, indexes: impl IntoIterator<Item = IndexId>) {
+        self.freed.extend(indexes.into_iter().map(|id| (engine.to_owned(), id)));
+    }
+
+    /// A table goes.
+    pub(super) fn drop_table(&mut self, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<()> {
+        if table.columns.iter().any(|c| c.auto_increment) {
+            ctx.trx.forget_auto_increment(table)?;
+        }
+        self.catalog.push(CatalogChange::DropTable(table.id));
+        self.closed.push(table.id);
+        self.free(&table.engine, table.indexes.iter().map(|i| i.id));
+        Ok(())
+    }
+}
+
+/// Logs the statement before the rows that it writes.
+pub(super) fn log_ahead(ctx: &mut StatementContext<'_>, log: LogText) -> SqlResult<()> {
+    let Some((event, flags)) = event(ctx, log, false) else { return Ok(()) };
+    ctx.trx.log_ahead(event, flags)
+}
+
+/// Makes the changes durable with the statement's event, and frees what they leave.
+pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
+    commit_with(ctx, changes, log, false)
+}
+
+/// The same for a statement that has written rows and was logged before them.
+pub(super) fn commit_rows(ctx: &mut StatementContext<'_>, changes: Changes) -> SqlResult<()> {
+    commit_with(ctx, changes, LogText::ByCaller, true)
+}
+
+fn commit_with(
+    ctx: &mut StatementContext<'_>,
+    changes: Changes,
+    log: LogText,
+    has_rows: bool,
+) -> SqlResult<()> {
+    if let Err(error) = ctx.trx.check_interrupt() {
+        free(ctx, &changes.loaded);
+        return Err(error);
+    }
+    let Changes { mut catalog, freed, closed, loaded, has_xid: catalog_has_xid } = changes;
+    let told = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
+    let is_put = |change: &CatalogChange| match change {
+        CatalogChange::PutTable(table) => Some(table.clone()),
+        _ => None,
+    };
+    let tables: Vec<Table> = catalog.iter().filter_map(is_put).collect();
+    let mut redo = Vec::new();
+    if !catalog.is_empty() {
+        catalog.push(ctx.db.ids.change());
+        redo.push((CATALOG, CatalogChange::encode(&catalog)));
+    }
+    let (event, event_flags) = event(ctx, log, catalog_has_xid).unzip();
+    let event_flags = event_flags.unwrap_or(0);
+    let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows });
+    // What is ordered stays, whatever comes after.
+    let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
+    tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
+    wait(ctx, seq)?;
+    if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
+        changed_tables(&tables, before, changes);
+    }
+    closed.iter().for_each(|id| ctx.db.tables.forget(*id));
+    freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
+    ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
+    free(ctx, &freed);
+    Ok(())
+}
+
+/// Tells the audit log of a table that is there before and afterwards.
+pub(super) fn tell_table(ctx: &StatementContext<'_>, of: TableUse, table: &Table) {
+    if let Some(tables) = ctx.session.audit_tables() {
+        tables.tell_of(of, table);
+    }
+}
+
+fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
+    // KILL looks there.
+    if let Some(process) = ctx.db.processes.get(ctx.session.info.id) {
+        process.hold_until(seq);
+    }
+    // The next statement of this session needs the names, whose locks go at publish.
+    let stopped = |_| SqlError::server_shutdown();
+    ctx.db.commit.wait_acknowledged(seq).map_err(stopped)
+}
+
+/// Logs a statement that changes nothing here but is to run on replicas, too.
+pub fn log_statement(ctx: &mut StatementContext<'_>, kind: GroupKind) -> SqlResult<()> {
+    if !ctx.trx.logs_statements(ctx.session.current_schema.as_deref().unwrap_or("")) {
+        return Ok(());
+    }
+    let Some((event, flags)) = event(ctx, LogText::AsWritten, false) else { return Ok(()) };
+    let seq = ctx.trx.commit_logged(event, flags, kind)?;
+    wait(ctx, seq)
+}
+
+/// Frees key spaces; what fails is left to the next start.
+pub(super) fn free(ctx: &StatementContext<'_>, indexes: &[(String, IndexId)]) {
+    let (own, indexes): (Vec<_>, Vec<_>) = indexes.iter().cloned().partition(|(_, id)| id.is_temporary());
+    ctx.session.temporary.free(own.into_iter().map(|(_, id)| id));
+    for engine in &ctx.db.engines {
+        let own: Vec<IndexId> = indexes
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(engine.name()))
+            .map(|i| i.1)
+            .collect();
+        if !own.is_empty() {
+            let _ = engine.drop_indexes(&own);
+        }
+    }
+}
+
+fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(QueryEvent, u16)> {
+    let session = ctx.session;
+    let current = session.current_schema.as_deref().unwrap_or("");
+    let thread = session.info.id.0 as u32;
+    let hashed = match &log {
+        LogText::Accounts | LogText::AboutUsers => {
+            cohort_sql::with_hashed_passwords(ctx.text, session.parse.mode, &mut super::account::stored_form)
+        }
+        _ => None,
+    };
+    let written = hashed.as_deref().unwrap_or(ctx.text).trim_ascii();
+    let (schema, text, flags) = match &log {
+        LogText::ByCaller => return None,
+        LogText::AsWritten => (current, written, 0),
+        LogText::AboutSchema(schema) => (schema.as_str(), written, SUPPRESS_USE),
+        LogText::DropSchema(schema) => (schema.as_str(), written, SUPPRESS_USE | THREAD_SPECIFIC),
+        LogText::ReplacingTable => (current, written, THREAD_SPECIFIC),
+        LogText::Accounts | LogText::AboutUsers => (current, written, 0),
+        LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
+        LogText::Instead(text) => (current, text.as_bytes(), 0),
+    };
+    let mut status = status_vars(session, text);
+    if ctx.uses_zone.get() {
+        status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    }
+    status.hrnow =
+        ctx.uses_micros.get().then_some((session.env.now_micros % 1_000_000) as u32).filter(|us| *us > 0);
+    if matches!(log, LogText::AboutUsers) {
+        let (user, host) = &session.info.account;
+        status.invoker = Some((user.clone().into_bytes(), host.clone().into_bytes()));
+    }
+    // MariaDB's number of the statement, which its own recovery of DDL looks for; here it only has to be
+    // there.
+    status.xid = has_xid.then(|| ctx.trx.transaction_id());
+    let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
+    Some((QueryEvent::new(thread, &status, schema.as_bytes(), text), flags))
+}
+
+/// A statement as text, with what it depends on of the session.
+pub fn query_event(session: &SessionState, text: &str) -> QueryEvent {
+    let current = session.current_schema.as_deref().unwrap_or("");
+    QueryEvent::new(
+        session.info.id.0 as u32,
+        &status_vars(session, text.as_bytes()),
+        current.as_bytes(),
+        text.as_bytes(),
+    )
+}
+
+/// The same of a change of rows, whose outcome may depend on the time and its zone.
+pub fn change_event(ctx: &StatementContext<'_>, text: &[u8]) -> QueryEvent {
+    let session = ctx.session;
+    let mut status = status_vars(session, text);
+    status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
+    let micros = (session.env.now_micros % 1_000_000) as u32;
+    status.hrnow = (micros > 0).then_some(micros);
+    let current = session.current_schema.as_deref().unwrap_or("");
+    QueryEvent::new(session.info.id.0 as u32, &status, current.as_bytes(), text)
+}
+
+fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
+    let vars = &session.vars;
+    let charset = match vars.value(VarId::CharacterSetClient) {
+        VarValue::Text(name) => Charset::by_name(&name),
+        _ => None,
+    };
+    // The text of the event is UTF-8, whatever the client sent; ASCII is the same in both.
+    let says = |charset: &Charset| text.is_ascii() || charset.is_as_in_memory();
+    let charset = charset.filter(says).unwrap_or(Charset::Utf8mb4);
+    let client = match session.client_collation {
+        named if named.charset() == charset => named,
+        _ => charset.default_collation(),
+    };
+    let off = |id: VarId, bit: u32| if vars.flag(id) { 0 } else { bit };
+    let on = |id: VarId, bit: u32| if vars.flag(id) { bit } else { 0 };
+    let flags2 = on(VarId::ExplicitDefaultsForTimestamp, 0x100_0000)
+        | on(VarId::SqlAutoIsNull, 0x4000)
+        | off(VarId::ForeignKeyChecks, 0x400_0000)
+        | off(VarId::UniqueChecks, 0x800_0000);
+    let (increment, offset) =
+        (vars.uint(VarId::AutoIncrementIncrement), vars.uint(VarId::AutoIncrementOffset));
+    StatusVars {
+        flags2: Some(flags2),
+        sql_mode: Some(session.env.sql_mode.0),
+        catalog: Some(b"std".to_vec()),
+        auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
+        charset: Some([client.0, session.env.collation_connection.0, server_collation(session).0]),
+        ..StatusVars::default()
+    }
+}
+
+/// What a new database inherits.
+pub(super) fn server_collation(session: &SessionState) -> Collation {
+    let found = match session.vars.value(VarId::CollationServer) {
+        VarValue::Text(name) => Collation::by_name(&name),
+        _ => None,
+    };
+    found.unwrap_or(Collation::UTF8MB4_GENERAL_CI)
+}
+
+/// The schema that a name is in; error 1046.
+pub(super) fn schema_of(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<String> {
+    let current = ctx.session.current_schema.as_deref();
+    name.db.as_deref().or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
+}
+
+/// Before a change of definitions: a backup that blocks them blocks it. First, so that it holds nothing while
+/// it waits for a backup that goes on.
+pub(super) fn lock_definitions(ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+    ctx.trx.lock_name(&NameKey::Definitions, MetadataMode::SharedWrite)?;
+    ctx.trx.lock_name(&NameKey::Global, MetadataMode::SharedWrite)
+}
+
+/// Locks a schema's name (`SharedRead` to change something in it, `Exclusive` to change itself) and looks at
+/// it.
+pub(super) fn lock_schema(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    mode: MetadataMode,
+) -> SqlResult<Option<Arc<Schema>>> {
+    lock_definitions(ctx)?;
+    ctx.trx.lock_name(&NameKey::Schema(schema.into()), mode)?;
+    Ok(ctx.db.catalog().schemas.get(schema).cloned())
+}
+
+/// Locks a schema for a change of something in it; error 1049 when it is not there, 1044 in
+/// information_schema.
+pub(super) fn enter_schema(ctx: &mut StatementContext<'_>, schema: &str) -> SqlResult<Arc<Schema>> {
+    refuse_virtual(ctx, schema)?;
+    lock_schema(ctx, schema, MetadataMode::SharedRead)?.ok_or_else(|| SqlError::unknown_database(schema))
+}
+
+/// Nobody changes information_schema; error 1044.
+pub(super) fn refuse_virtual(ctx: &StatementContext<'_>, schema: &str) -> SqlResult<()> {
+    if !ctx.db.virtual_tables.has_schema(schema) {
+        return Ok(());
+    }
+    let (user, host) = &ctx.session.info.account;
+    Err(SqlError::database_access_denied(user, host, schema))
+}
+
+/// Locks a table's name.
+pub(super) fn lock_table_name(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    table: &str,
+    mode: MetadataMode,
+) -> SqlResult<()> {
+    ctx.trx.lock_name(&NameKey::Table(schema.into(), table.into()), mode)
+}
+
+/// Locks a table exclusively, and its schema for use; errors 1146, 1347 for a view.
+pub(super) fn lock_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
+    let schema = schema_of(ctx, name)?;
+    let missing = || SqlError::no_such_table(&schema, &name.name);
+    refuse_virtual(ctx, &schema)?;
+    lock_schema(ctx, &schema, MetadataMode::SharedRead)?.ok_or_else(missing)?;
+    lock_table_name(ctx, &schema, &name.name, MetadataMode::Exclusive)?;
+    let catalog = ctx.db.catalog();
+    if catalog.view(&schema, &name.name).is_some() {
+        return Err(SqlError::not_a_base_table(&schema, &name.name));
+    }
+    catalog.table(&schema, &name.name).cloned().ok_or_else(missing)
+}
+
+/// The catalog under the locks taken so far. What is locked was published before.
+pub(super) fn catalog(ctx: &StatementContext<'_>) -> Arc<Catalog> {
+    ctx.db.catalog()
+}
+
+/// Checks a name that is about to be given.
+pub(super) fn check_identifier(name: &str, wrong: impl Fn(&str) -> SqlError) -> SqlResult<()> {
+    if name.chars().count() > IDENTIFIER_CHARS_MAX {
+        return Err(SqlError::too_long_identifier(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(wrong(name));
+    }
+    Ok(())
+}
+
+/// Names of schemas and tables, which replicas and dumps use as file names.
+pub(super) fn check_table_name(name: &str) -> SqlResult<()> {
+    check_identifier(name, SqlError::wrong_table_name)
+}

@@ -1,0 +1,407 @@
+//! Row events applied to tables.
+//!
+//! # How a row is found
+//! By the primary key, else by a unique key. In a table that has neither many rows may have to be looked at:
+//! one pass over the rows that have their keys in another index, or over the table, finds all rows of the
+//! event (`apply_scan`). So it is with rows that have NULL in their unique key (`apply_locate`).
+//!
+//! # Tables that differ
+//! Columns correspond by their places. The source's further columns are passed over, further columns here get
+//! their defaults. A column of another type is taken as `slave_type_conversions` allows, else error 1677.
+//! Generated columns that an image leaves out (`binlog_row_image=MINIMAL`) are computed.
+
+use std::sync::Arc;
+
+use cohort_base::Reader;
+use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
+use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_config::{Globals, VarId};
+use cohort_locks::MetadataMode;
+use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
+
+use crate::apply_locate::Located;
+use crate::apply_scan::apply_by_scan;
+use crate::assign::{Assigner, NullRule, Strictness};
+use crate::binlog_statement::bad_event;
+use crate::rules::RowRules;
+use cohort_optimize::ReadMode;
+use cohort_plan::{ParamSource, PlanContext};
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
+use cohort_session::{SessionNames, StatementContext};
+use cohort_table::OpenTable;
+use cohort_trx::WaitPolicy;
+
+/// A row image: a value for each column that it holds.
+pub(super) type Image = Vec<Option<Value>>;
+
+/// `slave_type_conversions`: which columns of another type than the source's are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conversions {
+    /// Values may lose something.
+    pub lossy: bool,
+    /// The type here holds every value of the type there.
+    pub non_lossy: bool,
+}
+
+/// How row events are applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ApplyRules {
+    /// `slave_exec_mode=IDEMPOTENT`: a row that is missing is passed over, one that is there is overwritten.
+    pub is_idempotent: bool,
+    pub conversions: Conversions,
+}
+
+impl ApplyRules {
+    /// As the variables say now.
+    pub fn of(globals: &Globals) -> ApplyRules {
+        let conversions = globals.uint(VarId::SlaveTypeConversions);
+        ApplyRules {
+            is_idempotent: globals.uint(VarId::SlaveExecMode) == 1,
+            conversions: Conversions { lossy: conversions & 1 != 0, non_lossy: conversions & 2 != 0 },
+        }
+    }
+}
+
+/// Applies the rows of one event.
+pub fn apply_rows(
+    ctx: &mut StatementContext<'_>,
+    map: &TableMap,
+    event: &RowsEvent,
+    rules: &ApplyRules,
+) -> SqlResult<()> {
+    let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
+    let missing = || SqlError::no_such_table(&schema, &name);
+    let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
+    ctx.trx.lock_table(&table, MetadataMode::SharedWrite)?;
+    // A DDL statement may have had the name until now.
+    let table = ctx.db.catalog().table(&schema, &name).cloned().ok_or_else(missing)?;
+    let columns = columns(&table, map, rules.conversions)?;
+    if event.width as usize != columns.len() {
+        return Err(bad_event(DecodeError::BadValue("a row event and its table map differ in width")));
+    }
+    let generated = Generated::of(ctx, &table, event)?;
+    let mut applier =
+        RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules, generated };
+    let rows = event.plain_rows().map_err(bad_event)?;
+    let mut from = Reader::new(&rows);
+    let by = applier.index_of(|column| column < applier.columns.len() && bit(&event.present, column));
+    if event.kind != RowsKind::Write && applier.needs_scan(by) {
+        return apply_by_scan(&mut applier, ctx, event, by, &mut from);
+    }
+    match event.kind {
+        RowsKind::Write => insert_all(&mut applier, ctx, event, from),
+        RowsKind::Update | RowsKind::Delete => {
+            change_all(&mut applier, ctx, event, by.expect("without a key there is a scan"), from)
+        }
+    }
+}
+
+fn insert_all(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    event: &RowsEvent,
+    mut from: Reader<'_>,
+) -> SqlResult<()> {
+    while !from.is_empty() {
+        ctx.check_interrupt()?;
+        let left = from.remaining();
+        let image = applier.read_image(&event.present, &mut from)?;
+        if applier.table.is_sequence() {
+            let row: Vec<Value> = image.into_iter().map(|value| value.unwrap_or(Value::Null)).collect();
+            applier.writer.replace(ctx.trx, &cohort_session::sequence::ROW_KEY, &row)?;
+            // A statement that wants a number waits for the row, and reads it.
+            ctx.db.sequences.forget(applier.table.clustered().id);
+        } else {
+            applier.insert(ctx, image)?;
+        }
+        if from.remaining() == left {
+            return Err(without_columns());
+        }
+    }
+    Ok(())
+}
+
+/// Updates or deletes the rows of an event in its order; `by` is the index that they are found by.
+fn change_all(
+    applier: &mut RowApplier,
+    ctx: &mut StatementContext<'_>,
+    event: &RowsEvent,
+    by: usize,
+    mut from: Reader<'_>,
+) -> SqlResult<()> {
+    let mut located: Option<Located> = None;
+    while !from.is_empty() {
+        ctx.check_interrupt()?;
+        let start = from.clone();
+        let before = applier.read_image(&event.present, &mut from)?;
+        let found = match applier.span(by, &before)? {
+            KeySpan::Point(key) => applier.find(ctx, by, key, &before)?,
+            KeySpan::Range(_) => {
+                let located = located.get_or_insert_with(|| Located::new(ctx, by));
+                located.find(applier, ctx, event, &before, &start)?
+            }
+        };
+        let after = match event.kind {
+            RowsKind::Update => Some(applier.read_image(&event.present_after, &mut from)?),
+            RowsKind::Write | RowsKind::Delete => None,
+        };
+        if from.remaining() == start.remaining() {
+            return Err(without_columns());
+        }
+        let Some((key, row)) = found else { continue };
+        match after {
+            Some(after) => applier.update(ctx, &key, &row, after)?,
+            None => applier.writer.delete(ctx.trx, &key, &row)?,
+        }
+        if let Some(located) = &mut located {
+            located.changed();
+        }
+    }
+    Ok(())
+}
+
+/// Images of no columns: any number of them would fit into the bytes that are left.
+pub(super) fn without_columns() -> SqlError {
+    bad_event(DecodeError::BadValue("row images without columns"))
+}
+
+/// Applies the rows of one event to one table.
+pub(super) struct RowApplier {
+    pub(super) table: Arc<Table>,
+    /// As the table map describes them; those beyond the table's own are passed over.
+    columns: Vec<BinlogColumn>,
+    pub(super) writer: TableWriter,
+    rules: ApplyRules,
+    generated: Option<Generated>,
+}
+
+/// Generated columns that the images of rows as they will be leave out.
+struct Generated {
+    rules: RowRules,
+    absent: Vec<usize>,
+}
+
+impl Generated {
+    fn of(ctx: &StatementContext<'_>, table: &Arc<Table>, event: &RowsEvent) -> SqlResult<Option<Generated>> {
+        let present = match event.kind {
+            RowsKind::Write => &event.present,
+            RowsKind::Update => &event.present_after,
+            RowsKind::Delete => return Ok(None),
+        };
+        let columns = table.columns.iter().enumerate();
+        let absent: Vec<usize> =
+            columns.filter(|(n, c)| c.generated.is_some() && !bit(present, *n)).map(|(n, _)| n).collect();
+        if absent.is_empty() {
+            return Ok(None);
+        }
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let rules = RowRules::of(&PlanContext::new(&names, &[], ParamSource::Literals), table)?;
+        Ok(Some(Generated { rules, absent }))
+    }
+}
+
+fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<BinlogColumn>> {
+    let mut columns = BinlogColumn::parse_all(&map.column_types, &map.metadata)
+        .map_err(|_| bad_event(DecodeError::BadValue("the column types of a table map")))?;
+    for (n, (column, described)) in columns.iter_mut().zip(&table.columns).enumerate() {
+        let is_taken = match column.fit(&described.ty) {
+            WireFit::Same => true,
+            WireFit::Widens => rules.non_lossy,
+            WireFit::Narrows => rules.lossy,
+            WireFit::Differs => false,
+        };
+        if !is_taken {
+            return Err(conversion_failed(table, n, column));
+        }
+        // Without optional metadata the table here says what is unsigned.
+        column.unsigned = described.ty.unsigned;
+    }
+    Ok(columns)
+}
+
+/// Error 1677.
+fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlError {
+    let ty = table.columns.get(column).map_or_else(String::new, |described| described.ty.sql_text());
+    SqlError::new(
+        ErrorCode::SlaveConversionFailed,
+        format!(
+            "Column {column} of table '{}.{}' cannot be converted from type '{}' to type '{ty}'",
+            table.name.schema,
+            table.name.table,
+            wire.type_text()
+        ),
+    )
+}
+
+pub(super) fn bit(bitmap: &[u8], n: usize) -> bool {
+    bitmap.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 != 0)
+}
+
+impl RowApplier {
+    pub(super) fn read_image(&self, present: &[u8], from: &mut Reader<'_>) -> SqlResult<Image> {
+        let count = (0..self.columns.len()).filter(|&n| bit(present, n)).count();
+        let nulls = from.bytes(count.div_ceil(8)).map_err(|e| bad_event(e.into()))?;
+        let mut image = vec![None; self.table.columns.len()];
+        let here = self.columns.iter().enumerate().filter(|(n, _)| bit(present, *n));
+        for (place, (n, column)) in here.enumerate() {
+            let is_null = bit(nulls, place);
+            match self.table.columns.get(n) {
+                // The table here has no such column.
+                None if is_null => {}
+                None => column.skip(from).map_err(|e| self.bad_image(n, column, &e))?,
+                Some(_) if is_null => image[n] = Some(Value::Null),
+                Some(described) => {
+                    let value = column.read(&described.ty, from);
+                    image[n] = Some(value.map_err(|e| self.bad_image(n, column, &e))?);
+                }
+            }
+        }
+        Ok(image)
+    }
+
+    fn bad_image(&self, n: usize, column: &BinlogColumn, error: &ImageError) -> SqlError {
+        match error {
+            ImageError::Corrupt => bad_event(DecodeError::BadValue("a row image")),
+            ImageError::WrongClass | ImageError::UnknownType(_) => conversion_failed(&self.table, n, column),
+        }
+    }
+
+    fn insert(&mut self, ctx: &mut StatementContext<'_>, image: Image) -> SqlResult<()> {
+        let mut row: Vec<Value> = image
+            .into_iter()
+            .zip(&self.table.columns)
+            .map(|(value, column)| match (value, &column.default) {
+                (Some(value), _) => value,
+                (None, DefaultValue::Value(value)) => value.clone(),
+                (None, _) if column.nullable => Value::Null,
+                (None, _) => column.ty.implicit_default(),
+            })
+            .collect();
+        self.generate(ctx, &mut row)?;
+        loop {
+            let Err(duplicate) = self.writer.insert(ctx.trx, &row)? else { return Ok(()) };
+            let mut before = Vec::new();
+            if !self.rules.is_idempotent || !self.writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
+                return Err(self.open().duplicate_error(duplicate.index, &row, &ctx.session.env.time_zone));
+            }
+            self.writer.delete(ctx.trx, &duplicate.key, &before)?;
+        }
+    }
+
+    fn generate(&self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
+        let Some(generated) = &self.generated else { return Ok(()) };
+        let assigner =
+            Assigner { table: &self.table, strictness: Strictness::Adjust, null: NullRule::Adjust };
+        let is_absent = |column| generated.absent.contains(&column);
+        generated.rules.generate_those(&ctx.eval, &assigner, row, 1, is_absent)
+    }
+
+    /// Changes a row that was found.
+    pub(super) fn update(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        key: &[u8],
+        row: &[Value],
+        after: Image,
+    ) -> SqlResult<()> {
+        let mut new: Vec<Value> =
+            after.into_iter().zip(row).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+        self.generate(ctx, &mut new)?;
+        if new == row {
+            return Ok(());
+        }
+        match self.writer.update(ctx.trx, key, row, &new)? {
+            Err(duplicate) if !self.rules.is_idempotent => {
+                Err(self.open().duplicate_error(duplicate.index, &new, &ctx.session.env.time_zone))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Error 1032, unless missing rows are passed over.
+    pub(super) fn missing_row(&self) -> SqlResult<()> {
+        if self.rules.is_idempotent {
+            return Ok(());
+        }
+        let name = &self.table.name.table;
+        Err(SqlError::new(ErrorCode::KeyNotFound, format!("Can't find record in '{name}'")))
+    }
+
+    /// Whether many rows are looked at for each that is found by this index: better once for all rows of the
+    /// event. A unique key decides in which order rows can be changed, so that has to be the source's.
+    fn needs_scan(&self, by: Option<usize>) -> bool {
+        let mut kinds = self.open().indexes.iter().map(|index| index.kind);
+        by.is_none() || !kinds.any(|kind| matches!(kind, IndexKind::Primary | IndexKind::Unique))
+    }
+
+    /// The index that rows are looked up by: the primary key, else a unique one, else any other whose columns
+    /// are there.
+    fn index_of(&self, is_there: impl Fn(usize) -> bool) -> Option<usize> {
+        let open = self.open();
+        let usable = |n: &usize| {
+            let index = &open.indexes[*n];
+            index.kind != IndexKind::HiddenRowId && index.parts.iter().all(|(column, _)| is_there(*column))
+        };
+        let rank = |n: &usize| match open.indexes[*n].kind {
+            IndexKind::Primary => 0,
+            // One whose columns may be NULL finds many rows.
+            IndexKind::Unique if open.indexes[*n].parts.iter().all(|(_, part)| !part.nullable) => 1,
+            IndexKind::Unique => 2,
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => 3,
+        };
+        (0..open.ordered).filter(usable).min_by_key(rank)
+    }
+
+    pub(super) fn open(&self) -> &OpenTable {
+        self.writer.table()
+    }
+
+    /// The row of a before image with this key, locked: its clustered key and values. None: it is missing,
+    /// and passed over.
+    fn find(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        index: usize,
+        key: Vec<u8>,
+        before: &Image,
+    ) -> SqlResult<Option<(Vec<u8>, Vec<Value>)>> {
+        let by_key = self.open().indexes[index].kind == IndexKind::Primary;
+        let mut same = |row: &[Value]| {
+            let equal = |(value, old): (&Value, &Option<Value>)| old.as_ref().is_none_or(|old| old == value);
+            Ok(by_key || row.iter().zip(before).all(equal))
+        };
+        let spans = KeySpans { index, reverse: false, spans: vec![KeySpan::Point(key)] };
+        let options = CursorOptions {
+            mode: ReadMode::LockExclusive(WaitPolicy::Wait),
+            columns: Columns::All,
+            changes: RowChanges::Any,
+            rows_expected: Some(1),
+        };
+        let mut cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        let mut row = Vec::new();
+        if cursor.next(ctx.trx, &mut same, &mut row)? {
+            return Ok(Some((cursor.key().to_vec(), row)));
+        }
+        self.missing_row().map(|()| None)
+    }
+
+    /// The part of an index that rows with the key of a before image are in.
+    pub(super) fn span(&self, index: usize, before: &Image) -> SqlResult<KeySpan> {
+        let open = self.open();
+        let row: Vec<Value> = before.iter().map(|value| value.clone().unwrap_or(Value::Null)).collect();
+        let mut key = Vec::new();
+        open.indexes[index].encode_columns(&row, &mut key).map_err(|e| open.key_error(index, e))?;
+        let is_point = match open.indexes[index].kind {
+            IndexKind::Primary => true,
+            IndexKind::Unique => !open.indexes[index].has_null(&row),
+            IndexKind::Secondary | IndexKind::HiddenRowId | IndexKind::FullText => false,
+        };
+        Ok(if is_point {
+            KeySpan::Point(key)
+        } else {
+            let end = cohort_types::prefix_end(&key);
+            KeySpan::Range(cohort_engine::KeyRange { start: Some(key), end })
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! BINLOG '...': what `mariadb-binlog` prints row events as, so that a binlog file can be piped into a
+//! client.
+
+use cohort_binlog::StatementError;
+use cohort_binlog::event::{DecodeError, Event};
+use cohort_session::{BinlogStatements, StatementContext};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::apply::{ApplyRules, apply_rows};
+use crate::outcome::DmlOutcome;
+
+/// Runs BINLOG with the text given.
+pub fn run_binlog_statement(ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<DmlOutcome> {
+    if text.is_empty() {
+        let text = "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB \
+                    server version for the right syntax to use";
+        return Err(SqlError::new(ErrorCode::SyntaxError, text));
+    }
+    let mut applier = ctx.session.binlog_applier.take();
+    let result = apply(&mut applier, ctx, text);
+    ctx.session.binlog_applier.replace(applier);
+    result.map(|()| DmlOutcome::default())
+}
+
+fn apply(kept: &mut BinlogStatements, ctx: &mut StatementContext<'_>, text: &[u8]) -> SqlResult<()> {
+    for (_, event) in kept.decoder.decode(text).map_err(refused)? {
+        match event {
+            Event::TableMap(map) => {
+                kept.maps.retain(|known| known.table_id != map.table_id);
+                kept.maps.push(map);
+            }
+            Event::Rows(rows) => {
+                let map = kept.maps.iter().find(|map| map.table_id == rows.table_id);
+                let map = map.ok_or_else(|| bad_event(DecodeError::BadValue("rows without a table map")))?;
+                apply_rows(ctx, map, &rows, &ApplyRules::of(&ctx.db.globals))?;
+                if rows.ends_statement() {
+                    kept.maps.clear();
+                }
+            }
+            other => return Err(refused(StatementError::NotAllowed(other.kind()))),
+        }
+    }
+    Ok(())
+}
+
+fn refused(error: StatementError) -> SqlError {
+    let code = match &error {
+        StatementError::Base64 => ErrorCode::Base64DecodeError,
+        StatementError::NoFormatDescription(_) => ErrorCode::NoFormatDescriptionEvent,
+        StatementError::NotAllowed(_) => ErrorCode::OnlyRowEventsInBinlogStatement,
+        StatementError::Damaged(_) => ErrorCode::Parse,
+    };
+    SqlError::new(code, error.to_string())
+}
+
+/// The client's error for bytes that are no event.
+pub(super) fn bad_event(error: DecodeError) -> SqlError {
+    refused(StatementError::Damaged(error))
+}

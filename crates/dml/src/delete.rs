@@ -1,0 +1,83 @@
+//! DELETE from one table.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_sql::ast;
+use cohort_types::{Privilege, SqlResult};
+
+use crate::outcome::DmlOutcome;
+use crate::returning::Returning;
+use crate::rules::leaves_row;
+use crate::target::Order;
+use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
+use cohort_plan::{PlanContext, not_supported};
+use cohort_session::{SessionState, StatementContext};
+use cohort_trx::WaitPolicy;
+
+/// DELETE.
+pub struct DeletePlan {
+    target: TargetPlan,
+    ignore: bool,
+    pub returning: Option<Returning>,
+}
+
+impl DeletePlan {
+    /// Binds and plans the statement.
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        delete: &ast::Delete,
+    ) -> SqlResult<DeletePlan> {
+        let ast::TableRef::Table(table) = &delete.from else {
+            return Err(not_supported("a DELETE over joins here"));
+        };
+        let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
+        let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;
+        let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
+        Ok(DeletePlan { target, ignore: delete.ignore, returning })
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub fn table(&self) -> &Arc<Table> {
+        self.target.written()
+    }
+
+    /// What the statement calls it.
+    pub fn alias(&self) -> &str {
+        self.target.alias()
+    }
+
+    /// How the rows are found, for EXPLAIN.
+    pub fn target(&self) -> &TargetPlan {
+        &self.target
+    }
+
+    /// Runs the statement.
+    pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        let decides = |filter: &cohort_expr::Expr| !filter.is_const_per_execution();
+        check_safe_update(ctx.session, &self.target, !self.target.filter.as_ref().is_some_and(decides))?;
+        ctx.annotate();
+        let mut deleted = 0;
+        let mut returned = self.returning.as_ref().map(|_| Vec::new());
+        self.target.for_each(
+            ctx,
+            WaitPolicy::Wait,
+            Order::WhileScanning,
+            &[],
+            &mut |ctx, writer, key, row| {
+                let outcome = writer.delete(ctx.trx, key, row);
+                if self.ignore && leaves_row(ctx, &outcome) {
+                    return Ok(());
+                }
+                outcome?;
+                deleted += 1;
+                if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
+                    rows.push(returning.row(row, &ctx.eval)?);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
+    }
+}

@@ -1,0 +1,521 @@
+//! Runs INSERT and REPLACE.
+//!
+//! A row is built in the table's order: first the defaults of the columns that are not named, then the values
+//! from left to right, each of which may read the columns already there (`INSERT INTO t (a, b) VALUES (1, a +
+//! 1)`). Then its AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its
+//! way.
+
+use crate::assign::{Assigner, Default, NullRule, Strictness};
+use crate::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
+use crate::outcome::DmlOutcome;
+use crate::rules::{leaves_row, refuse_generated};
+use crate::update::touch_on_update;
+use crate::view_check::passes_checks;
+use cohort_expr::EvalContext;
+use cohort_row::{Duplicate, DuplicateLock, TableWriter};
+use cohort_session::StatementContext;
+use cohort_table::{Reserved, UsedUp, positive};
+use cohort_types::{ErrorCode, Level, SqlError, SqlMode, SqlResult, Value, Warning};
+
+/// Values that a statement takes at once when it does not know how many rows come.
+const RESERVE_MAX: u64 = 1 << 16;
+
+/// Counts as MariaDB keeps them.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) records: u64,
+    /// Rows written; of ON DUPLICATE KEY UPDATE also the rows changed.
+    pub(super) copied: u64,
+    /// Rows that REPLACE removed or overwrote.
+    pub(super) deleted: u64,
+    /// Rows that ON DUPLICATE KEY UPDATE changed.
+    updated: u64,
+    /// Rows that it found, changed or not.
+    touched: u64,
+}
+
+/// One execution.
+pub(super) struct Insert<'p> {
+    plan: &'p InsertPlan,
+    pub(super) assigner: Assigner<'p>,
+    writer: TableWriter,
+    pub(super) counts: Counts,
+    pub(super) row: Vec<Value>,
+    /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
+    existing: Vec<Value>,
+    /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
+    source: Vec<Value>,
+    reserved: Reserved,
+    reserve_next: u64,
+    /// The first generated value of a row that was written.
+    generated_id: Option<u64>,
+    /// The AUTO_INCREMENT value of the last row written.
+    last_id: u64,
+    /// Rows of RETURNING.
+    returned: Vec<Vec<Value>>,
+}
+
+impl InsertPlan {
+    /// Runs the statement. Its transaction's statement has begun, its names are locked.
+    pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        ctx.annotate();
+        let strictness = Assigner::strictness(&ctx.eval, self.ignore);
+        ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+        let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
+        let null = if single { NullRule::Error } else { NullRule::Adjust };
+        let assigner = Assigner { table: &self.table, strictness, null };
+        let mut insert = Insert::begin(self, ctx, assigner)?;
+        let outcome = insert.run(ctx);
+        ctx.eval.set_abort_on_warning(false);
+        outcome?;
+        let returned = self.returning.as_ref().map(|_| std::mem::take(&mut insert.returned));
+        Ok(DmlOutcome { returned, ..insert.outcome(ctx, single) })
+    }
+}
+
+impl<'p> Insert<'p> {
+    /// No row yet. The table's name is locked.
+    pub(super) fn begin(
+        plan: &'p InsertPlan,
+        ctx: &mut StatementContext<'_>,
+        assigner: Assigner<'p>,
+    ) -> SqlResult<Insert<'p>> {
+        let mut writer = TableWriter::open(ctx.trx, &plan.table)?;
+        writer.narrow_images(ctx.trx, plan.written());
+        writer.lock_duplicates(match plan.on_duplicate {
+            OnDuplicate::Refuse => DuplicateLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => DuplicateLock::Exclusive,
+        });
+        Ok(Insert {
+            plan,
+            assigner,
+            writer,
+            counts: Counts::default(),
+            row: Vec::with_capacity(plan.table.columns.len()),
+            existing: Vec::new(),
+            source: Vec::new(),
+            reserved: Reserved { next: 0, left: 0 },
+            reserve_next: 1,
+            generated_id: None,
+            last_id: 0,
+            returned: Vec::new(),
+        })
+    }
+
+    /// Asks for as many generated values as it has had so far: a long statement asks seldom.
+    pub(super) fn reserve_more(&mut self) {
+        if self.reserved.left == 0 {
+            self.reserve_next = (self.reserve_next * 2).min(RESERVE_MAX);
+        }
+    }
+}
+
+impl Insert<'_> {
+    fn run(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
+        self.check_unnamed(ctx)?;
+        match &plan.rows {
+            Rows::Values(rows) => {
+                for (n, cells) in rows.iter().enumerate() {
+                    // No more than can still be needed, for rows that come with values of their own.
+                    self.reserve_next = (rows.len() - n) as u64;
+                    self.build(ctx, cells)?;
+                    self.put(ctx)?;
+                }
+                Ok(())
+            }
+            Rows::Query(query) => {
+                let rows = cohort_query::rows(query, ctx)?;
+                for values in rows {
+                    self.build_from(ctx, values)?;
+                    self.put(ctx)?;
+                    self.reserve_more();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Columns that get no value and have no default: error or warning 1364, once whatever rows come. Those
+    /// that ON DUPLICATE KEY UPDATE assigns count as given, as in MariaDB.
+    fn check_unnamed(&self, ctx: &StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
+        let is_assigned = |column: usize| match &plan.on_duplicate {
+            OnDuplicate::Update(assignments) => assignments.iter().any(|(assigned, _)| *assigned == column),
+            OnDuplicate::Refuse | OnDuplicate::Replace => false,
+        };
+        let is_missing =
+            |column: &usize| matches!(plan.defaults[*column], Default::Missing) && !is_assigned(*column);
+        let mut refused = None;
+        for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
+            match self.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
+                Err(error) if refused.is_some() => {
+                    ctx.eval.push_warning(Warning { level: Level::Error, error });
+                }
+                Err(error) => refused = Some(error),
+                Ok(_) => {}
+            }
+        }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Builds the row from a list of VALUES.
+    fn build(&mut self, ctx: &mut StatementContext<'_>, cells: &[Cell]) -> SqlResult<()> {
+        self.begin_row(ctx)?;
+        let number = self.counts.records;
+        for (cell, &column) in cells.iter().zip(&self.plan.columns) {
+            if self.plan.rules.generates(column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+                }
+                continue;
+            }
+            let value = match cell {
+                Cell::Default => {
+                    let default = &self.plan.defaults[column];
+                    self.assigner.default(&ctx.eval, column, default, &self.row, number)?
+                }
+                Cell::Expr(expr) => {
+                    let value = expr.eval(&self.row, &ctx.eval)?.into_owned();
+                    self.store(&ctx.eval, column, value, number)?
+                }
+            };
+            self.row[column] = value;
+        }
+        self.late_defaults(ctx)
+    }
+
+    /// Defaults of columns that the statement does not name and that read others.
+    fn late_defaults(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
+        for &column in &self.plan.unnamed {
+            let default = &self.plan.defaults[column];
+            if default.reads_row() {
+                let number = self.counts.records;
+                self.row[column] = self.assigner.default(&ctx.eval, column, default, &self.row, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds the row from a row of the SELECT.
+    fn build_from(&mut self, ctx: &mut StatementContext<'_>, values: Vec<Value>) -> SqlResult<()> {
+        self.begin_row(ctx)?;
+        let number = self.counts.records;
+        let mut values = values.into_iter();
+        for &column in &self.plan.columns {
+            let value = values.next().expect("the query has a column for each");
+            if self.plan.rules.generates(column) {
+                refuse_generated(&ctx.eval, &self.assigner, column, &value)?;
+                continue;
+            }
+            self.row[column] = self.store(&ctx.eval, column, value, number)?;
+        }
+        self.source.clear();
+        self.source.extend(values);
+        self.late_defaults(ctx)
+    }
+
+    pub(super) fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        ctx.check_interrupt()?;
+        self.counts.records += 1;
+        self.row.clear();
+        // What an expression sees of a column that has no value yet: its default, or that of its type.
+        self.row.extend(self.plan.defaults.iter().zip(&self.plan.table.columns).map(|(default, column)| {
+            match default {
+                Default::Value(value) => value.clone(),
+                _ if column.nullable => Value::Null,
+                _ => column.ty.implicit_default(),
+            }
+        }));
+        for &column in &self.plan.unnamed {
+            let default = &self.plan.defaults[column];
+            // One that is missing was told before the first row.
+            if !default.reads_row() && !matches!(default, Default::Missing) {
+                let number = self.counts.records;
+                self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Converts a value for its column; NULL stays for an AUTO_INCREMENT column, to be generated.
+    pub(super) fn store(
+        &self,
+        ctx: &EvalContext<'_>,
+        column: usize,
+        value: Value,
+        number: u64,
+    ) -> SqlResult<Value> {
+        if value.is_null() && self.plan.table.columns[column].auto_increment {
+            return Ok(Value::Null);
+        }
+        self.assigner.store(ctx, column, value, number)
+    }
+
+    /// Writes the row that was built.
+    pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
+        let plan = self.plan;
+        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
+            self.counts.records -= 1;
+            return Ok(());
+        }
+        let generated = match self.generate(ctx) {
+            Ok(generated) => generated,
+            Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
+                ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let number = self.counts.records;
+        plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
+        if !plan.rules.admits(ctx, &self.assigner, &self.row)? {
+            if let Some(value) = generated {
+                self.give_back(ctx, value);
+            }
+            return Ok(());
+        }
+        let written = loop {
+            let inserted = self.writer.insert(ctx.trx, &self.row);
+            if plan.ignore && leaves_row(ctx, &inserted) {
+                break false;
+            }
+            let Err(duplicate) = inserted? else { break true };
+            match &plan.on_duplicate {
+                OnDuplicate::Refuse => break self.refuse(ctx, &duplicate)?,
+                OnDuplicate::Replace => {
+                    if self.replace(ctx, &duplicate)? {
+                        break true;
+                    }
+                }
+                OnDuplicate::Update(assignments) => {
+                    if let Some(changed) = self.update(ctx, &duplicate, assignments)? {
+                        self.note_update(changed);
+                        if let Some(value) = generated {
+                            self.give_back(ctx, value);
+                        }
+                        if let Some(returning) = &plan.returning {
+                            self.returned.push(returning.row(&self.existing, &ctx.eval)?);
+                        }
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        if !written && let Some(value) = generated {
+            self.give_back(ctx, value);
+        }
+        if written {
+            self.counts.copied += 1;
+            self.note_id(generated);
+            if let Some(returning) = &plan.returning {
+                self.returned.push(returning.row(&self.row, &ctx.eval)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_id(&mut self, generated: Option<u64>) {
+        if let Some(value) = generated {
+            self.generated_id.get_or_insert(value);
+        }
+        if let Some((column, _)) = self.writer.table().auto_column {
+            self.last_id = positive(&self.row[column]).unwrap_or(0);
+            // A value of the statement's own at or beyond those reserved: generated ones come behind it.
+            if generated.is_none() && self.last_id >= self.reserved.next {
+                self.reserved.left = 0;
+            }
+        }
+    }
+
+    fn note_update(&mut self, changed: bool) {
+        self.counts.touched += 1;
+        if changed {
+            self.counts.updated += 1;
+            self.counts.copied += 1;
+            if let Some((column, _)) = self.writer.table().auto_column {
+                self.last_id = positive(&self.existing[column]).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Generates the AUTO_INCREMENT value if the row has none.
+    fn generate(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<Option<u64>> {
+        let Some((column, _)) = self.writer.table().auto_column else { return Ok(None) };
+        let keeps_zero = ctx.eval.env.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let wanted = match &self.row[column] {
+            Value::Null => true,
+            value => !keeps_zero && is_zero(value),
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        let value = self.next_value(ctx, column)?;
+        self.row[column] = self.assigner.store(&ctx.eval, column, Value::UInt(value), self.counts.records)?;
+        Ok(Some(value))
+    }
+
+    fn next_value(&mut self, ctx: &mut StatementContext<'_>, column: usize) -> SqlResult<u64> {
+        let asked = std::mem::take(&mut ctx.trx.settings.insert_id);
+        if asked != 0 {
+            return Ok(asked);
+        }
+        if self.reserved.left == 0 {
+            let table = self.writer.table().clone();
+            let reserved = ctx.trx.reserve_auto_increment(&table, column, self.reserve_next)?;
+            self.reserved = reserved.map_err(|why| self.exhausted(column, why))?;
+        }
+        let value = self.reserved.next;
+        self.reserved.left -= 1;
+        self.reserved.next = value.saturating_add(ctx.trx.series().increment.max(1));
+        Ok(value)
+    }
+
+    /// A row that was not written after all does not use up the value generated for it: the next one gets it.
+    fn give_back(&mut self, ctx: &StatementContext<'_>, value: u64) {
+        if self.reserved.next == value.saturating_add(ctx.trx.series().increment.max(1)) {
+            self.reserved.next = value;
+            self.reserved.left += 1;
+        }
+    }
+
+    fn exhausted(&self, column: usize, why: UsedUp) -> SqlError {
+        if why == UsedUp::Counter {
+            return SqlError::autoinc_read_failed();
+        }
+        let (name, row) = (&self.plan.table.columns[column].name, self.counts.records);
+        SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
+    }
+
+    /// A duplicate of a plain INSERT: 1062, or with IGNORE a warning and no row.
+    fn refuse(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
+        let error =
+            self.writer.table().duplicate_error(duplicate.index, &self.row, &ctx.session.env.time_zone);
+        if !self.plan.ignore {
+            return Err(error);
+        }
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+        Ok(false)
+    }
+
+    /// Removes the row in the way, or overwrites it when no other can be in the way; then true.
+    fn replace(&mut self, ctx: &mut StatementContext<'_>, duplicate: &Duplicate) -> SqlResult<bool> {
+        if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
+            return Ok(false);
+        }
+        // A row that others refer to goes and comes: they are asked, or follow.
+        let is_referenced = !self.plan.table.referenced_by.is_empty();
+        if !is_referenced && self.writer.table().is_last_unique(duplicate.index) {
+            if self.existing == self.row {
+                return Ok(true);
+            }
+            let written = self.writer.update(ctx.trx, &duplicate.key, &self.existing, &self.row)?;
+            if written.is_ok() {
+                self.counts.deleted += 1;
+                return Ok(true);
+            }
+        }
+        self.writer.delete(ctx.trx, &duplicate.key, &self.existing)?;
+        self.counts.deleted += 1;
+        Ok(false)
+    }
+
+    /// Updates the row in the way: whether it changed, or None if it was gone.
+    fn update(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        duplicate: &Duplicate,
+        assignments: &[(usize, Cell)],
+    ) -> SqlResult<Option<bool>> {
+        if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
+            return Ok(None);
+        }
+        let width = self.existing.len();
+        let before = self.existing.clone();
+        self.existing.extend(self.row.iter().cloned());
+        self.existing.extend(self.source.iter().cloned());
+        let number = self.counts.records;
+        for (column, cell) in assignments {
+            if self.plan.rules.generates(*column) {
+                if let Cell::Expr(expr) = cell {
+                    let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
+                    refuse_generated(&ctx.eval, &self.assigner, *column, &value)?;
+                }
+                continue;
+            }
+            let value = match cell {
+                Cell::Default => {
+                    let default = &self.plan.defaults[*column];
+                    self.assigner.default(&ctx.eval, *column, default, &self.existing, number)?
+                }
+                Cell::Expr(expr) => {
+                    let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
+                    self.assigner.store(&ctx.eval, *column, value, number)?
+                }
+            };
+            self.existing[*column] = value;
+        }
+        self.existing.truncate(width);
+        if self.existing == before {
+            return Ok(Some(false));
+        }
+        let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
+        touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
+        self.plan.rules.generate(&ctx.eval, &self.assigner, &mut self.existing, number)?;
+        if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)?
+            || !passes_checks(&self.plan.checks, &self.existing, self.plan.ignore, &ctx.eval)?
+        {
+            return Ok(Some(false));
+        }
+        let updated = self.writer.update(ctx.trx, &duplicate.key, &before, &self.existing);
+        if self.plan.ignore && leaves_row(ctx, &updated) {
+            return Ok(Some(false));
+        }
+        match updated? {
+            Ok(()) => Ok(Some(true)),
+            Err(other) => {
+                let error = self.writer.table().duplicate_error(
+                    other.index,
+                    &self.existing,
+                    &ctx.session.env.time_zone,
+                );
+                if !self.plan.ignore {
+                    return Err(error);
+                }
+                ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                Ok(Some(false))
+            }
+        }
+    }
+
+    pub(super) fn outcome(&self, ctx: &StatementContext<'_>, single: bool) -> DmlOutcome {
+        let Counts { records, copied, deleted, updated, touched } = self.counts;
+        let duplicates = if self.plan.ignore { records - copied } else { deleted + updated };
+        let warnings = ctx.eval.warning_count();
+        let info = if single {
+            String::new()
+        } else {
+            format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+        };
+        DmlOutcome {
+            affected: copied + deleted + updated,
+            // A found row that did not change counts once.
+            found: copied + deleted + updated + (touched - updated),
+            insert_id: self.generated_id.unwrap_or(self.last_id),
+            generated_id: self.generated_id,
+            info,
+            returned: None,
+        }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(v) => *v == 0,
+        Value::UInt(v) => *v == 0,
+        Value::Float(v) => *v == 0.0,
+        Value::Double(v) => *v == 0.0,
+        _ => false,
+    }
+}

@@ -1,0 +1,434 @@
+//! [`InsertPlan`]: INSERT and REPLACE, bound to a version of a table.
+
+use std::sync::Arc;
+
+use cohort_catalog::{OnUpdate, Table};
+use cohort_expr::{Expr, ExprType};
+use cohort_sql::ast;
+use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+
+use crate::assign::Default;
+use crate::returning::Returning;
+use crate::rules::RowRules;
+use cohort_plan::{
+    Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_assignment,
+    bind_insert_view, bind_new_value, not_supported,
+};
+use cohort_query::QueryPlan;
+use cohort_table::computed_columns;
+
+/// What happens to a row whose key exists.
+#[derive(Clone, Debug)]
+pub(crate) enum OnDuplicate {
+    /// Error 1062, or with IGNORE a warning.
+    Refuse,
+    /// REPLACE.
+    Replace,
+    /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one;
+    /// then what they read of the SELECT's tables.
+    Update(Vec<(usize, Cell)>),
+}
+
+/// A value of a row.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Expr(Expr),
+    /// DEFAULT.
+    Default,
+}
+
+/// Where the rows come from.
+pub(crate) enum Rows {
+    Values(Vec<Vec<Cell>>),
+    Query(Box<QueryPlan>),
+}
+
+/// INSERT or REPLACE.
+pub struct InsertPlan {
+    pub(crate) table: Arc<Table>,
+    /// Column of each value of a row.
+    pub(crate) columns: Vec<usize>,
+    /// Per column of the table.
+    pub(crate) defaults: Vec<Default>,
+    /// Columns that the statement does not name.
+    pub(crate) unnamed: Vec<usize>,
+    pub(crate) rows: Rows,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) ignore: bool,
+    pub returning: Option<Returning>,
+    pub(crate) rules: RowRules,
+    /// What a view with CHECK OPTION asks of the rows.
+    pub(crate) checks: Vec<RowCheck>,
+}
+
+impl InsertPlan {
+    /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT.
+    pub fn plan(
+        ctx: &PlanContext<'_>,
+        insert: &ast::Insert,
+        query: &mut dyn FnMut(&ast::Query) -> SqlResult<QueryPlan>,
+    ) -> SqlResult<InsertPlan> {
+        if !insert.partitions.is_empty() {
+            return Err(SqlError::no_partitions());
+        }
+        let through = bind_insert_view(ctx, &insert.table, &insert.columns, wanted(insert))?;
+        if through.is_some() && !insert.returning.is_empty() {
+            return Err(not_supported("RETURNING of an INSERT into a view"));
+        }
+        let (table, scope, shown, checks) = match through {
+            Some(view) => (view.table, view.scope, Some(view.columns), view.checks),
+            None => {
+                let table = ctx.base_table(&insert.table, wanted(insert))?;
+                (table.clone(), Scope::of_table(table, None), None, Vec::new())
+            }
+        };
+        let binder = Binder::new(ctx, &scope, Clause::Values);
+        let mut columns = match shown {
+            Some(shown) if insert.columns.is_empty() => shown,
+            _ => columns(&binder, &table, &insert.columns)?,
+        };
+        use_inserted(ctx, &scope, insert, &columns)?;
+        let defaults = (0..table.columns.len())
+            .map(|column| Default::of(&binder, &table, column))
+            .collect::<SqlResult<Vec<_>>>()?;
+        let sourced = Sourced::of(insert, &scope);
+        let mut on_duplicate = &insert.on_duplicate;
+        let mut update_scope = scope.clone();
+        let rows = match &insert.source {
+            ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
+                let (source, named) = values_query(rows, &columns)?;
+                columns = named;
+                Rows::Query(Box::new(query(&source)?))
+            }
+            ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
+            ast::InsertSource::Query(source) => {
+                // A name that the SELECT does not know either is told as the update's.
+                let extended = sourced.as_ref().map(|sourced| (sourced, query(&sourced.query)));
+                let plan = match extended {
+                    Some((sourced, Ok(plan))) => {
+                        on_duplicate = &sourced.assignments;
+                        let width = 2 * scope.width();
+                        update_scope.push(sourced.table(&plan.types, width));
+                        plan
+                    }
+                    Some((_, Err(error))) if error.code != ErrorCode::BadField => return Err(error),
+                    Some((_, Err(_))) | None => query(source)?,
+                };
+                let extra = update_scope.tables.get(1).map_or(0, |table| table.columns.len());
+                if plan.types.len() != columns.len() + extra {
+                    return Err(wrong_count(1));
+                }
+                Rows::Query(Box::new(plan))
+            }
+        };
+        // A row `()` gives every column its default.
+        let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
+        let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
+        let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
+            (true, _) => OnDuplicate::Replace,
+            (false, true) => OnDuplicate::Refuse,
+            (false, false) => {
+                OnDuplicate::Update(bind_update(ctx, &update_scope, scope.width(), on_duplicate)?)
+            }
+        };
+        let rules = RowRules::of(ctx, &table)?;
+        let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
+        Ok(InsertPlan {
+            table,
+            columns,
+            defaults,
+            unnamed,
+            rows,
+            on_duplicate,
+            ignore: insert.ignore,
+            returning,
+            rules,
+            checks,
+        })
+    }
+
+    /// Rows of a query into columns of a table that was just described.
+    pub fn filling(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        query: QueryPlan,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Query(Box::new(query)), on_duplicate)
+    }
+
+    fn of_rows(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        rows: Rows,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        let scope = Scope::of_table(table.clone(), None);
+        let binder = Binder::new(ctx, &scope, Clause::Values);
+        let all = 0..table.columns.len();
+        let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
+        Ok(InsertPlan {
+            defaults: defaults.collect::<SqlResult<Vec<_>>>()?,
+            unnamed: all.filter(|column| !columns.contains(column)).collect(),
+            columns,
+            rows,
+            on_duplicate: match on_duplicate {
+                ast::OnDuplicate::Replace => OnDuplicate::Replace,
+                ast::OnDuplicate::Error | ast::OnDuplicate::Ignore => OnDuplicate::Refuse,
+            },
+            ignore: on_duplicate == ast::OnDuplicate::Ignore,
+            returning: None,
+            rules: RowRules::of(ctx, &table)?,
+            checks: Vec::new(),
+            table,
+        })
+    }
+
+    /// Rows that the caller builds, each with values for these columns.
+    pub(crate) fn loading(
+        ctx: &PlanContext<'_>,
+        table: Arc<Table>,
+        columns: Vec<usize>,
+        on_duplicate: ast::OnDuplicate,
+    ) -> SqlResult<InsertPlan> {
+        InsertPlan::of_rows(ctx, table, columns, Rows::Values(Vec::new()), on_duplicate)
+    }
+
+    /// The columns whose values the statement, or the time and place of its execution, decide.
+    pub(crate) fn written(&self) -> impl Iterator<Item = usize> {
+        let updated = match &self.on_duplicate {
+            OnDuplicate::Update(assignments) => assignments.as_slice(),
+            OnDuplicate::Refuse | OnDuplicate::Replace => &[],
+        };
+        let is_update = matches!(self.on_duplicate, OnDuplicate::Update(_));
+        let touched =
+            move |c: &usize| is_update && self.table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
+        let touched = (0..self.table.columns.len()).filter(touched);
+        let named = self.columns.iter().copied();
+        named.chain(updated.iter().map(|(c, _)| *c)).chain(computed_columns(&self.table)).chain(touched)
+    }
+
+    /// REPLACE.
+    pub fn replaces(&self) -> bool {
+        matches!(self.on_duplicate, OnDuplicate::Replace)
+    }
+
+    /// INSERT or REPLACE of what a SELECT yields.
+    pub fn selects(&self) -> bool {
+        matches!(self.rows, Rows::Query(_))
+    }
+
+    /// ON DUPLICATE KEY UPDATE.
+    pub fn updates(&self) -> bool {
+        matches!(self.on_duplicate, OnDuplicate::Update(_))
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The SELECT, whose tables the statement locks too.
+    pub fn query(&self) -> Option<&QueryPlan> {
+        match &self.rows {
+            Rows::Query(plan) => Some(plan),
+            Rows::Values(_) => None,
+        }
+    }
+}
+
+/// What the statement wants on the table as a whole.
+fn wanted(insert: &ast::Insert) -> Privileges {
+    let wanted = Privileges::from(Privilege::Insert);
+    match (insert.replace, insert.on_duplicate.is_empty()) {
+        (true, _) => wanted.with(Privilege::Delete),
+        (false, true) => wanted,
+        (false, false) => wanted.with(Privilege::Update),
+    }
+}
+
+/// Errors 1143 for columns that the statement names, 1142 for those that it fills without naming them.
+fn use_inserted(
+    ctx: &PlanContext<'_>,
+    scope: &Scope,
+    insert: &ast::Insert,
+    columns: &[usize],
+) -> SqlResult<()> {
+    let is_all_defaults =
+        matches!(&insert.source, ast::InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
+    match insert.columns.is_empty() {
+        true if is_all_defaults => Ok(()),
+        true => columns.iter().try_for_each(|column| ctx.use_unnamed(scope, *column, Privilege::Insert)),
+        false => columns.iter().try_for_each(|column| ctx.use_column(scope, *column, Privilege::Insert)),
+    }
+}
+
+fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..table.columns.len()).filter(|&c| !table.columns[c].invisible).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let name = ast::ColumnRef { db: None, table: None, name: name.clone() };
+        let column = binder.scope.column(&name, Clause::InsertInto)?;
+        if columns.contains(&column) {
+            let text = format!("Column '{}' specified twice", name.name);
+            return Err(SqlError::new(ErrorCode::FieldSpecifiedTwice, text));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn bind_rows(
+    binder: &Binder<'_>,
+    rows: &[Vec<ast::Expr>],
+    columns: &[usize],
+    insert: &ast::Insert,
+) -> SqlResult<Vec<Vec<Cell>>> {
+    let all_empty_allowed = insert.columns.is_empty();
+    let mut bound = Vec::with_capacity(rows.len());
+    for (n, row) in rows.iter().enumerate() {
+        let fits = row.len() == columns.len() || (row.is_empty() && all_empty_allowed);
+        // Rows with and without values do not mix.
+        let alike = row.is_empty() == rows[0].is_empty();
+        if !fits || !alike {
+            return Err(wrong_count(n + 1));
+        }
+        let cells = row.iter().zip(columns);
+        let cells = cells.map(|(value, column)| bind_new_value(binder, *column, value).map(Cell::from));
+        bound.push(cells.collect::<SqlResult<Vec<_>>>()?);
+    }
+    Ok(bound)
+}
+
+impl From<Option<Expr>> for Cell {
+    fn from(value: Option<Expr>) -> Cell {
+        value.map_or(Cell::Default, Cell::Expr)
+    }
+}
+
+fn bind_update(
+    ctx: &PlanContext<'_>,
+    scope: &Scope,
+    width: usize,
+    assignments: &[ast::Assignment],
+) -> SqlResult<Vec<(usize, Cell)>> {
+    let mut binder = Binder::new(ctx, scope, Clause::Update);
+    binder.values_offset = Some(width);
+    let mut bound = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let (column, value) = bind_assignment(&binder, assignment)?;
+        // As in MariaDB, what is assigned counts as read.
+        ctx.use_column(scope, column, Privilege::Select)?;
+        bound.push((column, value.into()));
+    }
+    Ok(bound)
+}
+
+/// What the table of a SELECT's columns is called: nothing that a statement can say.
+const SOURCE: &str = "\0source";
+
+/// INSERT ... SELECT whose ON DUPLICATE KEY UPDATE reads columns of the SELECT's tables: the SELECT with
+/// these as more columns, and the assignments with names for them.
+struct Sourced {
+    query: ast::Query,
+    assignments: Vec<ast::Assignment>,
+    count: usize,
+}
+
+impl Sourced {
+    /// None when nothing of the kind is read, or when rows of the SELECT are not those of its tables.
+    fn of(insert: &ast::Insert, scope: &Scope) -> Option<Sourced> {
+        let ast::InsertSource::Query(query) = &insert.source else { return None };
+        let ast::QueryBody::Select(select) = &query.body else { return None };
+        let is_plain = |item: &ast::SelectItem| match item {
+            ast::SelectItem::Expr { expr, .. } => {
+                let is_computed =
+                    |part: &ast::Expr| matches!(part, ast::Expr::Aggregate(_) | ast::Expr::Window(_));
+                !expr.has_subquery() && !expr.has_part(is_computed)
+            }
+            ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => true,
+        };
+        let is_grouped = !select.group_by.is_empty() || select.having.is_some() || select.options.distinct;
+        if insert.on_duplicate.is_empty() || is_grouped || !select.items.iter().all(is_plain) {
+            return None;
+        }
+        let mut assignments = insert.on_duplicate.clone();
+        let mut read: Vec<ast::ColumnRef> = Vec::new();
+        for assignment in &mut assignments {
+            assignment.value.each_column(&mut |name| {
+                if scope.column(name, Clause::Update).is_ok() {
+                    return;
+                }
+                let n = read.iter().position(|known| known == name).unwrap_or(read.len());
+                if n == read.len() {
+                    read.push(name.clone());
+                }
+                *name = ast::ColumnRef { db: None, table: Some(SOURCE.to_owned()), name: n.to_string() };
+            });
+        }
+        let count = read.len();
+        let mut query = (**query).clone();
+        if let ast::QueryBody::Select(select) = &mut query.body {
+            select.items.extend(read.into_iter().map(|name| ast::SelectItem::Expr {
+                text: name.name.clone(),
+                expr: ast::Expr::Column(name),
+                alias: None,
+            }));
+        }
+        (count > 0).then_some(Sourced { query, assignments, count })
+    }
+
+    /// The columns that the SELECT gives for the assignments, the last of `types`.
+    fn table(&self, types: &[ExprType], first_slot: usize) -> ScopeTable {
+        let first = types.len().saturating_sub(self.count);
+        let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
+            name: n.to_string().into(),
+            ty: ty.clone(),
+            full_name: n.to_string().into(),
+            hidden: false,
+            invisible: true,
+        };
+        ScopeTable {
+            relation: Relation::Derived,
+            schema: None,
+            name: SOURCE.into(),
+            columns: types[first..].iter().enumerate().map(column).collect(),
+            first_slot,
+            view: None,
+            merged: None,
+        }
+    }
+}
+
+/// VALUES whose rows ask subqueries, as a query, and the columns that it fills. A column whose value is
+/// DEFAULT in all rows is one that the statement does not name.
+fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Query, Vec<usize>)> {
+    if let Some(n) = rows.iter().position(|row| row.len() != columns.len()) {
+        return Err(wrong_count(n + 1));
+    }
+    let is_default = |row: &Vec<ast::Expr>, n: usize| matches!(row[n], ast::Expr::Default(None));
+    let kept: Vec<usize> =
+        (0..columns.len()).filter(|n| !rows.iter().all(|row| is_default(row, *n))).collect();
+    let rows = rows.iter().map(|row| kept.iter().map(|n| row[*n].clone()).collect()).collect();
+    let query = ast::Query {
+        with: None,
+        body: ast::QueryBody::Values(rows),
+        order_by: Vec::new(),
+        limit: None,
+        locking: None,
+        into: Vec::new(),
+    };
+    Ok((query, kept.into_iter().map(|n| columns[n]).collect()))
+}
+
+/// Error 1136.
+fn wrong_count(row: usize) -> SqlError {
+    SqlError::new(
+        ErrorCode::WrongValueCountOnRow,
+        format!("Column count doesn't match value count at row {row}"),
+    )
+}

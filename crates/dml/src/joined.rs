@@ -1,0 +1,324 @@
+//! [`JoinedChange`]: UPDATE and DELETE over joins, or with subqueries.
+//!
+//! The source query finds all rows under exclusive locks, with the new values; only then is the first row
+//! changed. So the statement may read the tables that it writes, and a row is changed once, however many rows
+//! of the join it stands in. A row is read again by its key when its turn comes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::assign::{Assigner, Default, NullRule, Strictness};
+use crate::outcome::DmlOutcome;
+use crate::returning::Returning;
+use crate::rules::{RowRules, leaves_row, refuse_generated};
+use crate::update::{WrittenRow, write_row};
+use crate::view_check::passes_checks;
+use cohort_catalog::{OnUpdate, Table};
+use cohort_optimize::{Plan, Spans};
+use cohort_plan::{
+    Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_joined_delete,
+    bind_joined_update,
+};
+use cohort_query::guards::refuse_without_key;
+use cohort_query::{PlanBody, QueryPlan, rows};
+use cohort_row::TableWriter;
+use cohort_session::{PlanStatistics, SessionState, StatementContext};
+use cohort_sql::ast;
+use cohort_types::{SqlMode, SqlResult, Value};
+
+/// A change of joined rows.
+pub struct JoinedChange {
+    source: QueryPlan,
+    targets: Vec<ChangeTarget>,
+    what: What,
+}
+
+enum What {
+    Update {
+        assignments: Vec<ChangeAssignment>,
+        /// DEFAULT of each assigned column, beside `assignments`.
+        defaults: Vec<Default>,
+        /// Beside the targets.
+        rules: Vec<RowRules>,
+        ignore: bool,
+    },
+    Delete {
+        returning: Option<Returning>,
+        ignore: bool,
+    },
+}
+
+/// The keys that a statement has changed, with the number of their target.
+type Seen = HashSet<(usize, Vec<u8>), ahash::RandomState>;
+
+impl JoinedChange {
+    /// Binds and plans an UPDATE.
+    pub fn update(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        update: &ast::Update,
+    ) -> SqlResult<JoinedChange> {
+        let clauses = ChangeClauses {
+            from: &update.tables,
+            filter: update.filter.as_ref(),
+            order_by: &update.order_by,
+            limit: update.limit.as_ref(),
+        };
+        let at_once = session.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);
+        let bound = bind_joined_update(ctx, &clauses, &update.assignments, at_once)?;
+        let mut defaults = Vec::with_capacity(bound.assignments.len());
+        for assignment in &bound.assignments {
+            let table = &bound.targets[assignment.target].table;
+            let scope = Scope::of_table(table.clone(), None);
+            defaults.push(Default::of(&Binder::new(ctx, &scope, Clause::Set), table, assignment.column)?);
+        }
+        let rules = bound.targets.iter().map(|target| RowRules::of(ctx, &target.table));
+        let rules = rules.collect::<SqlResult<_>>()?;
+        let what = What::Update { assignments: bound.assignments, defaults, rules, ignore: update.ignore };
+        Ok(JoinedChange {
+            source: source(ctx, session, bound.query, bound.targets.len())?,
+            targets: bound.targets,
+            what,
+        })
+    }
+
+    /// Binds and plans a DELETE.
+    pub fn delete(
+        ctx: &PlanContext<'_>,
+        session: &SessionState,
+        delete: &ast::Delete,
+    ) -> SqlResult<JoinedChange> {
+        let clauses = ChangeClauses {
+            from: &delete.from,
+            filter: delete.filter.as_ref(),
+            order_by: &delete.order_by,
+            limit: delete.limit.as_ref(),
+        };
+        let bound = bind_joined_delete(ctx, &clauses, &delete.targets)?;
+        let only = &bound.targets[0];
+        let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
+        let what = What::Delete { returning, ignore: delete.ignore };
+        Ok(JoinedChange {
+            source: source(ctx, session, bound.query, bound.targets.len())?,
+            targets: bound.targets,
+            what,
+        })
+    }
+
+    /// The query that finds the rows; the statement locks the names of its tables.
+    pub fn source(&self) -> &QueryPlan {
+        &self.source
+    }
+
+    /// The tables that are written, with what the statement calls them.
+    pub fn written(&self) -> impl Iterator<Item = (&Arc<Table>, &str)> {
+        self.targets.iter().map(|target| (&target.table, &*target.name))
+    }
+
+    /// UPDATE, not DELETE.
+    pub fn is_update(&self) -> bool {
+        matches!(self.what, What::Update { .. })
+    }
+
+    /// What the client gets of the rows that went.
+    pub fn returning(&self) -> Option<&Returning> {
+        match &self.what {
+            What::Update { .. } => None,
+            What::Delete { returning, .. } => returning.as_ref(),
+        }
+    }
+
+    /// Runs the statement. Its names are locked.
+    pub fn run(&self, ctx: &mut StatementContext<'_>) -> SqlResult<DmlOutcome> {
+        if self.reads_target_as_a_whole() {
+            refuse_without_key(ctx.session)?;
+        }
+        ctx.annotate();
+        match &self.what {
+            What::Update { assignments, defaults, rules, ignore } => {
+                let strictness = Assigner::strictness(&ctx.eval, *ignore);
+                ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+                let outcome = self.run_update(ctx, (assignments, defaults), rules, strictness);
+                ctx.eval.set_abort_on_warning(false);
+                outcome
+            }
+            What::Delete { returning, ignore } => self.run_delete(ctx, returning.as_ref(), *ignore),
+        }
+    }
+
+    fn reads_target_as_a_whole(&self) -> bool {
+        let PlanBody::Tree(plan) = &self.source.body else { return false };
+        let mut found = false;
+        plan.each_scan(&mut |scan| found |= scan.with_key && matches!(scan.access.spans, Spans::Full));
+        found
+    }
+
+    fn run_update(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        (assignments, defaults): (&[ChangeAssignment], &[Default]),
+        rules: &[RowRules],
+        strictness: Strictness,
+    ) -> SqlResult<DmlOutcome> {
+        let found = rows(&self.source, ctx)?;
+        let mut writers = self.writers(ctx, |target| {
+            let assigned = assignments.iter().filter(|a| a.target == target).map(|a| a.column);
+            let table = &self.targets[target].table;
+            let touched = |c: &usize| table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
+            assigned.chain((0..table.columns.len()).filter(touched)).collect()
+        })?;
+        let (mut seen, mut before) = (Seen::default(), Vec::new());
+        let (mut matched, mut changed) = (0, 0);
+        for row in found {
+            for (n, target) in self.targets.iter().enumerate() {
+                let Some(key) = new_key(n, &row[target.key_at], &mut seen, ctx)? else { continue };
+                let writer = &mut writers[n];
+                if !writer.fetch(ctx.trx, &key, &mut before)? {
+                    continue;
+                }
+                matched += 1;
+                let assigner = Assigner { table: &target.table, strictness, null: NullRule::Adjust };
+                let mut after = before.clone();
+                for (assignment, default) in assignments.iter().zip(defaults).filter(|(a, _)| a.target == n) {
+                    after[assignment.column] = match assignment.value_at {
+                        Some(at) => {
+                            if rules[n].generates(assignment.column) {
+                                refuse_generated(&ctx.eval, &assigner, assignment.column, &row[at])?;
+                            }
+                            assigner.store(&ctx.eval, assignment.column, row[at].clone(), matched)?
+                        }
+                        None => assigner.default(&ctx.eval, assignment.column, default, &after, matched)?,
+                    };
+                }
+                let ignore = strictness == Strictness::Ignore;
+                if !passes_checks(&target.checks, &after, ignore, &ctx.eval)? {
+                    matched -= 1;
+                    continue;
+                }
+                let assigned = |column| assignments.iter().any(|a| a.target == n && a.column == column);
+                let row = WrittenRow { key: &key, before: &before, after: &mut after, number: matched };
+                if write_row(ctx, writer, &rules[n], &assigner, &assigned, row)? {
+                    changed += 1;
+                }
+            }
+        }
+        let warnings = ctx.eval.warning_count();
+        Ok(DmlOutcome {
+            affected: changed,
+            found: matched,
+            info: format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}"),
+            ..DmlOutcome::default()
+        })
+    }
+
+    fn run_delete(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        returning: Option<&Returning>,
+        ignore: bool,
+    ) -> SqlResult<DmlOutcome> {
+        let found = rows(&self.source, ctx)?;
+        let mut writers = self.writers(ctx, |_| Vec::new())?;
+        let (mut seen, mut before) = (Seen::default(), Vec::new());
+        let mut returned = returning.map(|_| Vec::new());
+        let mut deleted = 0;
+        for pass in self.passes() {
+            for row in &found {
+                for &n in &pass {
+                    let Some(key) = new_key(n, &row[self.targets[n].key_at], &mut seen, ctx)? else {
+                        continue;
+                    };
+                    if !writers[n].fetch(ctx.trx, &key, &mut before)? {
+                        continue;
+                    }
+                    let outcome = writers[n].delete(ctx.trx, &key, &before);
+                    if ignore && leaves_row(ctx, &outcome) {
+                        continue;
+                    }
+                    outcome?;
+                    deleted += 1;
+                    if let (Some(returning), Some(rows)) = (returning, &mut returned) {
+                        rows.push(returning.row(&before, &ctx.eval)?);
+                    }
+                }
+            }
+        }
+        Ok(DmlOutcome { affected: deleted, found: deleted, returned, ..DmlOutcome::default() })
+    }
+
+    /// Which targets' rows go together: all at once, or, where one refers to another, children before their
+    /// parents.
+    fn passes(&self) -> Vec<Vec<usize>> {
+        let refers = |child: usize, parent: usize| {
+            let (child, parent) = (&self.targets[child].table, &self.targets[parent].table);
+            child.name != parent.name && child.foreign_keys.iter().any(|key| key.parent == parent.name)
+        };
+        let all: Vec<usize> = (0..self.targets.len()).collect();
+        if !all.iter().any(|a| all.iter().any(|b| refers(*a, *b))) {
+            return vec![all];
+        }
+        let (mut left, mut passes) = (all, Vec::new());
+        while !left.is_empty() {
+            let is_free = |n: &usize| !left.iter().any(|other| refers(*other, *n));
+            // A circle has no order.
+            let at = left.iter().position(is_free).unwrap_or(0);
+            passes.push(vec![left.remove(at)]);
+        }
+        passes
+    }
+
+    /// A writer for each target, which gives these columns other values.
+    fn writers(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        written: impl Fn(usize) -> Vec<usize>,
+    ) -> SqlResult<Vec<TableWriter>> {
+        let mut writers = Vec::with_capacity(self.targets.len());
+        for (n, target) in self.targets.iter().enumerate() {
+            let mut writer = TableWriter::open(ctx.trx, &target.table)?;
+            writer.narrow_images(ctx.trx, written(n).into_iter());
+            writers.push(writer);
+        }
+        Ok(writers)
+    }
+}
+
+/// The key of a row that is to be changed now: not one that an outer join has padded, nor one that was
+/// changed before.
+fn new_key(
+    target: usize,
+    key: &Value,
+    seen: &mut Seen,
+    ctx: &StatementContext<'_>,
+) -> SqlResult<Option<Vec<u8>>> {
+    ctx.check_interrupt()?;
+    let Value::Str(key) = key else { return Ok(None) };
+    ctx.eval.keep(key.bytes.len() + size_of::<(usize, Vec<u8>)>())?;
+    Ok(seen.insert((target, key.bytes.clone())).then(|| key.bytes.clone()))
+}
+
+fn source(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    mut query: cohort_plan::Query,
+    targets: usize,
+) -> SqlResult<QueryPlan> {
+    let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
+    cohort_optimize::merge(&mut query, &mut subqueries, &mut common);
+    let from = query.select().and_then(|select| select.from.as_ref());
+    let keyed = from.map_or(0, |from| from.tables().iter().filter(|table| table.key.is_some()).count());
+    if keyed != targets {
+        return Err(cohort_plan::not_supported(
+            "a change of rows through a view in a join of that many tables",
+        ));
+    }
+    let stats = PlanStatistics::new(session, ctx);
+    let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;
+    Ok(QueryPlan {
+        body: PlanBody::Tree(Box::new(plan)),
+        columns: Vec::new(),
+        types: query.types.clone(),
+        into: Vec::new(),
+        has_limit: query.limit.count.is_some(),
+    })
+}

@@ -1,0 +1,444 @@
+//! LOAD DATA: the fields of a text file into the columns of a table, row by row.
+//!
+//! A row begins with its columns' defaults. Fields go into columns and user variables from left to right,
+//! then SET is computed over what is there; from then on it is a row of INSERT. Without REPLACE a file of the
+//! client's is loaded as if IGNORE stood there: what it sends cannot be stopped.
+//!
+//! # Missing
+//! Files without separators (rows of fixed width), character sets whose letters take several bytes at least.
+
+use std::io::Read;
+
+use cohort_base::Reservation;
+use cohort_catalog::DefaultValue;
+use cohort_config::VarId;
+use cohort_expr::SessionHooks;
+use cohort_protocol::ResultSink;
+use cohort_sql::ast::{self, LoadData, LoadTarget};
+use cohort_types::{
+    Charset, Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Str, TypeKind, Value,
+    Warning,
+};
+
+use crate::assign::{Assigner, Default, NullRule, Strictness};
+use crate::fields::{Bytes, Field, FieldReader};
+use crate::insert::Insert;
+use crate::insert_plan::Cell;
+use crate::{DmlOutcome, InsertPlan};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, bind_new_value, not_supported};
+use cohort_query::{Freshness, lock_for_write};
+use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
+use cohort_table::definition_changed;
+
+const PLAN_ATTEMPTS: usize = 20;
+/// Bytes read from a file at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Where a field goes.
+enum Target {
+    Column(usize),
+    Variable(String),
+}
+
+/// LOAD DATA, bound.
+struct LoadPlan {
+    insert: InsertPlan,
+    /// Columns that get no field.
+    unnamed: Vec<usize>,
+    targets: Vec<Target>,
+    assignments: Vec<(usize, Cell)>,
+    /// Values of rows before any field is read.
+    start: Vec<Value>,
+    charset: Charset,
+}
+
+/// Runs LOAD DATA. The client is asked for its file, if that is meant.
+pub fn load_data(
+    ctx: &mut StatementContext<'_>,
+    load: &LoadData,
+    job: &Job<'_>,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<DmlOutcome> {
+    if let Some(blocks) = ctx.session.received_file.take() {
+        return of_the_source(ctx, load, job, blocks);
+    }
+    if load.local && !(ctx.session.db.globals.flag(VarId::LocalInfile) && sink.may_send_files()) {
+        let text = "The used command is not allowed because the MariaDB server or client has disabled the local \
+                    infile capability";
+        return Err(SqlError::new(ErrorCode::LoadInfileCapabilityDisabled, text));
+    }
+    if !load.local {
+        check_file_privilege(ctx)?;
+    }
+    files::check_format(&load.format, &ctx.eval)?;
+    if load.format.field_end.is_empty() && load.format.enclosed.is_empty() {
+        return Err(not_supported("LOAD DATA of fields without separators"));
+    }
+    let plan = bind(ctx, load, job)?;
+    ctx.annotate();
+    let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
+    let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
+    if load.local {
+        sink.request_file(load.path.as_bytes())?;
+        let mut source = Client(sink);
+        let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
+        let outcome = plan.run(ctx, load, &mut reader, memory);
+        // The client sends the file to its end, whatever became of it.
+        let mut rest = Vec::new();
+        while source.fill(&mut rest).is_ok() && !rest.is_empty() {}
+        return outcome;
+    }
+    let server = files::files(ctx.session)?;
+    let path = files::place(&*server, &load.path, ctx.session.current_schema.as_deref());
+    let secure = files::check_secure(ctx.session, &*server, &path);
+    let missing = |error: &std::io::Error| {
+        let what = format!("Can't get stat of '{}'", path.display());
+        files::file_error(ErrorCode::CantGetStat, &what, error)
+    };
+    if let Err(error) = server.real(&path)
+        && (secure.is_ok()
+            || path.parent().is_some_and(|dir| files::check_secure(ctx.session, &*server, dir).is_ok()))
+    {
+        return Err(missing(&error));
+    }
+    secure?;
+    let mut source = File(server.open(&path).map_err(|error| missing(&error))?);
+    let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
+    plan.run(ctx, load, &mut reader, memory)
+}
+
+/// The file came with the events of a source.
+fn of_the_source(
+    ctx: &mut StatementContext<'_>,
+    load: &LoadData,
+    job: &Job<'_>,
+    blocks: Vec<Vec<u8>>,
+) -> SqlResult<DmlOutcome> {
+    if load.format.field_end.is_empty() && load.format.enclosed.is_empty() {
+        return Err(not_supported("LOAD DATA of fields without separators"));
+    }
+    let plan = bind(ctx, load, job)?;
+    ctx.annotate();
+    let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
+    let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
+    let mut source = Blocks(blocks.into_iter());
+    let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
+    plan.run(ctx, load, &mut reader, memory)
+}
+
+/// Error 1045, as MariaDB tells it here.
+fn check_file_privilege(ctx: &StatementContext<'_>) -> SqlResult<()> {
+    access::check_global(ctx.session, Privilege::File).map_err(|_| {
+        let (user, host) = &ctx.session.info.account;
+        let name = (user.clone(), host.clone());
+        let has_password = ctx.db.catalog().accounts.get(&name).is_some_and(|account| account.has_password());
+        let using = if has_password { "YES" } else { "NO" };
+        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+        SqlError::new(ErrorCode::AccessDenied, text)
+    })
+}
+
+/// A file of the server.
+struct File(Box<dyn Read>);
+
+impl Bytes for File {
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
+        buffer.resize(READ_BYTES, 0);
+        let read = self
+            .0
+            .read(buffer)
+            .map_err(|error| files::file_error(ErrorCode::ErrorOnRead, "Error reading file", &error))?;
+        buffer.truncate(read);
+        Ok(())
+    }
+}
+
+/// A file that is in memory.
+struct Blocks(std::vec::IntoIter<Vec<u8>>);
+
+impl Bytes for Blocks {
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
+        // An empty block is not the end.
+        *buffer = self.0.find(|block| !block.is_empty()).unwrap_or_default();
+        Ok(())
+    }
+}
+
+/// A file that the client sends.
+struct Client<'s>(&'s mut dyn ResultSink);
+
+impl Bytes for Client<'_> {
+    fn fill(&mut self, buffer: &mut Vec<u8>) -> SqlResult<()> {
+        buffer.clear();
+        self.0.file_bytes(buffer)
+    }
+}
+
+/// Binds the statement and locks its table.
+fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlResult<LoadPlan> {
+    for _ in 0..PLAN_ATTEMPTS {
+        let catalog = ctx.db.catalog();
+        let names = SessionNames::new(&catalog, ctx.session);
+        let plan = LoadPlan::bind(&PlanContext::new(&names, job.params, job.source), ctx, load)?;
+        names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
+        let table = plan.insert.table();
+        if lock_for_write((table, &table.name.table), ctx)? == Freshness::Fresh {
+            if let Some(tables) = ctx.session.audit_tables() {
+                tables.tell_of(TableUse::Write, table);
+            }
+            return Ok(plan);
+        }
+    }
+    Err(definition_changed())
+}
+
+impl LoadPlan {
+    fn bind(plan: &PlanContext<'_>, ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<LoadPlan> {
+        if !load.partitions.is_empty() {
+            return Err(SqlError::no_partitions());
+        }
+        let replaces = load.on_duplicate == ast::OnDuplicate::Replace;
+        let wanted = Privileges::from(Privilege::Insert);
+        let wanted = if replaces { wanted.with(Privilege::Delete) } else { wanted };
+        let charset = charset(ctx, load)?;
+        let table = plan.base_table(&load.table, wanted)?;
+        let scope = Scope::of_table(table.clone(), None);
+        let mut targets = Vec::new();
+        for target in &load.targets {
+            targets.push(match target {
+                LoadTarget::Column(name) => {
+                    let column = scope.column(name, Clause::Select)?;
+                    plan.use_column(&scope, column, Privilege::Insert)?;
+                    Target::Column(column)
+                }
+                LoadTarget::Variable(name) => Target::Variable(name.clone()),
+            });
+        }
+        if load.targets.is_empty() {
+            let visible = (0..table.columns.len()).filter(|c| !table.columns[*c].invisible);
+            targets = visible.map(Target::Column).collect();
+        }
+        let binder = Binder::new(plan, &scope, Clause::Set);
+        let mut assignments = Vec::new();
+        for assignment in &load.assignments {
+            let column = scope.column(&assignment.column, Clause::Select)?;
+            plan.use_column(&scope, column, Privilege::Insert)?;
+            assignments.push((column, Cell::from(bind_new_value(&binder, column, &assignment.value)?)));
+        }
+        let on_duplicate = match load.on_duplicate {
+            ast::OnDuplicate::Error if load.local => ast::OnDuplicate::Ignore,
+            given => given,
+        };
+        let named = targets.iter().filter_map(|target| match target {
+            Target::Column(column) => Some(*column),
+            Target::Variable(_) => None,
+        });
+        let mut columns: Vec<usize> = named.chain(assignments.iter().map(|(column, _)| *column)).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let start = table.columns.iter().map(|column| match &column.default {
+            DefaultValue::Value(value) => value.clone(),
+            _ if column.nullable => Value::Null,
+            _ => column.ty.implicit_default(),
+        });
+        let start = start.collect();
+        let mut insert = InsertPlan::loading(plan, table, columns, on_duplicate)?;
+        // One without a default is no error here.
+        let unnamed = std::mem::take(&mut insert.unnamed);
+        Ok(LoadPlan { insert, unnamed, targets, assignments, start, charset })
+    }
+
+    fn run(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        load: &LoadData,
+        reader: &mut FieldReader<'_>,
+        mut memory: Reservation,
+    ) -> SqlResult<DmlOutcome> {
+        let strictness = Assigner::strictness(&ctx.eval, self.insert.ignore);
+        ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+        let assigner = Assigner { table: self.insert.table(), strictness, null: NullRule::Adjust };
+        let mut insert = Insert::begin(&self.insert, ctx, assigner)?;
+        let outcome = self.rows(ctx, load, reader, &mut insert, &mut memory);
+        ctx.eval.set_abort_on_warning(false);
+        outcome?;
+        let (records, copied, deleted) = (insert.counts.records, insert.counts.copied, insert.counts.deleted);
+        let info = format!(
+            "Records: {records}  Deleted: {deleted}  Skipped: {}  Warnings: {}",
+            records - copied,
+            ctx.eval.warning_count()
+        );
+        Ok(DmlOutcome { info, ..insert.outcome(ctx, false) })
+    }
+
+    fn rows(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        load: &LoadData,
+        reader: &mut FieldReader<'_>,
+        insert: &mut Insert<'_>,
+        memory: &mut Reservation,
+    ) -> SqlResult<()> {
+        for _ in 0..load.skipped {
+            ctx.check_interrupt()?;
+            if reader.next_line()?.is_none() {
+                return Ok(());
+            }
+        }
+        loop {
+            let mut field = reader.field()?;
+            if field == Field::Missing && reader.is_over() {
+                return Ok(());
+            }
+            insert.begin_row(ctx)?;
+            insert.row.clone_from(&self.start);
+            self.fill_unnamed(ctx, insert)?;
+            let row = insert.counts.records;
+            for (n, target) in self.targets.iter().enumerate() {
+                if n > 0 {
+                    field = reader.field()?;
+                }
+                // What a long field took stays for the next one.
+                let taken = reader.value.capacity() as u64;
+                if taken > memory.used() {
+                    memory.resize(taken)?;
+                }
+                self.take(ctx, insert, target, field, &reader.value, row)?;
+            }
+            for (column, cell) in &self.assignments {
+                let value = match cell {
+                    Cell::Default => self.default(ctx, insert, *column)?,
+                    Cell::Expr(expr) => {
+                        let value = expr.eval(&insert.row, &ctx.eval)?.into_owned();
+                        insert.store(&ctx.eval, *column, value, row)?
+                    }
+                };
+                insert.row[*column] = value;
+            }
+            insert.put(ctx)?;
+            insert.reserve_more();
+            match reader.next_line()? {
+                None => return Ok(()),
+                Some(false) => {}
+                Some(true) => ctx.eval.warn(
+                    ErrorCode::WarnTooManyRecords,
+                    format!("Row {row} was truncated; it contained more data than there were input columns"),
+                )?,
+            }
+        }
+    }
+
+    /// Columns that get no field: their defaults, and where there is none that of the type.
+    fn fill_unnamed(&self, ctx: &StatementContext<'_>, insert: &mut Insert<'_>) -> SqlResult<()> {
+        for column in &self.unnamed {
+            insert.row[*column] = self.default(ctx, insert, *column)?;
+        }
+        Ok(())
+    }
+
+    fn default(&self, ctx: &StatementContext<'_>, insert: &Insert<'_>, column: usize) -> SqlResult<Value> {
+        match &self.insert.defaults[column] {
+            Default::Missing => {
+                // Told once.
+                if insert.counts.records == 1 {
+                    let name = &insert.assigner.table.columns[column].name;
+                    let text = format!("Field '{name}' doesn't have a default value");
+                    let error = SqlError::new(ErrorCode::NoDefaultForField, text);
+                    ctx.eval.push_warning(Warning { level: Level::Warning, error });
+                }
+                Ok(self.start[column].clone())
+            }
+            default => {
+                insert.assigner.default(&ctx.eval, column, default, &insert.row, insert.counts.records)
+            }
+        }
+    }
+
+    fn take(
+        &self,
+        ctx: &StatementContext<'_>,
+        insert: &mut Insert<'_>,
+        target: &Target,
+        field: Field,
+        bytes: &[u8],
+        row: u64,
+    ) -> SqlResult<()> {
+        let column = match target {
+            Target::Column(column) => *column,
+            Target::Variable(name) => {
+                let value = match field {
+                    Field::Value { is_null: false } => self.text(bytes),
+                    Field::Value { is_null: true } | Field::Missing => Value::Null,
+                };
+                return ctx.session.set_user_variable(name, value);
+            }
+        };
+        let described = &self.insert.table().columns[column];
+        insert.row[column] = match field {
+            Field::Value { is_null: false } => {
+                let value = match described.ty.kind {
+                    // The bytes of the file are the bits.
+                    TypeKind::Bit => Value::Str(Str { bytes: bytes.to_vec(), collation: Collation::BINARY }),
+                    _ => self.text(bytes),
+                };
+                insert.store(&ctx.eval, column, value, row)?
+            }
+            Field::Value { is_null: true } if described.nullable || described.auto_increment => Value::Null,
+            Field::Value { is_null: true } => {
+                let text = format!(
+                    "Column set to default value; NULL supplied to NOT NULL column '{}' at row {row}",
+                    described.name
+                );
+                ctx.eval.warn(ErrorCode::WarnNullToNotnull, text)?;
+                self.empty(ctx, insert, column)?
+            }
+            Field::Missing => {
+                let text = format!("Row {row} doesn't contain data for all columns");
+                ctx.eval.warn(ErrorCode::WarnTooFewRecords, text)?;
+                match &self.start[column] {
+                    Value::Null => Value::Null,
+                    _ if described.auto_increment => Value::Null,
+                    _ => self.empty(ctx, insert, column)?,
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// What a column has that got nothing: a TIMESTAMP the time, another one the zero of its type.
+    fn empty(&self, ctx: &StatementContext<'_>, insert: &Insert<'_>, column: usize) -> SqlResult<Value> {
+        let described = &self.insert.table().columns[column];
+        match described.default {
+            DefaultValue::CurrentTimestamp if described.ty.kind == TypeKind::Timestamp => {
+                self.default(ctx, insert, column)
+            }
+            _ => Ok(described.ty.implicit_default()),
+        }
+    }
+
+    /// The bytes of a field as a text; those that are none in the file's character set stay what they are,
+    /// and the column decides.
+    fn text(&self, bytes: &[u8]) -> Value {
+        let mut text = Vec::with_capacity(bytes.len());
+        match self.charset.decode(bytes, &mut text) {
+            Ok(()) => Value::Str(Str { bytes: text, collation: self.charset.default_collation() }),
+            Err(_) => Value::Str(Str { bytes: bytes.to_vec(), collation: Collation::BINARY }),
+        }
+    }
+}
+
+/// The file's character set: that of the current database unless the statement names one.
+fn charset(ctx: &StatementContext<'_>, load: &LoadData) -> SqlResult<Charset> {
+    let charset = match &load.charset {
+        Some(name) => Charset::by_name(name).ok_or_else(|| SqlError::unknown_charset(name))?,
+        None => {
+            let catalog = ctx.db.catalog();
+            let current = ctx.session.current_schema.as_deref().and_then(|name| catalog.schemas.get(name));
+            current.map_or(Charset::Utf8mb4, |schema| schema.collation.charset())
+        }
+    };
+    if charset.mbminlen() > 1 {
+        return Err(not_supported("LOAD DATA in a character set of wide letters"));
+    }
+    Ok(charset)
+}

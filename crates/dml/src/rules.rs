@@ -1,0 +1,165 @@
+//! What every row of a table obeys: generated columns have their values, CHECK constraints hold.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_config::VarId;
+use cohort_expr::{EvalContext, Expr};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+
+use crate::assign::{Assigner, Strictness};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, convert, not_supported};
+use cohort_session::StatementContext;
+
+/// The expressions of a table, bound to its rows.
+#[derive(Debug, Default)]
+pub struct RowRules {
+    /// In the order of the columns: an expression reads only columns before its own, and plain ones.
+    generated: Vec<(usize, Expr)>,
+    /// By the name that error 4025 shows.
+    checks: Vec<(String, Expr)>,
+}
+
+impl RowRules {
+    /// The rules of a table.
+    pub fn of(ctx: &PlanContext<'_>, table: &Arc<Table>) -> SqlResult<RowRules> {
+        let has_rule = |c: &cohort_catalog::Column| c.generated.is_some() || c.check.is_some();
+        if table.checks.is_empty() && !table.columns.iter().any(has_rule) {
+            return Ok(RowRules::default());
+        }
+        let fixed = PlanContext::new(ctx.names, &[], ParamSource::Placeholders);
+        let scope = Scope::of_table(Arc::clone(table), None);
+        let binder = Binder::new(&fixed, &scope, Clause::Values);
+        let bind = |text: &str| {
+            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?;
+            let expr = convert::only_item(&parsed.statement);
+            binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
+        };
+        let mut rules = RowRules::default();
+        for (n, column) in table.columns.iter().enumerate() {
+            if let Some(generated) = &column.generated {
+                rules.generated.push((n, bind(&generated.text)?));
+            }
+        }
+        for column in &table.columns {
+            if let Some(check) = &column.check {
+                rules.checks.push((format!("{}.{}", table.name.table, column.name), bind(check)?));
+            }
+        }
+        for check in &table.checks {
+            rules.checks.push((check.name.clone(), bind(&check.text)?));
+        }
+        Ok(rules)
+    }
+
+    /// Gives the generated columns of a row their values.
+    pub(crate) fn generate(
+        &self,
+        ctx: &EvalContext<'_>,
+        assigner: &Assigner<'_>,
+        row: &mut [Value],
+        number: u64,
+    ) -> SqlResult<()> {
+        self.generate_those(ctx, assigner, row, number, |_| true)
+    }
+
+    /// The same for some of them.
+    pub(crate) fn generate_those(
+        &self,
+        ctx: &EvalContext<'_>,
+        assigner: &Assigner<'_>,
+        row: &mut [Value],
+        number: u64,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> SqlResult<()> {
+        for (column, expr) in self.generated.iter().filter(|(column, _)| is_wanted(*column)) {
+            let value = expr.eval(row, ctx)?.into_owned();
+            row[*column] = assigner.store(ctx, *column, value, number)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a row may be written: error 4025, or with IGNORE a warning and no.
+    pub(crate) fn admits(
+        &self,
+        ctx: &StatementContext<'_>,
+        assigner: &Assigner<'_>,
+        row: &[Value],
+    ) -> SqlResult<bool> {
+        if self.checks.is_empty() || !ctx.session.vars.flag(VarId::CheckConstraintChecks) {
+            return Ok(true);
+        }
+        let Err(error) = self.check(&ctx.eval, assigner.table, row)? else { return Ok(true) };
+        if assigner.strictness != Strictness::Ignore {
+            return Err(error);
+        }
+        ctx.eval.push_warning(Warning { level: Level::Warning, error });
+        Ok(false)
+    }
+
+    /// The constraint that a row breaks, as error 4025. One that is NULL holds.
+    pub fn check(
+        &self,
+        ctx: &EvalContext<'_>,
+        table: &Table,
+        row: &[Value],
+    ) -> SqlResult<Result<(), SqlError>> {
+        for (name, expr) in &self.checks {
+            if expr.eval_bool(row, ctx)? == Some(false) {
+                let of = &table.name;
+                return Ok(Err(SqlError::constraint_failed(name, &of.schema, &of.table)));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether a column is generated.
+    pub(crate) fn generates(&self, column: usize) -> bool {
+        self.generated.iter().any(|(n, _)| *n == column)
+    }
+
+    /// The generated columns with their expressions.
+    pub fn into_generated(self) -> Vec<(usize, Expr)> {
+        self.generated
+    }
+
+    /// The generated columns.
+    pub(crate) fn generated(&self) -> impl Iterator<Item = usize> {
+        self.generated.iter().map(|(n, _)| *n)
+    }
+}
+
+/// Whether a foreign key refuses a row: nothing of it was written, and IGNORE goes on with a warning.
+pub(crate) fn leaves_row<T>(ctx: &StatementContext<'_>, outcome: &SqlResult<T>) -> bool {
+    let Err(error) = outcome else { return false };
+    let is_refused = is_foreign(error);
+    if is_refused {
+        ctx.eval.push_warning(Warning { level: Level::Warning, error: error.clone() });
+    }
+    is_refused
+}
+
+/// Whether a foreign key refuses a row: errors 1451 and 1452.
+pub(crate) fn is_foreign(error: &SqlError) -> bool {
+    matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow)
+}
+
+/// A statement names a value for a generated column: error 1906, a warning where the mode is not strict.
+/// NULL is taken for DEFAULT.
+pub(crate) fn refuse_generated(
+    ctx: &EvalContext<'_>,
+    assigner: &Assigner<'_>,
+    column: usize,
+    value: &Value,
+) -> SqlResult<()> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let table = assigner.table;
+    let error = SqlError::generated_value_ignored(&table.columns[column].name, &table.name.table);
+    if assigner.strictness == Strictness::Error {
+        return Err(error);
+    }
+    ctx.push_warning(Warning { level: Level::Warning, error });
+    Ok(())
+}

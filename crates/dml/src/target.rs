@@ -1,0 +1,198 @@
+//! The rows that UPDATE and DELETE change: found under exclusive locks, in the order and number that ORDER BY
+//! and LIMIT say.
+//!
+//! Rows are changed while the scan runs, unless the change could move a row within the scanned index or an
+//! ORDER BY must see all of them first: then their keys are collected, and each row is read again when its
+//! turn comes (its lock is held since it was found).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cohort_catalog::Table;
+use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
+use cohort_run::{Measure, Tally, nanos_since};
+use cohort_types::{Columns, SqlResult, Value};
+
+use crate::target_plan::TargetPlan;
+use cohort_optimize::{ReadMode, Spans};
+use cohort_row::{CursorOptions, KeySpan, ResolveAccess, TableCursor, TableWriter, row_done};
+use cohort_session::StatementContext;
+use cohort_trx::WaitPolicy;
+
+/// Whether rows may be changed while the scan that finds them runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    WhileScanning,
+    AfterScanning,
+}
+
+/// What is done with a row: its clustered key and its values, which may be changed at will.
+pub(super) type Change<'c> =
+    dyn FnMut(&mut StatementContext<'_>, &mut TableWriter, &[u8], &mut Vec<Value>) -> SqlResult<()> + 'c;
+
+/// Where the rows come from, and where what is read is counted.
+struct Search<'t> {
+    cursor: TableCursor,
+    tally: Option<&'t Tally>,
+}
+
+/// A row found, for sorting.
+struct Found {
+    sort: Vec<Value>,
+    key: Box<[u8]>,
+}
+
+impl TargetPlan {
+    /// Finds the rows and calls `change` for each, which may give the columns `written` other values. `wait`
+    /// says what to do about rows that others have locked.
+    pub(super) fn for_each(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        wait: WaitPolicy,
+        order: Order,
+        written: &[usize],
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        let Some(measures) = ctx.session.measures() else {
+            return self.for_each_row(ctx, wait, order, written, None, change);
+        };
+        let (start, tally) = (Instant::now(), measures.tally(&*self.table));
+        let outcome = self.for_each_row(ctx, wait, order, written, Some(&tally), change);
+        tally.add(Measure { loops: 1, nanos: nanos_since(start), ..Measure::default() });
+        outcome
+    }
+
+    fn for_each_row(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        wait: WaitPolicy,
+        order: Order,
+        written: &[usize],
+        tally: Option<&Tally>,
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        if matches!(self.access.spans, Spans::Full) {
+            ctx.session.reads_whole_table.set(true);
+        }
+        let mut writer = TableWriter::open(ctx.trx, &self.table)?;
+        writer.narrow_images(ctx.trx, written.iter().copied());
+        let limit = self.limit_rows(&ctx.eval)?;
+        let spans = self.access.resolve(writer.table(), &[], &ctx.eval)?;
+        let single = matches!(&*spans.spans, [KeySpan::Point(_)]);
+        let options = CursorOptions {
+            mode: ReadMode::LockExclusive(wait),
+            columns: Columns::All,
+            changes: writer.row_changes(),
+            rows_expected: limit.filter(|_| self.sort.is_empty()),
+        };
+        if limit == Some(0) {
+            return Ok(());
+        }
+        let cursor = TableCursor::open(ctx.trx, &self.table, spans, options)?;
+        let mut search = Search { cursor, tally };
+        if self.sort.is_empty() && (single || order == Order::WhileScanning) {
+            return self.change_while_scanning(ctx, &mut search, &mut writer, limit, change);
+        }
+        let found = self.collect(ctx, &mut search, limit)?;
+        let mut row = Vec::new();
+        for found in found {
+            ctx.check_interrupt()?;
+            if writer.fetch(ctx.trx, &found.key, &mut row)? {
+                change(ctx, &mut writer, &found.key, &mut row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change_while_scanning(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        search: &mut Search<'_>,
+        writer: &mut TableWriter,
+        limit: Option<u64>,
+        change: &mut Change<'_>,
+    ) -> SqlResult<()> {
+        let mut row = Vec::new();
+        let mut left = limit.unwrap_or(u64::MAX);
+        while left > 0 && self.next(ctx, search, &mut row)? {
+            change(ctx, writer, search.cursor.key(), &mut row)?;
+            left -= 1;
+        }
+        Ok(())
+    }
+
+    /// The keys of all rows, sorted and cut.
+    fn collect(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        search: &mut Search<'_>,
+        limit: Option<u64>,
+    ) -> SqlResult<Vec<Found>> {
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let scan_max = if self.sort.is_empty() { limit } else { usize::MAX };
+        let (mut found, mut row) = (Vec::new(), Vec::new());
+        while found.len() < scan_max && self.next(ctx, search, &mut row)? {
+            let mut sort = Vec::with_capacity(self.sort.len());
+            for (expr, _) in &self.sort {
+                sort.push(expr.eval(&row, &ctx.eval)?.into_owned());
+            }
+            found.push(Found { sort, key: search.cursor.key().into() });
+        }
+        if !self.sort.is_empty() {
+            let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
+            sort_rows(&mut found, &|a, b| compare_rows(&a.sort, &b.sort, &keys), &ctx.eval)?;
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn next(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        search: &mut Search<'_>,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<bool> {
+        ctx.check_interrupt()?;
+        let (trx, eval) = (&mut *ctx.trx, &ctx.eval);
+        let mut filter = |row: &[Value]| match &self.filter {
+            Some(filter) => row_done(eval).and_then(|()| filter.passes(row, eval)),
+            None => Ok(true),
+        };
+        let Some(tally) = search.tally else { return search.cursor.next(trx, &mut filter, row) };
+        let mut read = 0;
+        let mut counting = |row: &[Value]| {
+            read += 1;
+            filter(row)
+        };
+        let found = search.cursor.next(trx, &mut counting, row)?;
+        tally.add(Measure { read, rows: found.into(), ..Measure::default() });
+        Ok(found)
+    }
+
+    fn limit_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<u64>> {
+        let Some(limit) = &self.limit else { return Ok(None) };
+        Ok(Some(match &*limit.eval(&[], ctx)? {
+            Value::Int(v) => u64::try_from(*v).unwrap_or(0),
+            Value::UInt(v) => *v,
+            _ => u64::MAX,
+        }))
+    }
+
+    /// Whether changing these columns may move a row within the index that is scanned.
+    pub(super) fn order_for(&self, columns: &[usize]) -> Order {
+        let parts = |index: usize| self.table.indexes[index].columns.iter();
+        let moves = |index| parts(index).any(|part| columns.contains(&part.column));
+        // A moved row has a new clustered key, which every index ends with.
+        if moves(self.access.index) || moves(0) { Order::AfterScanning } else { Order::WhileScanning }
+    }
+
+    /// The table that is written; the statement locks its name.
+    pub(crate) fn written(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// What the statement calls it.
+    pub(crate) fn alias(&self) -> &str {
+        &self.scope.tables[0].name
+    }
+}

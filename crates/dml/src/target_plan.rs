@@ -1,0 +1,108 @@
+//! The rows that an UPDATE or DELETE changes.
+
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_config::VarId;
+use cohort_expr::{Expr, SortKey};
+use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, Spans, WantedOrder, conditions};
+use cohort_plan::conjuncts::{self, all_of};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};
+use cohort_query::guards::refuse_without_key;
+use cohort_session::{PlanStatistics, SessionState};
+use cohort_sql::ast;
+use cohort_types::{Privilege, SqlError, SqlResult};
+
+/// How the rows of one table that a statement changes are found. Expressions read rows of all columns of the
+/// table.
+pub struct TargetPlan {
+    pub table: Arc<Table>,
+    /// Resolves the names of the statement's other expressions (SET, RETURNING).
+    pub scope: Scope,
+    pub access: Access,
+    /// The whole WHERE: to be checked on every row, again when it is locked.
+    pub filter: Option<Expr>,
+    /// Sort by these before the limit; empty when the access yields the order.
+    pub sort: Vec<(Expr, SortKey)>,
+    /// LIMIT, an unsigned constant of the execution.
+    pub limit: Option<Expr>,
+}
+
+/// Binds and plans a single table with its WHERE, ORDER BY and LIMIT; `change` is what is done to its rows.
+pub fn plan_target(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    table: &ast::TableFactor,
+    filter: Option<&ast::Expr>,
+    order_by: &[ast::OrderItem],
+    limit: Option<&ast::Limit>,
+    change: Privilege,
+) -> SqlResult<TargetPlan> {
+    let base = ctx.base_table(&table.name, change.into())?;
+    if !table.partitions.is_empty() {
+        return Err(SqlError::no_partitions());
+    }
+    let (allowed, forced) = allowed_indexes(&base, table)?;
+    let scope = Scope::of_table(base.clone(), table.alias.as_deref());
+    let filter = filter.map(|f| Binder::new(ctx, &scope, Clause::Where).condition(f)).transpose()?;
+    let conjuncts = filter.clone().map(conjuncts::split).unwrap_or_default();
+    let sargs: Vec<Condition> = conjuncts.iter().flat_map(conditions).collect();
+    let mut sort = Vec::new();
+    for item in order_by {
+        let expr = Binder::new(ctx, &scope, Clause::OrderBy).expression(&item.expr)?;
+        if !expr.is_const_per_execution() {
+            let key = SortKey { collation: expr.ty().collation, descending: item.descending };
+            sort.push((expr, key));
+        }
+    }
+    let limit = bind_plain_limit(ctx, limit)?.count;
+    let choice = Candidates {
+        table: &base,
+        first_slot: 0,
+        stats: &PlanStatistics::new(session, ctx),
+        entries_min: entries_for_change(session),
+        allowed,
+        forced,
+        conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),
+        wanted: wanted(&sort, limit.is_some()),
+        columns: Columns::All,
+        costs: RowCosts::BY_ROWS,
+    }
+    .choose();
+    if choice.ordered {
+        sort.clear();
+    }
+    Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
+}
+
+/// A key is taken rather than a scan, however small the table: each row that is read is locked. Under
+/// `sql_safe_updates` wherever there is one.
+fn entries_for_change(session: &SessionState) -> u64 {
+    if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { 1 << 16 }
+}
+
+fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {
+    let descending = sort.first().is_some_and(|(_, key)| key.descending);
+    let limit = limited.then_some(100);
+    let columns: Option<Vec<usize>> = sort
+        .iter()
+        .map(|(expr, key)| match expr {
+            Expr::Column(c) if key.descending == descending => Some(c.ordinal),
+            _ => None,
+        })
+        .collect();
+    WantedOrder { columns: columns.unwrap_or_default(), descending, limit }
+}
+
+/// Error 1175 under `sql_safe_updates` for rows that are found without a key. `no_where`: DELETE is also
+/// refused without a WHERE that depends on the row, whatever its LIMIT.
+pub fn check_safe_update(session: &SessionState, target: &TargetPlan, no_where: bool) -> SqlResult<()> {
+    if !session.vars.flag(VarId::SqlSafeUpdates) {
+        return Ok(());
+    }
+    let uses_key = !matches!(target.access.spans, Spans::Full);
+    if !no_where && (uses_key || target.limit.is_some()) {
+        return Ok(());
+    }
+    refuse_without_key(session)
+}

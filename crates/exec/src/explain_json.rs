@@ -1,0 +1,417 @@
+//! EXPLAIN FORMAT=JSON and ANALYZE FORMAT=JSON: the operators as nested blocks, with MariaDB's names for what
+//! both have.
+//!
+//! A block is a SELECT. Its tables stand in `nested_loop` in the order in which they are joined; sorts,
+//! groups and duplicates stand around it. Derived tables and common tables that are kept stand where they are
+//! read.
+//!
+//! # Missing
+//! Costs, and `filtered` other than 100: nothing here estimates them. `r_engine_stats`: nothing counts the
+//! pages of a statement. Groups, sorts and duplicates of a query of one table are in its `r_other_time_ms`;
+//! the conditions of a table in `r_table_time_ms`.
+//! A derived table that is read alone is one block with the query that reads it.
+
+use cohort_dml::TargetPlan;
+use cohort_expr::Expr;
+use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
+use cohort_protocol::ColumnMeta;
+use cohort_query::{DirectPlan, PlanBody, QueryPlan};
+use cohort_run::{Measure, Measures};
+use cohort_sql::ast::SetOperator;
+use cohort_types::Value;
+
+use crate::dispatch::Planned;
+use crate::explain::block_of;
+use crate::explain_access::{Line, Measured, Read};
+use crate::plan_json::{Json, Members};
+
+/// The column and the row of EXPLAIN FORMAT=JSON; with measures, of ANALYZE FORMAT=JSON.
+pub(crate) fn explain_json(
+    plan: &Planned,
+    measures: Option<&Measures>,
+) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+    let block = match plan {
+        Planned::Query(query) => of_query(query, measures),
+        Planned::Insert(insert) => match insert.query() {
+            Some(query) => of_query(query, measures),
+            None => {
+                let name = Json::Text(insert.table().name.table.clone());
+                block(1, vec![("table", Json::Object(vec![("table_name", name)]))])
+            }
+        },
+        Planned::Update(update) => of_target("update", update.target(), measures),
+        Planned::Delete(delete) => of_target("delete", delete.target(), measures),
+        Planned::Joined(change) => of_query(change.source(), measures),
+    };
+    let mut whole = Vec::new();
+    if let Some(measures) = measures {
+        let planning = vec![("r_total_time_ms", milliseconds(measures.planning()))];
+        whole.push(("query_optimization", Json::Object(planning)));
+    }
+    whole.push(("query_block", Json::Object(block)));
+    let mut text = String::new();
+    Json::Object(whole).write(0, &mut text);
+    let name = if measures.is_some() { "ANALYZE" } else { "EXPLAIN" };
+    (vec![ColumnMeta::text(name, 78)], vec![vec![Value::text(text)]])
+}
+
+fn block(id: u32, inner: Members) -> Members {
+    std::iter::once(("select_id", Json::Number(id.into()))).chain(inner).collect()
+}
+
+fn milliseconds(nanos: u64) -> Json {
+    Json::Real(nanos as f64 / 1e6)
+}
+
+/// How often something began, and how long it took.
+fn loops_and_time(measure: Measure) -> Members {
+    vec![("r_loops", Json::Number(measure.loops)), ("r_total_time_ms", milliseconds(measure.nanos))]
+}
+
+fn of_target(what: &'static str, target: &TargetPlan, measures: Option<&Measures>) -> Members {
+    let filter = target.filter.as_ref();
+    let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
+    let mut line = read.line(None);
+    line.measured = measures.map(|measures| Measured::of(measures, &*target.table));
+    let total = line.measured.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
+    let mut table = vec![(what, Json::Number(1))];
+    table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
+    block(1, total.into_iter().chain([("table", Json::Object(table))]).collect())
+}
+
+fn of_query(query: &QueryPlan, measures: Option<&Measures>) -> Members {
+    match &query.body {
+        PlanBody::Direct(direct) => of_direct(direct, measures),
+        PlanBody::Tree(plan) => {
+            let mut blocks = Blocks { plan, measures, last: 0, kept: vec![false; plan.common.len()] };
+            let mut root = blocks.block(&plan.root, None);
+            let subqueries: Vec<Json> = plan
+                .subqueries
+                .iter()
+                .filter(|subquery| !matches!(subquery.root, Node::Empty))
+                .map(|subquery| {
+                    let inner = blocks.block(&subquery.root, None);
+                    Json::Object(vec![("query_block", Json::Object(inner))])
+                })
+                .collect();
+            if !subqueries.is_empty() {
+                root.push(("subqueries", Json::List(subqueries)));
+            }
+            root
+        }
+    }
+}
+
+fn of_direct(direct: &DirectPlan, measures: Option<&Measures>) -> Members {
+    let Some(table) = &direct.table else {
+        return block(direct.block, vec![("table", no_tables())]);
+    };
+    let filter = table.filter.as_ref();
+    let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
+    let mut line = read.line(Some(table.rows_estimate));
+    let whole = measures.map(|measures| measures.of(&direct.items).unwrap_or_default());
+    line.measured = measures.map(|measures| {
+        let mut measured = Measured::of(measures, table);
+        measured.other = whole.map(|whole| whole.nanos.saturating_sub(measured.read.nanos));
+        measured
+    });
+    let members = table_members(&table.name, line, table.filter.as_ref());
+    let mut inner = nested_loop(vec![Json::Object(vec![("table", Json::Object(members))])]);
+    if direct.group.as_ref().is_some_and(|group| group.explicit) || direct.distinct {
+        inner = vec![("temporary_table", Json::Object(inner))];
+    }
+    if !direct.sort.is_empty() || direct.group.as_ref().is_some_and(|group| group.sort_by_key) {
+        inner = vec![("filesort", Json::Object(inner))];
+    }
+    let head = whole.map(loops_and_time).unwrap_or_default();
+    block(direct.block, head.into_iter().chain(inner).collect())
+}
+
+fn no_tables() -> Json {
+    Json::Object(vec![("message", Json::Text("No tables used".into()))])
+}
+
+fn nested_loop(tables: Vec<Json>) -> Members {
+    vec![("nested_loop", Json::List(tables))]
+}
+
+fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
+    let mut members = vec![("table_name", Json::Text(name.to_owned()))];
+    if let Some(kind) = line.kind {
+        members.push(("access_type", Json::Text(kind.to_owned())));
+    }
+    if let Some(keys) = line.keys {
+        members.push(("possible_keys", Json::Texts(keys.split(',').map(str::to_owned).collect())));
+    }
+    if let Some(key) = line.key {
+        members.push(("key", Json::Text(key)));
+        members.extend(line.key_len.map(|bytes| ("key_length", Json::Text(bytes.to_string()))));
+        members.push(("used_key_parts", Json::Texts(line.used_parts)));
+    }
+    if let Some(reference) = line.reference {
+        members.push(("ref", Json::Texts(reference.split(',').map(str::to_owned).collect())));
+    }
+    let measured = line.measured;
+    members.extend(measured.map(|measured| ("r_loops", Json::Number(measured.read.loops))));
+    members.extend(line.rows.map(|rows| ("rows", Json::Number(rows))));
+    if let Some(measured) = measured {
+        members.push(("r_rows", measured.rows().map_or(Json::Null, Json::Real)));
+        if measured.read.loops > 0 {
+            members.push(("r_table_time_ms", milliseconds(measured.read.nanos)));
+        }
+        members.extend(measured.other.map(|nanos| ("r_other_time_ms", milliseconds(nanos))));
+    }
+    members.push(("filtered", Json::Number(100)));
+    if let Some(measured) = measured {
+        members.push(("r_filtered", measured.filtered().map_or(Json::Null, Json::Real)));
+    }
+    members.extend(condition.map(|condition| ("attached_condition", Json::Text(condition.to_string()))));
+    members.extend(line.extra.contains(&"Using index").then_some(("using_index", Json::True)));
+    members
+}
+
+/// The blocks of a plan of operators.
+struct Blocks<'p> {
+    plan: &'p Plan,
+    measures: Option<&'p Measures>,
+    /// The highest number that a block has got.
+    last: u32,
+    /// Which common tables have been told.
+    kept: Vec<bool>,
+}
+
+impl<'p> Blocks<'p> {
+    /// The block whose topmost operator is `node`. `operation`: how it is put behind others.
+    fn block(&mut self, node: &'p Node, operation: Option<&'static str>) -> Members {
+        if let Some(operands) = operands_of(node) {
+            return self.union(operands);
+        }
+        let mut first = None;
+        node.each(&mut |node| first = first.or(block_of(node)));
+        let id = first.unwrap_or(self.last + 1);
+        self.last = self.last.max(id);
+        let mut members = block(id, Vec::new());
+        members.extend(operation.map(|operation| ("operation", Json::Text(operation.to_owned()))));
+        members.extend(self.measure(node).map(loops_and_time).unwrap_or_default());
+        members.extend(self.body(node));
+        members
+    }
+
+    /// What an operator did; None where nothing is measured.
+    fn measure(&self, node: &Node) -> Option<Measure> {
+        self.measures.map(|measures| measures.of(node).unwrap_or_default())
+    }
+
+    /// The same without what its inputs did.
+    fn own(&self, node: &Node) -> Option<Measure> {
+        let mut own = self.measure(node)?;
+        for input in node.inputs().into_iter().filter_map(|input| self.measure(input)) {
+            own.nanos = own.nanos.saturating_sub(input.nanos);
+            own.spills = own.spills.saturating_sub(input.spills);
+        }
+        Some(own)
+    }
+
+    fn union(&mut self, operands: Vec<(SetOperator, &'p Node)>) -> Members {
+        let mut ids = Vec::new();
+        let mut specifications = Vec::new();
+        for (n, (op, node)) in operands.into_iter().enumerate() {
+            let operation = match op {
+                _ if n == 0 => None,
+                SetOperator::Union => Some("UNION"),
+                SetOperator::Except => Some("EXCEPT"),
+                SetOperator::Intersect => Some("INTERSECT"),
+            };
+            let inner = self.block(node, operation);
+            if let Some(("select_id", Json::Number(id))) = inner.first() {
+                ids.push(id.to_string());
+            }
+            specifications.push(Json::Object(vec![("query_block", Json::Object(inner))]));
+        }
+        let result = vec![
+            ("table_name", Json::Text(format!("<union{}>", ids.join(",")))),
+            ("access_type", Json::Text("ALL".into())),
+            ("query_specifications", Json::List(specifications)),
+        ];
+        vec![("union_result", Json::Object(result))]
+    }
+
+    /// What stands around the tables, and these.
+    fn body(&mut self, node: &'p Node) -> Members {
+        let around = |name, inner| vec![(name, Json::Object(inner))];
+        match node {
+            Node::Limit(node) => self.body(&node.input),
+            Node::Project { input, .. } | Node::Extend { input, .. } | Node::Convert { input, .. } => {
+                self.body(input)
+            }
+            Node::Filter { input, condition } | Node::Gate { input, condition } => {
+                let mut inner = self.body(input);
+                inner.insert(0, ("having_condition", Json::Text(condition.to_string())));
+                if !matches!(&**input, Node::Aggregate(_)) {
+                    inner[0].0 = "attached_condition";
+                }
+                inner
+            }
+            Node::Sort(sort) => {
+                let keys = sort.keys.iter().map(|(expr, _)| expr.to_string());
+                let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
+                let mut inner = self.body(&sort.input);
+                let mut head: Members = Vec::new();
+                if !keys.is_empty() {
+                    head.push(("sort_key", Json::Text(keys.join(", "))));
+                }
+                if let Some(own) = self.own(node) {
+                    head.extend(loops_and_time(own));
+                    if sort.limit.is_some() {
+                        head.push(("r_used_priority_queue", Json::True));
+                    }
+                    head.push(("r_output_rows", Json::Number(own.rows)));
+                    head.extend((own.spills > 0).then_some(("r_spill_files", Json::Number(own.spills))));
+                }
+                head.append(&mut inner);
+                around("filesort", head)
+            }
+            Node::Distinct { input, .. } => around("temporary_table", self.body(input)),
+            Node::Aggregate(group) if group.is_grouped => {
+                let inner = around("temporary_table", self.body(&group.input));
+                if group.ordered { around("filesort", inner) } else { inner }
+            }
+            Node::Aggregate(group) => self.body(&group.input),
+            Node::Window(window) => around("window_functions_computation", self.body(&window.input)),
+            Node::Unit | Node::Empty | Node::Values(_) => vec![("table", no_tables())],
+            node => {
+                let mut tables = Vec::new();
+                self.tables(node, &mut tables);
+                nested_loop(tables)
+            }
+        }
+    }
+
+    /// The tables of a join, from left to right.
+    fn tables(&mut self, node: &'p Node, tables: &mut Vec<Json>) {
+        let table = |members| Json::Object(vec![("table", Json::Object(members))]);
+        match node {
+            Node::Scan(scan) => tables.push(table(self.scan_members(scan, self.measure(node)))),
+            Node::Virtual(scan) => {
+                let mut line = Line::of_kind("ALL");
+                line.measured = self.measured(&**scan, self.measure(node));
+                if let (Some(measured), Some(whole)) = (&mut line.measured, self.measure(node)) {
+                    measured.read.rows = whole.rows;
+                }
+                tables.push(table(table_members(&scan.name, line, scan.filter.as_ref())));
+            }
+            Node::Series { .. } => tables.push(table(table_members("seq", Line::of_kind("index"), None))),
+            Node::Common { number } => {
+                let name = format!("<derived{}>", number + 2);
+                let mut members = table_members(&name, Line::of_kind("ALL"), None);
+                if !std::mem::replace(&mut self.kept[*number], true) {
+                    let plan = self.plan;
+                    let inner = self.block(&plan.common[*number].seed, None);
+                    let inner = vec![("query_block", Json::Object(inner))];
+                    members.push(("materialized", Json::Object(inner)));
+                }
+                tables.push(table(members));
+            }
+            Node::Join(join) => {
+                self.tables(&join.left, tables);
+                let (right, kind) = match &join.method {
+                    JoinMethod::Lookup(scan) => {
+                        return tables.push(table(self.scan_members(scan, self.own(node))));
+                    }
+                    JoinMethod::Json(scan) => {
+                        let line = Line { extra: Vec::new(), ..Line::of_json_table() };
+                        let mut members = table_members(&scan.name, line, join.on.as_ref());
+                        members.push(("table_function", Json::Text("json_table".into())));
+                        return tables.push(table(members));
+                    }
+                    JoinMethod::Hash { right, .. } => (right, "BNLH"),
+                    JoinMethod::Loop { right, .. } => (right, "BNL"),
+                };
+                let before = tables.len();
+                self.tables(right, tables);
+                if let [Json::Object(members)] = &mut tables[before..] {
+                    let mut inner = std::mem::take(members);
+                    inner.push(("buffer_type", Json::Text("flat".into())));
+                    inner.push(("join_type", Json::Text(kind.into())));
+                    let condition =
+                        join.on.as_ref().map(|on| ("attached_condition", Json::Text(on.to_string())));
+                    inner.extend(condition);
+                    if let Some(own) = self.own(node) {
+                        inner.push(("r_loops", Json::Number(own.loops)));
+                        inner.push(("r_output_rows", Json::Number(own.rows)));
+                        inner.push(("r_other_time_ms", milliseconds(own.nanos)));
+                    }
+                    *members = vec![("block-nl-join", Json::Object(inner))];
+                }
+            }
+            Node::Filter { input, condition } if matches!(&**input, Node::Scan(_) | Node::Join(_)) => {
+                self.tables(input, tables);
+                if let Some(Json::Object(members)) = tables.last_mut()
+                    && let Some((_, Json::Object(members))) = members.first_mut()
+                {
+                    members.push(("attached_condition", Json::Text(condition.to_string())));
+                }
+            }
+            Node::Project { input, .. } if !matches!(&**input, Node::Aggregate(_)) => {
+                self.tables(input, tables)
+            }
+            // A query within FROM that stays apart.
+            other => {
+                let inner = self.block(other, None);
+                let mut members =
+                    table_members(&format!("<derived{}>", self.last), Line::of_kind("ALL"), None);
+                let inner = vec![("query_block", Json::Object(inner))];
+                members.push(("materialized", Json::Object(inner)));
+                tables.push(table(members));
+            }
+        }
+    }
+
+    /// `whole`: what the operator did that reads the table.
+    fn scan_members(&self, scan: &Scan, whole: Option<Measure>) -> Members {
+        let filter = scan.filter.as_ref();
+        let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
+        let mut line = read.line(Some(scan.rows as u64));
+        line.measured = self.measured(scan, whole);
+        table_members(&scan.name, line, scan.filter.as_ref())
+    }
+
+    fn measured<T>(&self, scan: &T, whole: Option<Measure>) -> Option<Measured> {
+        let mut measured = Measured::of(self.measures?, scan);
+        let reading = measured.read.nanos;
+        let whole = whole.filter(|whole| whole.loops > 0);
+        measured.other = whole.map(|whole| whole.nanos.saturating_sub(reading));
+        Some(measured)
+    }
+}
+
+/// The operands of a set operation.
+fn operands_of(node: &Node) -> Option<Vec<(SetOperator, &Node)>> {
+    match node {
+        Node::Limit(limit) => operands_of(&limit.input),
+        Node::Sort(sort) => operands_of(&sort.input),
+        Node::Distinct { input, .. } | Node::Convert { input, .. } => operands_of(input),
+        Node::Concat(inputs) => {
+            let mut operands = Vec::new();
+            for (n, input) in inputs.iter().enumerate() {
+                match operands_of(input).filter(|_| n == 0) {
+                    Some(inner) => operands.extend(inner),
+                    None => operands.push((SetOperator::Union, input)),
+                }
+            }
+            Some(operands)
+        }
+        Node::SetOperation(node) => {
+            let op = if node.wants_common { SetOperator::Intersect } else { SetOperator::Except };
+            let left = operands_of(&node.left).unwrap_or_else(|| vec![(SetOperator::Union, &node.left)]);
+            // A run of one operator has its operands behind each other.
+            let right = match &node.right {
+                Node::Concat(inputs) => inputs.iter().collect(),
+                other => vec![other],
+            };
+            Some(left.into_iter().chain(right.into_iter().map(|node| (op, node))).collect())
+        }
+        Node::SetChain(chain) => Some(chain.inputs.iter().map(|input| (input.op, &input.node)).collect()),
+        _ => None,
+    }
+}

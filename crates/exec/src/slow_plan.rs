@@ -1,0 +1,179 @@
+//! What the slow log tells of a statement's plan (`log_slow_verbosity`).
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use cohort_catalog::Table;
+use cohort_expr::Expr;
+use cohort_optimize::{Access, JoinMethod, Node, Plan, Spans};
+use cohort_query::{DirectPlan, PlanBody};
+use cohort_run::Measures;
+use cohort_types::Value;
+
+use crate::dispatch::Planned;
+use crate::explain::{Known, explain};
+
+/// Bits of `log_slow_verbosity`.
+pub(crate) struct Verbosity(pub(crate) u64);
+
+impl Verbosity {
+    const QUERY_PLAN: u64 = 2;
+    const EXPLAIN: u64 = 4;
+    const WARNINGS: u64 = 16;
+    const FULL: u64 = 32;
+
+    fn has(&self, part: u64) -> bool {
+        self.0 & (part | Verbosity::FULL) != 0
+    }
+
+    /// Whether statements have to be measured.
+    pub(crate) fn is_about_plans(&self) -> bool {
+        self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN)
+    }
+
+    pub(crate) fn tells_warnings(&self) -> bool {
+        self.has(Verbosity::WARNINGS)
+    }
+}
+
+/// What stands out in a plan.
+#[derive(Default)]
+struct Traits {
+    full_scan: bool,
+    full_join: bool,
+    temporary: bool,
+    temporary_on_disk: bool,
+    sorts: bool,
+    sorts_on_disk: bool,
+    keeps_the_first: bool,
+}
+
+/// The lines of an entry about the plan of a statement that was run with measures.
+pub(crate) fn plan_lines(plan: &Planned, measures: &Measures, verbosity: &Verbosity) -> String {
+    let mut lines = String::new();
+    if verbosity.has(Verbosity::QUERY_PLAN) {
+        lines.push_str(&Traits::of(plan, measures).lines());
+    }
+    if verbosity.has(Verbosity::EXPLAIN) {
+        let (columns, rows) = explain(plan, false, Some(measures), &NothingKnown);
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        let _ = writeln!(lines, "#\n# explain: {}", names.join("\t"));
+        for row in rows {
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            let _ = writeln!(lines, "# explain: {}", cells.join("\t"));
+        }
+        lines.push_str("#\n");
+    }
+    lines
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Double(number) => format!("{number:.2}"),
+        other => other.to_text(),
+    }
+}
+
+/// The statement has run: there is nothing to find out.
+struct NothingKnown;
+
+impl Known for NothingKnown {
+    fn lacks(&self, _: &Arc<Table>, _: &Access) -> bool {
+        false
+    }
+
+    fn is_never(&self, _: &Expr) -> bool {
+        false
+    }
+}
+
+impl Traits {
+    fn of(plan: &Planned, measures: &Measures) -> Traits {
+        let query = match plan {
+            Planned::Query(query) => Some(query),
+            Planned::Insert(insert) => insert.query(),
+            Planned::Joined(change) => Some(change.source()),
+            Planned::Update(_) | Planned::Delete(_) => None,
+        };
+        let target = match plan {
+            Planned::Update(update) => Some(update.target()),
+            Planned::Delete(delete) => Some(delete.target()),
+            _ => None,
+        };
+        let mut traits = Traits::default();
+        if let Some(target) = target {
+            traits.full_scan = matches!(target.access.spans, Spans::Full);
+            traits.sorts = !target.sort.is_empty();
+        }
+        match query.map(|query| &query.body) {
+            Some(PlanBody::Direct(direct)) => traits.add_direct(direct),
+            Some(PlanBody::Tree(tree)) => traits.add_tree(tree, measures),
+            None => {}
+        }
+        traits
+    }
+
+    fn add_direct(&mut self, direct: &DirectPlan) {
+        self.full_scan |=
+            direct.table.as_ref().is_some_and(|table| matches!(table.access.spans, Spans::Full));
+        self.temporary |= direct.distinct || direct.group.as_ref().is_some_and(|group| group.explicit);
+        self.sorts |= !direct.sort.is_empty();
+        self.keeps_the_first |= !direct.sort.is_empty() && direct.limit.count.is_some();
+    }
+
+    fn add_tree(&mut self, tree: &Plan, measures: &Measures) {
+        tree.each_scan(&mut |scan| self.full_scan |= matches!(scan.access.spans, Spans::Full));
+        tree.each_node(&mut |node| {
+            let spills = |node: &Node| measures.of(node).map_or(0, |measure| measure.spills);
+            let below: u64 = node.inputs().into_iter().map(spills).sum();
+            let on_disk = spills(node) > below;
+            match node {
+                Node::Virtual(_) => (self.full_scan, self.temporary) = (true, true),
+                Node::Join(join) => {
+                    self.full_join |= match &join.method {
+                        JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => {
+                            matches!(right, Node::Scan(scan) if matches!(scan.access.spans, Spans::Full))
+                        }
+                        JoinMethod::Lookup(_) | JoinMethod::Json(_) => false,
+                    };
+                }
+                Node::Sort(sort) => {
+                    self.sorts = true;
+                    self.sorts_on_disk |= on_disk;
+                    self.keeps_the_first |= sort.limit.is_some();
+                }
+                Node::Aggregate(group) if !group.is_grouped => {}
+                Node::Aggregate(_)
+                | Node::Distinct { .. }
+                | Node::Common { .. }
+                | Node::Window(_)
+                | Node::SetOperation(_)
+                | Node::SetChain(_) => {
+                    self.temporary = true;
+                    self.temporary_on_disk |= on_disk;
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// Nothing where nothing stands out.
+    fn lines(&self) -> String {
+        if !(self.full_scan || self.full_join || self.temporary || self.sorts) {
+            return String::new();
+        }
+        let word = |is: bool| if is { "Yes" } else { "No" };
+        format!(
+            "# Full_scan: {}  Full_join: {}  Tmp_table: {}  Tmp_table_on_disk: {}\n\
+             # Filesort: {}  Filesort_on_disk: {}  Merge_passes: 0  Priority_queue: {}\n",
+            word(self.full_scan),
+            word(self.full_join),
+            word(self.temporary),
+            word(self.temporary_on_disk),
+            word(self.sorts),
+            word(self.sorts_on_disk),
+            word(self.keeps_the_first)
+        )
+    }
+}

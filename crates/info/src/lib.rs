@@ -1,0 +1,349 @@
+//! SHOW and information_schema, table maintenance, FLUSH and PURGE.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
+//! | `rows`, `rows_tables`, `rows_server` | what fills them |
+//! | `foreign` | foreign keys in information_schema |
+//! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
+//! | `projection` | SHOW statements that are columns of information_schema under other names |
+//! | `status` | SHOW STATUS |
+//! | `system_variables` | information_schema.SYSTEM_VARIABLES |
+//! | `engine_status` | SHOW ENGINE STATUS |
+//! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
+//! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
+//! | `replica` | SHOW SLAVE STATUS |
+//! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
+//! | `privileges` | SHOW PRIVILEGES |
+//! | `log_tables`, `user_table`, `position_table` | tables of the schema mysql |
+
+mod binlog;
+mod commit_stages;
+mod engine_status;
+mod foreign;
+mod global_priv;
+mod listing;
+mod log_tables;
+mod maintenance;
+mod plugins;
+mod position_table;
+mod privileges;
+mod projection;
+mod recorded_type;
+mod replica;
+mod replication_tables;
+mod rows;
+mod rows_server;
+mod rows_tables;
+mod schema_table;
+mod server_tables;
+mod status;
+mod system_variables;
+mod transactions;
+mod user_table;
+mod view;
+mod xa_recover;
+
+use cohort_catalog::Table;
+use cohort_config::Scope;
+use cohort_locks::NameKey;
+use cohort_sql::ast::{Backup, ObjectName, Show, ShowFilter, Statement, VariableScope};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind, Value};
+use std::sync::Arc;
+
+use crate::status::Of;
+use cohort_ddl::{create_text as create, create_user_lines, grant_lines};
+use cohort_plan::not_supported;
+use cohort_session::access::check_global;
+use cohort_session::{MEASURES, StatementContext, measure_type};
+
+pub use listing::Listing;
+pub use log_tables::check_log_tables;
+pub use schema_table::information_schema;
+pub use transactions::deadlock_text;
+pub use user_table::privilege_of_column;
+pub use xa_recover::xa_recover;
+
+/// Statements of administration: None when it is none of these; Some(None) when it has no rows.
+pub fn administrate(
+    ctx: &mut StatementContext<'_>,
+    statement: &Statement,
+) -> Option<SqlResult<Option<Listing>>> {
+    Some(match statement {
+        Statement::TableMaintenance(maintenance) => maintenance::run(ctx, maintenance).map(Some),
+        Statement::Flush(flush) => binlog::flush(ctx, flush).map(|()| None),
+        Statement::PurgeBinaryLogs(purge) => binlog::purge(ctx, purge).map(|()| None),
+        Statement::Shutdown => {
+            if let Some(facts) = &*ctx.db.facts.read() {
+                facts.request_stop();
+            }
+            Ok(None)
+        }
+        Statement::ResetMaster { to } => binlog::reset(ctx, *to).map(|()| None),
+        Statement::Plugin(plugin) => plugins::run(ctx, plugin).map(|()| None),
+        Statement::Backup(backup) => run_backup(ctx, backup).map(|()| None),
+        _ => return None,
+    })
+}
+
+/// BACKUP. The stages lock and write nothing: what is on disk is a checkpoint and the log behind it at any
+/// time, so a copy that is made at one moment of all files starts as after a crash.
+fn run_backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> {
+    match backup {
+        Backup::Stage(stage) => ctx.trx.enter_backup_stage(*stage),
+        Backup::Lock(name) => {
+            let schema = schema_of(ctx, name.db.as_deref())?;
+            let key = NameKey::Table(schema.as_str().into(), name.name.as_str().into());
+            ctx.trx.lock_for_backup(key)
+        }
+        Backup::Unlock => {
+            let needed = Privileges::of(&[Privilege::Reload, Privilege::LockTables]);
+            let may_lock = |schema: &str| ctx.session.access().on_schema(schema).has(Privilege::LockTables);
+            if !ctx.trx.backup_schema().is_some_and(|schema| may_lock(&schema)) {
+                check_global(ctx.session, needed)?;
+            }
+            ctx.trx.unlock_for_backup();
+            Ok(())
+        }
+    }
+}
+
+/// Runs a SHOW.
+pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
+    match show {
+        Show::Databases { filter } => projection::databases(ctx, filter.as_ref()),
+        Show::Tables { full, db, filter } => projection::tables(ctx, *full, db.as_deref(), filter.as_ref()),
+        Show::TableStatus { db, filter } => projection::table_status(ctx, db.as_deref(), filter.as_ref()),
+        Show::OpenTables { db, filter } => projection::open_tables(ctx, db.as_deref(), filter.as_ref()),
+        Show::Columns { full, table, filter } => projection::columns(ctx, *full, table, filter.as_ref()),
+        Show::Index { table, filter } => projection::index(ctx, table, filter.as_ref()),
+        Show::CreateTable(name) => create_table(ctx, name),
+        Show::CreateSequence(name) => create_sequence(ctx, name),
+        Show::CreateDatabase { if_not_exists, name } => create_database(ctx, *if_not_exists, name),
+        Show::Variables { scope, filter } => variables(ctx, *scope, filter.as_ref()),
+        Show::Status { scope, filter } => {
+            let of = if *scope == VariableScope::Global { Of::Server } else { Of::Session };
+            let pairs = status::server_status(ctx, of);
+            name_value(ctx, "SESSION_STATUS", pairs, filter.as_ref())
+        }
+        Show::ProcessList { full } => processlist(ctx, *full),
+        Show::Engine { name, what } => engine(ctx, name, what),
+        Show::BinaryLogs => binlog::binary_logs(ctx),
+        Show::BinlogEvents { log, from, limit } => binlog::events(ctx, log.as_deref(), *from, limit.as_ref()),
+        Show::MasterStatus => binlog::master_status(ctx),
+        Show::SlaveHosts => Ok(replica::hosts(ctx)),
+        Show::SlaveStatus { all, connection } => replica::status(ctx, *all, connection.as_deref()),
+        Show::Grants(account) => grants(ctx, account.as_ref()),
+        Show::Privileges => Ok(privileges::all()),
+        Show::Warnings { .. } | Show::Errors { .. } | Show::CountWarnings | Show::CountErrors => {
+            Err(not_supported("this SHOW here"))
+        }
+        Show::CreateView(name) => create_view(ctx, name),
+        Show::CreateOther { name, .. } => {
+            Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("{} does not exist", name.name)))
+        }
+        Show::CreateUser(account) => create_user(ctx, account.as_ref()),
+        Show::RelaylogEvents { connection, log, from, limit } => {
+            let bounds = binlog::bounds(ctx, limit.as_ref())?;
+            replica::relay_events(ctx, connection.as_deref(), (log.as_deref(), *from), bounds)
+        }
+        Show::Profiles => Ok(profiles(ctx)),
+        Show::Profile { measures, statement, limit } => {
+            let bounds = binlog::bounds(ctx, limit.as_ref())?;
+            Ok(profile(ctx, measures, *statement, bounds))
+        }
+        other => projection::simple(ctx, other),
+    }
+}
+
+/// The table a SHOW is about; errors 1046, 1146.
+fn base_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Arc<Table>> {
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    let own = ctx.session.temporary.find(&schema, &name.name);
+    let found = own.or_else(|| ctx.db.catalog().table(&schema, &name.name).cloned());
+    found.ok_or_else(|| SqlError::no_such_table(&schema, &name.name))
+}
+
+/// The schema named, or the current one; error 1046.
+fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<String> {
+    let current = ctx.session.current_schema.as_deref();
+    named.or(current).map(str::to_owned).ok_or_else(SqlError::no_database_selected)
+}
+
+fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    if let Some(found) = ctx.db.virtual_tables.find(&schema, &name.name) {
+        listing.add([Value::text(found.name()), Value::text(found.create_text())]);
+        return Ok(listing);
+    }
+    if let Some(view) = ctx.db.catalog().view(&schema, &name.name)
+        && ctx.session.temporary.find(&schema, &name.name).is_none()
+    {
+        return view::create(ctx, view);
+    }
+    let table = base_table(ctx, name)?;
+    let open = ctx.trx.open_table(&table)?;
+    let next = ctx.trx.auto_increment_next(&open)?;
+    let text = create::table(&table, next);
+    listing.add([Value::text(&table.name.table), Value::text(text)]);
+    Ok(listing)
+}
+
+/// Errors 1146, 4089.
+fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let table = base_table(ctx, name)?;
+    if !table.is_sequence() {
+        return Err(SqlError::not_a_sequence(&table.name.schema, &table.name.table));
+    }
+    let open = ctx.trx.open_table(&table)?;
+    let definition = cohort_session::sequence::read(ctx.session, &open)?;
+    let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
+    listing.add([Value::text(&table.name.table), Value::text(create::sequence(&table, &definition))]);
+    Ok(listing)
+}
+
+/// Errors 1146, 1347.
+fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
+    let schema = schema_of(ctx, name.db.as_deref())?;
+    let catalog = ctx.db.catalog();
+    match catalog.view(&schema, &name.name) {
+        Some(view) => view::create(ctx, view),
+        None => {
+            let table = base_table(ctx, name)?;
+            let text = format!("'{}.{}' is not of type 'VIEW'", table.name.schema, table.name.table);
+            Err(SqlError::new(ErrorCode::WrongObject, text))
+        }
+    }
+}
+
+fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) -> SqlResult<Listing> {
+    let mut listing = Listing::new(&[("Database", 64), ("Create Database", 1024)]);
+    let catalog = ctx.db.catalog();
+    let schema = catalog.schemas.get(name).ok_or_else(|| SqlError::unknown_database(name))?;
+    let word = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    listing.add([Value::text(name), Value::text(create::database(schema, word))]);
+    Ok(listing)
+}
+
+fn name_value(
+    ctx: &StatementContext<'_>,
+    table: &'static str,
+    pairs: impl IntoIterator<Item = (String, String)>,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let mut listing = Listing::default();
+    listing.text("Variable_name", 64).of(table, "VARIABLE_NAME");
+    listing.text("Value", 4096).of(table, "VARIABLE_VALUE");
+    for (name, value) in pairs {
+        listing.add([Value::text(name), Value::text(value)]);
+    }
+    listing.filter(ctx, filter, 0)?;
+    Ok(listing)
+}
+
+fn variables(
+    ctx: &StatementContext<'_>,
+    scope: VariableScope,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let scope = if scope == VariableScope::Global { Scope::Global } else { Scope::Session };
+    // MariaDB counts it as a query of that table.
+    ctx.session.reads_whole_table.set(true);
+    name_value(ctx, "SESSION_VARIABLES", rows_server::variables(ctx, scope), filter)
+}
+
+fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
+    const INFO_CHARS: usize = 100;
+    let mut listing = Listing::default();
+    listing.number("Id", 11);
+    listing.text("User", 128).text("Host", 64).nullable_text("db", 64).text("Command", 16);
+    let time = ColumnType::int(TypeKind::Int, Some(7), false);
+    listing.column("Time", time, false).nullable_text("State", 30);
+    listing.nullable_text("Info", if full { 1 << 24 } else { INFO_CHARS as u32 });
+    listing.column("Progress", ColumnType::real(TypeKind::Double, Some((7, 3))), false);
+    for p in rows_server::processes(ctx) {
+        let seconds = rows_server::running_us(ctx, &p) / 1_000_000;
+        let info = p.info.map(|info| match full {
+            true => info,
+            false => info.chars().take(INFO_CHARS).collect(),
+        });
+        let state = if info.is_none() && p.state.is_empty() { "" } else { p.state };
+        listing.add([
+            Value::Int(p.id.0 as i64),
+            Value::text(p.identity.user),
+            Value::text(p.identity.host),
+            p.identity.schema.map_or(Value::Null, Value::text),
+            Value::text(p.command.name()),
+            Value::Int(seconds as i64),
+            Value::text(state),
+            info.map_or(Value::Null, Value::text),
+            rows_server::thousandths(p.progress.into()),
+        ]);
+    }
+    Ok(listing)
+}
+
+fn profiles(ctx: &StatementContext<'_>) -> Listing {
+    let mut listing = Listing::default();
+    listing.column("Query_ID", ColumnType::int(TypeKind::Int, Some(10), true), false);
+    listing.column("Duration", ColumnType::real(TypeKind::Double, Some((10, 8))), false);
+    listing.text("Query", 300);
+    ctx.session.profiles.borrow().rows().for_each(|row| listing.add(row));
+    listing
+}
+
+fn profile(
+    ctx: &StatementContext<'_>,
+    measures: &[&str],
+    statement: Option<u64>,
+    (skipped, count): (usize, usize),
+) -> Listing {
+    let mut listing = Listing::default();
+    listing.text("Status", 30).column("Duration", ColumnType::decimal(9, 6), false);
+    let is_wanted = |name: &str| measures.iter().any(|measure| *measure == "ALL" || *measure == name);
+    let wanted = MEASURES.iter().filter(|(name, _)| is_wanted(name));
+    let columns: Vec<&str> = wanted.flat_map(|(_, columns)| columns.iter().copied()).collect();
+    for column in &columns {
+        listing.column(*column, measure_type(column), true);
+    }
+    let steps = ctx.session.profiles.borrow().steps(statement);
+    for step in steps.into_iter().skip(skipped).take(count) {
+        listing.rows.push(step.into_iter().chain(columns.iter().map(|_| Value::Null)).collect());
+    }
+    listing
+}
+
+fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {
+    let is_known = ["COHORT", "INNODB", "ROCKSDB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
+        || ctx.db.engines.iter().any(|e| e.name().eq_ignore_ascii_case(name));
+    if !is_known {
+        return Err(SqlError::unknown_engine(name));
+    }
+    let mut listing = Listing::new(&[("Type", 10), ("Name", 512), ("Status", 65_535)]);
+    if what == "STATUS" {
+        let text = engine_status::text(ctx);
+        listing.add([Value::text(name.to_uppercase()), Value::text(""), Value::text(text)]);
+    }
+    Ok(listing)
+}
+
+fn create_user(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {
+    let (title, lines) = create_user_lines(ctx.session, account)?;
+    let mut listing = Listing::default();
+    listing.text(title, 1024);
+    for line in lines {
+        listing.add([Value::text(line)]);
+    }
+    Ok(listing)
+}
+
+fn grants(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {
+    let (title, lines) = grant_lines(ctx.session, account)?;
+    let mut listing = Listing::default();
+    listing.text(title, 1024);
+    for line in lines {
+        listing.add([Value::text(line)]);
+    }
+    Ok(listing)
+}

@@ -1,0 +1,159 @@
+//! `mysql.general_log` and `mysql.slow_log`: tables that tools of MariaDB expect, a dump of all databases
+//! among them. They hold the newest entries under `log_output=TABLE`; TRUNCATE empties them, nothing else
+//! changes them: errors 1556, 1580.
+
+use std::sync::Arc;
+
+use cohort_session::access::{check_statement, check_table};
+use cohort_session::{
+    SessionState, StatementContext, StatementLog, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
+use cohort_sql::ast::{ObjectName, Statement, TableRef};
+use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
+
+/// A log that is a table.
+struct LogTable {
+    log: StatementLog,
+    name: &'static str,
+    columns: Vec<VirtualColumn>,
+    create: &'static str,
+}
+
+const GENERAL_LOG: &str = "CREATE TABLE `general_log` (
+  `event_time` timestamp(6) NOT NULL DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6),
+  `user_host` mediumtext NOT NULL,
+  `thread_id` bigint(21) unsigned NOT NULL,
+  `server_id` int(10) unsigned NOT NULL,
+  `command_type` varchar(64) NOT NULL,
+  `argument` mediumtext NOT NULL
+) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='General log'";
+
+const SLOW_LOG: &str = "CREATE TABLE `slow_log` (
+  `start_time` timestamp(6) NOT NULL DEFAULT current_timestamp(6) ON UPDATE current_timestamp(6),
+  `user_host` mediumtext NOT NULL,
+  `query_time` time(6) NOT NULL,
+  `lock_time` time(6) NOT NULL,
+  `rows_sent` bigint(20) unsigned NOT NULL,
+  `rows_examined` bigint(20) unsigned NOT NULL,
+  `db` varchar(512) NOT NULL,
+  `last_insert_id` int(11) NOT NULL,
+  `insert_id` int(11) NOT NULL,
+  `server_id` int(10) unsigned NOT NULL,
+  `sql_text` mediumtext NOT NULL,
+  `thread_id` bigint(21) unsigned NOT NULL,
+  `rows_affected` bigint(20) unsigned NOT NULL
+) ENGINE=CSV DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci COMMENT='Slow log'";
+
+/// Errors of statements that would change or lock one of them, for those who might.
+pub fn check_log_tables(session: &SessionState, statement: &Statement) -> SqlResult<()> {
+    let is_log = |name: &ObjectName| {
+        matches!(name.name.as_str(), "general_log" | "slow_log")
+            && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
+    };
+    let log_of = |table: &TableRef| match table {
+        TableRef::Table(factor) if is_log(&factor.name) => Some(factor.name.name.clone()),
+        _ => None,
+    };
+    let (needed, name) = match statement {
+        Statement::Insert(insert) if is_log(&insert.table) => {
+            (Privilege::Insert, Some(insert.table.name.clone()))
+        }
+        Statement::Update(update) => (Privilege::Update, log_of(&update.tables)),
+        Statement::Delete(delete) => (Privilege::Delete, log_of(&delete.from)),
+        _ => (Privilege::Select, None),
+    };
+    if let Some(name) = name {
+        check_table(session, needed, "mysql", &name)?;
+        return Err(cannot_lock());
+    }
+    let error = match statement {
+        Statement::LockTables(tables) if tables.iter().any(|table| is_log(&table.table)) => cannot_lock(),
+        Statement::DropTable(drop) if drop.names.iter().any(is_log) => in_use("DROP"),
+        Statement::AlterTable(alter) if is_log(&alter.table) => in_use("ALTER"),
+        _ => return Ok(()),
+    };
+    check_statement(session, statement)?;
+    Err(error)
+}
+
+fn cannot_lock() -> SqlError {
+    SqlError::new(ErrorCode::CantLockLogTable, "You can't use locks with log tables")
+}
+
+fn in_use(what: &str) -> SqlError {
+    let text = format!("You cannot '{what}' a log table if logging is enabled");
+    SqlError::new(ErrorCode::BadLogStatement, text)
+}
+
+/// Both.
+pub(super) fn log_tables() -> [Arc<dyn VirtualTable>; 2] {
+    let time = |name, kind| column(name, ColumnType::temporal(kind, 6));
+    let text =
+        |name| column(name, ColumnType::string(TypeKind::MediumText, 0, Collation::UTF8MB3_GENERAL_CI));
+    let word = |name, length| {
+        column(name, ColumnType::string(TypeKind::VarChar, length, Collation::UTF8MB3_GENERAL_CI))
+    };
+    let big = |name, digits| column(name, ColumnType::int(TypeKind::BigInt, Some(digits), true));
+    let int = |name| column(name, ColumnType::int(TypeKind::Int, Some(11), false));
+    let server = || column("server_id", ColumnType::int(TypeKind::Int, Some(10), true));
+    let general = vec![
+        time("event_time", TypeKind::Timestamp),
+        text("user_host"),
+        big("thread_id", 21),
+        server(),
+        word("command_type", 64),
+        text("argument"),
+    ];
+    let slow = vec![
+        time("start_time", TypeKind::Timestamp),
+        text("user_host"),
+        time("query_time", TypeKind::Time),
+        time("lock_time", TypeKind::Time),
+        big("rows_sent", 20),
+        big("rows_examined", 20),
+        word("db", 512),
+        int("last_insert_id"),
+        int("insert_id"),
+        server(),
+        text("sql_text"),
+        big("thread_id", 21),
+        big("rows_affected", 20),
+    ];
+    [
+        Arc::new(LogTable {
+            log: StatementLog::General,
+            name: "general_log",
+            columns: general,
+            create: GENERAL_LOG,
+        }),
+        Arc::new(LogTable { log: StatementLog::Slow, name: "slow_log", columns: slow, create: SLOW_LOG }),
+    ]
+}
+
+fn column(name: &'static str, ty: ColumnType) -> VirtualColumn {
+    VirtualColumn { name, ty, nullable: false }
+}
+
+impl VirtualDefinition for LogTable {
+    fn schema(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn columns(&self) -> &[VirtualColumn] {
+        &self.columns
+    }
+}
+
+impl VirtualTable for LogTable {
+    fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        Ok(ctx.db.log_rows.rows(self.log))
+    }
+
+    fn create_text(&self) -> String {
+        self.create.to_owned()
+    }
+}

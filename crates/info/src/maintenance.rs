@@ -1,0 +1,287 @@
+//! CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE.
+//!
+//! # CHECKSUM TABLE
+//! The sum over all rows of a CRC-32 of what MariaDB's record of the row is: the bits of its NULLs, then its
+//! columns, numbers and dates in their stored form, text in the column's character set, CHAR padded. So both
+//! servers answer the same for the same rows, in whatever order they lie.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Table, View};
+use cohort_commit::GroupKind;
+use cohort_engine::IndexId;
+use cohort_locks::MetadataMode;
+use cohort_optimize::ReadMode;
+use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, check_entries, every_row};
+use cohort_session::{StatementContext, TableUse};
+use cohort_sql::ast::{MaintenanceKind, ObjectName, TableMaintenance};
+use cohort_types::{
+    ColumnType, Columns, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning, write_value,
+};
+
+use super::listing::Listing;
+use super::schema_of;
+
+/// Characters that a message of a maintenance statement is announced with.
+const MESSAGE_CHARS_MAX: u32 = 131_072;
+
+pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
+    if maintenance.kind == MaintenanceKind::Checksum {
+        return checksum(ctx, maintenance);
+    }
+    let mut listing = Listing::default();
+    listing.nullable_text("Table", 128).nullable_text("Op", 10).nullable_text("Msg_type", 10);
+    listing.nullable_text("Msg_text", MESSAGE_CHARS_MAX);
+    for name in &maintenance.names {
+        let schema = schema_of(ctx, name.db.as_deref())?;
+        let full_name = format!("{schema}.{}", name.name);
+        for (kind, text) in outcome(ctx, maintenance.kind, &schema, name)? {
+            let op = Value::text(operation(maintenance.kind));
+            listing.add([Value::text(&full_name), op, Value::text(kind), Value::text(text)]);
+        }
+    }
+    if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
+        cohort_ddl::log_statement(ctx, GroupKind::Ddl)?;
+    }
+    Ok(listing)
+}
+
+fn operation(kind: MaintenanceKind) -> &'static str {
+    match kind {
+        MaintenanceKind::Check => "check",
+        MaintenanceKind::Analyze => "analyze",
+        MaintenanceKind::Optimize => "optimize",
+        MaintenanceKind::Repair => "repair",
+        MaintenanceKind::Checksum => "checksum",
+    }
+}
+
+type Messages = Vec<(&'static str, String)>;
+
+fn outcome(
+    ctx: &mut StatementContext<'_>,
+    kind: MaintenanceKind,
+    schema: &str,
+    name: &ObjectName,
+) -> SqlResult<Messages> {
+    if let Some(view) = ctx.db.catalog().view(schema, &name.name)
+        && ctx.session.temporary.find(schema, &name.name).is_none()
+    {
+        return Ok(of_view(ctx, kind, view));
+    }
+    let Some(table) = locked(ctx, schema, &name.name, kind)? else {
+        let missing = SqlError::no_such_table(schema, &name.name);
+        return Ok(vec![("Error", missing.message), ("status", "Operation failed".to_owned())]);
+    };
+    if table.is_sequence() {
+        let text = format!("The storage engine for the table doesn't support {}", operation(kind));
+        return Ok(vec![("note", text)]);
+    }
+    Ok(match kind {
+        MaintenanceKind::Check => check(ctx, &table)?,
+        MaintenanceKind::Repair => {
+            vec![("note", "The storage engine for the table doesn't support repair".to_owned())]
+        }
+        MaintenanceKind::Optimize => {
+            let recreated = cohort_ddl::recreate(ctx, name);
+            ctx.trx.rollback();
+            let note = "Table does not support optimize, doing recreate + analyze instead".to_owned();
+            match recreated {
+                Ok(_) => vec![("note", note), ("status", "OK".to_owned())],
+                Err(error) if error.code == ErrorCode::ConnectionKilled => return Err(error),
+                // Told by rows and by a warning, also when the statement is interrupted.
+                Err(error) => {
+                    let failed = ("status", "Operation failed".to_owned());
+                    let messages = vec![("note", note), ("error", error.message.clone()), failed];
+                    ctx.eval.push_warning(Warning { level: Level::Error, error });
+                    messages
+                }
+            }
+        }
+        // Statistics are read when they are needed.
+        _ => vec![("status", "OK".to_owned())],
+    })
+}
+
+/// A view can be checked: whether its query can be bound.
+fn of_view(ctx: &StatementContext<'_>, kind: MaintenanceKind, view: &Arc<View>) -> Messages {
+    if kind != MaintenanceKind::Check {
+        let text = format!("'{}.{}' is not of type 'BASE TABLE'", view.name.schema, view.name.table);
+        return vec![("Error", text), ("status", "Operation failed".to_owned())];
+    }
+    match super::view::as_table(ctx, view) {
+        Ok(_) => vec![("status", "OK".to_owned())],
+        Err(error) => vec![("Error", error.message), ("error", "Corrupt".to_owned())],
+    }
+}
+
+/// The table, its name locked for reading; what is recreated is locked by what does that.
+fn locked(
+    ctx: &mut StatementContext<'_>,
+    schema: &str,
+    name: &str,
+    kind: MaintenanceKind,
+) -> SqlResult<Option<Arc<Table>>> {
+    if let Some(own) = ctx.session.temporary.find(schema, name) {
+        return Ok(Some(own));
+    }
+    let found = |ctx: &StatementContext<'_>| ctx.db.catalog().table(schema, name).cloned();
+    let Some(table) = found(ctx) else { return Ok(None) };
+    if kind == MaintenanceKind::Optimize {
+        return Ok(Some(table));
+    }
+    ctx.trx.lock_table(&table, MetadataMode::SharedRead)?;
+    if let Some(tables) = ctx.session.audit_tables() {
+        tables.tell_of(TableUse::Read, &table);
+    }
+    Ok(found(ctx))
+}
+
+/// Has the engine look at every index, then compares the entries of secondary indexes with the rows.
+fn check(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Messages> {
+    let mut problems = Vec::new();
+    for index in &table.indexes {
+        let found = verify(ctx, table, index.id)?;
+        problems.extend(found.into_iter().map(|problem| format!("Key {}: {problem}", index.name)));
+    }
+    match check_entries(ctx.trx, table) {
+        Ok(differences) => problems.extend(differences),
+        // The rows cannot be read, for the reason that the engine has told.
+        Err(_) if !problems.is_empty() => {}
+        Err(error) => return Err(error),
+    }
+    let mut messages: Messages = problems.into_iter().map(|problem| ("error", problem)).collect();
+    messages.push(match messages.is_empty() {
+        true => ("status", "OK".to_owned()),
+        false => ("error", "Corrupt".to_owned()),
+    });
+    Ok(messages)
+}
+
+/// What the engine says of one index.
+fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) -> SqlResult<Vec<String>> {
+    if table.is_temporary() {
+        return Ok(Vec::new());
+    }
+    let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
+    let mut interrupted = Ok(());
+    let mut goes_on = || {
+        interrupted = ctx.check_interrupt();
+        interrupted.is_ok()
+    };
+    let found = engine.verify(index, &mut goes_on);
+    interrupted?;
+    Ok(found.unwrap_or_else(|error| vec![error.to_string()]))
+}
+
+fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> SqlResult<TableCursor> {
+    let spans = KeySpans { index, reverse: false, spans: vec![KeySpan::Range(Default::default())] };
+    let options = CursorOptions {
+        mode: ReadMode::Snapshot,
+        columns: Columns::All,
+        changes: RowChanges::Any,
+        rows_expected: None,
+    };
+    TableCursor::open(ctx.trx, table, spans, options)
+}
+
+fn checksum(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> SqlResult<Listing> {
+    let mut listing = Listing::default();
+    listing.nullable_text("Table", 384);
+    listing.column("Checksum", ColumnType::int(TypeKind::BigInt, Some(21), false), true);
+    // QUICK asks for a checksum that is kept with the table: there is none.
+    let is_quick = maintenance.options.iter().any(|o| o == "QUICK");
+    for name in &maintenance.names {
+        let schema = schema_of(ctx, name.db.as_deref())?;
+        let value = match locked(ctx, &schema, &name.name, maintenance.kind)? {
+            None => {
+                let error = SqlError::no_such_table(&schema, &name.name);
+                ctx.eval.warn(ErrorCode::NoSuchTable, error.message)?;
+                Value::Null
+            }
+            Some(_) if is_quick => Value::Null,
+            Some(table) => Value::Int(i64::from(table_checksum(ctx, &table)?)),
+        };
+        listing.add([Value::text(format!("{schema}.{}", name.name)), value]);
+    }
+    Ok(listing)
+}
+
+fn table_checksum(ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<u32> {
+    let record = Record::new(table);
+    let mut cursor = cursor(ctx, table, 0)?;
+    let (mut row, mut sum, mut bytes) = (Vec::new(), 0_u32, Vec::new());
+    while cursor.next(ctx.trx, &mut every_row, &mut row)? {
+        ctx.check_interrupt()?;
+        bytes.clear();
+        record.write(&row, &mut bytes)?;
+        sum = sum.wrapping_add(crc32fast::hash(&bytes));
+    }
+    Ok(sum)
+}
+
+/// How MariaDB lays a table's record out, as far as its checksum sees it.
+struct Record<'t> {
+    table: &'t Table,
+    /// Bits before those of the columns: one, unless rows vary in length.
+    bits_before: usize,
+    null_bytes: usize,
+}
+
+impl Record<'_> {
+    fn new(table: &Table) -> Record<'_> {
+        use TypeKind as K;
+        let varies = |ty: &ColumnType| ty.kind.is_blob() || matches!(ty.kind, K::VarChar | K::VarBinary);
+        let is_dynamic = table.options.iter().any(|(name, value)| name == "ROW_FORMAT" && value == "DYNAMIC");
+        let is_packed = is_dynamic || table.columns.iter().any(|c| varies(&c.ty));
+        let bits_before = usize::from(!is_packed);
+        let nullable = table.columns.iter().filter(|c| c.nullable).count();
+        Record { table, bits_before, null_bytes: (bits_before + nullable).div_ceil(8) }
+    }
+
+    fn write(&self, row: &[Value], out: &mut Vec<u8>) -> SqlResult<()> {
+        out.resize(self.null_bytes, 0);
+        let mut bit = 0;
+        if self.bits_before > 0 && self.null_bytes > 0 {
+            out[0] |= 1;
+            bit = 1;
+        }
+        for (column, value) in self.table.columns.iter().zip(row).filter(|(c, _)| c.nullable) {
+            debug_assert!(column.nullable);
+            out[bit / 8] |= u8::from(value.is_null()) << (bit % 8);
+            bit += 1;
+        }
+        if bit % 8 != 0 {
+            out[bit / 8] |= 0xff << (bit % 8);
+        }
+        for (column, value) in self.table.columns.iter().zip(row) {
+            if !value.is_null() {
+                write_column(&column.ty, value, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_column(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> SqlResult<()> {
+    use TypeKind as K;
+    let start = out.len();
+    match value {
+        Value::Str(text) if ty.kind.is_binary_string() => out.extend_from_slice(&text.bytes),
+        Value::Str(text) => drop(ty.collation.charset().encode(&text.bytes, out)),
+        other => {
+            let written = write_value(ty, other, out);
+            written.map_err(|e| SqlError::new(ErrorCode::UnknownError, format!("{e:?}")))?;
+        }
+    }
+    let fill = match ty.kind {
+        K::Char => Some((b' ', ty.byte_len_max())),
+        K::Binary => Some((0, u64::from(ty.length))),
+        _ => None,
+    };
+    if let Some((byte, length)) = fill {
+        out.resize((start + length as usize).max(out.len()), byte);
+    }
+    Ok(())
+}

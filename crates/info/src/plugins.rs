@@ -1,0 +1,139 @@
+//! What MariaDB has in plugins and is built in here: SHOW PLUGINS, INSTALL and UNINSTALL.
+//!
+//! Installing what is built in has the answers that MariaDB gives once the plugin is there, so that scripts
+//! for MariaDB run through. No other library is ever loaded.
+
+use cohort_config::VarId;
+use cohort_session::{StatementContext, WantedNames};
+use cohort_sql::ast::Plugin;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+
+use super::schema_table::SchemaTable;
+
+struct BuiltIn {
+    name: &'static str,
+    kind: &'static str,
+    /// MariaDB's library; empty: it is built in there, too.
+    library: &'static str,
+    description: &'static str,
+}
+
+const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn {
+        name: "mysql_native_password",
+        kind: "AUTHENTICATION",
+        library: "",
+        description: "Native MySQL authentication",
+    },
+    BuiltIn {
+        name: "unix_socket",
+        kind: "AUTHENTICATION",
+        library: "",
+        description: "Unix Socket based authentication",
+    },
+    BuiltIn {
+        name: "ed25519",
+        kind: "AUTHENTICATION",
+        library: "auth_ed25519",
+        description: "Elliptic curve ED25519 based authentication",
+    },
+    BuiltIn {
+        name: "simple_password_check",
+        kind: "PASSWORD VALIDATION",
+        library: "simple_password_check",
+        description: "Simple password strength checks",
+    },
+    BuiltIn {
+        name: "cracklib_password_check",
+        kind: "PASSWORD VALIDATION",
+        library: "cracklib_password_check",
+        description: "Password validation via CrackLib",
+    },
+    BuiltIn {
+        name: "SERVER_AUDIT",
+        kind: "AUDIT",
+        library: "server_audit",
+        description: "Audit the server activity",
+    },
+    BuiltIn { name: "binlog", kind: "STORAGE ENGINE", library: "", description: "" },
+];
+
+/// Rows of information_schema.plugins.
+pub fn rows(
+    out: &SchemaTable,
+    _: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Value>>> {
+    let text = |text: &str| Value::text(text);
+    let row = |name: &str, kind: &str, description: &str| {
+        out.row([
+            ("PLUGIN_NAME", text(name)),
+            ("PLUGIN_VERSION", text("1.0")),
+            ("PLUGIN_STATUS", text("ACTIVE")),
+            ("PLUGIN_TYPE", text(kind)),
+            ("PLUGIN_TYPE_VERSION", text("1.0")),
+            ("PLUGIN_DESCRIPTION", text(description)),
+            ("PLUGIN_LICENSE", text("GPL")),
+            ("LOAD_OPTION", text("FORCE")),
+            ("PLUGIN_MATURITY", text("Stable")),
+        ])
+    };
+    let mut rows: Vec<_> = BUILT_IN.iter().map(|it| row(it.name, it.kind, it.description)).collect();
+    rows.extend(ctx.db.engines.iter().map(|engine| row(engine.name(), "STORAGE ENGINE", "")));
+    Ok(rows)
+}
+
+/// INSTALL and UNINSTALL.
+pub(super) fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<()> {
+    let named = plugin.name.as_deref().map(|name| (name, is_there(ctx, name)));
+    let library = plugin.library.as_deref().map(|name| name.strip_suffix(".so").unwrap_or(name));
+    let has_library = |library: &str| {
+        BUILT_IN.iter().any(|it| !it.library.is_empty() && it.library.eq_ignore_ascii_case(library))
+    };
+    match (plugin.installs, named, library) {
+        (true, Some((name, true)), _) => {
+            let text = format!("Plugin '{name}' already installed");
+            let error = SqlError::new(ErrorCode::PluginInstalled, text);
+            noted_or(ctx, plugin.if_not, error)
+        }
+        (true, None, Some(library)) if has_library(library) => Ok(()),
+        (true, _, library) => Err(no_library(ctx, library.unwrap_or_default())),
+        (false, Some((_, true)), _) => {
+            Err(SqlError::new(ErrorCode::PluginDeleteBuiltin, "Built-in plugins cannot be deleted"))
+        }
+        (false, Some((name, false)), _) => {
+            let error = SqlError::new(ErrorCode::SpDoesNotExist, format!("PLUGIN {name} does not exist"));
+            noted_or(ctx, plugin.if_not, error)
+        }
+        (false, None, library) if library.is_some_and(has_library) => {
+            Err(SqlError::new(ErrorCode::PluginDeleteBuiltin, "Built-in plugins cannot be deleted"))
+        }
+        (false, None, library) => {
+            let text = format!("SONAME {}.so does not exist", library.unwrap_or_default());
+            Err(SqlError::new(ErrorCode::SpDoesNotExist, text))
+        }
+    }
+}
+
+fn is_there(ctx: &StatementContext<'_>, name: &str) -> bool {
+    BUILT_IN.iter().any(|it| it.name.eq_ignore_ascii_case(name))
+        || ctx.db.engines.iter().any(|engine| engine.name().eq_ignore_ascii_case(name))
+}
+
+fn noted_or(ctx: &StatementContext<'_>, is_noted: bool, error: SqlError) -> SqlResult<()> {
+    if !is_noted {
+        return Err(error);
+    }
+    ctx.eval.note(error.code, error.message);
+    Ok(())
+}
+
+/// Error 1126, as for a file that is not there.
+fn no_library(ctx: &StatementContext<'_>, library: &str) -> SqlError {
+    let directory = ctx.db.globals.text(VarId::PluginDir).unwrap_or_else(|| "".into());
+    let text = format!(
+        "Can't open shared library '{directory}{library}.so' (errno: 2, cannot open shared object file: No such file \
+         or directory)"
+    );
+    SqlError::new(ErrorCode::CantOpenLibrary, text)
+}

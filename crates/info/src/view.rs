@@ -1,0 +1,206 @@
+//! Views: SHOW CREATE VIEW, their rows in information_schema, their columns.
+
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Table, View};
+use cohort_ddl::{shown_text, view_attributes};
+use cohort_expr::ExprType;
+use cohort_plan::{ParamSource, PlanContext, Query, bind_view, origin};
+use cohort_session::access::{Access, sees_table};
+use cohort_session::{SessionNames, StatementContext, WantedNames};
+use cohort_sql::print::quoted_name;
+use cohort_types::{SqlResult, TypeKind, Value};
+
+use super::listing::Listing;
+use super::rows_tables::text;
+use super::schema_table::SchemaTable;
+
+/// SHOW CREATE VIEW.
+pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Listing> {
+    if let Err(error) = as_table(ctx, view) {
+        ctx.eval.push_warning(cohort_types::Warning { level: cohort_types::Level::Warning, error });
+    }
+    let mut listing = Listing::new(&[
+        ("View", 64),
+        ("Create View", 1024),
+        ("character_set_client", 32),
+        ("collation_connection", 64),
+    ]);
+    let current = ctx.session.current_schema.as_deref();
+    let schema = match current == Some(&*view.name.schema) {
+        true => String::new(),
+        false => format!("{}.", quoted_name(&view.name.schema)),
+    };
+    let check = match view.check.as_str() {
+        "NONE" => String::new(),
+        kind => format!(" WITH {kind} CHECK OPTION"),
+    };
+    let statement = format!(
+        "CREATE {}VIEW {schema}{} AS {}{check}",
+        view_attributes(view),
+        quoted_name(&view.name.table),
+        shown_text(view, current)?
+    );
+    listing.add([
+        Value::text(&view.name.table),
+        Value::text(statement),
+        Value::text(view.client.charset().name()),
+        Value::text(view.connection.name()),
+    ]);
+    Ok(listing)
+}
+
+/// The views that the account sees.
+fn visible(ctx: &StatementContext<'_>, access: &Access, wanted: &WantedNames) -> Vec<std::sync::Arc<View>> {
+    let catalog = ctx.db.catalog();
+    let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
+    let views = schemas.flat_map(|schema| schema.views.values());
+    let named = views.filter(|view| wanted.has_table(&view.name.table));
+    named.filter(|view| sees_table(access, &view.name.schema, &view.name.table)).cloned().collect()
+}
+
+/// Rows of VIEWS. The text of a view is shown to those who hold SHOW VIEW on it, and to its definer.
+pub fn rows(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Value>>> {
+    let access = ctx.session.access();
+    let row = |view: &std::sync::Arc<View>| {
+        let held = access.on_table(&view.name.schema, &view.name.table);
+        let is_open = held.has(cohort_types::Privilege::ShowView) || view.definer == ctx.session.info.account;
+        out.row([
+            ("TABLE_CATALOG", text("def")),
+            ("TABLE_SCHEMA", text(&view.name.schema)),
+            ("TABLE_NAME", text(&view.name.table)),
+            ("VIEW_DEFINITION", text(if is_open { &view.text } else { "" })),
+            ("CHECK_OPTION", text(&view.check)),
+            ("IS_UPDATABLE", text(if view.updatable { "YES" } else { "NO" })),
+            ("DEFINER", text(format!("{}@{}", view.definer.0, view.definer.1))),
+            ("SECURITY_TYPE", text(if view.by_invoker { "INVOKER" } else { "DEFINER" })),
+            ("CHARACTER_SET_CLIENT", text(view.client.charset().name())),
+            ("COLLATION_CONNECTION", text(view.connection.name())),
+            ("ALGORITHM", text(&view.algorithm)),
+        ])
+    };
+    Ok(visible(ctx, &access, wanted).iter().map(row).collect())
+}
+
+/// Rows of TABLES.
+pub(super) fn table_rows(
+    out: &SchemaTable,
+    wanted: &WantedNames,
+    ctx: &StatementContext<'_>,
+) -> Vec<Vec<Value>> {
+    let row = |view: &std::sync::Arc<View>| {
+        let comment = as_table(ctx, view).err().map_or("VIEW".to_owned(), |error| error.message);
+        out.row([
+            ("TABLE_CATALOG", text("def")),
+            ("TABLE_SCHEMA", text(&view.name.schema)),
+            ("TABLE_NAME", text(&view.name.table)),
+            ("TABLE_TYPE", text("VIEW")),
+            ("TABLE_COMMENT", text(comment)),
+        ])
+    };
+    visible(ctx, &ctx.session.access(), wanted).iter().map(row).collect()
+}
+
+/// The views as if they were tables, for what is said of their columns. One that is invalid has none, and a
+/// warning says so.
+pub(super) fn as_tables(ctx: &StatementContext<'_>, wanted: &WantedNames) -> SqlResult<Vec<Table>> {
+    let mut tables = Vec::new();
+    for view in visible(ctx, &ctx.session.access(), wanted) {
+        ctx.check_interrupt()?;
+        match as_table(ctx, &view) {
+            Ok(table) => tables.push(table),
+            Err(error) => {
+                ctx.eval.push_warning(cohort_types::Warning { level: cohort_types::Level::Warning, error })
+            }
+        }
+    }
+    Ok(tables)
+}
+
+/// Name and columns of a view; error 1356.
+pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Table> {
+    let catalog = ctx.db.catalog();
+    let names = SessionNames::of_server(&catalog, ctx.session);
+    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    let bound = bind_view(&plan, view);
+    ctx.session.planning_warnings.borrow_mut().clear();
+    let bound = bound?;
+    let columns = (0..bound.types.len()).map(|n| column(&bound, n)).collect();
+    let no_key = Index {
+        id: cohort_base::IndexId(0),
+        name: String::new(),
+        kind: IndexKind::HiddenRowId,
+        columns: Vec::new(),
+        comment: String::new(),
+        ignored: false,
+        generated: false,
+        since: cohort_base::CommitSeq(0),
+    };
+    Ok(Table {
+        id: cohort_base::TableId(0),
+        name: view.name.clone(),
+        engine: String::new(),
+        columns,
+        indexes: vec![no_key],
+        collation: view.connection,
+        comment: String::new(),
+        auto_increment_start: 0,
+        options: Vec::new(),
+        created_at: view.created_at,
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+    })
+}
+
+fn column(bound: &Query, n: usize) -> Column {
+    let (name, ty) = (bound.columns[n].name.clone(), &bound.types[n]);
+    if let Some((table, at)) = origin(bound, n) {
+        let base = table.columns[at].clone();
+        return Column {
+            name,
+            nullable: ty.nullable,
+            auto_increment: false,
+            on_update: OnUpdate::Keep,
+            generated: None,
+            check: None,
+            default: if base.auto_increment { zero(ty) } else { base.default.clone() },
+            ..base
+        };
+    }
+    let mut column_type = ty.to_column_type();
+    if ty.null_literal {
+        column_type.kind = TypeKind::Binary;
+    }
+    Column {
+        name,
+        ty: column_type,
+        nullable: ty.nullable,
+        default: if ty.nullable { DefaultValue::Value(Value::Null) } else { zero(ty) },
+        on_update: OnUpdate::Keep,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+        value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
+    }
+}
+
+/// What a column that is no base table's has when nothing is said.
+fn zero(ty: &ExprType) -> DefaultValue {
+    let column = ty.to_column_type();
+    let text = match column.kind {
+        TypeKind::Date => "0000-00-00".to_owned(),
+        TypeKind::DateTime | TypeKind::Timestamp => "0000-00-00 00:00:00".to_owned(),
+        TypeKind::Time => "00:00:00".to_owned(),
+        TypeKind::Decimal if column.decimals > 0 => {
+            format!("0.{}", "0".repeat(usize::from(column.decimals)))
+        }
+        kind if kind.is_text() || kind.is_binary_string() => String::new(),
+        _ => return DefaultValue::Value(Value::Int(0)),
+    };
+    DefaultValue::Value(Value::text(text))
+}

@@ -1,0 +1,17 @@
+//! Queries of a session: planned from bound blocks, locked, run over the session's transaction.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `plan/` | plans that sessions share: direct ones and trees of operators |
+//! | `select/` | runs them |
+//! | `guards` | settings that refuse statements |
+
+pub mod guards;
+mod plan;
+mod select;
+
+pub use plan::{DirectPlan, PlanBody, QueryPlan, plan_query};
+pub use select::{
+    Collect, Flow, Freshness, RowCounts, RowSink, lock_for_write, lock_sequences, lock_tables, lock_views,
+    rows, run_query,
+};

@@ -1,0 +1,37 @@
+//! Plans that sessions share.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `query` | [`QueryPlan`]: what planning yields |
+//! | `direct` | queries of one table to fixed pipelines |
+
+mod direct;
+mod query;
+
+use cohort_plan::{CommonTables, PlanContext, bind_query};
+use cohort_session::PlanStatistics;
+use cohort_session::SessionState;
+use cohort_sql::ast;
+use cohort_types::SqlResult;
+
+pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+
+/// Binds and plans a query.
+pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
+    let mut bound = bind_query(ctx, &CommonTables::default(), None, query)?;
+    let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
+    cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
+    cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
+    cohort_optimize::unnest(&mut bound, &mut subqueries, &mut common);
+    let stats = PlanStatistics::new(session, ctx);
+    let direct = match subqueries.is_empty() && common.is_empty() {
+        true => direct::direct(&bound, &stats)?,
+        false => None,
+    };
+    let body = match direct {
+        Some(direct) => PlanBody::Direct(Box::new(direct)),
+        None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, &stats)?)),
+    };
+    let has_limit = bound.limit.count.is_some();
+    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit })
+}

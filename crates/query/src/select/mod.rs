@@ -1,0 +1,174 @@
+//! Runs query plans. Rows are pushed to the caller.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `scan` | direct plans: the rows of one table; conditions |
+//! | `group` | GROUP BY and aggregates of direct plans |
+//! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
+//! | `tree` | trees of operators, and where their rows come from |
+//! | `measured` | where those rows come from while they are measured |
+//! | `prepare` | metadata locks, and whether the tables are still those of the plan |
+
+mod group;
+mod measured;
+mod output;
+mod prepare;
+mod scan;
+mod tree;
+
+use std::time::Instant;
+
+use cohort_base::CommitSeq;
+use cohort_expr::{EvalContext, Expr};
+use cohort_optimize::LimitCount;
+use cohort_run::{Measure, nanos_since};
+use cohort_session::StatementContext;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
+
+use crate::plan::{DirectPlan, PlanBody, QueryPlan};
+
+pub use prepare::{Freshness, lock_for_write, lock_sequences, lock_tables, lock_views};
+
+/// Whether more rows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Takes the rows of a query.
+pub trait RowSink {
+    /// A row; its values may be taken out. `hold`: what must be published before the client sees it.
+    fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow>;
+}
+
+/// Keeps all rows.
+#[derive(Default)]
+pub struct Collect {
+    pub rows: Vec<Vec<Value>>,
+    /// Stop after so many.
+    pub rows_max: Option<u64>,
+}
+
+impl RowSink for Collect {
+    fn row(&mut self, eval: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        eval.keep(row_memory_bytes(values))?;
+        self.rows.push(std::mem::take(values));
+        let enough = self.rows_max.is_some_and(|max| self.rows.len() as u64 >= max);
+        Ok(if enough { Flow::Stop } else { Flow::Continue })
+    }
+}
+
+/// A limit for one execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub offset: u64,
+    pub count: u64,
+}
+
+impl Limits {
+    /// Rows that have to be found, the skipped ones included.
+    pub(crate) fn reach(self) -> u64 {
+        self.offset.saturating_add(self.count)
+    }
+
+    fn of(plan: &LimitCount, ctx: &StatementContext<'_>) -> SqlResult<Limits> {
+        let number = |expr: &Option<Expr>| expr.as_ref().map(|e| limit_value(e, ctx)).transpose();
+        let offset = number(&plan.offset)?.unwrap_or(0);
+        Ok(Limits { offset, count: number(&plan.count)?.unwrap_or(u64::MAX) })
+    }
+}
+
+/// The value of a LIMIT.
+pub(crate) fn limit_value(expr: &Expr, ctx: &StatementContext<'_>) -> SqlResult<u64> {
+    let value = expr.eval(&[], &ctx.eval)?;
+    let bad = || SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to LIMIT");
+    match &*value {
+        Value::Int(n) => u64::try_from(*n).map_err(|_| bad()),
+        Value::UInt(n) => Ok(*n),
+        // A prepared LIMIT ? that was bound to a string or NULL.
+        other => match other.to_int(&mut cohort_types::NoWarnings) {
+            Some(n) => u64::try_from(n.wide()).map_err(|_| bad()),
+            None => Ok(0),
+        },
+    }
+}
+
+/// How many rows there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowCounts {
+    /// Rows sent; without the limit when SQL_CALC_FOUND_ROWS asked for it.
+    pub found: u64,
+}
+
+/// Runs a query; `limit_default` holds when it has no LIMIT of its own.
+pub fn run_query(
+    plan: &QueryPlan,
+    ctx: &mut StatementContext<'_>,
+    limit_default: u64,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
+    check_stack()?;
+    let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
+    let reads_whole_table = plan.reads_whole_table();
+    match &plan.body {
+        PlanBody::Direct(direct) => {
+            let Some(measures) = ctx.session.measures() else {
+                return run_direct(direct, reads_whole_table, ctx, limit_default, sink);
+            };
+            let start = Instant::now();
+            let counts = run_direct(direct, reads_whole_table, ctx, limit_default, sink)?;
+            let measure =
+                Measure { loops: 1, rows: counts.found, nanos: nanos_since(start), ..Measure::default() };
+            measures.tally(&direct.items).add(measure);
+            Ok(counts)
+        }
+        PlanBody::Tree(tree) => {
+            if reads_whole_table {
+                ctx.session.reads_whole_table.set(true);
+            }
+            tree::run(tree, ctx, limit_default, sink)
+        }
+    }
+}
+
+/// All rows of a query.
+pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    let mut all = Collect::default();
+    run_query(plan, ctx, u64::MAX, &mut all)?;
+    Ok(all.rows)
+}
+
+fn run_direct(
+    plan: &DirectPlan,
+    reads_whole_table: bool,
+    ctx: &mut StatementContext<'_>,
+    limit_default: u64,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
+    let mut limits = Limits::of(&plan.limit, ctx)?;
+    limits.count = limits.count.min(limit_default);
+    let mut output = output::Output::new(plan, limits, sink);
+    if reads_whole_table && !output.is_full() {
+        ctx.session.reads_whole_table.set(true);
+    }
+    let possible = match &plan.constant_filter {
+        Some(filter) => filter.passes(&[], &ctx.eval)?,
+        None => true,
+    };
+    match &plan.group {
+        None => {
+            if possible && !output.is_full() {
+                scan::run(plan, ctx, output.rows_expected(), &mut output)?;
+            }
+        }
+        Some(group) => {
+            let mut groups = group::Groups::new(group, plan.width);
+            if possible {
+                scan::run(plan, ctx, None, &mut groups)?;
+            }
+            groups.finish(ctx, &mut output)?;
+        }
+    }
+    output.finish(ctx)
+}

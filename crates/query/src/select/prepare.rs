@@ -1,0 +1,105 @@
+//! Before a query reads: metadata locks on its tables, and whether they are still those of the plan.
+//!
+//! The lock is taken for autocommit reads too: a table dropped under a scan would have its key space freed,
+//! and the scan would end early.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Catalog, Table, View};
+use cohort_locks::{MetadataMode, NameKey};
+use cohort_optimize::ReadMode;
+use cohort_session::StatementContext;
+use cohort_table::is_current;
+use cohort_types::{SqlError, SqlResult};
+
+use crate::guards::check_read_only;
+use crate::plan::QueryPlan;
+
+/// Whether the plan can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    Fresh,
+    /// A table was changed between planning and locking: plan again.
+    Stale,
+}
+
+/// Locks the names of views for reading, until the transaction ends.
+pub fn lock_views(views: &[Arc<View>], ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    if views.is_empty() {
+        return Ok(Freshness::Fresh);
+    }
+    for view in views {
+        let key = NameKey::Table(view.name.schema.as_str().into(), view.name.table.as_str().into());
+        ctx.trx.lock_name(&key, MetadataMode::SharedRead)?;
+    }
+    let is_current = |catalog: &Arc<Catalog>, view: &Arc<View>| {
+        catalog.view(&view.name.schema, &view.name.table).is_some_and(|now| Arc::ptr_eq(now, view))
+    };
+    let are_current = ctx.db.read_catalog(|catalog| views.iter().all(|view| is_current(catalog, view)));
+    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// Locks the names of sequences, those that give numbers as tables that are written.
+pub fn lock_sequences(
+    sequences: &[(Arc<Table>, bool)],
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Freshness> {
+    for (table, is_written) in sequences.iter().filter(|(table, _)| !table.is_temporary()) {
+        if *is_written {
+            check_read_only(ctx.session)?;
+            if ctx.trx.may_only_read() {
+                return Err(SqlError::read_only_transaction());
+            }
+        }
+        let mode = if *is_written { MetadataMode::SharedWrite } else { MetadataMode::SharedRead };
+        ctx.trx.lock_table(table, mode)?;
+    }
+    let are_current = sequences.is_empty()
+        || ctx.db.read_catalog(|catalog| sequences.iter().all(|(table, _)| is_current(catalog, table)));
+    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// Locks the tables of a query for reading, until the transaction ends.
+pub fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    let tables = plan.tables();
+    if tables.is_empty() {
+        return Ok(Freshness::Fresh);
+    }
+    // Rows that are locked for a change count as a change, as in MariaDB.
+    if matches!(plan.locks(), ReadMode::LockExclusive(_)) {
+        if tables.iter().any(|(table, _)| !table.is_temporary()) {
+            check_read_only(ctx.session)?;
+        }
+        ctx.trx.pass_global_lock_to_write()?;
+    }
+    for (table, alias) in tables.iter().filter(|(table, _)| !table.is_temporary()) {
+        let open = ctx.trx.open_table(table)?;
+        ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedRead)?;
+    }
+    let is_behind = |table: &Arc<Table>| ctx.trx.view_is_behind(table.clustered().since);
+    let are_current =
+        ctx.db.read_catalog(|catalog| tables.iter().all(|(table, _)| is_current(catalog, table)));
+    let is_fresh = are_current && !tables.iter().any(|(table, _)| is_behind(table));
+    Ok(if is_fresh { Freshness::Fresh } else { Freshness::Stale })
+}
+
+/// Metadata locks of a data change.
+pub fn lock_for_write(
+    (table, alias): (&Arc<Table>, &str),
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Freshness> {
+    ctx.trx.check_writable(table)?;
+    if table.is_temporary() {
+        return Ok(Freshness::Fresh);
+    }
+    check_read_only(ctx.session)?;
+    if table.is_sequence() {
+        return Err(SqlError::not_for_sequences(&table.name.schema, &table.name.table));
+    }
+    let open = ctx.trx.open_table(table)?;
+    ctx.trx.pass_global_lock_to_write()?;
+    ctx.trx.lock_under_alias(&open.table_key, alias, MetadataMode::SharedWrite)?;
+    let is_current = ctx.db.read_catalog(|catalog| is_current(catalog, table));
+    let current = is_current && !ctx.trx.view_is_behind(table.clustered().since);
+    Ok(if current { Freshness::Fresh } else { Freshness::Stale })
+}

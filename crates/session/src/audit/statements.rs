@@ -1,0 +1,66 @@
+//! Events of connections and statements of a session.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cohort_sql::ParseMode;
+
+use super::rules::{EventKind, Rules};
+use super::{Client, ConnectionEvent, head, text};
+use crate::session_state::SessionState;
+
+impl SessionState {
+    fn client(&self) -> Client<'_> {
+        let info = &self.info;
+        Client { id: info.id, user: &info.user, host: &info.host }
+    }
+
+    /// A statement begins: it gets a number if the log wants to know of it. Answers whether it does.
+    pub fn audit_begins(&self) -> bool {
+        let audit = &self.db.audit;
+        if audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
+            return false;
+        }
+        let number = audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
+        self.audit_statement.set(number);
+        self.audit_schema.borrow_mut().clone_from(&self.current_schema);
+        true
+    }
+
+    /// The statement has ended with this code; 0: well.
+    pub fn audit_ended(&self, text: &[u8], code: u16) {
+        let db = &self.db;
+        let rules = Arc::clone(&db.audit.rules.read());
+        let client = self.client();
+        let mode = self.parse.mode;
+        let is_told = self.audit_always.take() || rules.wants_user(client.user);
+        if !db.audit.wants(EventKind::Statement) || !is_told || !rules.wants_statement(text, mode) {
+            return;
+        }
+        let mut line = head(&db.globals, client, self.audit_statement.get(), "QUERY");
+        self.put_statement(&mut line, text, (&rules, mode));
+        line.extend_from_slice(format!(",{code}").as_bytes());
+        db.audit.write(db.clock.wall_us(), &line);
+    }
+
+    fn put_statement(&self, line: &mut Vec<u8>, text: &[u8], (rules, mode): (&Rules, ParseMode)) {
+        // Of what drops the current one, that.
+        let before = self.audit_schema.borrow();
+        let schema = self.current_schema.as_deref().or(before.as_deref());
+        text::put_name(line, schema.unwrap_or_default());
+        line.extend_from_slice(b",'");
+        text::put_statement(line, text.trim_ascii(), rules.text_bytes_max, mode);
+        line.push(b'\'');
+    }
+
+    /// Something became of the session's connection.
+    pub fn audit_connection(&self, event: ConnectionEvent, code: u16) {
+        let db = &self.db;
+        let schema = match event {
+            ConnectionEvent::Connect | ConnectionEvent::ChangeUser => self.info.schema.as_deref(),
+            ConnectionEvent::FailedConnect | ConnectionEvent::Disconnect => self.current_schema.as_deref(),
+        };
+        let of = (event, db.clock.wall_us());
+        db.audit.connection(&db.globals, of, self.client(), (schema.unwrap_or_default(), code));
+    }
+}
