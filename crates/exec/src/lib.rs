@@ -1,4 +1,4 @@
-//! Runs statements: binds names, plans, executes, builds row images for the binlog, keeps transactions.
+//! Runs the statements of sessions: each goes to the code of its kind, which lies in crates below.
 //!
 //! | module | concept |
 //! |---|---|

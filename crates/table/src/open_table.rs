@@ -112,7 +112,9 @@ impl TableRegistry {
         catalog: &CatalogVersions,
         published: impl Fn() -> CommitSeq,
     ) -> SqlResult<Arc<OpenTable>> {
-        match self.open.read().known(table) {
+        // The lock goes before it is asked for again.
+        let known = self.open.read().known(table);
+        match known {
             Some(open) => Ok(open),
             None => self.open_new(table, engines, catalog, published),
         }
