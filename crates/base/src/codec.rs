@@ -28,26 +28,31 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Starts at the first byte.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
 
     /// What has not been read yet.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Number of bytes not read yet.
+    #[inline]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// Whether all has been read.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// The next `n` bytes.
+    #[inline]
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
         let (head, tail) = self.rest.split_at_checked(n).ok_or(Truncated)?;
         self.rest = tail;
@@ -55,6 +60,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `N` bytes as an array.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
         let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(Truncated)?;
         self.rest = tail;
@@ -62,33 +68,39 @@ impl<'a> Reader<'a> {
     }
 
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, Truncated> {
         Ok(self.array::<1>()?[0])
     }
 
     /// Two bytes, little-endian.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, Truncated> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
     /// Three bytes, little-endian.
+    #[inline]
     pub fn u24(&mut self) -> Result<u32, Truncated> {
         let [a, b, c] = self.array()?;
         Ok(u32::from_le_bytes([a, b, c, 0]))
     }
 
     /// Four bytes, little-endian.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, Truncated> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
     /// Six bytes, little-endian.
+    #[inline]
     pub fn u48(&mut self) -> Result<u64, Truncated> {
         let [a, b, c, d, e, f] = self.array()?;
         Ok(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
     }
 
     /// Eight bytes, little-endian.
+    #[inline]
     pub fn u64(&mut self) -> Result<u64, Truncated> {
         Ok(u64::from_le_bytes(self.array()?))
     }
@@ -146,26 +158,32 @@ pub trait Write {
 }
 
 impl Write for Vec<u8> {
+    #[inline]
     fn put_u8(&mut self, v: u8) {
         self.push(v);
     }
 
+    #[inline]
     fn put_u16(&mut self, v: u16) {
         self.extend_from_slice(&v.to_le_bytes());
     }
 
+    #[inline]
     fn put_u24(&mut self, v: u32) {
         self.extend_from_slice(&v.to_le_bytes()[..3]);
     }
 
+    #[inline]
     fn put_u32(&mut self, v: u32) {
         self.extend_from_slice(&v.to_le_bytes());
     }
 
+    #[inline]
     fn put_u48(&mut self, v: u64) {
         self.extend_from_slice(&v.to_le_bytes()[..6]);
     }
 
+    #[inline]
     fn put_u64(&mut self, v: u64) {
         self.extend_from_slice(&v.to_le_bytes());
     }

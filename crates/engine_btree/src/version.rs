@@ -226,6 +226,17 @@ struct Segment {
     unspilled: u64,
 }
 
+/// How far the skip of a version of this depth leads: the least digit of the depth as a skew-binary number,
+/// whose digits are 2^k - 1. So a writer need not look at the version to know.
+fn skip_len(mut depth: u32) -> u32 {
+    let mut least = 0;
+    while depth > 0 {
+        least = (1 << depth.saturating_add(1).ilog2()) - 1;
+        depth -= least;
+    }
+    least
+}
+
 /// Which versions a reader sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Horizon {
@@ -344,11 +355,11 @@ impl Versions {
             return (Some(older), Some(Skip { to: older, to_depth: 0, depth: 1 }));
         };
         let depth = first.depth + 1;
-        let second = self.find(first.to.trx).and_then(|record| record.older(first.to.undo).1);
-        let (to, to_depth) = second.map_or((first.to, first.to_depth), |second| (second.to, second.to_depth));
-        let skip = match first.depth - first.to_depth == first.to_depth - to_depth {
-            true => Skip { to, to_depth, depth },
-            false => Skip { to: older, to_depth: first.depth, depth },
+        let has_twin = skip_len(first.to_depth) == first.depth - first.to_depth;
+        let twin = if has_twin { self.find(first.to.trx) } else { None };
+        let skip = match twin.and_then(|record| record.older(first.to.undo).1) {
+            Some(Skip { to, to_depth, .. }) => Skip { to, to_depth, depth },
+            None => Skip { to: older, to_depth: first.depth, depth },
         };
         (Some(older), Some(skip))
     }
