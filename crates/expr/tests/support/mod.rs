@@ -220,6 +220,9 @@ fn lower_special(expr: ast::Expr, env: &SessionEnv) -> SqlResult<Expr> {
         ast::Expr::Function { name, args } => build_call(&name, all(args, env)?, env),
         ast::Expr::Column(name) => column(&name.name),
         ast::Expr::Row(items) => Ok(row(all(items, env)?)),
+        ast::Expr::Match { .. } => {
+            Err(SqlError::new(ErrorCode::NotSupportedYet, "not one expression: a table's"))
+        }
         other => Err(SqlError::new(ErrorCode::NotSupportedYet, format!("{other:?}"))),
     }
 }
