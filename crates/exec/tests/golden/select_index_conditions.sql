@@ -91,3 +91,16 @@ select id from t where d2 = '2024-01-02 12:00:00';
 select exists (select (select id from t) from t), exists (select 1 / 0 from t limit 1), exists (select id from t limit 0);
 select exists (select @zz := 5 from t), @zz;
 select count(*) from t a where a.id < 9 and exists (select distinct b.s, b.n from t b where b.u = a.id order by b.s limit 2);
+-- Many rows are looked up in the order of the index, and read in the order of the rows.
+create table big (id int primary key, k int, v int, pad varchar(10), key k (k));
+insert into big select seq, seq * 7919 % 3001, if(seq % 10, seq, null), concat('p', seq) from seq_1_to_3000;
+select count(*), sum(a.id * b.id), sum(b.v) from big a straight_join big b force index (primary) on b.id = a.k;
+select count(*), sum(a.id * b.id), sum(b.v) from big a straight_join big b ignore index (primary, k) on b.id = a.k;
+select count(*), sum(a.id * b.id), sum(b.v) from big a straight_join big b force index (k) on b.k = a.v;
+select count(*), count(b.id), sum(b.v) from big a left join big b force index (k) on b.k = a.v;
+select count(*), sum(a.id) from big a where exists (select * from big b force index (k) where b.k = a.v and b.v < 2000);
+select count(*), sum(a.id) from big a where not exists (select * from big b force index (k) where b.k = a.v and b.v < 2000);
+select count(*), sum(id), sum(v), max(pad) from big force index (k) where k between 100 and 2900;
+select count(*), sum(id), sum(v), max(pad) from big ignore index (k) where k between 100 and 2900;
+select id from big force index (k) where k between 100 and 2900 order by k limit 3;
+select a.id, b.id from big a straight_join big b force index (primary) on b.id = a.k where a.id > 1000 order by a.id limit 3;
