@@ -115,6 +115,7 @@ fn note_duplicates(ctx: &StatementContext<'_>, keys: &[DraftKey]) {
     };
     let same = |key: &DraftKey, other: &DraftKey| {
         key.kind == other.kind
+            && key.kind != IndexKind::FullText
             && !other.generated
             && key.parts.len() == other.parts.len()
             && key.parts.iter().zip(&other.parts).all(same_part)
