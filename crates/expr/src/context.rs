@@ -15,7 +15,7 @@ use cohort_types::{
 
 use crate::expr::Subquery;
 use crate::expr_type::TypeClass;
-use crate::full_text::{Search, WordSource};
+use crate::full_text::{KnownSearch, WordSource};
 use crate::locale::DateNames;
 
 /// The session's time zone.
@@ -339,8 +339,7 @@ struct EvalState {
     row_number: Cell<u64>,
     /// State of RAND(n), by the address of its node.
     random: RefCell<HashMap<usize, (u32, u32)>>,
-    /// What MATCH asks for, by the address of its node.
-    searches: RefCell<HashMap<usize, Arc<Search>>>,
+    searches: RefCell<Vec<KnownSearch>>,
     /// Constants as comparisons read them: each is read, and warns, once.
     constants: RefCell<Vec<ReadConstant>>,
 }
@@ -402,18 +401,9 @@ impl<'s> EvalContext<'s> {
         self.state().random.borrow_mut()
     }
 
-    /// The search of a MATCH; it is read once in the statement.
-    pub(crate) fn search(
-        &self,
-        node: usize,
-        read: impl FnOnce() -> SqlResult<Search>,
-    ) -> SqlResult<Arc<Search>> {
-        if let Some(known) = self.state().searches.borrow().get(&node) {
-            return Ok(Arc::clone(known));
-        }
-        let made = Arc::new(read()?);
-        self.state().searches.borrow_mut().insert(node, Arc::clone(&made));
-        Ok(made)
+    /// What the MATCHes of the statement ask for.
+    pub(crate) fn searches(&self) -> &RefCell<Vec<KnownSearch>> {
+        &self.state().searches
     }
 
     /// What `read` makes of a constant; it is asked once in the statement.

@@ -74,7 +74,7 @@ pub fn match_against(
 }
 
 fn evaluate(a: Args<'_>) -> SqlResult<Value> {
-    let search = a.ctx.search(std::ptr::from_ref(a.call) as usize, || read_search(a))?;
+    let search = search_of(a)?;
     if search.root.is_empty() {
         return Ok(Value::Double(0.0));
     }
@@ -88,14 +88,42 @@ fn evaluate(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Double(relevance.into()))
 }
 
-fn read_search(a: Args<'_>) -> SqlResult<Search> {
-    let Extra::Match(this) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
-    let Some(text) = a.text(0)? else { return Ok(Search::empty(this.source.collation)) };
-    let mut search = Search::read(this.mode, &String::from_utf8_lossy(&text), this.source.collation)?;
-    let rows = a.ctx.hooks.row_count(&this.source)?;
+/// A search that was read before in the statement.
+pub(crate) struct KnownSearch {
+    /// The address of the MATCH.
+    node: usize,
+    asked: Arc<Match>,
+    text: Option<String>,
+    search: Arc<Search>,
+}
+
+/// The search of a MATCH. It is read once in a statement, though conditions, order and columns have a node of
+/// their own for the same MATCH.
+fn search_of(a: Args<'_>) -> SqlResult<Arc<Search>> {
+    let node = std::ptr::from_ref(a.call) as usize;
+    if let Some(known) = a.ctx.searches().borrow().iter().find(|known| known.node == node) {
+        return Ok(Arc::clone(&known.search));
+    }
+    let Extra::Match(asked) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
+    let text = a.text(0)?.map(|text| String::from_utf8_lossy(&text).into_owned());
+    let is_same = |known: &&KnownSearch| known.asked == *asked && known.text == text;
+    let same = a.ctx.searches().borrow().iter().find(is_same).map(|known| Arc::clone(&known.search));
+    let search = match (same, &text) {
+        (Some(search), _) => search,
+        (None, Some(text)) => Arc::new(read_search(a, asked, text)?),
+        (None, None) => Arc::new(Search::empty(asked.source.collation)),
+    };
+    let known = KnownSearch { node, asked: Arc::clone(asked), text, search: Arc::clone(&search) };
+    a.ctx.searches().borrow_mut().push(known);
+    Ok(search)
+}
+
+fn read_search(a: Args<'_>, asked: &Match, text: &str) -> SqlResult<Search> {
+    let mut search = Search::read(asked.mode, text, asked.source.collation)?;
+    let rows = a.ctx.hooks.row_count(&asked.source)?;
     for term in &mut search.terms {
         let end = prefix_end(&term.key);
-        let with_word = a.ctx.hooks.word_row_count(&this.source, &term.key, end.as_deref())?;
+        let with_word = a.ctx.hooks.word_row_count(&asked.source, &term.key, end.as_deref())?;
         term.rows = with_word;
         let ratio = if with_word == rows { 1.0001 } else { rows as f64 / with_word.max(1) as f64 };
         term.frequency = if with_word == 0 { 0.0 } else { ratio.log10() };
@@ -207,8 +235,7 @@ impl Expr {
     /// beginnings of words are asked for.
     pub fn word_ranges(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<WordRange>>> {
         let Expr::Call(call) = self else { return Ok(None) };
-        let args = Args { call, row: &[], ctx };
-        let search = ctx.search(std::ptr::from_ref(&**call) as usize, || read_search(args))?;
+        let search = search_of(Args { call, row: &[], ctx })?;
         let range = |term: usize| {
             let key = &search.terms[term].key;
             (key.clone(), prefix_end(key))

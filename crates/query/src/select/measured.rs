@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_row::row_done;
 use cohort_run::{Batch, CursorId, Kept, Lanes, Measure, Measures, Storage, Tally, nanos_since};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
 
-use super::tree::TrxStorage;
+use super::tree::{TrxStorage, passes};
 
 /// A storage whose reads are measured, scan by scan.
 pub(super) struct MeasuredStorage<'m, 's> {
@@ -73,8 +72,7 @@ impl Storage for MeasuredStorage<'_, '_> {
         let (start, mut read) = (Instant::now(), 0);
         let found = self.inner.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
             read += 1;
-            row_done(eval)?;
-            scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
+            passes(scan, row, eval)
         })?;
         self.note(cursor, start, read, found.into());
         Ok(found)

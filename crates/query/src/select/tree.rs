@@ -90,6 +90,13 @@ enum Reading {
     ByBatches(Box<LaneScan>),
 }
 
+/// Whether a row that was read passes the scan's filter.
+#[inline]
+pub(super) fn passes(scan: &Scan, row: &[Value], eval: &EvalContext<'_>) -> SqlResult<bool> {
+    row_done(eval)?;
+    scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
+}
+
 impl OpenScan {
     /// Decides about batches, once many rows are asked for.
     fn by_batches(
@@ -201,10 +208,7 @@ impl Storage for TrxStorage<'_> {
         row: &mut Vec<Value>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        self.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
-            row_done(eval)?;
-            scan.filter.as_ref().map_or(Ok(true), |filter| filter.passes(row, eval))
-        })
+        self.next_that_passes(cursor, scan, row, &mut |row: &[Value]| passes(scan, row, eval))
     }
 
     fn next_rows(
