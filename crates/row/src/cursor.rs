@@ -230,8 +230,9 @@ impl TableCursor {
     /// Starts again with other spans of the same index: the inner table of a join.
     #[inline]
     pub fn reopen(&mut self, spans: KeySpans) {
-        self.spans = spans;
+        let index = std::mem::replace(&mut self.spans, spans).index;
         self.take_words();
+        debug_assert_eq!(self.spans.index, index, "places kept in an index are of that index");
         self.span_next = 0;
         self.range = None;
         self.look = None;
