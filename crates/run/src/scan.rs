@@ -1,14 +1,14 @@
 //! Rows of tables.
 
 use cohort_expr::{Expr, Subquery};
-use cohort_optimize::{Scan, Spans, VirtualScan};
+use cohort_optimize::{ReadMode, Scan, Spans, VirtualScan};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use crate::batch::{Batch, taken};
 use crate::lanes::Lanes;
 use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
-use crate::storage::CursorId;
+use crate::storage::{CursorId, Matching};
 
 /// A place in a table.
 pub(crate) struct Cursor<'p> {
@@ -79,6 +79,31 @@ impl<'p> Cursor<'p> {
             out.push(Value::binary(storage.key(id)));
         }
         Ok(true)
+    }
+
+    /// Prepares for the matches of many rows, of which `row` is one; false if they are sought one by one.
+    pub fn begin_matches(&mut self, run: Run<'_, 'p>, row: &[Value], matching: Matching) -> SqlResult<bool> {
+        if !self.subqueries.is_empty() || self.scan.mode != ReadMode::Snapshot {
+            return Ok(false);
+        }
+        if self.id.is_none() {
+            self.seek(run, row, None)?;
+        }
+        let Some(id) = self.id else { return Ok(false) };
+        Ok(run.storage().begin_matches(id, self.scan, matching, run.eval))
+    }
+
+    /// Appends the next match to a row that has not ended ([`crate::Storage::next_match`]).
+    #[inline]
+    pub fn next_match(
+        &mut self,
+        run: Run<'_, 'p>,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<Option<usize>> {
+        let Some(id) = self.id else { return Ok(None) };
+        run.storage().next_match(id, self.scan, rows, n, out, run.eval)
     }
 
     fn lane_types(&self, run: Run<'_, 'p>) -> Option<Vec<LaneType>> {

@@ -24,6 +24,17 @@ pub enum Kept {
     Table,
 }
 
+/// Which matches of many rows are wanted ([`Storage::begin_matches`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// All of them, in any order.
+    InAnyOrder,
+    /// Those of one row after the other, all of them.
+    All,
+    /// The same until the caller knows enough of a row.
+    Until,
+}
+
 /// The transaction and the server, as operators see them. Filters are asked while the implementor is
 /// borrowed: they have no subqueries that are not known already.
 pub trait Storage {
@@ -86,6 +97,35 @@ pub trait Storage {
     ) -> SqlResult<bool> {
         let _ = (cursor, scan, lanes, eval);
         Ok(false)
+    }
+
+    /// Prepares an open cursor for many rows that its spans are computed from. False: it is asked for each of
+    /// them ([`Storage::reopen`]).
+    fn begin_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        matching: Matching,
+        eval: &EvalContext<'_>,
+    ) -> bool {
+        let _ = (cursor, scan, matching, eval);
+        false
+    }
+
+    /// Appends the columns yielded of the next match of `rows`, which stay the same until matches begin anew,
+    /// and says of which row it is. With `n` it is one of this row: rows are asked for in their order. None
+    /// when there are no more.
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let _ = (cursor, scan, rows, n, out, eval);
+        Ok(None)
     }
 
     /// Clustered key of the row yielded last. Locking reads only.

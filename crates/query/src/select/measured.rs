@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_run::{Batch, CursorId, Kept, Lanes, Measure, Measures, Storage, Tally, nanos_since};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
@@ -110,6 +110,34 @@ impl Storage for MeasuredStorage<'_, '_> {
         let rows = if goes_on { lanes.rows } else { 0 };
         self.note(cursor, start, 0, rows as u64);
         Ok(goes_on)
+    }
+
+    fn begin_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        matching: Matching,
+        eval: &EvalContext<'_>,
+    ) -> bool {
+        self.inner.begin_matches(cursor, scan, matching, eval)
+    }
+
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let start = Instant::now();
+        let found = self.inner.next_match(cursor, scan, rows, n, out, eval)?;
+        let (read, loops) = self.inner.take_matched(cursor);
+        let nanos = nanos_since(start);
+        let rows = found.is_some().into();
+        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        Ok(found)
     }
 
     fn key(&self, cursor: CursorId) -> &[u8] {

@@ -402,7 +402,7 @@ impl<'p> Operator<'p> for Hash<'p> {
             let row = match self.matching {
                 Some(row) => row,
                 None => {
-                    if !self.advance(run, target - out.len())? {
+                    if !self.advance(run, want)? {
                         return Ok(());
                     }
                     continue;

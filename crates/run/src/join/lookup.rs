@@ -3,9 +3,13 @@
 //! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie
 //! in one page, and pages that were read a moment ago are near. So the order of the rows on the left is
 //! kept for few rows only, and for locking reads, which lock in the order that the plan says.
+//!
+//! Where many rows are wanted, the table is asked for the matches of all rows gathered at once
+//! ([`crate::Storage::next_match`]). An inner join takes matches in the order in which they are cheapest to
+//! read.
 
 use cohort_expr::Expr;
-use cohort_optimize::{Join, ReadMode, Scan, Spans};
+use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
 use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
 
 use super::Left;
@@ -13,12 +17,16 @@ use crate::batch::Batch;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
+use crate::storage::Matching;
 
 /// So many rows on the left are put in order.
 const SORTED_ROWS_MIN: usize = 256;
 /// Most rows that are gathered, and bytes of them. Fewer are at first: the rows above may be enough soon.
 const GATHERED_ROWS_MAX: usize = 16 << 10;
 const GATHERED_BYTES_MAX: usize = 4 << 20;
+/// Rows wanted above for which matches are read ahead, and what is charged for those.
+const MATCHED_WANT_MIN: usize = 256;
+const MATCHED_BYTES: usize = 4 << 20;
 
 /// A join by an index.
 pub(crate) struct Lookup<'p> {
@@ -36,6 +44,9 @@ pub(crate) struct Lookup<'p> {
     is_last: bool,
     held: Held,
     found: Vec<Value>,
+    /// The rows on the left are matched all at once.
+    matched: Option<Matching>,
+    for_matches: Held,
 }
 
 impl<'p> Lookup<'p> {
@@ -50,6 +61,8 @@ impl<'p> Lookup<'p> {
             is_last: false,
             held: Held::default(),
             found: Vec::new(),
+            matched: None,
+            for_matches: Held::default(),
         }
     }
 
@@ -68,7 +81,60 @@ impl<'p> Lookup<'p> {
             self.gather(run)?;
             self.left.rows.sort_by_number(column);
         }
+        if self.left.at == 0 {
+            self.matched = None;
+            if want >= MATCHED_WANT_MIN && self.left.rows.len() > 1 {
+                self.begin_matches(run)?;
+            }
+        }
         Ok(true)
+    }
+
+    /// Has the rows on the left matched at once, if that can be.
+    fn begin_matches(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let matching = match self.left.kind {
+            JoinKind::Inner => Matching::InAnyOrder,
+            JoinKind::Left => Matching::All,
+            JoinKind::Semi | JoinKind::Anti => Matching::Until,
+        };
+        let has_room = self.for_matches.bytes() > 0 || self.for_matches.grow(run, MATCHED_BYTES).is_ok();
+        if has_room && self.cursor.begin_matches(run, self.left.row(), matching)? {
+            self.matched = Some(matching);
+        }
+        Ok(())
+    }
+
+    /// Yields matches of any rows on the left until there are no more, or enough.
+    fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Batch, target: usize) -> SqlResult<()> {
+        while out.len() < target {
+            run.eval.step()?;
+            self.found.clear();
+            let Some(n) = self.cursor.next_match(run, &self.left.rows, None, &mut self.found)? else {
+                self.left.at = self.left.rows.len() - 1;
+                self.matched = None;
+                self.seeking = false;
+                return Ok(());
+            };
+            out.open_row().extend_from_slice(self.left.rows.row(n));
+            out.open_row().append(&mut self.found);
+            match self.left.on {
+                Some(on) if !on.passes(out.unfinished(), run.eval)? => out.cut_unfinished(0),
+                _ => out.end_row(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next match of the current row.
+    fn read_match(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
+        self.found.clear();
+        match self.matched {
+            None => self.cursor.read_into(run, &mut self.found),
+            Some(_) => {
+                let n = Some(self.left.at);
+                Ok(self.cursor.next_match(run, &self.left.rows, n, &mut self.found)?.is_some())
+            }
+        }
     }
 
     /// Adds rows to those on the left.
@@ -98,6 +164,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.seeking = false;
         self.gather = 0;
         self.is_last = false;
+        self.matched = None;
         self.held.release(run);
         self.left.open(run)
     }
@@ -107,14 +174,19 @@ impl<'p> Operator<'p> for Lookup<'p> {
         while out.len() < target {
             run.eval.step()?;
             if !self.seeking {
-                if !self.advance(run, target - out.len())? {
-                    return Ok(());
+                if !self.advance(run, want)? {
+                    break;
                 }
-                self.cursor.seek(run, self.left.row(), None)?;
+                if self.matched.is_none() {
+                    self.cursor.seek(run, self.left.row(), None)?;
+                }
                 self.seeking = true;
             }
-            self.found.clear();
-            if !self.cursor.read_into(run, &mut self.found)? {
+            if self.matched == Some(Matching::InAnyOrder) {
+                self.take_matches(run, out, target)?;
+                continue;
+            }
+            if !self.read_match(run)? {
                 self.left.end_matches(out, self.cursor.width());
                 self.seeking = false;
                 continue;
@@ -130,7 +202,9 @@ impl<'p> Operator<'p> for Lookup<'p> {
 
     fn close(&mut self, run: Run<'_, 'p>) {
         self.cursor.close(run);
+        self.matched = None;
         self.held.release(run);
+        self.for_matches.release(run);
         self.left.input.close(run);
     }
 }
