@@ -49,6 +49,8 @@ pub const KEY_BYTES_MAX: usize = 12 << 10;
 pub const INLINE_BYTES_MAX: usize = 4 << 10;
 
 const HEADER: usize = 48;
+/// Bytes that a processor reads from memory at once.
+const CACHE_LINE: usize = 64;
 const SLOT: usize = 8;
 const ENTRY_HEADER: usize = 7;
 const REFERENCE: usize = 12;
@@ -270,6 +272,20 @@ impl Page {
     pub fn child(&self, n: usize) -> PageId {
         let value = self.entry(n).value;
         PageId(u64::from_le_bytes(value.try_into().expect("an inner entry holds a page id")))
+    }
+
+    /// Reads a byte of each of its cache lines, which the processor does side by side: for who is about to
+    /// read all entries.
+    pub fn touch(&self) {
+        let seen = self.bytes.iter().step_by(CACHE_LINE).fold(0, |seen, byte| seen ^ byte);
+        std::hint::black_box(seen);
+    }
+
+    /// The same of the slots: for who is about to look for a key.
+    pub fn touch_slots(&self) {
+        let slots = &self.bytes[HEADER..HEADER + self.len() * SLOT];
+        let seen = slots.iter().step_by(CACHE_LINE).fold(0, |seen, byte| seen ^ byte);
+        std::hint::black_box(seen);
     }
 
     /// The place of a key that the page covers: `Ok` where it is, `Err` where it would be.

@@ -171,14 +171,29 @@ impl LaneScan {
                 return Ok(false);
             }
         }
+        self.read_selected(cursor, lanes)?;
+        Ok(true)
+    }
+
+    /// The entries selected that were not yielded yet.
+    pub(crate) fn all_selected(&self) -> &[u32] {
+        &self.selected[self.at..]
+    }
+
+    /// Appends the lanes of the columns yielded of all of these.
+    pub(crate) fn read_selected(&mut self, cursor: &TableCursor, lanes: &mut Lanes) -> SqlResult<()> {
+        debug_assert_eq!(
+            self.yields.as_ref().map(Vec::len),
+            Some(lanes.lanes.len()),
+            "every column has a lane"
+        );
         let selected = &self.selected[self.at..];
-        let Some(readers) = &self.yields else { return Ok(false) };
-        lanes.rows = selected.len();
-        for (reader, lane) in readers.iter().zip(&mut lanes.lanes) {
+        lanes.rows += selected.len();
+        for (reader, lane) in self.yields.iter().flatten().zip(&mut lanes.lanes) {
             reader.read(cursor, selected, self.is_plain, lane)?;
         }
         self.at = self.selected.len();
-        Ok(true)
+        Ok(())
     }
 
     /// Reads a batch and selects the rows that pass; false at the end.

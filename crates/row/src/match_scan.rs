@@ -15,7 +15,7 @@
 use cohort_engine::Batch as Entries;
 use cohort_expr::EvalContext;
 use cohort_optimize::Scan;
-use cohort_run::{Batch, Matching};
+use cohort_run::{Batch, Lanes, Matching};
 use cohort_trx::{Handler, SessionTrx};
 use cohort_types::{Interrupt, SqlResult, Value};
 
@@ -143,6 +143,31 @@ impl MatchScan {
             let (entries, _) = cursor.gathered();
             self.lanes.select_of(cursor, 0..entries, eval)?;
         }
+    }
+
+    /// Appends the lanes of the next matches in the order in which they are read, and to `of` the number of the
+    /// row of each; false when there are no more.
+    #[allow(clippy::too_many_arguments)] // a scan with its surroundings
+    pub fn next_lanes(
+        &mut self,
+        cursor: &mut TableCursor,
+        trx: &mut SessionTrx,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        while self.lanes.selected().is_none() {
+            if !self.gather(cursor, trx, scan, rows, eval)? {
+                return Ok(false);
+            }
+            let (entries, _) = cursor.gathered();
+            self.lanes.select_of(cursor, 0..entries, eval)?;
+        }
+        of.extend(self.lanes.all_selected().iter().map(|entry| self.of[*entry as usize]));
+        self.lanes.read_selected(cursor, lanes)?;
+        Ok(true)
     }
 
     /// Whether entries may come of a row, or of one before it, or rows of leads.

@@ -10,13 +10,13 @@
 //! # Missing
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
 
-use cohort_expr::{AggregateState, Expr, SortKey, append_group_key};
+use cohort_expr::{AggregateState, SortKey, append_group_key};
 use cohort_optimize::AggregateNode;
 use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
-use crate::lane_groups::{ASIDE, LaneGroups};
+use crate::lane_groups::{ASIDE, LaneGroups, may_have_lanes};
 use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
@@ -63,11 +63,10 @@ impl<'p> AggregateOperator<'p> {
 
     /// The types of the input's lanes, if keys and aggregates can be had of lanes.
     fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
-        let is_plain = |expr: &Expr| matches!(expr, Expr::Column(_));
-        if !self.node.keys.iter().all(|(expr, _)| is_plain(expr)) {
-            return Ok(None);
+        match may_have_lanes(self.node) {
+            true => self.input.lane_types(run),
+            false => Ok(None),
         }
-        self.input.lane_types(run)
     }
 
     /// Reads all rows.

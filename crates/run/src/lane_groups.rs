@@ -11,11 +11,11 @@
 
 use cohort_expr::{
     Aggregate, AggregateKind, AggregateState, Gathered, LaneCompiler, LaneProgram, NumberAt, Overflow,
-    Quantifier, TruthAt, YES,
+    Quantifier, TruthAt, YES, year_of_column,
 };
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::AggregateNode;
-use cohort_types::{Lane, LaneType, SqlResult};
+use cohort_types::{Lane, LaneType, SqlResult, is_whole_date, year_of};
 
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::lanes::Lanes;
@@ -71,16 +71,24 @@ enum Measure {
     },
 }
 
+/// What tells the groups apart.
+#[derive(Clone, Copy)]
+enum RawKey {
+    Column(usize),
+    /// The year of a column; of a date without a month or a day all of it.
+    Year(usize),
+}
+
 /// The lanes' side of a grouping.
 pub(crate) struct LaneGroups {
     program: LaneProgram,
-    keys: Vec<usize>,
+    keys: Vec<RawKey>,
     measures: Vec<Measure>,
     /// Of each group, one per aggregate.
     cells: Vec<Cell>,
     types: Vec<LaneType>,
-    /// Raw keys, where they are not those of groups.
-    has_texts: bool,
+    /// Several raw keys may lead to one group.
+    has_own_keys: bool,
     raw: KeyTable,
     /// The groups of raw keys.
     groups_of_raw: Vec<u32>,
@@ -92,11 +100,15 @@ pub(crate) struct LaneGroups {
 impl LaneGroups {
     /// None if a key or an aggregate cannot be had of lanes.
     pub fn new(node: &AggregateNode, types: &[LaneType], eval: &EvalContext<'_>) -> Option<LaneGroups> {
-        let column = |expr: &Expr| match expr {
-            Expr::Column(column) => Some(column.ordinal).filter(|n| *n < types.len()),
-            _ => None,
+        let key = |expr: &Expr| match expr {
+            Expr::Column(column) => types.get(column.ordinal).map(|_| RawKey::Column(column.ordinal)),
+            expr => {
+                let column = year_of_column(expr)?;
+                let is_date = matches!(types.get(column)?, LaneType::Date | LaneType::DateTime);
+                is_date.then_some(RawKey::Year(column))
+            }
         };
-        let keys = node.keys.iter().map(|(expr, _)| column(expr)).collect::<Option<Vec<_>>>()?;
+        let keys = node.keys.iter().map(|(expr, _)| key(expr)).collect::<Option<Vec<_>>>()?;
         let type_of = |place: usize| types.get(place).copied();
         let mut compiler = LaneCompiler::new(&type_of, eval);
         let mut measures = Vec::new();
@@ -105,10 +117,13 @@ impl LaneGroups {
         }
         Some(LaneGroups {
             program: compiler.finish(),
-            keys,
             measures,
             cells: Vec::new(),
-            has_texts: node.keys.iter().any(|(expr, _)| column(expr).is_some_and(|n| types[n].is_text())),
+            has_own_keys: keys.iter().any(|key| match key {
+                RawKey::Column(n) => types[*n].is_text(),
+                RawKey::Year(_) => true,
+            }),
+            keys,
             types: types.to_vec(),
             raw: KeyTable::default(),
             groups_of_raw: Vec::new(),
@@ -119,18 +134,21 @@ impl LaneGroups {
 
     /// Whether keys are those of the groups' table, not raw ones.
     pub fn has_own_keys(&self) -> bool {
-        self.has_texts
+        self.has_own_keys
     }
 
     /// Makes the raw keys of some rows.
     pub fn make_keys(&mut self, lanes: &Lanes, table: &KeyTable) {
-        let table = if self.has_texts { &self.raw } else { table };
+        let table = if self.has_own_keys { &self.raw } else { table };
         self.groups.clear();
         self.batch.clear();
         for row in 0..lanes.rows {
             let key = self.batch.open_key();
-            for column in &self.keys {
-                append_raw(&lanes.lanes[*column], lanes.types[*column], row, key);
+            for part in &self.keys {
+                match *part {
+                    RawKey::Column(n) => append_raw(&lanes.lanes[n], lanes.types[n], row, key),
+                    RawKey::Year(n) => append_year(&lanes.lanes[n], row, key),
+                }
             }
             self.batch.end_key(table);
         }
@@ -147,7 +165,7 @@ impl LaneGroups {
     #[inline]
     pub fn known(&self, row: usize, table: &KeyTable) -> Option<u32> {
         let (hashed, key) = self.batch.key(row);
-        match self.has_texts {
+        match self.has_own_keys {
             true => self.raw.find(&hashed, key).map(|raw| self.groups_of_raw[raw]),
             false => table.find(&hashed, key).map(|group| group as u32),
         }
@@ -157,7 +175,7 @@ impl LaneGroups {
     pub fn learn(&mut self, group: u32) -> usize {
         let (hashed, key) = self.batch.key(self.groups.len());
         let mut bytes = 0;
-        if self.has_texts && group != ASIDE {
+        if self.has_own_keys && group != ASIDE {
             bytes = KeyTable::bytes_for(key) + size_of::<u32>();
             self.raw.insert(&hashed, key);
             self.groups_of_raw.push(group);
@@ -265,6 +283,19 @@ impl LaneGroups {
     }
 }
 
+/// Whether lanes may do for keys and aggregates, whatever the types of columns are.
+pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
+    let is_key = |expr: &Expr| matches!(expr, Expr::Column(_)) || year_of_column(expr).is_some();
+    let is_measure = |aggregate: &Aggregate| match aggregate.kind {
+        AggregateKind::Min | AggregateKind::Max => true,
+        AggregateKind::CountStar | AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {
+            aggregate.options.quantifier != Quantifier::Distinct
+        }
+        _ => false,
+    };
+    node.keys.iter().all(|(expr, _)| is_key(expr)) && node.aggregates.iter().all(is_measure)
+}
+
 fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompiler<'_>) -> Option<Measure> {
     let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
@@ -311,6 +342,21 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
+    }
+}
+
+/// Appends the year of an element, or all of it.
+#[inline]
+fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
+    let number = lane.numbers[row];
+    if lane.is_null(row) {
+        key.push(0);
+    } else if is_whole_date(number) {
+        key.push(1);
+        key.extend_from_slice(&(year_of(number) as u16).to_le_bytes());
+    } else {
+        key.push(2);
+        key.extend_from_slice(&number.to_le_bytes());
     }
 }
 

@@ -128,6 +128,21 @@ pub trait Storage {
         Ok(None)
     }
 
+    /// Appends the lanes of some matches of `rows` in the order in which they are read, and to `of` the number
+    /// of the row of each; false when there are no more.
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let _ = (cursor, scan, rows, of, lanes, eval);
+        Ok(false)
+    }
+
     /// Clustered key of the row yielded last. Locking reads only.
     fn key(&self, cursor: CursorId) -> &[u8];
 

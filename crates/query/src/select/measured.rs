@@ -140,6 +140,23 @@ impl Storage for MeasuredStorage<'_, '_> {
         Ok(found)
     }
 
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let (start, before) = (Instant::now(), of.len());
+        let goes_on = self.inner.next_match_lanes(cursor, scan, rows, of, lanes, eval)?;
+        let (read, loops) = self.inner.take_matched(cursor);
+        let (nanos, rows) = (nanos_since(start), (of.len() - before) as u64);
+        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        Ok(goes_on)
+    }
+
     fn key(&self, cursor: CursorId) -> &[u8] {
         self.inner.key(cursor)
     }

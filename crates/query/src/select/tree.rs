@@ -287,6 +287,20 @@ impl Storage for TrxStorage<'_> {
         matches.next(&mut open.cursor, self.trx, scan, rows, n, out, eval)
     }
 
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        let matches = open.matches.as_mut().expect("matches have begun");
+        matches.next_lanes(&mut open.cursor, self.trx, scan, rows, of, lanes, eval)
+    }
+
     fn key(&self, cursor: CursorId) -> &[u8] {
         self.cursors[cursor.0].as_ref().expect("an open cursor").cursor.key()
     }

@@ -10,10 +10,12 @@
 
 use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
-use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
+use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use super::Left;
+use super::lane_lookup::LaneLookup;
 use crate::batch::Batch;
+use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
@@ -30,6 +32,8 @@ const MATCHED_BYTES: usize = 4 << 20;
 
 /// A join by an index.
 pub(crate) struct Lookup<'p> {
+    join: &'p Join,
+    scan: &'p Scan,
     left: Left<'p>,
     cursor: Cursor<'p>,
     /// The cursor stands among the matches of the current row.
@@ -47,11 +51,15 @@ pub(crate) struct Lookup<'p> {
     /// The rows on the left are matched all at once.
     matched: Option<Matching>,
     for_matches: Held,
+    /// Joins by columns, once lanes were asked for.
+    lanes: Option<Box<LaneLookup<'p>>>,
 }
 
 impl<'p> Lookup<'p> {
     pub fn new(join: &'p Join, left: Input<'p>, scan: &'p Scan) -> Lookup<'p> {
         Lookup {
+            join,
+            scan,
             left: Left::new(join, left),
             cursor: Cursor::new(scan),
             seeking: false,
@@ -63,6 +71,7 @@ impl<'p> Lookup<'p> {
             found: Vec::new(),
             matched: None,
             for_matches: Held::default(),
+            lanes: None,
         }
     }
 
@@ -88,6 +97,12 @@ impl<'p> Lookup<'p> {
             }
         }
         Ok(true)
+    }
+
+    fn drop_lanes(&mut self, run: Run<'_, 'p>) {
+        if let Some(mut lanes) = self.lanes.take() {
+            lanes.release(run);
+        }
     }
 
     /// Has the rows on the left matched at once, if that can be.
@@ -166,7 +181,21 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.is_last = false;
         self.matched = None;
         self.held.release(run);
+        self.drop_lanes(run);
         self.left.open(run)
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        let (input, cursor) = (&mut self.left.input, &mut self.cursor);
+        self.lanes = LaneLookup::new(self.join, self.scan, self.sorted_by, input, cursor, run)?.map(Box::new);
+        Ok(self.lanes.as_ref().map(|lanes| lanes.types()))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
+        match &mut self.lanes {
+            Some(lanes) => lanes.next(run, &mut self.left.input, &mut self.cursor, out),
+            None => Ok(false),
+        }
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
@@ -205,6 +234,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.matched = None;
         self.held.release(run);
         self.for_matches.release(run);
+        self.drop_lanes(run);
         self.left.input.close(run);
     }
 }
