@@ -133,5 +133,5 @@ pub(crate) fn scan_types(scan: &Scan) -> Option<Vec<LaneType>> {
     if scan.with_key {
         return None;
     }
-    scan.columns.iter().map(|column| LaneType::of(&scan.table.columns[*column].ty)).collect()
+    scan.columns.iter().map(|column| LaneType::of(&scan.table.columns.get(*column)?.ty)).collect()
 }
