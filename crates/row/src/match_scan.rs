@@ -33,7 +33,7 @@ const LEADS_AT_ONCE: usize = 32 << 10;
 const LEAD_BYTES_AT_ONCE: usize = 1 << 20;
 /// So many leads are put in the order of their rows.
 const ORDERED_LEADS_MIN: usize = 64;
-/// Matches of a row, as the optimizer expects them, beyond which it is not worth reading all where one may do.
+/// Matches of a row, as the optimizer expects them, beyond which not all are read where one may do.
 const FEW_MATCHES: f64 = 8.0;
 
 /// The matches of some rows.
@@ -145,8 +145,8 @@ impl MatchScan {
         }
     }
 
-    /// Appends the lanes of the next matches in the order in which they are read, and to `of` the number of the
-    /// row of each; false when there are no more.
+    /// Appends the lanes of the next matches in the order in which they are read, and to `of` the number of
+    /// the row of each; false when there are no more.
     #[allow(clippy::too_many_arguments)] // a scan with its surroundings
     pub fn next_lanes(
         &mut self,

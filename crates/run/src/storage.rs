@@ -128,8 +128,8 @@ pub trait Storage {
         Ok(None)
     }
 
-    /// Appends the lanes of some matches of `rows` in the order in which they are read, and to `of` the number
-    /// of the row of each; false when there are no more.
+    /// Appends the lanes of some matches of `rows` in the order in which they are read, and to `of` the
+    /// number of the row of each; false when there are no more.
     fn next_match_lanes(
         &mut self,
         cursor: CursorId,

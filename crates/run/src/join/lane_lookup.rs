@@ -207,10 +207,10 @@ impl<'p> LaneLookup<'p> {
         if let Some(condition) = &mut self.condition {
             let passes = condition.ask((&self.left, &self.of), (&self.right, &self.numbers), run.eval)?;
             let mut kept = 0;
-            for n in 0..passes.len() {
+            for (n, passes) in passes.iter().enumerate() {
                 self.of[kept] = self.of[n];
                 self.numbers[kept] = n as u32;
-                kept += usize::from(passes[n]);
+                kept += usize::from(*passes);
             }
             self.of.truncate(kept);
             self.numbers.truncate(kept);
