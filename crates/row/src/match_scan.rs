@@ -194,7 +194,9 @@ impl MatchScan {
         let Some(mut leads) = self.leads.take() else {
             while let (entries @ 0..ENTRIES_AT_ONCE, 0..BYTES_AT_ONCE) = cursor.gathered() {
                 let Some(span) = self.next_span(cursor, trx, scan, rows, eval)? else { break };
-                self.rest = cursor.gather(trx, span, ENTRIES_AT_ONCE - entries, Into::Own)?;
+                let limit = self.limit(ENTRIES_AT_ONCE - entries);
+                self.rest = cursor.gather(trx, span, limit, Into::Own)?;
+                self.skip_rest(cursor.gathered().0 > entries);
                 self.of.resize(cursor.gathered().0, self.next_row as u32 - 1);
             }
             cursor.note_gathered();
@@ -221,8 +223,10 @@ impl MatchScan {
                 leads.clear();
                 while leads.has_room() {
                     let Some(span) = self.next_span(cursor, trx, scan, rows, eval)? else { break };
-                    let limit = LEADS_AT_ONCE - leads.entries.len();
+                    let entries = leads.entries.len();
+                    let limit = self.limit(LEADS_AT_ONCE - entries);
                     self.rest = cursor.gather(trx, span, limit, Into::Other(&mut leads.entries))?;
+                    self.skip_rest(leads.entries.len() > entries);
                     leads.of.resize(leads.entries.len(), self.next_row as u32 - 1);
                 }
                 if leads.of.is_empty() {
@@ -242,6 +246,19 @@ impl MatchScan {
         }
         cursor.note_gathered();
         Ok(())
+    }
+
+    /// Entries of a span that are gathered at once.
+    fn limit(&self, room: usize) -> usize {
+        if self.matching == Matching::One { 1 } else { room }
+    }
+
+    /// Leaves out what is left of a row's spans where one match is enough.
+    fn skip_rest(&mut self, is_found: bool) {
+        if is_found && self.matching == Matching::One {
+            self.rest = None;
+            self.spans = Vec::new().into_iter();
+        }
     }
 
     /// What is gathered next.

@@ -288,7 +288,9 @@ impl<'p> Groups<'p> {
         let bytes = self.find_groups(run, lanes, by_lanes)?;
         let groups = self.values.len();
         self.held.grow(run, bytes + (groups - groups_before) * by_lanes.cell_bytes())?;
-        if by_lanes.gather(lanes, groups, run.eval)?.is_ok() {
+        let gathered = by_lanes.gather(lanes, groups, run.eval)?;
+        self.held.grow(run, by_lanes.take_distinct_bytes())?;
+        if gathered.is_ok() {
             return Ok(());
         }
         // Some number does not fit: decimals have more digits row by row, integers their error.
@@ -449,13 +451,16 @@ impl<'p> Groups<'p> {
         for group in self.next..end {
             out.open_row().extend(taken(self.values.row_mut(group)));
             for (n, aggregate) in self.node.aggregates.iter().enumerate() {
-                let mut state = match self.states.get_mut(group * count + n) {
-                    Some(state) => std::mem::replace(state, aggregate.new_state()),
-                    None => aggregate.new_state(),
+                let by_rows = self.states.get_mut(group * count + n);
+                let by_rows = by_rows.map(|state| std::mem::replace(state, aggregate.new_state()));
+                let by_lanes = self.by_lanes.as_ref().map(|lanes| lanes.state(group, n, aggregate));
+                let state = match (by_rows, by_lanes) {
+                    (Some(mut state), Some(other)) => {
+                        aggregate.merge(&mut state, &other, run.eval)?;
+                        state
+                    }
+                    (state, other) => state.or(other).unwrap_or_else(|| aggregate.new_state()),
                 };
-                if let Some(by_lanes) = &self.by_lanes {
-                    aggregate.merge(&mut state, &by_lanes.state(group, n, aggregate), run.eval)?;
-                }
                 run.eval.let_go(state.kept_bytes());
                 let value = aggregate.finish(state, run.eval)?;
                 out.open_row().push(value);

@@ -69,6 +69,12 @@ enum Measure {
         column: usize,
         least: bool,
     },
+    /// Different numbers of a column.
+    Distinct {
+        column: usize,
+        /// Groups with the numbers that were seen in them.
+        seen: KeyTable,
+    },
 }
 
 /// What tells the groups apart.
@@ -95,6 +101,8 @@ pub(crate) struct LaneGroups {
     batch: KeyBatch,
     /// The groups of the rows taken in now.
     groups: Vec<u32>,
+    /// What numbers that count once take, since somebody asked.
+    distinct_bytes: usize,
 }
 
 impl LaneGroups {
@@ -115,6 +123,13 @@ impl LaneGroups {
         for aggregate in &node.aggregates {
             measures.push(measure(aggregate, types, &mut compiler)?);
         }
+        // Where a number does not fit, rows are gathered one by one, and nobody knows which values both saw.
+        let has_distinct = measures.iter().any(|measure| matches!(measure, Measure::Distinct { .. }));
+        let is_plain =
+            |aggregate: &Aggregate| aggregate.args.iter().all(|arg| matches!(arg, Expr::Column(_)));
+        if has_distinct && !node.aggregates.iter().all(is_plain) {
+            return None;
+        }
         Some(LaneGroups {
             program: compiler.finish(),
             measures,
@@ -129,7 +144,13 @@ impl LaneGroups {
             groups_of_raw: Vec::new(),
             batch: KeyBatch::default(),
             groups: Vec::new(),
+            distinct_bytes: 0,
         })
+    }
+
+    /// Bytes of numbers that count once, since this was asked last.
+    pub fn take_distinct_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.distinct_bytes)
     }
 
     /// Whether keys are those of the groups' table, not raw ones.
@@ -222,12 +243,20 @@ impl LaneGroups {
             return Ok(Err(overflow));
         }
         if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != ASIDE) {
-            for (measure, cell) in self.measures.iter().zip(&mut self.cells) {
-                add_all(measure, cell, &self.program, &inputs, lanes);
+            for (measure, cell) in self.measures.iter_mut().zip(&mut self.cells) {
+                match measure {
+                    Measure::Distinct { column, seen } => {
+                        let lane = &lanes.lanes[*column];
+                        let rows = (0..lanes.rows).map(|row| (row, 0));
+                        let bytes = &mut self.distinct_bytes;
+                        each_new(seen, lane, rows, bytes, |_| cell.count += 1);
+                    }
+                    measure => add_all(measure, cell, &self.program, &inputs, lanes),
+                }
             }
             return Ok(Ok(()));
         }
-        for (n, measure) in self.measures.iter().enumerate() {
+        for (n, measure) in self.measures.iter_mut().enumerate() {
             let cells = &mut self.cells;
             let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != ASIDE);
             let groups = groups.map(|(row, group)| (row, *group as usize * width + n));
@@ -255,6 +284,10 @@ impl LaneGroups {
                         cells[at].keep_better(lane.numbers[row], *least);
                     });
                 }
+                Measure::Distinct { column, seen } => {
+                    let lane = &lanes.lanes[*column];
+                    each_new(seen, lane, groups, &mut self.distinct_bytes, |at| cells[at].count += 1);
+                }
             }
         }
         Ok(Ok(()))
@@ -270,7 +303,7 @@ impl LaneGroups {
         let cell = self.cells.get(group * self.measures.len() + n).copied().unwrap_or_default();
         let (total, count) = (cell.total(), cell.count);
         aggregate.gathered(match &self.measures[n] {
-            Measure::Rows | Measure::NotNull(_) => Gathered::Count(count),
+            Measure::Rows | Measure::NotNull(_) | Measure::Distinct { .. } => Gathered::Count(count),
             Measure::Total(at) => Gathered::Total { total, scale: at.scale, is_int: at.is_int, count },
             Measure::Extreme { .. } if count == 0 => Gathered::Extreme(cohort_types::Value::Null),
             Measure::Extreme { column, .. } => Gathered::Extreme(self.types[*column].value_of(total as i64)),
@@ -287,8 +320,8 @@ impl LaneGroups {
 pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
     let is_key = |expr: &Expr| matches!(expr, Expr::Column(_)) || year_of_column(expr).is_some();
     let is_measure = |aggregate: &Aggregate| match aggregate.kind {
-        AggregateKind::Min | AggregateKind::Max => true,
-        AggregateKind::CountStar | AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {
+        AggregateKind::Min | AggregateKind::Max | AggregateKind::Count => true,
+        AggregateKind::CountStar | AggregateKind::Sum | AggregateKind::Avg => {
             aggregate.options.quantifier != Quantifier::Distinct
         }
         _ => false,
@@ -299,7 +332,14 @@ pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
 fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompiler<'_>) -> Option<Measure> {
     let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
-        return None;
+        return match (aggregate.kind, aggregate.args.as_slice()) {
+            (AggregateKind::Count, [Expr::Column(column)]) => {
+                let is_number = types.get(column.ordinal).is_some_and(|ty| !ty.is_text());
+                let seen = KeyTable::default();
+                is_number.then_some(Measure::Distinct { column: column.ordinal, seen })
+            }
+            _ => None,
+        };
     }
     match (aggregate.kind, aggregate.args.as_slice()) {
         (AggregateKind::CountStar, _) => Some(Measure::Rows),
@@ -314,6 +354,28 @@ fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompile
             (!ty.is_text()).then_some(Measure::Extreme { column: column.ordinal, least })
         }
         _ => None,
+    }
+}
+
+/// Calls `see` with the place of each row whose number was not seen at this place.
+fn each_new(
+    seen: &mut KeyTable,
+    lane: &Lane,
+    rows: impl Iterator<Item = (usize, usize)>,
+    bytes: &mut usize,
+    mut see: impl FnMut(usize),
+) {
+    for (row, at) in rows.filter(|(row, _)| !lane.is_null(*row)) {
+        let mut key = [0; 14];
+        key[..8].copy_from_slice(&lane.numbers[row].to_le_bytes());
+        // There are fewer than 2^48 cells.
+        key[8..].copy_from_slice(&(at as u64).to_le_bytes()[..6]);
+        let hashed = seen.hash(&key);
+        if seen.find(&hashed, &key).is_none() {
+            seen.insert(&hashed, &key);
+            *bytes += KeyTable::bytes_for(&key);
+            see(at);
+        }
     }
 }
 
@@ -342,6 +404,8 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
+        // Gathered by whoever has the table.
+        Measure::Distinct { .. } => {}
     }
 }
 

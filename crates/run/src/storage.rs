@@ -33,6 +33,8 @@ pub enum Matching {
     All,
     /// The same until the caller knows enough of a row.
     Until,
+    /// Of each row whether there is one: nothing is asked of it.
+    One,
 }
 
 /// The transaction and the server, as operators see them. Filters are asked while the implementor is

@@ -24,8 +24,9 @@ const MATCHED_BYTES: usize = 4 << 20;
 /// A join by index of lanes.
 pub(super) struct LaneLookup<'p> {
     kind: JoinKind,
+    matching: Matching,
     condition: Option<PairCondition<'p>>,
-    pub source: LaneSource,
+    source: LaneSource,
     /// The rows on the left that are matched now, and those that came last.
     left: Lanes,
     came: Lanes,
@@ -45,10 +46,11 @@ pub(super) struct LaneLookup<'p> {
     held: Held,
 }
 
-/// How matches are taken.
-fn matching(kind: JoinKind) -> Matching {
-    match kind {
+/// Which matches a join wants, whose rows come in any order.
+pub(super) fn matching(join: &Join, scan: &Scan) -> Matching {
+    match join.kind {
         JoinKind::Inner | JoinKind::Left => Matching::InAnyOrder,
+        JoinKind::Semi | JoinKind::Anti if join.on.is_none() && scan.filter.is_none() => Matching::One,
         JoinKind::Semi | JoinKind::Anti => Matching::Until,
     }
 }
@@ -79,7 +81,7 @@ impl<'p> LaneLookup<'p> {
         // No key is computed yet: NULL is equal to nothing.
         let no_row = vec![Value::Null; left.len()];
         if held.grow(run, MATCHED_BYTES).is_err()
-            || !cursor.begin_matches(run, &no_row, matching(join.kind))?
+            || !cursor.begin_matches(run, &no_row, matching(join, scan))?
         {
             held.release(run);
             return Ok(None);
@@ -94,6 +96,7 @@ impl<'p> LaneLookup<'p> {
         key_columns.dedup();
         Ok(Some(LaneLookup {
             kind: join.kind,
+            matching: matching(join, scan),
             condition,
             source,
             sorted_by: sorted_by.filter(|column| !left[*column].is_text()),
@@ -141,7 +144,7 @@ impl<'p> LaneLookup<'p> {
                     return Ok(false);
                 }
                 self.make_rows();
-                let can = cursor.begin_matches(run, self.rows.row(0), matching(self.kind))?;
+                let can = cursor.begin_matches(run, self.rows.row(0), self.matching)?;
                 assert!(can, "matches were found before");
                 self.is_matching = true;
                 self.has_match.clear();

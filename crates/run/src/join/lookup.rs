@@ -13,7 +13,7 @@ use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use super::Left;
-use super::lane_lookup::LaneLookup;
+use super::lane_lookup::{LaneLookup, matching};
 use crate::batch::Batch;
 use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
@@ -107,10 +107,9 @@ impl<'p> Lookup<'p> {
 
     /// Has the rows on the left matched at once, if that can be.
     fn begin_matches(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
-        let matching = match self.left.kind {
-            JoinKind::Inner => Matching::InAnyOrder,
-            JoinKind::Left => Matching::All,
-            JoinKind::Semi | JoinKind::Anti => Matching::Until,
+        let matching = match matching(self.join, self.scan) {
+            Matching::InAnyOrder if self.left.kind == JoinKind::Left => Matching::All,
+            matching => matching,
         };
         let has_room = self.for_matches.bytes() > 0 || self.for_matches.grow(run, MATCHED_BYTES).is_ok();
         if has_room && self.cursor.begin_matches(run, self.left.row(), matching)? {
