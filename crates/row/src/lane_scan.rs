@@ -189,7 +189,8 @@ impl LaneScan {
         );
         let selected = &self.selected[self.at..];
         lanes.rows += selected.len();
-        for (reader, lane) in self.yields.iter().flatten().zip(&mut lanes.lanes) {
+        let columns = self.yields.iter().flatten().zip(&mut lanes.lanes).zip(&lanes.wanted);
+        for ((reader, lane), _) in columns.filter(|(_, is_wanted)| **is_wanted) {
             reader.read(cursor, selected, self.is_plain, lane)?;
         }
         self.at = self.selected.len();

@@ -262,7 +262,10 @@ impl<'p> Groups<'p> {
         types: Vec<LaneType>,
     ) -> SqlResult<()> {
         self.by_lanes = LaneGroups::new(self.node, &types, run.eval).map(Box::new);
-        let mut lanes = Lanes::new(types);
+        let keys = self.node.keys.iter().map(|key| &key.0);
+        let args = self.node.aggregates.iter().flat_map(|aggregate| &aggregate.args);
+        let read = keys.chain(&self.node.first).chain(args).flat_map(|expr| expr.columns());
+        let mut lanes = Lanes::of_columns(types, read);
         let mut batch = Batch::new();
         while input.next_lanes(run, &mut lanes)? {
             // Taken out while it is used: groups are made meanwhile.

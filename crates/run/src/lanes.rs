@@ -14,13 +14,31 @@ pub struct Lanes {
     /// One per column of the row.
     pub lanes: Vec<Lane>,
     pub rows: usize,
+    /// Whose columns somebody reads. The lanes of others may stay empty.
+    pub wanted: Vec<bool>,
 }
 
 impl Lanes {
     /// No rows of columns of these types.
     pub fn new(types: Vec<LaneType>) -> Lanes {
         let lanes = types.iter().map(|_| Lane::default()).collect();
-        Lanes { types, lanes, rows: 0 }
+        let wanted = vec![true; types.len()];
+        Lanes { types, lanes, rows: 0, wanted }
+    }
+
+    /// The same of which somebody reads some columns only.
+    pub(crate) fn of_columns(types: Vec<LaneType>, columns: impl IntoIterator<Item = usize>) -> Lanes {
+        let mut lanes = Lanes::new(types);
+        lanes.wanted.fill(false);
+        columns.into_iter().for_each(|column| lanes.wanted[column] = true);
+        lanes
+    }
+
+    /// Adds the columns that are wanted of joined rows, in which these stand from `first` on.
+    pub(crate) fn want_of(&mut self, joined: &[bool], first: usize) {
+        for (wanted, above) in self.wanted.iter_mut().zip(joined.iter().skip(first)) {
+            *wanted |= above;
+        }
     }
 
     /// Forgets the rows, keeps the room.
@@ -36,17 +54,24 @@ impl Lanes {
         columns.all(|((lane, ty), value)| lane.push_value(value, *ty))
     }
 
-    /// The n-th row.
+    /// The n-th row; NULL where nobody reads.
     pub fn row(&self, n: usize) -> impl Iterator<Item = Value> {
-        self.lanes.iter().zip(&self.types).map(move |(lane, ty)| lane.value(n, *ty))
+        let lanes = self.lanes.iter().zip(&self.types).zip(&self.wanted);
+        lanes.map(move |((lane, ty), is_wanted)| if *is_wanted { lane.value(n, *ty) } else { Value::Null })
     }
 
     /// Appends rows of others of the same types.
     pub(crate) fn extend_from(&mut self, other: &Lanes, rows: &[u32]) {
-        for ((lane, from), ty) in self.lanes.iter_mut().zip(&other.lanes).zip(&self.types) {
-            lane.extend_from(from, rows, *ty);
-        }
+        self.gather(other.lanes.iter().map(|lane| (lane, rows)));
         self.rows += rows.len();
+    }
+
+    /// Appends to each lane that is wanted elements of another one.
+    pub(crate) fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Lane, &'l [u32])>) {
+        let lanes = self.lanes.iter_mut().zip(&self.types).zip(&self.wanted).zip(from);
+        for (((lane, ty), _), (from, elements)) in lanes.filter(|((_, is_wanted), _)| **is_wanted) {
+            lane.extend_from(from, elements, *ty);
+        }
     }
 
     /// Bytes that the rows take.

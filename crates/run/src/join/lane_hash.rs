@@ -96,6 +96,17 @@ impl<'p> PairCondition<'p> {
     }
 }
 
+/// The columns of the left and of the right side that a condition reads.
+pub(super) fn read_columns(
+    condition: &Option<PairCondition<'_>>,
+    left_width: usize,
+) -> (Vec<usize>, Vec<usize>) {
+    let columns = condition.iter().flat_map(|condition| condition.program.inputs().iter().copied());
+    let (left, right): (Vec<usize>, Vec<usize>) = columns.partition(|column| *column < left_width);
+    (left, right.into_iter().map(|column| column - left_width).collect())
+}
+
+/// A hash join of lanes.
 pub(super) struct LaneHash<'p> {
     kind: JoinKind,
     /// Where the key's columns stand on the left and on the right.
@@ -166,6 +177,11 @@ impl<'p> LaneHash<'p> {
         let Some((right_source, of_right)) = LaneSource::of(right, right_node, run)? else { return Ok(None) };
         let Some((left_source, left_types)) = LaneSource::of(left, &join.left, run)? else { return Ok(None) };
         let is_filter = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        let (read_of_left, read_of_right) = read_columns(&condition, left_types.len());
+        let read_of_left: Vec<usize> = columns.iter().map(|key| key.0).chain(read_of_left).collect();
+        let read_of_right: Vec<usize> = columns.iter().map(|key| key.1).chain(read_of_right).collect();
+        let left = Lanes::of_columns(left_types, read_of_left);
+        let right = Lanes::of_columns(of_right.clone(), read_of_right.iter().copied());
         Ok(Some(LaneHash {
             kind: join.kind,
             keys: columns,
@@ -173,9 +189,9 @@ impl<'p> LaneHash<'p> {
             condition,
             left_source,
             right_source,
-            left: Lanes::new(left_types),
-            right: Lanes::new(of_right.clone()),
-            stored: Lanes::new(of_right),
+            left,
+            stored: Lanes::of_columns(of_right, read_of_right),
+            right,
             table: KeyTable::default(),
             chains: Vec::new(),
             next: Vec::new(),
@@ -223,6 +239,10 @@ impl<'p> LaneHash<'p> {
         out: &mut Lanes,
     ) -> SqlResult<Progress> {
         out.clear();
+        self.left.want_of(&out.wanted, 0);
+        let width = self.left.lanes.len();
+        self.right.want_of(&out.wanted, width);
+        self.stored.want_of(&out.wanted, width);
         while out.rows == 0 {
             if self.at >= self.left.rows {
                 if !self.left_source.next(left, run, &mut self.left)? {
@@ -254,13 +274,14 @@ impl<'p> LaneHash<'p> {
                 &mut self.batch,
                 &mut self.without_key,
             );
-            let bytes = self.right.size_bytes() + self.right.rows * (24 + KeyTable::bytes_for(&[]));
+            let bytes = self.right.size_bytes() + self.right.rows * size_of::<u32>();
             if self.held.bytes() + bytes > memory || self.stored.rows + self.right.rows >= NO_ELEMENT as usize
             {
                 return Ok(false);
             }
             self.held.grow(run, bytes)?;
             rows.clear();
+            let mut key_bytes = 0;
             for n in (0..self.right.rows).filter(|n| !self.without_key[*n]) {
                 let (hashed, key) = self.batch.key(n);
                 let number = self.next.len() as u32;
@@ -273,12 +294,14 @@ impl<'p> LaneHash<'p> {
                     None => {
                         self.table.insert(&hashed, key);
                         self.chains.push((number, number));
+                        key_bytes += KeyTable::bytes_for(key) + 2 * size_of::<u32>();
                     }
                 }
                 self.next.push(NO_ELEMENT);
                 rows.push(n as u32);
             }
             self.stored.extend_from(&self.right, &rows);
+            self.held.grow(run, key_bytes)?;
         }
         self.is_built = true;
         Ok(true)
@@ -349,14 +372,9 @@ impl<'p> LaneHash<'p> {
 
     /// Appends the columns of the pairs kept.
     fn gather(&self, out: &mut Lanes) {
-        let width = self.left.lanes.len();
-        let of_left = self.left.lanes.iter().map(|lane| (lane, &self.kept.left));
-        let of_right = self.stored.lanes.iter().map(|lane| (lane, &self.kept.right));
-        let has_right = matches!(self.kind, JoinKind::Inner | JoinKind::Left);
-        debug_assert_eq!(out.lanes.len(), width + if has_right { self.stored.lanes.len() } else { 0 });
-        for ((lane, (from, rows)), ty) in out.lanes.iter_mut().zip(of_left.chain(of_right)).zip(&out.types) {
-            lane.extend_from(from, rows, *ty);
-        }
+        let of_left = self.left.lanes.iter().map(|lane| (lane, self.kept.left.as_slice()));
+        let of_right = self.stored.lanes.iter().map(|lane| (lane, self.kept.right.as_slice()));
+        out.gather(of_left.chain(of_right));
         out.rows = self.kept.left.len();
     }
 }

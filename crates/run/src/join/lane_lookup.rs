@@ -7,7 +7,7 @@ use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, Scan};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value};
 
-use super::lane_hash::PairCondition;
+use super::lane_hash::{PairCondition, read_columns};
 use crate::batch::Batch;
 use crate::lanes::{LaneSource, Lanes, column_types, scan_types};
 use crate::operator::Input;
@@ -94,20 +94,22 @@ impl<'p> LaneLookup<'p> {
             span_exprs(scan).into_iter().flat_map(|expr: &Expr| expr.columns()).collect();
         key_columns.sort_unstable();
         key_columns.dedup();
+        let (read_of_left, read_of_right) = read_columns(&condition, left.len());
+        let read_of_left: Vec<usize> = key_columns.iter().copied().chain(read_of_left).collect();
         Ok(Some(LaneLookup {
             kind: join.kind,
             matching: matching(join, scan),
             condition,
             source,
             sorted_by: sorted_by.filter(|column| !left[*column].is_text()),
-            came: Lanes::new(left.clone()),
-            left: Lanes::new(left),
+            came: Lanes::of_columns(left.clone(), read_of_left.iter().copied()),
+            left: Lanes::of_columns(left, read_of_left),
             order: Vec::new(),
             rows: Batch::new(),
             key_columns,
             is_matching: false,
             has_match: Vec::new(),
-            right: Lanes::new(right),
+            right: Lanes::of_columns(right, read_of_right),
             of: Vec::new(),
             numbers: Vec::new(),
             held,
@@ -137,6 +139,9 @@ impl<'p> LaneLookup<'p> {
         out: &mut Lanes,
     ) -> SqlResult<bool> {
         out.clear();
+        self.came.want_of(&out.wanted, 0);
+        self.left.want_of(&out.wanted, 0);
+        self.right.want_of(&out.wanted, self.left.lanes.len());
         while out.rows == 0 {
             run.eval.step()?;
             if !self.is_matching {
@@ -222,11 +227,9 @@ impl<'p> LaneLookup<'p> {
             self.of.iter().for_each(|n| self.has_match[*n as usize] = true);
             return Ok(());
         }
-        let of_left = self.left.lanes.iter().map(|lane| (lane, &self.of));
-        let of_right = self.right.lanes.iter().map(|lane| (lane, &self.numbers));
-        for ((lane, (from, rows)), ty) in out.lanes.iter_mut().zip(of_left.chain(of_right)).zip(&out.types) {
-            lane.extend_from(from, rows, *ty);
-        }
+        let of_left = self.left.lanes.iter().map(|lane| (lane, self.of.as_slice()));
+        let of_right = self.right.lanes.iter().map(|lane| (lane, self.numbers.as_slice()));
+        out.gather(of_left.chain(of_right));
         out.rows = self.of.len();
         Ok(())
     }
