@@ -279,6 +279,14 @@ impl LaneReader {
                     Some(i32::from_le_bytes(*bytes).into())
                 })?;
             }
+            Place::Fixed { at, len: 3, form: Form::Date } => {
+                self.read_fixed(rows, lane, |row| {
+                    let [a, b, c] = *row.get(at..at + 3)?.first_chunk()?;
+                    let packed = u32::from_le_bytes([a, b, c, 0]);
+                    Date::from_packed(packed)?;
+                    Some(i64::from(packed) << DAY_BITS)
+                })?;
+            }
             Place::Fixed { at, len, form: Form::Decimal { precision, scale } } => {
                 self.read_fixed(rows, lane, |row| {
                     Decimal::read_packed_mantissa(precision, scale, row.get(at..at + len)?)
