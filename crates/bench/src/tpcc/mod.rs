@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use cohort_base::{Histogram, HistogramSnapshot};
 
 use crate::connection::{Address, Connection, ConnectionError};
+use crate::process;
 use crate::tables::SCHEMA;
 
 pub use load::load;
@@ -40,11 +41,15 @@ pub struct Outcome {
     pub retries: u64,
     pub seconds: f64,
     pub latencies: HistogramSnapshot,
+    /// Processor time of the server and of this process.
+    pub server_seconds: f64,
+    pub client_seconds: f64,
 }
 
-/// Drives so many terminals.
+/// Drives so many terminals of the server with this process number.
 pub fn run(
     address: &Address,
+    server: u32,
     warehouses: u32,
     terminals: u32,
     warm: Duration,
@@ -61,10 +66,11 @@ pub fn run(
         let threads: Vec<_> =
             all.into_iter().map(|terminal| scope.spawn(move || drive(terminal, phase))).collect();
         thread::sleep(warm);
+        let used = || [server, std::process::id()].map(|id| process::processor_seconds(id).unwrap_or(0.0));
         phase.store(MEASURE, Ordering::Relaxed);
-        let began = Instant::now();
+        let (began, used_before) = (Instant::now(), used());
         thread::sleep(measure);
-        let seconds = began.elapsed().as_secs_f64();
+        let (seconds, used_after) = (began.elapsed().as_secs_f64(), used());
         phase.store(STOP, Ordering::Relaxed);
         let mut outcome = Outcome {
             transactions: 0,
@@ -72,6 +78,8 @@ pub fn run(
             retries: 0,
             seconds,
             latencies: HistogramSnapshot::default(),
+            server_seconds: used_after[0] - used_before[0],
+            client_seconds: used_after[1] - used_before[1],
         };
         for thread in threads {
             let tally = thread.join().expect("a terminal does not panic").map_err(|e| e.to_string())?;
