@@ -434,9 +434,8 @@ fn tpc_c(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         let found = turns(&mut servers, asked.repeats, |server| {
             tpcc::run(&server.address, server.pid(), WAREHOUSES, terminals, warm, asked.measure)
         })?;
-        let of = |at: usize, field: &dyn Fn(&tpcc::Outcome) -> f64| {
-            median(found[at].iter().map(field).collect())
-        };
+        let of =
+            |at: usize, field: &dyn Fn(&tpcc::Outcome) -> f64| median(found[at].iter().map(field).collect());
         let by_transaction = |at, field: fn(&tpcc::Outcome) -> f64| {
             of(at, &|outcome| field(outcome) / outcome.transactions.max(1) as f64)
         };

@@ -2,17 +2,19 @@
 //! figure is what the server can do with so many terminals.
 //!
 //! [`load`] fills the nine tables as clause 4.3 of the standard describes it, [`run`] drives terminals, each
-//! a thread with a connection, [`check`] asks for the consistency conditions of clause 3.3.2 that every
+//! with a connection, from one thread, [`check`] asks for the consistency conditions of clause 3.3.2 that every
 //! state of the tables fulfils.
 //!
 //! Not as the standard has it: terminals are not bound to a district, the response times of the standard are
 //! not asked for, and figures are transactions of all kinds, not new orders alone.
 
+mod line;
 mod load;
 mod terminal;
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread;
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use cohort_base::{Histogram, HistogramSnapshot};
@@ -21,6 +23,7 @@ use crate::connection::{Address, Connection, ConnectionError};
 use crate::process;
 use crate::tables::SCHEMA;
 
+use line::Line;
 pub use load::load;
 use terminal::Terminal;
 
@@ -29,11 +32,8 @@ pub const DISTRICTS: u32 = 10;
 pub const CUSTOMERS: u32 = 3000;
 pub const ITEMS: u32 = 100_000;
 
-const WARM: u8 = 0;
-const MEASURE: u8 = 1;
-const STOP: u8 = 2;
-
 /// What terminals did within the measurement.
+#[derive(Default)]
 pub struct Outcome {
     pub transactions: u64,
     pub new_orders: u64,
@@ -55,42 +55,49 @@ pub fn run(
     warm: Duration,
     measure: Duration,
 ) -> Result<Outcome, String> {
-    let phase = AtomicU8::new(WARM);
-    let mut all = Vec::new();
-    for number in 0..terminals {
-        let connection = Connection::open(address, SCHEMA).map_err(|error| error.to_string())?;
-        all.push(Terminal::new(connection, u64::from(number) + 1, warehouses));
-    }
-    thread::scope(|scope| {
-        let phase = &phase;
-        let threads: Vec<_> =
-            all.into_iter().map(|terminal| scope.spawn(move || drive(terminal, phase))).collect();
-        thread::sleep(warm);
-        let used = || [server, std::process::id()].map(|id| process::processor_seconds(id).unwrap_or(0.0));
-        phase.store(MEASURE, Ordering::Relaxed);
-        let (began, used_before) = (Instant::now(), used());
-        thread::sleep(measure);
-        let (seconds, used_after) = (began.elapsed().as_secs_f64(), used());
-        phase.store(STOP, Ordering::Relaxed);
-        let mut outcome = Outcome {
-            transactions: 0,
-            new_orders: 0,
-            retries: 0,
-            seconds,
-            latencies: HistogramSnapshot::default(),
-            server_seconds: used_after[0] - used_before[0],
-            client_seconds: used_after[1] - used_before[1],
-        };
-        for thread in threads {
-            let tally = thread.join().expect("a terminal does not panic").map_err(|e| e.to_string())?;
-            outcome.transactions += tally.transactions;
-            outcome.new_orders += tally.new_orders;
-            outcome.retries += tally.retries;
-            outcome.latencies.merge(&tally.latencies.snapshot());
+    let told = |error: ConnectionError| error.to_string();
+    let lines: Result<Vec<Line>, _> = (0..terminals).map(|_| Line::open(address, SCHEMA)).collect();
+    let phase = Cell::new(Phase::Warm);
+    let used = || [server, std::process::id()].map(|id| process::processor_seconds(id).unwrap_or(0.0));
+    let (mut began, mut used_before) = (Instant::now(), [0.0; 2]);
+    let mut outcome = Outcome::default();
+    let start = |n: usize, line: Line| -> Driven<'_> {
+        let terminal = Terminal::new(line, n as u64 + 1, warehouses);
+        Box::pin(repeat(terminal, &phase))
+    };
+    let look = || match phase.get() {
+        Phase::Warm if began.elapsed() >= warm => {
+            phase.set(Phase::Measure);
+            (began, used_before) = (Instant::now(), used());
         }
-        Ok(outcome)
-    })
+        Phase::Measure if began.elapsed() >= measure => {
+            phase.set(Phase::Stop);
+            outcome.seconds = began.elapsed().as_secs_f64();
+            let used = used();
+            outcome.server_seconds = used[0] - used_before[0];
+            outcome.client_seconds = used[1] - used_before[1];
+        }
+        _ => {}
+    };
+    let tallies = line::drive(lines.map_err(told)?, start, look).map_err(told)?;
+    for tally in tallies {
+        outcome.transactions += tally.transactions;
+        outcome.new_orders += tally.new_orders;
+        outcome.retries += tally.retries;
+        outcome.latencies.merge(&tally.latencies.snapshot());
+    }
+    Ok(outcome)
 }
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Warm,
+    Measure,
+    Stop,
+}
+
+/// What a terminal did within the measurement, once it has ended.
+type Driven<'a> = Pin<Box<dyn Future<Output = Result<Tally, ConnectionError>> + 'a>>;
 
 #[derive(Default)]
 struct Tally {
@@ -100,12 +107,12 @@ struct Tally {
     latencies: Histogram,
 }
 
-fn drive(mut terminal: Terminal, phase: &AtomicU8) -> Result<Tally, ConnectionError> {
+async fn repeat(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Tally, ConnectionError> {
     let mut tally = Tally::default();
-    while phase.load(Ordering::Relaxed) != STOP {
+    while phase.get() != Phase::Stop {
         let began = Instant::now();
-        let done = terminal.next()?;
-        if phase.load(Ordering::Relaxed) == MEASURE {
+        let done = terminal.next().await?;
+        if phase.get() == Phase::Measure {
             tally.transactions += 1;
             tally.new_orders += u64::from(done.is_new_order);
             tally.retries += done.retries;
