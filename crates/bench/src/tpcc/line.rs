@@ -6,6 +6,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -76,6 +77,12 @@ impl Line {
     }
 }
 
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 /// The rows of an answer, once all of it is there.
 fn answer(bytes: &[u8]) -> Result<Option<Rows>, ConnectionError> {
     let mut rest = bytes;
@@ -110,22 +117,22 @@ fn answer(bytes: &[u8]) -> Result<Option<Rows>, ConnectionError> {
     Ok(None)
 }
 
-/// Polls each future when its socket has something to read, until all have ended. `look` is called between
-/// two events.
-pub fn drive<'a, T>(
-    lines: Vec<Line>,
-    start: impl Fn(usize, Line) -> Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + 'a>>,
+/// Starts a future for each terminal and polls it when the terminal's socket has something to read, until
+/// all have ended. `look` is called between two events.
+pub fn drive<S: AsFd, F: Future<Output = Result<T, ConnectionError>>, T>(
+    terminals: Vec<S>,
+    start: impl Fn(S) -> F,
     mut look: impl FnMut(),
 ) -> Result<Vec<T>, ConnectionError> {
     let gone = |error: Errno| ConnectionError::from(io::Error::from(error));
     let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(gone)?;
     let mut context = Context::from_waker(Waker::noop());
     let (mut futures, mut done) = (Vec::new(), Vec::new());
-    for (n, line) in lines.into_iter().enumerate() {
-        epoll::add(&epoll, &line.socket, EventData::new_u64(n as u64), EventFlags::IN).map_err(gone)?;
-        futures.push(Some(start(n, line)));
+    for (n, terminal) in terminals.into_iter().enumerate() {
+        epoll::add(&epoll, &terminal, EventData::new_u64(n as u64), EventFlags::IN).map_err(gone)?;
+        futures.push(Some(Box::pin(start(terminal))));
     }
-    let mut poll = |future: &mut Option<Pin<Box<_>>>| -> Result<(), ConnectionError> {
+    let mut poll = |future: &mut Option<Pin<Box<F>>>| -> Result<(), ConnectionError> {
         let Some(running) = future else { return Ok(()) };
         if let Poll::Ready(result) = Future::poll(Pin::as_mut(running), &mut context) {
             *future = None;

@@ -13,8 +13,6 @@ mod load;
 mod terminal;
 
 use std::cell::Cell;
-use std::future::Future;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use cohort_base::{Histogram, HistogramSnapshot};
@@ -23,9 +21,8 @@ use crate::connection::{Address, Connection, ConnectionError};
 use crate::process;
 use crate::tables::SCHEMA;
 
-use line::Line;
 pub use load::load;
-use terminal::Terminal;
+pub use terminal::Terminal;
 
 pub const DISTRICTS: u32 = 10;
 /// Of a district, and as many orders at the start.
@@ -56,15 +53,12 @@ pub fn run(
     measure: Duration,
 ) -> Result<Outcome, String> {
     let told = |error: ConnectionError| error.to_string();
-    let lines: Result<Vec<Line>, _> = (0..terminals).map(|_| Line::open(address, SCHEMA)).collect();
+    let open = |n| Terminal::open(address, SCHEMA, u64::from(n) + 1, warehouses);
+    let terminals: Result<Vec<Terminal>, _> = (0..terminals).map(open).collect();
     let phase = Cell::new(Phase::Warm);
     let used = || [server, std::process::id()].map(|id| process::processor_seconds(id).unwrap_or(0.0));
     let (mut began, mut used_before) = (Instant::now(), [0.0; 2]);
     let mut outcome = Outcome::default();
-    let start = |n: usize, line: Line| -> Driven<'_> {
-        let terminal = Terminal::new(line, n as u64 + 1, warehouses);
-        Box::pin(repeat(terminal, &phase))
-    };
     let look = || match phase.get() {
         Phase::Warm if began.elapsed() >= warm => {
             phase.set(Phase::Measure);
@@ -79,7 +73,8 @@ pub fn run(
         }
         _ => {}
     };
-    let tallies = line::drive(lines.map_err(told)?, start, look).map_err(told)?;
+    let start = |terminal| until_stopped(terminal, &phase);
+    let tallies = line::drive(terminals.map_err(told)?, start, look).map_err(told)?;
     for tally in tallies {
         outcome.transactions += tally.transactions;
         outcome.new_orders += tally.new_orders;
@@ -96,9 +91,6 @@ enum Phase {
     Stop,
 }
 
-/// What a terminal did within the measurement, once it has ended.
-type Driven<'a> = Pin<Box<dyn Future<Output = Result<Tally, ConnectionError>> + 'a>>;
-
 #[derive(Default)]
 struct Tally {
     transactions: u64,
@@ -107,7 +99,19 @@ struct Tally {
     latencies: Histogram,
 }
 
-async fn repeat(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Tally, ConnectionError> {
+/// So many transactions of one terminal.
+pub fn repeat(terminal: &mut Terminal, transactions: u32) -> Result<(), ConnectionError> {
+    line::drive(vec![terminal], |terminal| until(terminal, transactions), || {}).map(drop)
+}
+
+async fn until(terminal: &mut Terminal, transactions: u32) -> Result<(), ConnectionError> {
+    for _ in 0..transactions {
+        terminal.next().await?;
+    }
+    Ok(())
+}
+
+async fn until_stopped(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Tally, ConnectionError> {
     let mut tally = Tally::default();
     while phase.get() != Phase::Stop {
         let began = Instant::now();

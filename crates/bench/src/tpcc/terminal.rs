@@ -1,6 +1,8 @@
 //! A terminal: draws transactions and their input as clauses 2.4 to 2.8 of the standard say, and runs them.
 
-use crate::connection::{ConnectionError, Rows};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::connection::{Address, ConnectionError, Rows};
 use crate::driver::is_retryable;
 use crate::random::Random;
 use crate::tpcc::line::Line;
@@ -50,14 +52,26 @@ enum Transaction {
     StockLevel { d: u32, threshold: u32 },
 }
 
+impl AsFd for Terminal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.line.as_fd()
+    }
+}
+
 fn number(rows: &Rows, column: usize) -> Result<i64, ConnectionError> {
     let value = rows.first().and_then(|row| row[column].as_deref()?.parse().ok());
     value.ok_or(ConnectionError::Protocol("a row with a number was expected"))
 }
 
 impl Terminal {
-    pub fn new(line: Line, seed: u64, warehouses: u32) -> Terminal {
-        Terminal { line, random: Random::new(seed * 31), warehouses }
+    pub fn open(
+        address: &Address,
+        schema: &str,
+        seed: u64,
+        warehouses: u32,
+    ) -> Result<Terminal, ConnectionError> {
+        let line = Line::open(address, schema)?;
+        Ok(Terminal { line, random: Random::new(seed * 31), warehouses })
     }
 
     /// Runs one transaction to its end.
