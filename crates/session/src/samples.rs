@@ -148,8 +148,8 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    /// Long runs are seen by keys that stand far apart: at least one begins between two that differ. Short ones
-    /// are seen by neighbours.
+    /// Long runs are seen by keys that stand far apart: at least one begins between two that differ. Short
+    /// ones are seen by neighbours.
     fn rows_per_key(&self, entries: u64) -> f64 {
         let entries = entries.max(1) as f64;
         let runs = entries * self.different as f64 / self.pairs.max(1) as f64;

@@ -2,8 +2,8 @@
 //! figure is what the server can do with so many terminals.
 //!
 //! [`load`] fills the nine tables as clause 4.3 of the standard describes it, [`run`] drives terminals, each
-//! with a connection, from one thread, [`check`] asks for the consistency conditions of clause 3.3.2 that every
-//! state of the tables fulfils.
+//! with a connection, from one thread, [`check`] asks for the consistency conditions of clause 3.3.2 that
+//! every state of the tables fulfils.
 //!
 //! Not as the standard has it: terminals are not bound to a district, the response times of the standard are
 //! not asked for, and figures are transactions of all kinds, not new orders alone.
