@@ -713,10 +713,13 @@ fn run_plan(
             Ok(Executed::Rows(counts))
         }
         Planned::Insert(plan) => {
+            // The table that is written first: whoever reads it first, and then waits behind a DDL statement to
+            // write it, has that one wait for him.
+            if lock_for_write((plan.table(), &plan.table().name.table), ctx)? == Freshness::Stale {
+                return Ok(Executed::Stale);
+            }
             let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
-            if source == Some(Freshness::Stale)
-                || lock_for_write((plan.table(), &plan.table().name.table), ctx)? == Freshness::Stale
-            {
+            if source == Some(Freshness::Stale) {
                 return Ok(Executed::Stale);
             }
             tell_tables(ctx.session, cached);
