@@ -315,8 +315,8 @@ fn what_cannot_be_planned_waits_for_definitions() {
     refused(&mut b, "SELECT more FROM two", "1205");
 }
 
-/// Runs statements in sessions of their own, one after the other, each of which waits for `one`; then lets them go on.
-/// Yields their answers.
+/// Runs statements in sessions of their own, one after the other, each of which waits for `one`; then lets
+/// them go on. Yields their answers.
 fn behind_a_lock_on_one<const N: usize>(
     server: &mut Server,
     holder: &mut Client,

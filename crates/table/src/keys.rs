@@ -44,8 +44,8 @@ impl OpenTable {
         Ok(())
     }
 
-    /// The keys of a row's entries in a FULLTEXT index, in order. `goes_on` is asked now and then with how many
-    /// bytes they have.
+    /// The keys of a row's entries in a FULLTEXT index, in order. `goes_on` is asked now and then, with how
+    /// many bytes they have.
     pub fn word_keys(
         &self,
         index: usize,
