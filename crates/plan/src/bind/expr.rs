@@ -424,7 +424,7 @@ impl<'b> Binder<'b> {
     fn function(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         match expr {
-            ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, env)?, env),
+            ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, expr, env)?, env),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let collation = convert::charset(charset)?.default_collation();
                 convert_using(self.bind(expr)?, collation, env)
