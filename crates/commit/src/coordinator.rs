@@ -268,6 +268,17 @@ impl Coordinator {
         self.pipeline.lead();
     }
 
+    /// The same for a worker that serves somebody next, and calls `lead` when there is nobody: it may leave
+    /// the flush to a worker that has nothing else to do.
+    pub fn lead_later(&self) {
+        self.pipeline.lead_later();
+    }
+
+    /// Whether anything is ordered that no leader has taken.
+    pub fn has_queued(&self) -> bool {
+        self.pipeline.has_queued()
+    }
+
     /// Flushes all that is ordered, whoever leads. At return it is published, unless replicas are waited for.
     pub fn flush_ordered(&self) -> Result<(), CommitError> {
         Ok(self.pipeline.hold(|_| ())?)

@@ -31,9 +31,17 @@
 //!                      | ^-- opens() after t: look again  --opens() after t: no--^
 //! ```
 //!
-//! # Guards
-//! While `F` is below 300 us nothing is measured and no group is left open: a wake-up would cost as much as
-//! it gains.
+//! # Left to workers
+//! While `F` is below 300 us nothing is measured and no group is left open for clients: a wake-up would cost
+//! as much as it gains. But a flush costs processor time, too, and a worker that has others to serve has
+//! better use for it: [`Pipeline::lead_later`](crate::pipeline::Pipeline::lead_later) leaves the queue to the
+//! first worker that has nothing to serve, or finds that the time is up. Its group has those that arrived
+//! meanwhile. Workers whose statements are long may all stay away; then the timekeeper leads.
+//!
+//! ```text
+//! none --leaves()--> left until t --closed(), by whoever leads--> none
+//!                         | t and some more is over: wait_due(), the timekeeper leads--> none
+//! ```
 //!
 //! # Operator's waits
 //! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's. With a count above 0 a group stays
@@ -42,7 +50,8 @@
 //!
 //! # Locks
 //! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`Pace::opens`] and
-//! [`Pace::closed`].
+//! [`Pace::closed`]; every holder looks at the queue again after it has released `leader`, so what is queued
+//! while `closed` forgets that the queue was left is led by it.
 
 use std::time::Duration;
 
@@ -55,12 +64,16 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 const FLUSH_NS_MIN: u64 = 300_000;
 /// While an operator's wait runs, held locks are looked at this often.
 const LOCK_CHECK_NS: u64 = 200_000;
-/// `open_until`: no group is open.
+/// Workers that have others to serve leave the queue for so long.
+const LEFT_NS: u64 = 300_000;
+/// The timekeeper comes so much later: its wake-ups cost more than a look at the clock.
+const GRACE_NS: u64 = 1_700_000;
+/// `open_until`: no group is open. `left_until`: the queue is not left to anybody.
 const NONE: u64 = 0;
 /// `open_until`: all who are awaited are there.
 const DUE: u64 = 1;
 /// Between two looks of the timekeeper at a group that somebody else is closing.
-const SECOND_LOOK: Duration = Duration::from_micros(100);
+const SECOND_LOOK_NS: u64 = 100_000;
 
 /// What the operator set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,6 +135,8 @@ pub struct Pace {
     open_until: AtomicU64,
     /// Queue length that makes the open group due.
     want: AtomicUsize,
+    /// Until when workers leave the queue; or [`NONE`].
+    left_until: AtomicU64,
     state: Mutex<State>,
     alarm: Mutex<Alarm>,
     /// The timekeeper sleeps here.
@@ -159,6 +174,7 @@ impl Pace {
             is_slow: AtomicBool::new(false),
             open_until: AtomicU64::new(NONE),
             want: AtomicUsize::new(0),
+            left_until: AtomicU64::new(NONE),
             state: Mutex::default(),
             alarm: Mutex::default(),
             ring: Condvar::new(),
@@ -265,9 +281,34 @@ impl Pace {
         }
     }
 
+    /// Whether what is queued is left to the worker that first has nothing else to do, or to the timekeeper.
+    /// False: the caller leads.
+    pub fn leaves(&self, now_ns: &dyn Fn() -> u64) -> bool {
+        if !self.is_adaptive.load(Ordering::Relaxed)
+            || self.is_slow.load(Ordering::Relaxed)
+            || self.wait_count.load(Ordering::Relaxed) > 0
+        {
+            return false;
+        }
+        let now_ns = now_ns();
+        match self.left_until.load(Ordering::SeqCst) {
+            NONE => {
+                let until_ns = (now_ns + LEFT_NS).max(NONE + 1);
+                let swapped =
+                    self.left_until.compare_exchange(NONE, until_ns, Ordering::SeqCst, Ordering::SeqCst);
+                if swapped.is_ok() {
+                    self.ring_before(until_ns + GRACE_NS);
+                }
+                true
+            }
+            until_ns => now_ns < until_ns,
+        }
+    }
+
     /// The group was taken.
     pub fn closed(&self) {
         self.open_until.store(NONE, Ordering::SeqCst);
+        self.left_until.store(NONE, Ordering::SeqCst);
     }
 
     fn opens_for_count(
@@ -327,6 +368,11 @@ impl Pace {
     fn open(&self, want: usize, until_ns: u64) {
         self.want.store(want, Ordering::SeqCst);
         self.open_until.store(until_ns.max(DUE + 1), Ordering::SeqCst);
+        self.ring_before(until_ns);
+    }
+
+    /// Wakes the timekeeper if it sleeps for longer than until this time.
+    fn ring_before(&self, until_ns: u64) {
         if self.alarm_ns.load(Ordering::SeqCst) > until_ns {
             drop(self.alarm.lock());
             self.ring.notify_one();
@@ -342,8 +388,8 @@ impl Pace {
         }
     }
 
-    /// The timekeeper: blocks until somebody must look at a group that is open for too long, or must lead.
-    /// False: the pipeline ends.
+    /// The timekeeper: blocks until somebody must look at a group that is open for too long, or must lead
+    /// what workers have left for too long. False: the pipeline ends.
     pub(crate) fn wait_due(&self, now_ns: &dyn Fn() -> u64) -> bool {
         let mut alarm = self.alarm.lock();
         loop {
@@ -354,27 +400,37 @@ impl Pace {
             if std::mem::take(&mut alarm.is_called) {
                 return true;
             }
-            let until = self.open_until.load(Ordering::SeqCst);
-            let left_ns = until.saturating_sub(now_ns());
-            if until > DUE && left_ns == 0 && alarm.told != until {
-                alarm.told = until;
+            let open_until = self.open_until.load(Ordering::SeqCst);
+            let left_until = self.left_until.load(Ordering::SeqCst);
+            let now_ns = now_ns();
+            let left_too_long_ns = if left_until == NONE { u64::MAX } else { left_until + GRACE_NS };
+            if left_too_long_ns <= now_ns {
+                // Whoever leaves the queue from now on sets another time.
+                self.left_until.store(NONE, Ordering::SeqCst);
                 return true;
             }
-            let sleep = match until {
-                NONE | DUE => None,
-                _ if left_ns == 0 => Some(SECOND_LOOK),
-                _ => Some(Duration::from_nanos(left_ns)),
+            let is_over = open_until > DUE && open_until <= now_ns;
+            if is_over && alarm.told != open_until {
+                alarm.told = open_until;
+                return true;
+            }
+            let look_ns = match open_until {
+                NONE | DUE => u64::MAX,
+                _ if is_over => now_ns + SECOND_LOOK_NS,
+                _ => open_until,
             };
-            self.alarm_ns.store(if sleep.is_some() { until } else { u64::MAX }, Ordering::SeqCst);
-            if self.open_until.load(Ordering::SeqCst) != until {
+            let look_ns = look_ns.min(left_too_long_ns);
+            self.alarm_ns.store(look_ns, Ordering::SeqCst);
+            let are_same = self.open_until.load(Ordering::SeqCst) == open_until
+                && self.left_until.load(Ordering::SeqCst) == left_until;
+            if !are_same {
                 continue;
             }
-            match sleep {
-                Some(sleep) => {
-                    self.ring.wait_for(&mut alarm, sleep);
-                    alarm.told = NONE;
-                }
-                None => self.ring.wait(&mut alarm),
+            if look_ns == u64::MAX {
+                self.ring.wait(&mut alarm);
+            } else {
+                self.ring.wait_for(&mut alarm, Duration::from_nanos(look_ns - now_ns));
+                alarm.told = NONE;
             }
         }
     }

@@ -20,8 +20,8 @@
 //!     append them to the queue                  let_out(): publish and acknowledge, gate by gate
 //!                                               unlock decider and leader, then tell the clients
 //! ```
-//! A session calls `order`, parks its reply with `when_acknowledged`, and calls `lead`. A lone client's
-//! worker therefore flushes inline.
+//! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
+//! `lead_later` if there are others to serve. A lone client's worker therefore flushes inline.
 //!
 //! # States and the function that makes each move
 //! ```text
@@ -78,8 +78,8 @@
 //!   before that check is ordered by the holder, an arrival after it finds `order` free.
 //! - No transaction is left behind. A leader rechecks the queue *after* releasing `leader`: what is queued
 //!   before that check is taken by it, what is queued later finds `leader` free. Whoever orders another's
-//!   transaction leads afterwards, because the other may have found nothing to lead. An open group has an end
-//!   and a timekeeper.
+//!   transaction leads afterwards, because the other may have found nothing to lead. An open group, and a
+//!   queue that workers leave to each other, has an end and a timekeeper.
 //!
 //! # Lock order
 //! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them
@@ -439,7 +439,19 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    fn has_queued(&self) -> bool {
+    /// For a worker that serves somebody next: leaves what is queued to the first worker that finds nobody to
+    /// serve, which calls [`Pipeline::lead`], or to the timekeeper after a while. Leads where that does not
+    /// pay.
+    pub fn lead_later(&self) {
+        // As in `lead`.
+        fence(Ordering::SeqCst);
+        if self.has_queued() && !self.pace.leaves(&|| self.env.now_ns()) {
+            self.lead();
+        }
+    }
+
+    /// Whether a worker that has nothing to serve shall lead before it rests.
+    pub fn has_queued(&self) -> bool {
         self.queue_len() > 0
     }
 

@@ -18,6 +18,7 @@
 //! | a leader that has decided does not recheck the queue | `groups_that_overlap_keep_their_order` |
 //! | `hold` does not wait for the decider | `groups_that_overlap_keep_their_order` |
 //! | the timekeeper is not rung when a group is opened | `an_open_group_is_closed_in_time` |
+//! | the timekeeper is not rung when the queue is left, or does not look again before it sleeps | `what_workers_leave_is_led_in_time` |
 //! | whoever opened a gate lets nothing out | `a_gate_lets_everybody_through` |
 //! | whoever else waits for a killed client's transaction counts as that client | `whoever_gives_up_waiting_is_told` |
 //!
@@ -226,6 +227,21 @@ fn in_threads(pipeline: &Checked, work: &[fn(&Checked)]) {
     }
 }
 
+/// The same beside a timekeeper.
+fn in_threads_with_timekeeper(pipeline: &Checked, work: &[fn(&Checked)]) {
+    let keeper = {
+        let pipeline = pipeline.clone();
+        thread::spawn(move || {
+            while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
+                pipeline.lead();
+            }
+        })
+    };
+    in_threads(pipeline, work);
+    pipeline.pace().stop_timekeeper();
+    keeper.join().expect("no panic");
+}
+
 fn commit_and_go_on(pipeline: &Checked) {
     let seq = pipeline.order(Pipeline::<Env>::prepared(()));
     pipeline.await_ordered(seq);
@@ -321,18 +337,29 @@ fn groups_that_overlap_keep_their_order() {
 fn an_open_group_is_closed_in_time() {
     check(2_000, || {
         let pace = PaceOptions { is_adaptive: false, wait_count: 3, wait_us: 200 };
-        let pipeline = pipeline(pace, u64::MAX);
-        let keeper = {
-            let pipeline = pipeline.clone();
-            thread::spawn(move || {
-                while pipeline.pace().wait_due(&|| pipeline.env().now_ns()) {
-                    pipeline.lead();
-                }
-            })
-        };
-        in_threads(&pipeline, &[commit, commit]);
-        pipeline.pace().stop_timekeeper();
-        keeper.join().expect("no panic");
+        in_threads_with_timekeeper(&pipeline(pace, u64::MAX), &[commit, commit]);
+    });
+}
+
+/// Workers leave the queue to each other, and then have statements that never end.
+#[test]
+fn what_workers_leave_is_led_in_time() {
+    let commit_and_stay_away = |pipeline: &Checked| {
+        let client = Arc::new(Client::default());
+        let seq = pipeline.order(Pipeline::<Env>::prepared(()));
+        if pipeline.when_acknowledged(seq, client.clone()) {
+            pipeline.lead_later();
+            client.wait();
+        }
+        check_told(pipeline, seq);
+    };
+    let hold = |pipeline: &Checked| assert!(pipeline.hold(|_| ()).is_ok());
+    check(4_000, move || {
+        let pipeline = pipeline(PaceOptions { is_adaptive: true, ..PaceOptions::default() }, u64::MAX);
+        let ways = [commit_and_stay_away, commit, hold];
+        let [one, two] = [choose(3), choose(3)].map(|n| ways[n as usize]);
+        in_threads_with_timekeeper(&pipeline, &[commit_and_stay_away, one, two]);
+        assert_eq!(pipeline.acknowledged(), pipeline.placed());
     });
 }
 

@@ -41,3 +41,22 @@ fn an_open_group_is_due_when_all_are_there_or_nobody_came_in_time() {
     assert!(!pace.is_open(&|| opened + 1_400_000), "its time is up");
     assert!(!pace.opens(&|| opened + 1_400_000, &|| 1, &|| false), "nobody came");
 }
+
+#[test]
+fn workers_leave_a_queue_for_a_while_where_flushes_are_fast() {
+    let fast = pace(120_000, 50_000, 16);
+    let now = 100_000_010_000;
+    assert!(fast.leaves(&|| now));
+    assert!(fast.leaves(&|| now + 200_000), "the time that was set stands");
+    assert!(!fast.leaves(&|| now + 300_000), "it is up");
+    fast.closed();
+    assert!(fast.leaves(&|| now + 300_000), "the next queue");
+    fast.closed();
+    let slow = pace(1_400_000, 50_000, 16);
+    assert!(!slow.leaves(&|| now), "groups are left open for clients");
+    let counted = PaceOptions { wait_count: 3, wait_us: 200, is_adaptive: true };
+    fast.set_options(counted);
+    assert!(!fast.leaves(&|| now), "the operator says for what a group waits");
+    fast.set_options(PaceOptions::default());
+    assert!(!fast.leaves(&|| now), "adaptive_flush_groups is off");
+}

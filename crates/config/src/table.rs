@@ -193,7 +193,7 @@ with_inert_settings! { settings! {
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
         .doc("Log beyond this size starts a checkpoint.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
-        .doc("A flush group is left open for members that are about to return, when that pays.");
+        .doc("A flush group is left open for members that are about to return, when that pays, or while workers have others to serve.");
     SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
         .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and told in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)

@@ -154,7 +154,15 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
             if key.kind == IndexKind::FullText {
                 let ty = &column.column.ty;
-                if !ty.kind.is_text() || *words.get_or_insert(ty.collation) != ty.collation {
+                if column.column.generated.as_ref().is_some_and(|generated| !generated.stored) {
+                    return Err(SqlError::new(
+                        ErrorCode::UnsupportedActionOnGeneratedColumn,
+                        "This is not yet supported for generated columns",
+                    ));
+                }
+                // MariaDB knows no words in character sets whose letters have two bytes at least.
+                let is_wide = matches!(ty.collation.charset().name(), "ucs2" | "utf16" | "utf16le" | "utf32");
+                if !ty.kind.is_text() || is_wide || *words.get_or_insert(ty.collation) != ty.collation {
                     let text = format!("Column '{name}' cannot be part of FULLTEXT index");
                     return Err(SqlError::new(ErrorCode::BadFtColumn, text));
                 }

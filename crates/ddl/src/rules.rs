@@ -117,6 +117,10 @@ pub(super) fn text_of(
             let call = format!("{}()", cohort_sql::print::called(part));
             refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
         }
+        Expr::Match { .. } => {
+            let what = "match ... against()";
+            refused = Some(SqlError::not_allowed_in_clause(what, clause.text(), column));
+        }
         // A default is new for every row.
         _ if clause == Clause::Default => {}
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {

@@ -44,11 +44,12 @@ impl Inner {
         let pages_before = tree.pages.lock().clone();
         let mut look = Look { tree: &tree, met: HashSet::new(), problems: Vec::new() };
         let mut low = Some(Vec::new());
-        while let Some(key) = low.filter(|_| look.problems.len() < PROBLEMS_MAX && goes_on()) {
+        while let Some(key) = low.filter(|_| look.problems.len() < PROBLEMS_MAX) {
+            // What a walk has not met that was cut short says nothing.
+            if !goes_on() {
+                return Ok(look.problems);
+            }
             low = look.leaf(self, &key)?;
-        }
-        if !goes_on() {
-            return Ok(look.problems);
         }
         if look.problems.is_empty() {
             let pages_after = tree.pages.lock().clone();

@@ -36,8 +36,8 @@ use crate::text_logging::run_logged;
 use cohort_dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use cohort_plan::{ParamSource, PlanContext, not_supported};
 use cohort_query::{
-    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_sequences,
-    lock_tables, lock_views, plan_query, run_query,
+    Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
+    lock_sequences, lock_tables, lock_views, plan_query, run_query,
 };
 use cohort_row::chain_too_long;
 use cohort_session::access::{self, TableNeed};
@@ -692,18 +692,13 @@ fn run_plan(
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }
-    if lock_views(&cached.views, ctx)? == Freshness::Stale
-        || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
-    {
+    if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
         return Ok(Executed::Stale);
     }
+    tell_tables(ctx.session, cached);
     match &cached.plan {
         Planned::Query(plan) => {
-            if lock_tables(plan, ctx)? == Freshness::Stale {
-                return Ok(Executed::Stale);
-            }
             let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);
-            tell_tables(ctx.session, cached);
             if !plan.into.is_empty() {
                 return run_into(plan, ctx, limit);
             }
@@ -712,45 +707,38 @@ fn run_plan(
             out.start();
             Ok(Executed::Rows(counts))
         }
-        Planned::Insert(plan) => {
-            let source = plan.query().map(|query| lock_tables(query, ctx)).transpose()?;
-            if source == Some(Freshness::Stale)
-                || lock_for_write((plan.table(), &plan.table().name.table), ctx)? == Freshness::Stale
-            {
-                return Ok(Executed::Stale);
-            }
-            tell_tables(ctx.session, cached);
-            run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
-        }
-        Planned::Update(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
-            Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => {
-                tell_tables(ctx.session, cached);
-                run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
-            }
+        Planned::Insert(plan) => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
+        Planned::Update(plan) => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
+        Planned::Delete(plan) => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
+        Planned::Joined(plan) => plan.run(ctx).map(Executed::Changed),
+    }
+}
+
+/// Locks all that a plan names. The table that is written comes before those that are read: whoever reads a
+/// table and then waits to write it, behind a DDL statement that waits for him, never gets it.
+pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
+    if lock_views(&cached.views, ctx)? == Freshness::Stale
+        || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
+    {
+        return Ok(Freshness::Stale);
+    }
+    match &cached.plan {
+        Planned::Query(plan) => lock_tables(plan, ctx),
+        Planned::Insert(plan) => match lock_for_write((plan.table(), &plan.table().name.table), ctx)? {
+            Freshness::Fresh => plan.query().map_or(Ok(Freshness::Fresh), |query| lock_tables(query, ctx)),
+            Freshness::Stale => Ok(Freshness::Stale),
         },
-        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
-            Freshness::Stale => Ok(Executed::Stale),
-            Freshness::Fresh => {
-                tell_tables(ctx.session, cached);
-                run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed)
-            }
-        },
+        Planned::Update(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
+        Planned::Delete(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
         Planned::Joined(plan) => {
             // What the source reads is locked.
             ctx.trx.begin_writing();
             for written in plan.written() {
                 if lock_for_write(written, ctx)? == Freshness::Stale {
-                    return Ok(Executed::Stale);
+                    return Ok(Freshness::Stale);
                 }
             }
-            match lock_tables(plan.source(), ctx)? {
-                Freshness::Stale => Ok(Executed::Stale),
-                Freshness::Fresh => {
-                    tell_tables(ctx.session, cached);
-                    plan.run(ctx).map(Executed::Changed)
-                }
-            }
+            lock_tables(plan.source(), ctx)
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Queries that are asked for statements of other kinds: SET and its like have expressions, changes of the
 //! tables of accounts have rows.
 
-use cohort_query::{Collect, Freshness, lock_sequences, lock_tables, lock_views, run_query};
+use cohort_query::{Collect, Freshness, lock_names, run_query};
 use cohort_session::Job;
 use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
-use crate::dispatch::{PLAN_ATTEMPTS, Planned, check_needs, make_plan, tables_used, tell_tables};
+use crate::dispatch::{PLAN_ATTEMPTS, Planned, check_needs, lock_plan, make_plan, tables_used, tell_tables};
 use crate::session::Session;
 
 impl Session {
@@ -38,10 +38,7 @@ impl Session {
                 if ctx.session.transactions.is_on() {
                     ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
                 }
-                if lock_views(&made.views, ctx)? == Freshness::Stale
-                    || lock_sequences(&made.sequences, ctx)? == Freshness::Stale
-                    || lock_tables(plan, ctx)? == Freshness::Stale
-                {
+                if lock_names(ctx, |ctx| lock_plan(ctx, &made))? == Freshness::Stale {
                     return Ok(None);
                 }
                 tell_tables(ctx.session, &made);

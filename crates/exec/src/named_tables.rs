@@ -22,6 +22,7 @@ pub(crate) fn is_of_definitions(error: &SqlError) -> bool {
             | ErrorCode::NonUniq
             | ErrorCode::NoSuchTable
             | ErrorCode::KeyDoesNotExists
+            | ErrorCode::FtMatchingKeyNotFound
             | ErrorCode::WrongValueCountOnRow
             | ErrorCode::ViewInvalid
     )

@@ -14,7 +14,7 @@ use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, Sq
 
 use crate::session::Session;
 use cohort_plan::PlanContext;
-use cohort_query::{Flow, Freshness, QueryPlan, RowSink, lock_tables, plan_query, run_query};
+use cohort_query::{Flow, Freshness, QueryPlan, RowSink, lock_names, lock_tables, plan_query, run_query};
 use cohort_session::access::check_global;
 use cohort_session::files::{check_format, check_secure, file_error, files, place};
 use cohort_session::{Job, SessionNames, StatementContext};
@@ -88,7 +88,7 @@ fn bind(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>
         let plan = PlanContext::new(&names, job.params, job.source);
         let query = plan_query(&plan, ctx.session, &statement.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
-        if lock_tables(&query, ctx)? == Freshness::Fresh {
+        if lock_names(ctx, |ctx| lock_tables(&query, ctx))? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
                 query.tell_tables(&tables);
             }

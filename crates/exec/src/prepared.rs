@@ -51,6 +51,8 @@ struct Prepared {
     /// How many result columns the client was told of last.
     columns_told: usize,
     plan: Option<KeptPlan>,
+    /// The current database when it was prepared, which is the one whenever it runs.
+    schema: Option<Arc<str>>,
     /// Its place in max_prepared_stmt_count.
     _counted: Option<HeldGauge>,
 }
@@ -129,7 +131,9 @@ impl Session {
             return Err(SqlError::too_many_columns());
         }
         let columns_told = columns.len();
-        let prepared = Prepared { of, variant: None, columns_told, plan: None, _counted: Some(counted) };
+        let schema = self.state.current_schema.clone();
+        let prepared =
+            Prepared { of, variant: None, columns_told, plan: None, schema, _counted: Some(counted) };
         Ok((prepared, columns))
     }
 
@@ -353,6 +357,35 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let schema = &self.prepared.get(handle).schema;
+        if *schema == self.state.current_schema {
+            return self.run_prepared_here(handle, params, more, sink);
+        }
+        let schema = schema.clone();
+        let own = self.state.current_schema.clone();
+        self.enter(schema);
+        let outcome = self.run_prepared_here(handle, params, more, sink);
+        self.enter(own);
+        outcome
+    }
+
+    /// Makes a database the current one, without a word to the client; none if there is no such any more.
+    fn enter(&mut self, schema: Option<Arc<str>>) {
+        let db = &self.state.db;
+        let is_there = |name: &Arc<str>| {
+            db.virtual_tables.has_schema(name) || db.catalog().schemas.contains_key(&**name)
+        };
+        self.state.current_schema = schema.filter(is_there);
+        self.state.refresh();
+    }
+
+    fn run_prepared_here(
+        &mut self,
+        handle: &Handle,
+        params: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let prepared = self.prepared.get(handle);
         let (of, kept, variant) = (Arc::clone(&prepared.of), prepared.plan.clone(), prepared.variant.clone());
         let Parsed { statement, params: wanted, param_at } = &of.parsed;
@@ -454,6 +487,7 @@ impl Prepared {
             variant: Some(Arc::new(unfilled.fill(&self.of.parsed.statement)?)),
             columns_told: self.columns_told,
             plan: None,
+            schema: self.schema.clone(),
             _counted: None,
         })
     }

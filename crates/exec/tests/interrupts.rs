@@ -123,3 +123,44 @@ fn kill_ends_everything() {
         assert!(answer.ends_with(killed), "{statement}: {answer}");
     }
 }
+
+/// Searches and texts that take long, in a size that takes seconds at least.
+const LONG: [&str; 5] = [
+    "SELECT id FROM t WHERE MATCH (b) AGAINST (REPEAT('abc \" def ', 1600000) IN BOOLEAN MODE)",
+    "SELECT id FROM t WHERE MATCH (b) AGAINST (REPEAT('abc def ', 2000000))",
+    "SELECT id FROM t WHERE MATCH (b) AGAINST (CONCAT('\"', REPEAT('foo ', 50000), 'bar\"') IN BOOLEAN MODE)",
+    "INSERT INTO t SELECT 3, GROUP_CONCAT('w', seq SEPARATOR ' ') FROM seq_1_to_400000",
+    "UPDATE t SET b = REPEAT('another word ', 1000000)",
+];
+
+#[test]
+fn searches_and_texts_of_any_length_are_interrupted() {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    let made = run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, b LONGTEXT, FULLTEXT (b))");
+    assert_eq!(made, "");
+    run(&mut session, "INSERT INTO t VALUES (1, CONCAT(REPEAT('foo ', 100000), 'bar')), (2, 'word')");
+    run(&mut session, "SET group_concat_max_len = 16777216, max_statement_time = 0.1");
+    for statement in LONG {
+        let answer = run(&mut session, statement);
+        assert!(answer.contains("max_statement_time exceeded"), "{statement}: {answer}");
+    }
+    // A search that needs very many words looks at all rows.
+    run(&mut session, "SET max_statement_time = 0");
+    run(&mut session, "SET @words = (SELECT GROUP_CONCAT('w', seq SEPARATOR ' ') FROM seq_1_to_1000)");
+    let found = run(&mut session, "SELECT COUNT(*) FROM t WHERE MATCH (b) AGAINST (CONCAT(@words, ' bar'))");
+    assert!(found.trim_end().ends_with('1'), "{found}");
+    let checked = run(&mut session, "CHECK TABLE t");
+    assert!(checked.contains("status\tOK"), "{checked}");
+}
+
+#[test]
+fn a_check_that_is_interrupted_tells_of_no_damage() {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY (k))");
+    run(&mut session, "INSERT INTO t SELECT seq, seq FROM seq_1_to_60000");
+    run(&mut session, "SET max_statement_time = 0.000001");
+    let checked = run(&mut session, "CHECK TABLE t");
+    assert!(checked.contains("max_statement_time exceeded"), "{checked}");
+}

@@ -30,6 +30,8 @@ const GREEDY: &[&str] = &[
     "select @a := repeat('x', 1100000)",
     "insert into u select a.k * 300 + b.k + 100000, repeat('x', 100) from t a, t b",
     "update u set s = concat(s, 'y')",
+    "select id from w where match(s) against(repeat('abc ', 20000) in boolean mode)",
+    "insert into w select 1, group_concat('w', seq separator ' ') from seq_1_to_20000",
 ];
 
 fn filled() -> (Arc<Database>, Session) {
@@ -37,6 +39,8 @@ fn filled() -> (Arc<Database>, Session) {
     let mut session = support::session(&db, 1);
     run(&mut session, "create table t (id int not null primary key, k int)");
     run(&mut session, "create table u (id int not null primary key, s varchar(4000))");
+    run(&mut session, "create table w (id int not null primary key, s mediumtext, fulltext (s))");
+    assert_eq!(run(&mut session, "insert into w values (0, 'abc')"), "");
     let rows: Vec<String> = (1..=60).map(|n| format!("({n},{n})")).collect();
     assert_eq!(run(&mut session, &format!("insert into t values {}", rows.join(","))), "");
     assert_eq!(run(&mut session, "insert into u select id, repeat('x', 3000) from t"), "");

@@ -314,3 +314,71 @@ fn what_cannot_be_planned_waits_for_definitions() {
     a.ok("LOCK TABLES two WRITE");
     refused(&mut b, "SELECT more FROM two", "1205");
 }
+
+/// Runs statements in sessions of their own, one after the other, each of which waits for `one`; then lets
+/// them go on. Yields their answers.
+fn behind_a_lock_on_one<const N: usize>(
+    server: &mut Server,
+    holder: &mut Client,
+    statements: [&'static str; N],
+) -> [String; N] {
+    holder.ok("LOCK TABLES one WRITE");
+    let waiting = statements.map(|statement| {
+        let mut session = server.connect();
+        session.ok("SET lock_wait_timeout = 60");
+        let waiting = std::thread::spawn(move || session.run(statement));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(!waiting.is_finished(), "{statement}");
+        waiting
+    });
+    holder.ok("UNLOCK TABLES");
+    waiting.map(|waiting| waiting.join().expect("no panic"))
+}
+
+#[test]
+fn who_writes_what_it_reads_has_a_ddl_statement_wait() {
+    let (mut server, mut a, mut b) = two_sessions();
+    b.ok("INSERT INTO two VALUES (1), (2)");
+    a.ok("INSERT INTO one VALUES (2)");
+    let [inserted, altered] = behind_a_lock_on_one(
+        &mut server,
+        &mut a,
+        [
+            "INSERT INTO two SELECT two.id + 10 FROM two JOIN one ON one.id = two.id",
+            "ALTER TABLE two ADD x INT DEFAULT 5",
+        ],
+    );
+    assert!(!inserted.contains("ERROR") && !altered.contains("ERROR"), "{inserted}{altered}");
+    assert_eq!(b.run("SELECT id, x FROM two ORDER BY id"), "id | x\n1 | 5\n2 | 5\n12 | 5\n");
+}
+
+#[test]
+fn a_query_gets_out_of_the_way_of_a_ddl_statement() {
+    let (mut server, mut a, mut b) = two_sessions();
+    b.ok("INSERT INTO two VALUES (1), (2)");
+    a.ok("INSERT INTO one VALUES (2)");
+    for query in [
+        "SELECT two.id FROM two JOIN one ON one.id = two.id",
+        "SELECT two.id FROM two WHERE id IN (SELECT id FROM one)",
+    ] {
+        let [swapped, found] = behind_a_lock_on_one(
+            &mut server,
+            &mut a,
+            ["RENAME TABLE one TO other, two TO one, other TO two", query],
+        );
+        assert!(!swapped.contains("ERROR"), "{swapped}");
+        assert_eq!(found, "id\n2\n", "{query}");
+    }
+    // A transaction that has used tables keeps what it has: it is the victim, as in MariaDB.
+    b.ok("BEGIN");
+    b.ok("SELECT * FROM two");
+    a.ok("LOCK TABLES one WRITE");
+    let mut c = server.connect();
+    c.ok("SET lock_wait_timeout = 60");
+    let swap = std::thread::spawn(move || c.run("RENAME TABLE one TO other, two TO one, other TO two"));
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    a.ok("UNLOCK TABLES");
+    b.ok("SET lock_wait_timeout = 60");
+    refused(&mut b, "SELECT * FROM one", "1213");
+    assert!(!swap.join().expect("no panic").contains("ERROR"));
+}

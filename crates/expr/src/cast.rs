@@ -302,6 +302,15 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
 }
 
 fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
+    let packet = u32::try_from(ctx.env.max_allowed_packet).unwrap_or(u32::MAX);
+    let length = match length {
+        Some(length) if length > packet => {
+            let what = "Result of cast_as_binary() was larger than max_allowed_packet";
+            ctx.warn(ErrorCode::WarnAllowedPacketOverflowed, format!("{what} ({packet}) - truncated"))?;
+            Some(packet)
+        }
+        other => other,
+    };
     if node.operand.ty_cow().class() == TypeClass::Fixed
         && let Value::Fixed(fixed) = &*node.operand.eval(row, ctx)?
     {

@@ -7,7 +7,7 @@
 //! In boolean mode `+` words must be there and `-` words must not; without any `+` one of the others must.
 //! `>` and `<` add and take 1, `~` keeps a word out of the sum. A word that indexes leave out is nowhere.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cohort_base::IndexId;
@@ -18,7 +18,7 @@ use crate::args::Args;
 use crate::context::{EvalContext, SessionEnv};
 use crate::expr::{Call, Expr};
 use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS};
-use crate::table::{ANY, Extra, Function};
+use crate::table::{ANY, Extra, Function, Stability};
 
 /// How AGAINST reads its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,13 @@ pub fn match_against(
 ) -> SqlResult<Expr> {
     let mut varies = false;
     text.walk(&mut |part| {
-        varies |= matches!(part, Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_));
+        varies |= match part {
+            Expr::Column(_) | Expr::Outer(_) | Expr::Subquery(_) => true,
+            Expr::Call(call) => {
+                call.function.stability == Stability::Volatile && !matches!(call.function.name, "@" | ":=")
+            }
+            _ => false,
+        };
         !varies
     });
     if varies {
@@ -79,19 +85,26 @@ fn evaluate(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Double(0.0));
     }
     let mut found = Found::new(&search);
+    let mut bytes = 0;
     for column in 1..a.count() {
         if let Some(text) = a.text(column)? {
+            if !search.phrases.is_empty() {
+                // At least two bytes a word.
+                bytes += 2 * text.len();
+                a.ctx.keep(2 * text.len())?;
+            }
             found.look_at(&search, &String::from_utf8_lossy(&text), a.ctx)?;
         }
     }
+    found.look_for_phrases(&search, a.ctx)?;
+    a.ctx.let_go(bytes);
     let relevance = if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 };
     Ok(Value::Double(relevance.into()))
 }
 
 /// A search that was read before in the statement.
 pub(crate) struct KnownSearch {
-    /// The address of the MATCH.
-    node: usize,
+    /// What was bound: another MATCH never has it, while the address of a node may be used again.
     asked: Arc<Match>,
     text: Option<String>,
     search: Arc<Search>,
@@ -100,11 +113,10 @@ pub(crate) struct KnownSearch {
 /// The search of a MATCH. It is read once in a statement, though conditions, order and columns have a node of
 /// their own for the same MATCH.
 fn search_of(a: Args<'_>) -> SqlResult<Arc<Search>> {
-    let node = std::ptr::from_ref(a.call) as usize;
-    if let Some(known) = a.ctx.searches().borrow().iter().find(|known| known.node == node) {
+    let Extra::Match(asked) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
+    if let Some(known) = a.ctx.searches().borrow().iter().find(|known| Arc::ptr_eq(&known.asked, asked)) {
         return Ok(Arc::clone(&known.search));
     }
-    let Extra::Match(asked) = &a.call.extra else { unreachable!("only `match_against` makes such calls") };
     let text = a.text(0)?.map(|text| String::from_utf8_lossy(&text).into_owned());
     let is_same = |known: &&KnownSearch| known.asked == *asked && known.text == text;
     let same = a.ctx.searches().borrow().iter().find(is_same).map(|known| Arc::clone(&known.search));
@@ -113,19 +125,21 @@ fn search_of(a: Args<'_>) -> SqlResult<Arc<Search>> {
         (None, Some(text)) => Arc::new(read_search(a, asked, text)?),
         (None, None) => Arc::new(Search::empty(asked.source.collation)),
     };
-    let known = KnownSearch { node, asked: Arc::clone(asked), text, search: Arc::clone(&search) };
+    let known = KnownSearch { asked: Arc::clone(asked), text, search: Arc::clone(&search) };
     a.ctx.searches().borrow_mut().push(known);
     Ok(search)
 }
 
 fn read_search(a: Args<'_>, asked: &Match, text: &str) -> SqlResult<Search> {
-    let mut search = Search::read(asked.mode, text, asked.source.collation)?;
+    a.ctx.keep(text.len() * SEARCH_BYTES_EACH)?;
+    let mut search = Search::read(asked.mode, text, asked.source.collation, a.ctx)?;
     let rows = a.ctx.hooks.row_count(&asked.source)?;
     for term in &mut search.terms {
         let end = prefix_end(&term.key);
         let with_word = a.ctx.hooks.word_row_count(&asked.source, &term.key, end.as_deref())?;
         term.rows = with_word;
-        let ratio = if with_word == rows { 1.0001 } else { rows as f64 / with_word.max(1) as f64 };
+        // The number of rows is an estimate.
+        let ratio = if with_word >= rows { 1.0001 } else { rows as f64 / with_word.max(1) as f64 };
         term.frequency = if with_word == 0 { 0.0 } else { ratio.log10() };
     }
     Ok(search)
@@ -138,7 +152,10 @@ pub(crate) struct Search {
     /// Places of those that are whole words.
     by_key: HashMap<Vec<u8>, usize>,
     /// Places of those that are beginnings.
-    prefixes: Vec<usize>,
+    by_prefix: HashMap<Vec<u8>, usize>,
+    /// How long those are.
+    prefix_lengths: BTreeSet<usize>,
+    phrases: Vec<Phrase>,
     /// Words of phrases, frequent ones too.
     phrase_words: HashMap<Vec<u8>, u32>,
     root: Vec<(Operator, Node)>,
@@ -149,6 +166,7 @@ pub(crate) struct Search {
 #[derive(Debug)]
 struct Term {
     key: Vec<u8>,
+    is_prefix: bool,
     /// Rows with the word.
     rows: u64,
     /// log10(all rows / those)
@@ -169,19 +187,26 @@ enum Operator {
 enum Node {
     /// The place of a term; none: indexes leave the word out.
     Word(Option<usize>),
-    /// Words one after the other, or within so many words.
-    Phrase {
-        words: Vec<u32>,
-        distance: Option<usize>,
-        terms: Vec<usize>,
-    },
+    /// The place of a phrase.
+    Phrase(usize),
     Group(Vec<(Operator, Node)>),
+}
+
+/// Words one after the other, or within so many words.
+#[derive(Debug)]
+struct Phrase {
+    /// Numbers of `phrase_words`.
+    words: Vec<u32>,
+    distance: Option<usize>,
+    terms: Vec<usize>,
 }
 
 /// What a row has of a search's words.
 struct Found {
     /// How often, by term.
     counts: Vec<u32>,
+    /// Whether, by phrase.
+    phrases: Vec<bool>,
     /// The row's words as numbers of `phrase_words`, others as [`OTHER`]; columns apart by [`BREAK`].
     words: Vec<u32>,
 }
@@ -192,10 +217,14 @@ const BREAK: u32 = u32::MAX - 1;
 const LOOK_EVERY: usize = 256;
 /// Groups in groups.
 const DEPTH_MAX: usize = 64;
+/// What a byte of a search's text becomes in memory, at most: a node, a term and the term's place.
+const SEARCH_BYTES_EACH: usize = 80;
+/// Words that the index is asked for; a search that needs more looks at all rows.
+const NEEDED_MAX: usize = 256;
 
 impl Found {
     fn new(search: &Search) -> Found {
-        Found { counts: vec![0; search.terms.len()], words: Vec::new() }
+        Found { counts: vec![0; search.terms.len()], phrases: Vec::new(), words: Vec::new() }
     }
 
     fn look_at(&mut self, search: &Search, text: &str, interrupt: &dyn Interrupt) -> SqlResult<()> {
@@ -209,8 +238,12 @@ impl Found {
             if let Some(&term) = search.by_key.get(&key) {
                 self.counts[term] += 1;
             }
-            for &term in &search.prefixes {
-                self.counts[term] += u32::from(key.starts_with(&search.terms[term].key) && is_indexed(word));
+            if !search.by_prefix.is_empty() && is_indexed(word) {
+                for &length in search.prefix_lengths.range(..=key.len()) {
+                    if let Some(&term) = search.by_prefix.get(&key[..length]) {
+                        self.counts[term] += 1;
+                    }
+                }
             }
             if !search.phrase_words.is_empty() {
                 self.words.push(search.phrase_words.get(&key).copied().unwrap_or(OTHER));
@@ -219,6 +252,60 @@ impl Found {
         self.words.push(BREAK);
         Ok(())
     }
+
+    /// All columns have been looked at.
+    fn look_for_phrases(&mut self, search: &Search, interrupt: &dyn Interrupt) -> SqlResult<()> {
+        for phrase in &search.phrases {
+            let has_its_terms = phrase.terms.iter().all(|term| self.counts[*term] > 0);
+            let is_there = has_its_terms
+                && match phrase.distance {
+                    None => has_run(&self.words, &phrase.words, interrupt)?,
+                    Some(distance) => has_nearby(&self.words, &phrase.words, distance, interrupt)?,
+                };
+            self.phrases.push(is_there);
+        }
+        Ok(())
+    }
+}
+
+/// Whether words stand one after the other.
+fn has_run(row: &[u32], words: &[u32], interrupt: &dyn Interrupt) -> SqlResult<bool> {
+    for place in row.windows(words.len()) {
+        let same = place.iter().zip(words).take_while(|(one, other)| one == other).count();
+        if same == words.len() {
+            return Ok(true);
+        }
+        interrupt.steps(u32::from(same > 0) + (same / LOOK_EVERY) as u32)?;
+    }
+    Ok(false)
+}
+
+/// Whether words stand within so many words of a column.
+fn has_nearby(row: &[u32], words: &[u32], distance: usize, interrupt: &dyn Interrupt) -> SqlResult<bool> {
+    // How often each is among the last `distance` words.
+    let mut near: HashMap<u32, usize> = words.iter().map(|word| (*word, 0)).collect();
+    for column in row.split(|word| *word == BREAK) {
+        near.values_mut().for_each(|count| *count = 0);
+        let mut missing = near.len();
+        for (n, word) in column.iter().enumerate() {
+            if n % LOOK_EVERY == 0 {
+                interrupt.step()?;
+            }
+            if let Some(count) = near.get_mut(word) {
+                missing -= usize::from(*count == 0);
+                *count += 1;
+            }
+            let passed = n.checked_sub(distance.max(1)).and_then(|n| near.get_mut(&column[n]));
+            if let Some(count) = passed {
+                *count -= 1;
+                missing += usize::from(*count == 0);
+            }
+            if missing == 0 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 impl Expr {
@@ -232,7 +319,7 @@ impl Expr {
     }
 
     /// Of a MATCH: the entries of words without one of which no row is found, a word by a range. None where
-    /// beginnings of words are asked for.
+    /// beginnings of words are asked for, or very many words.
     pub fn word_ranges(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<WordRange>>> {
         let Expr::Call(call) = self else { return Ok(None) };
         let search = search_of(Args { call, row: &[], ctx })?;
@@ -240,7 +327,8 @@ impl Expr {
             let key = &search.terms[term].key;
             (key.clone(), prefix_end(key))
         };
-        Ok(search.needed(&search.root).map(|terms| terms.into_iter().map(range).collect()))
+        let needed = search.needed(&search.root).filter(|terms| terms.len() <= NEEDED_MAX);
+        Ok(needed.map(|terms| terms.into_iter().map(range).collect()))
     }
 }
 
@@ -268,10 +356,11 @@ impl Search {
     fn needed_of(&self, node: &Node) -> Option<Vec<usize>> {
         match node {
             Node::Word(None) => Some(Vec::new()),
-            Node::Word(Some(term)) if self.prefixes.contains(term) => None,
+            Node::Word(Some(term)) if self.terms[*term].is_prefix => None,
             Node::Word(Some(term)) => Some(vec![*term]),
-            Node::Phrase { terms, .. } => {
-                terms.iter().min_by_key(|term| self.terms[**term].rows).map(|term| vec![*term])
+            Node::Phrase(n) => {
+                let terms = self.phrases[*n].terms.iter();
+                terms.min_by_key(|term| self.terms[**term].rows).map(|term| vec![*term])
             }
             Node::Group(nodes) => self.needed(nodes),
         }
@@ -282,33 +371,44 @@ impl Search {
         Search {
             terms: Vec::new(),
             by_key: HashMap::new(),
-            prefixes: Vec::new(),
+            by_prefix: HashMap::new(),
+            prefix_lengths: BTreeSet::new(),
+            phrases: Vec::new(),
             phrase_words: HashMap::new(),
             root: Vec::new(),
             collation,
         }
     }
 
-    fn read(mode: SearchMode, text: &str, collation: Collation) -> SqlResult<Search> {
+    fn read(
+        mode: SearchMode,
+        text: &str,
+        collation: Collation,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<Search> {
         let mut search = Search::empty(collation);
         search.root = match mode {
-            SearchMode::Natural => search.words(text),
-            SearchMode::Boolean => Reader { search: &mut search, rest: text }.list(0)?,
+            SearchMode::Natural => search.words(text, interrupt)?,
+            SearchMode::Boolean => {
+                let marks = text.matches('"').count();
+                Reader { search: &mut search, rest: text, marks, interrupt }.list(0)?
+            }
         };
         Ok(search)
     }
 
     /// The words of a text, each once, of which any is enough.
-    fn words(&mut self, text: &str) -> Vec<(Operator, Node)> {
+    fn words(&mut self, text: &str, interrupt: &dyn Interrupt) -> SqlResult<Vec<(Operator, Node)>> {
         let mut nodes = Vec::new();
         for word in raw_words(text) {
+            interrupt.step()?;
             let known = self.terms.len();
             // In a natural search a word that is left out is not asked for.
             if let Some(term) = self.term(word).filter(|term| *term == known) {
                 nodes.push((Operator::None, Node::Word(Some(term))));
             }
         }
-        nodes
+        Ok(nodes)
     }
 
     fn term(&mut self, word: &str) -> Option<usize> {
@@ -319,40 +419,42 @@ impl Search {
         let next = self.terms.len();
         let term = *self.by_key.entry(key.clone()).or_insert(next);
         if term == next {
-            self.terms.push(Term { key, rows: 0, frequency: 0.0 });
+            self.terms.push(Term { key, is_prefix: false, rows: 0, frequency: 0.0 });
         }
         Some(term)
     }
 
     fn prefix(&mut self, prefix: &str) -> usize {
         let key = word_prefix_key(prefix, self.collation);
-        self.prefixes.push(self.terms.len());
-        self.terms.push(Term { key, rows: 0, frequency: 0.0 });
-        self.terms.len() - 1
+        let next = self.terms.len();
+        let term = *self.by_prefix.entry(key.clone()).or_insert(next);
+        if term == next {
+            self.prefix_lengths.insert(key.len());
+            self.terms.push(Term { key, is_prefix: true, rows: 0, frequency: 0.0 });
+        }
+        term
     }
 
-    fn phrase(&mut self, text: &str, distance: Option<usize>) -> Node {
+    fn phrase(&mut self, text: &str, distance: Option<usize>, interrupt: &dyn Interrupt) -> SqlResult<Node> {
         let (mut words, mut terms) = (Vec::new(), Vec::new());
         for word in raw_words(text) {
+            interrupt.step()?;
             let next = self.phrase_words.len() as u32;
             words.push(*self.phrase_words.entry(word_key(word, self.collation)).or_insert(next));
             terms.extend(self.term(word));
         }
         // One without any word that is indexed is found nowhere.
-        if terms.is_empty() { Node::Word(None) } else { Node::Phrase { words, distance, terms } }
+        if terms.is_empty() {
+            return Ok(Node::Word(None));
+        }
+        self.phrases.push(Phrase { words, distance, terms });
+        Ok(Node::Phrase(self.phrases.len() - 1))
     }
 
     fn is_there(&self, node: &Node, found: &Found) -> bool {
         match node {
             Node::Word(term) => term.is_some_and(|term| found.counts[term] > 0),
-            Node::Phrase { words, distance: None, .. } => {
-                found.words.windows(words.len()).any(|part| part == words)
-            }
-            Node::Phrase { words, distance: Some(distance), .. } => found
-                .words
-                .split(|word| *word == BREAK)
-                .flat_map(|column| column.windows((*distance).clamp(1, column.len().max(1))))
-                .any(|part| words.iter().all(|word| part.contains(word))),
+            Node::Phrase(n) => found.phrases[*n],
             Node::Group(nodes) => self.matches(nodes, found),
         }
     }
@@ -390,7 +492,7 @@ impl Search {
         for (_, node) in self.counted(nodes, found) {
             match node {
                 Node::Word(term) => out.extend(term),
-                Node::Phrase { terms, .. } => out.extend(terms),
+                Node::Phrase(n) => out.extend(&self.phrases[*n].terms),
                 Node::Group(nodes) => self.add_terms(nodes, found, out),
             }
         }
@@ -427,6 +529,9 @@ impl Search {
 struct Reader<'s> {
     search: &'s mut Search,
     rest: &'s str,
+    /// Quotation marks in the rest.
+    marks: usize,
+    interrupt: &'s dyn Interrupt,
 }
 
 const SIGNS: &[char] = &['*', '(', ')', '+', '-', '<', '>', '~', '@', '"', ' ', '\t', '\n', '%'];
@@ -438,9 +543,12 @@ fn syntax_error(unexpected: &str) -> SqlError {
 impl Reader<'_> {
     /// A quotation mark that stays alone is passed by as well.
     fn skip_space(&mut self) {
-        let is_alone = self.rest.matches('"').count() == 1;
-        let passed = |c: char| matches!(c, ' ' | '\t' | '\n' | '%') || (c == '"' && is_alone);
-        self.rest = self.rest.trim_start_matches(passed);
+        let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '%');
+        self.rest = self.rest.trim_start_matches(is_space);
+        if self.marks == 1 && self.rest.starts_with('"') {
+            self.marks = 0;
+            self.rest = self.rest[1..].trim_start_matches(is_space);
+        }
     }
 
     fn unexpected(&self) -> SqlError {
@@ -463,6 +571,7 @@ impl Reader<'_> {
     fn list(&mut self, depth: usize) -> SqlResult<Vec<(Operator, Node)>> {
         let mut nodes = Vec::new();
         loop {
+            self.interrupt.step()?;
             self.skip_space();
             if depth > 0 && self.eat(')') {
                 return Ok(nodes);
@@ -494,8 +603,9 @@ impl Reader<'_> {
         }
         if let Some((phrase, rest)) = self.rest.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
             self.rest = rest;
+            self.marks -= 2;
             let distance = if self.eat('@') { Some(self.number()?) } else { None };
-            return Ok(self.search.phrase(phrase, distance));
+            return self.search.phrase(phrase, distance, self.interrupt);
         }
         let end = self.rest.find(SIGNS).unwrap_or(self.rest.len());
         let (term, rest) = self.rest.split_at(end);
@@ -508,6 +618,7 @@ impl Reader<'_> {
         let last = if is_prefix { words.pop() } else { None };
         let mut nodes: Vec<(Operator, Node)> = Vec::new();
         for word in words {
+            self.interrupt.step()?;
             nodes.push((Operator::None, Node::Word(self.search.term(word))));
         }
         if let Some(last) = last {
@@ -536,10 +647,12 @@ mod tests {
     use super::*;
 
     fn relevance(mode: SearchMode, text: &str, columns: &[&str]) -> f32 {
-        let mut search = Search::read(mode, text, Collation::UTF8MB4_GENERAL_CI).expect("a search");
+        let mut search =
+            Search::read(mode, text, Collation::UTF8MB4_GENERAL_CI, &Uninterrupted).expect("a search");
         search.terms.iter_mut().for_each(|term| term.frequency = 1.0);
         let mut found = Found::new(&search);
         columns.iter().for_each(|column| found.look_at(&search, column, &Uninterrupted).expect("looks"));
+        found.look_for_phrases(&search, &Uninterrupted).expect("looks");
         if search.matches(&search.root, &found) { search.relevance(&found) } else { 0.0 }
     }
 
@@ -573,6 +686,11 @@ mod tests {
             ("\"fox jumps\"", 0.0),
             ("\"fox quick\" @3", 2.0),
             ("\"fox quick\" @2", 0.0),
+            ("\"fox brown\" @2", 2.0),
+            ("\"jumps fox\" @9", 0.0),
+            ("\"jumps jumps and\" @3", 3.0),
+            ("ju* jum* ju*", 4.0),
+            ("\"fox \" \"brown", 2.0),
             ("+(cat fox) +(quick dog)", 2.0),
             ("+(cat dog) fox", 0.0),
             ("+the +fox", 0.0),
@@ -586,7 +704,7 @@ mod tests {
     #[test]
     fn what_is_no_search_is_refused() {
         let refused = |text: &str| {
-            let read = Search::read(SearchMode::Boolean, text, Collation::UTF8MB4_GENERAL_CI);
+            let read = Search::read(SearchMode::Boolean, text, Collation::UTF8MB4_GENERAL_CI, &Uninterrupted);
             read.expect_err("refused").message
         };
         assert_eq!(

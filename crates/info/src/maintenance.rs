@@ -167,7 +167,9 @@ fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) ->
     let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
     let mut interrupted = Ok(());
     let mut goes_on = || {
-        interrupted = ctx.check_interrupt();
+        if interrupted.is_ok() {
+            interrupted = ctx.check_interrupt();
+        }
         interrupted.is_ok()
     };
     let found = engine.verify(index, &mut goes_on);

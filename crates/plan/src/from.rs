@@ -8,13 +8,15 @@ use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name};
+use crate::bind::{
+    Binder, Clause, MergedColumn, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, same_name,
+};
 use crate::block::{From, FromJoin, FromTable, Query, Source};
 use crate::conjuncts;
 use crate::json_table::bind_json_table;
 use crate::names::VirtualDefinition;
 use crate::query::bind_query;
-use crate::updatable::can_merge;
+use crate::updatable::{can_merge, place};
 use crate::view::bind_view;
 use crate::with::CommonTables;
 
@@ -178,7 +180,7 @@ impl Tables<'_> {
         alias: &str,
         names: &[String],
         types: &[ExprType],
-        merged: Option<Arc<[ColumnMeta]>>,
+        merged: Option<Arc<[MergedColumn]>>,
         source: Source,
     ) -> SqlResult<Side> {
         if names.len() != types.len() {
@@ -348,8 +350,12 @@ fn not_unique(name: &str) -> SqlError {
 }
 
 /// What the columns of a query are that becomes a part of the one around.
-pub(crate) fn merged_columns(query: &Query) -> Option<Arc<[ColumnMeta]>> {
-    can_merge(query, false).then(|| query.columns.as_slice().into())
+pub(crate) fn merged_columns(query: &Query) -> Option<Arc<[MergedColumn]>> {
+    let column = |(n, meta): (usize, &ColumnMeta)| MergedColumn {
+        meta: meta.clone(),
+        base: place(query, n).map(|(first, table, column)| (first, Arc::clone(table), column)),
+    };
+    can_merge(query, false).then(|| query.columns.iter().enumerate().map(column).collect())
 }
 
 /// A computed table under its alias, or its name as written.

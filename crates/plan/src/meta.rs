@@ -20,7 +20,7 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     let table = &scope.tables[scope.table_of(slot)];
     let n = slot - table.first_slot;
     if let Some(merged) = &table.merged {
-        return merged_meta(name, ty, table, &merged[n], n);
+        return merged_meta(name, ty, table, &merged[n].meta, n);
     }
     let mut meta = match &table.relation {
         Relation::Base(base) => column_type_meta(name.to_owned(), &base.columns[n].ty, ty),

@@ -57,14 +57,19 @@ fn is_updatable(from: &From) -> bool {
 
 /// The column of a base table that column n of a query is, if it is one as it stands.
 pub fn origin(query: &Query, n: usize) -> Option<(&std::sync::Arc<Table>, usize)> {
+    place(query, n).map(|(_, table, column)| (table, column))
+}
+
+/// The same, with the number of the table's first column, which tells tables of FROM apart.
+pub(crate) fn place(query: &Query, n: usize) -> Option<(usize, &std::sync::Arc<Table>, usize)> {
     let select = query.select()?;
     let Expr::Column(column) = &select.items[n] else { return None };
     let is_its = |table: &&FromTable| (table.first..table.first + table.width).contains(&column.ordinal);
     let table = select.from.as_ref()?.tables().into_iter().find(is_its)?;
     let at = column.ordinal - table.first;
     match &table.source {
-        Source::Base { table, .. } => Some((table, at)),
-        Source::Derived(inner) => origin(inner, at),
+        Source::Base { table: base, .. } => Some((table.first, base, at)),
+        Source::Derived(inner) => place(inner, at),
         Source::Virtual(_) | Source::Common(_) | Source::Series { .. } | Source::Json { .. } => None,
     }
 }

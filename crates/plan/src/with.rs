@@ -8,11 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cohort_expr::ExprType;
-use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::bind::{PlanContext, not_supported};
+use crate::bind::{MergedColumn, PlanContext, not_supported};
 use crate::block::{CommonTable, Query, Step};
 use crate::from::merged_columns;
 use crate::query::{bind_chain, bind_query};
@@ -40,7 +39,7 @@ pub(crate) struct Known {
     pub names: Vec<String>,
     pub types: Vec<ExprType>,
     /// What its columns are where it becomes a part of the query around.
-    pub merged: Option<Arc<[ColumnMeta]>>,
+    pub merged: Option<Arc<[MergedColumn]>>,
 }
 
 impl<'q> CommonTables<'q> {

@@ -12,6 +12,6 @@ mod select;
 
 pub use plan::{DirectPlan, PlanBody, QueryPlan, plan_query};
 pub use select::{
-    Collect, Flow, Freshness, RowCounts, RowSink, lock_for_write, lock_sequences, lock_tables, lock_views,
-    rows, run_query,
+    Collect, Flow, Freshness, RowCounts, RowSink, lock_for_write, lock_names, lock_sequences, lock_tables,
+    lock_views, rows, run_query,
 };

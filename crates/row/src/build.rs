@@ -51,7 +51,8 @@ pub fn build_index(
                 open.index_key(index, &scan.row, key, &mut entry)?;
                 runs.add(trx, entry, open.index_value(index, key).to_vec())?;
             }
-            for entry in open.word_keys(index, &scan.row, key) {
+            let mut goes_on = |_| trx.check_interrupt();
+            for entry in open.word_keys(index, &scan.row, key, &mut goes_on)? {
                 runs.add(trx, entry, Vec::new())?;
             }
             rows += 1;

@@ -5,13 +5,17 @@ use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
-/// Entries of a word that are read at once.
-const BATCH_ENTRIES: usize = 256;
+/// Entries that are read at once, of all words.
+const BATCH_ENTRIES: usize = 8192;
+const BATCH_ENTRIES_MIN: usize = 32;
+const BATCH_ENTRIES_MAX: usize = 256;
 
 /// Reads the entries of words in step: those of one word are in the order of the clustered keys.
 pub(crate) struct WordScan {
     index: usize,
     words: Vec<Word>,
+    /// Entries of a word that are read at once.
+    entries: usize,
     /// The key given last.
     last: Option<Vec<u8>>,
 }
@@ -28,7 +32,8 @@ impl WordScan {
     /// Each range has the entries of one word.
     pub fn new(index: usize, ranges: Vec<KeyRange>) -> WordScan {
         let word = |range| Word { range: Some(range), batch: Batch::default(), at: 0 };
-        WordScan { index, words: ranges.into_iter().map(word).collect(), last: None }
+        let entries = (BATCH_ENTRIES / ranges.len().max(1)).clamp(BATCH_ENTRIES_MIN, BATCH_ENTRIES_MAX);
+        WordScan { index, words: ranges.into_iter().map(word).collect(), entries, last: None }
     }
 
     /// Puts the next row's clustered key into `key`; false at the end.
@@ -41,7 +46,7 @@ impl WordScan {
     ) -> SqlResult<bool> {
         let mut least: Option<&[u8]> = None;
         for word in &mut self.words {
-            word.pass(table, self.index, trx, view, self.last.as_deref())?;
+            word.pass(table, self.index, trx, view, self.entries, self.last.as_deref())?;
         }
         for word in &self.words {
             let Some(next) = word.key(table, self.index)? else { continue };
@@ -74,6 +79,7 @@ impl Word {
         index: usize,
         trx: &mut SessionTrx,
         view: Option<&ReadView>,
+        entries: usize,
         last: Option<&[u8]>,
     ) -> SqlResult<()> {
         loop {
@@ -89,7 +95,7 @@ impl Word {
                     let space = table.indexes[index].id;
                     let more = trx
                         .engine(table.engine)
-                        .scan(at, space, &range, Direction::Forward, BATCH_ENTRIES, &mut self.batch)
+                        .scan(at, space, &range, Direction::Forward, entries, &mut self.batch)
                         .map_err(engine_error)?;
                     if more {
                         self.batch.cut(&mut range, Direction::Forward);

@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use cohort_base::Reservation;
 use cohort_catalog::{IndexKind, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
@@ -231,25 +232,42 @@ impl TableWriter {
     }
 }
 
+/// Words that are written between two looks at KILL, and at what the transaction keeps.
+const WORDS_UNASKED: usize = 1 << 12;
+
 /// Writes what changes in FULLTEXT indexes. Nobody waits for a word: its entries are locked by none.
 fn write_words(
     table: &OpenTable,
     trx: &mut SessionTrx,
     before: Option<(&[u8], &[Value])>,
     after: Option<(&[u8], &[Value])>,
+    changes: impl Fn(usize) -> bool,
 ) -> SqlResult<()> {
-    for index in table.ordered..table.indexes.len() {
+    for index in (table.ordered..table.indexes.len()).filter(|index| changes(*index)) {
         let id = table.indexes[index].id;
-        let keys = |row: Option<(&[u8], &[Value])>| {
-            row.map_or_else(Vec::new, |(key, row)| table.word_keys(index, row, key))
+        // The words of a long text take many times its bytes.
+        let mut memory = (trx.reservation(), trx.reservation());
+        let keys = |row: Option<(&[u8], &[Value])>, memory: &mut Reservation| match row {
+            None => Ok(Vec::new()),
+            Some((key, row)) => table.word_keys(index, row, key, &mut |bytes| {
+                trx.check_interrupt()?;
+                Ok(memory.resize(bytes as u64)?)
+            }),
         };
-        let (old, new) = (keys(before), keys(after));
-        let engine = trx.engine(table.engine);
-        for key in old.iter().filter(|key| new.binary_search(key).is_err()) {
-            engine.delete(id, key).map_err(engine_error)?;
-        }
-        for key in new.iter().filter(|key| old.binary_search(key).is_err()) {
-            engine.put(id, key, &[]).map_err(engine_error)?;
+        let (old, new) = (keys(before, &mut memory.0)?, keys(after, &mut memory.1)?);
+        let gone = old.iter().filter(|key| new.binary_search(key).is_err()).map(|key| (key, false));
+        let come = new.iter().filter(|key| old.binary_search(key).is_err()).map(|key| (key, true));
+        for (n, (key, is_there)) in gone.chain(come).enumerate() {
+            if n % WORDS_UNASKED == WORDS_UNASKED - 1 {
+                trx.check_interrupt()?;
+                trx.charge_writes()?;
+            }
+            let engine = trx.engine(table.engine);
+            match is_there {
+                true => engine.put(id, key, &[]),
+                false => engine.delete(id, key),
+            }
+            .map_err(engine_error)?;
         }
     }
     Ok(())
@@ -298,7 +316,7 @@ impl Buffers {
             let value = table.index_value(index, &self.key);
             engine.put(open.id, self.entries.get(index - 1), value).map_err(engine_error)?;
         }
-        write_words(table, trx, None, Some((&self.key, row)))?;
+        write_words(table, trx, None, Some((&self.key, row)), |_| true)?;
         self.log(table, trx, Change::Insert(row))?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -427,7 +445,8 @@ impl Buffers {
                 engine.put(id, new, table.index_value(index, &self.key)).map_err(engine_error)?;
             }
         }
-        write_words(table, trx, Some((key, before)), Some((&self.key, after)))?;
+        let has_changed = |index| moved || table.index_has_any(index, &self.changed);
+        write_words(table, trx, Some((key, before)), Some((&self.key, after)), has_changed)?;
         self.log(table, trx, Change::Update { before, after })?;
         trx.note_changed_row();
         trx.charge_writes()?;
@@ -442,7 +461,7 @@ impl Buffers {
         row: &[Value],
     ) -> SqlResult<()> {
         trx.handlers().count(Handler::Delete);
-        write_words(table, trx, Some((key, row)), None)?;
+        write_words(table, trx, Some((key, row)), None, |_| true)?;
         for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let entry = &mut self.entries.next;
             table.index_key(index, row, key, entry)?;

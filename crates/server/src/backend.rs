@@ -199,9 +199,16 @@ pub trait Backend: Send + Sync {
     /// Has `wake` told when `seq` may be acknowledged; false if it is already (then nothing is told).
     fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool;
 
-    /// Flushes what is ordered if nobody does. Called once after a registration, by a thread that holds
-    /// nothing.
+    /// Flushes what is ordered if nobody does. Called by a thread that holds nothing, after a registration:
+    /// before it waits for anything.
     fn lead(&self);
+
+    /// The same for a worker that serves somebody next and leads when there is nobody: the flush may wait for
+    /// that.
+    fn lead_later(&self);
+
+    /// Whether a worker that has nothing to serve is to lead before it rests.
+    fn has_queued(&self) -> bool;
 
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;

@@ -341,7 +341,8 @@ impl Connection {
         }
     }
 
-    /// The owner's work: until there is nothing to do, the connection is parked or closed.
+    /// The owner's work: until there is nothing to do, the connection is parked or closed. The caller sees to
+    /// it that what was ordered is led.
     pub fn serve(self: &Arc<Self>, scratch: &mut [u8]) {
         let mut inner = self.inner.lock();
         // An event came: there may be something to read, whatever was known before.
@@ -406,9 +407,12 @@ impl Connection {
         }
         let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
         let is_left = last && self.send_idle(&mut inner);
-        // The command may have ordered transactions of others, which found nothing to lead.
-        self.shared.backend.lead();
-        if is_left { None } else { Some(inner) }
+        if is_left {
+            return None;
+        }
+        // What the command ordered, also of others, does not wait for the commands after it.
+        self.shared.backend.lead_later();
+        Some(inner)
     }
 
     /// Gives the connection to a thread that sends the binary log.
@@ -470,7 +474,6 @@ impl Connection {
         let backend = &self.shared.backend;
         self.owner.park();
         if backend.when_acknowledged(seq, Arc::clone(self) as Arc<dyn Wake>) {
-            backend.lead();
             return true;
         }
         if self.owner.unpark() == Some(Events::Missed) {

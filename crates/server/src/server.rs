@@ -311,17 +311,36 @@ impl Shared {
             if let Work::Begin(connection) = &work {
                 last = connection.token;
             }
+            // It may take long.
+            self.backend.lead_later();
             self.workers.busy(self.now_ms());
             self.fibers.work(work);
             self.workers.done();
         }
     }
 
+    /// A worker without work: leads what workers have left, and waits for an event.
     fn rest(&self, again: bool) -> Heard<io::Result<Option<Event>>> {
-        match self.next_event(again) {
+        let event = match self.backend.has_queued() {
+            true => self.gather_or_lead(again),
+            false => self.next_event(again),
+        };
+        match event {
             Ok(Some(Event { token: TOKEN_READY, .. })) => Heard::Bell,
             other => Heard::Other(other),
         }
+    }
+
+    /// What is queued for a flush waits while there are others to serve: they may have more for it. A lone
+    /// client has nobody to wait for.
+    fn gather_or_lead(&self, again: bool) -> io::Result<Option<Event>> {
+        if !again && let Some(event) = self.epoll.wait(Some(Duration::ZERO))? {
+            return Ok(Some(event));
+        }
+        self.workers.busy(self.now_ms());
+        self.backend.lead();
+        self.workers.done();
+        self.next_event(again)
     }
 
     /// Whether workers may end: the server stops, and no statement waits.

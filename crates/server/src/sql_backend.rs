@@ -259,6 +259,14 @@ impl Backend for SqlBackend {
         self.db.commit.lead();
     }
 
+    fn lead_later(&self) {
+        self.db.commit.lead_later();
+    }
+
+    fn has_queued(&self) -> bool {
+        self.db.commit.has_queued()
+    }
+
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool {
         self.db.commit.wait_acknowledged(seq).is_ok()
     }

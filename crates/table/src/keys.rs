@@ -44,25 +44,40 @@ impl OpenTable {
         Ok(())
     }
 
-    /// The keys of a row's entries in a FULLTEXT index, in order.
-    pub fn word_keys(&self, index: usize, row: &[Value], clustered_key: &[u8]) -> Vec<Vec<u8>> {
-        let (mut keys, mut room) = (Vec::new(), WORDS_ROOM);
-        let Some(words) = &self.indexes[index].words else { return keys };
+    /// The keys of a row's entries in a FULLTEXT index, in order. `goes_on` is asked now and then, with how
+    /// many bytes they have.
+    pub fn word_keys(
+        &self,
+        index: usize,
+        row: &[Value],
+        clustered_key: &[u8],
+        goes_on: &mut dyn FnMut(usize) -> SqlResult<()>,
+    ) -> SqlResult<Vec<Vec<u8>>> {
+        let (mut keys, mut room, mut bytes, mut count) = (Vec::new(), WORDS_ROOM, 0, 0_usize);
+        let bytes_of = |key: &Vec<u8>| key.capacity() + clustered_key.len() + size_of::<Vec<u8>>();
+        let Some(words) = &self.indexes[index].words else { return Ok(keys) };
         for column in &words.columns {
             let Value::Str(text) = &row[*column] else { continue };
             let text = String::from_utf8_lossy(&text.bytes);
             for word in full_text::raw_words(&text).filter(|word| full_text::is_indexed(word)) {
-                keys.push(full_text::word_key(word, words.part.ty.collation));
+                let key = full_text::word_key(word, words.part.ty.collation);
+                bytes += bytes_of(&key);
+                keys.push(key);
+                count += 1;
+                if count % WORDS_ROOM == 0 {
+                    goes_on(bytes)?;
+                }
                 // A long text has the same words again and again.
                 if keys.len() == room {
                     sort_out(&mut keys);
                     room = WORDS_ROOM.max(2 * keys.len());
+                    bytes = keys.iter().map(bytes_of).sum();
                 }
             }
         }
         sort_out(&mut keys);
         keys.iter_mut().for_each(|key| key.extend_from_slice(clustered_key));
-        keys
+        Ok(keys)
     }
 
     /// The value of that entry.

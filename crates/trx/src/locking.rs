@@ -212,14 +212,15 @@ impl SessionTrx {
     }
 
     /// How many names the transaction has locked.
-    pub fn names_held(&mut self) -> usize {
-        self.active_mut().locks.names_held()
+    pub fn names_held(&self) -> usize {
+        self.active.as_ref().map_or(0, |active| active.locks.names_held())
     }
 
     /// Gives back the names that were locked when so many others were already.
     pub fn unlock_names_behind(&mut self, held: usize) {
-        let (env, active, _) = self.parts();
-        env.locks.unlock_names_behind(&mut active.locks, held);
+        if let Some(active) = &mut self.active {
+            self.env.locks.unlock_names_behind(&mut active.locks, held);
+        }
     }
 
     /// The same for a table that the statement calls by an alias; its name if it has none.

@@ -137,6 +137,11 @@ impl SessionTrx {
         self.memory = memory;
     }
 
+    /// Nothing yet, of what the session may keep in memory.
+    pub fn reservation(&self) -> Reservation {
+        Reservation::new(Arc::clone(&self.memory))
+    }
+
     /// Charges what the transaction keeps until it ends: writes and row locks. Errors 1290 and 1041 when that
     /// is more than it may be.
     pub fn charge_writes(&mut self) -> SqlResult<()> {

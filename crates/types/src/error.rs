@@ -268,6 +268,7 @@ errors! {
     ZlibZData = 1259, "HY000";
     SformatError = 4183, "HY000";
     GeneratedColumnFunctionIsNotAllowed = 1901, "HY000";
+    UnsupportedActionOnGeneratedColumn = 1907, "HY000";
     WarningNonDefaultValueForGeneratedColumn = 1906, "HY000";
     ExpressionRefersToUninitField = 4029, "01000";
     PrimaryKeyBasedOnGeneratedColumn = 1903, "HY000";

@@ -247,6 +247,7 @@ fn index(key: &ast::KeyDef, columns: &[Column]) -> Index {
     let kind = match key.kind {
         KeyKind::Primary => IndexKind::Primary,
         KeyKind::Unique => IndexKind::Unique,
+        KeyKind::FullText => IndexKind::FullText,
         _ => IndexKind::Secondary,
     };
     let place = |name: &str| columns.iter().position(|c| c.name == name).expect("a key names a column");

@@ -134,9 +134,7 @@ pub fn charset(name: &str) -> SqlResult<Charset> {
     })
 }
 
-pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastType> {
-    let length = to.length.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    let decimals = to.length.map_or(0, |n| n.min(255)) as u8;
+pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEnv) -> SqlResult<CastType> {
     let kind = match to.kind {
         ast::DeclaredKind::Signed => return Ok(CastType::Signed),
         ast::DeclaredKind::Unsigned => return Ok(CastType::Unsigned),
@@ -150,12 +148,14 @@ pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastT
                 CastType::Signed
             }
         }
-        TypeKind::Double => CastType::Double { size: double_size(to)? },
+        TypeKind::Double => CastType::Double { size: double_size(to, operand)? },
         TypeKind::Float => CastType::Float,
-        TypeKind::Decimal => decimal_type(to)?,
+        TypeKind::Decimal => decimal_type(to, operand)?,
         TypeKind::Char | TypeKind::VarChar => {
             let set = match &to.charset {
-                Some(name) if name.eq_ignore_ascii_case("binary") => return Ok(CastType::Binary { length }),
+                Some(name) if name.eq_ignore_ascii_case("binary") => {
+                    return Ok(CastType::Binary { length: text_length(to, operand)? });
+                }
                 Some(name) => Some(charset(name)?),
                 None => None,
             };
@@ -166,12 +166,14 @@ pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastT
                 })?,
                 None => own,
             };
-            CastType::Char { length, collation }
+            CastType::Char { length: text_length(to, operand)?, collation }
         }
-        TypeKind::Binary | TypeKind::VarBinary => CastType::Binary { length },
+        TypeKind::Binary | TypeKind::VarBinary => {
+            CastType::Binary { length: text_length(to, operand)? }
+        }
         TypeKind::Date => CastType::Date,
-        TypeKind::Time => CastType::Time { decimals },
-        TypeKind::DateTime => CastType::DateTime { decimals },
+        TypeKind::Time => CastType::Time { decimals: second_digits(to, operand)? },
+        TypeKind::DateTime => CastType::DateTime { decimals: second_digits(to, operand)? },
         TypeKind::Year => CastType::Year,
         TypeKind::Json => CastType::Json,
         TypeKind::Uuid => CastType::Fixed(FixedKind::Uuid),
@@ -181,35 +183,60 @@ pub(super) fn cast_type(to: &ast::DataType, env: &SessionEnv) -> SqlResult<CastT
     })
 }
 
-fn decimal_type(to: &ast::DataType) -> SqlResult<CastType> {
+/// What errors call the operand of a cast.
+fn shown(operand: &ast::Expr) -> String {
+    match operand {
+        ast::Expr::Literal(literal) if matches!(literal.value, Value::Str(_)) => literal.value.to_text(),
+        ast::Expr::Column(name) => name.name.clone(),
+        other => cohort_sql::print::expr(other),
+    }
+}
+
+/// Digits of a second; error 1426.
+fn second_digits(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<u8> {
+    match to.length.unwrap_or(0) {
+        digits @ 0..=6 => Ok(digits as u8),
+        _ => Err(SqlError::too_big_precision(&shown(operand), 6)),
+    }
+}
+
+/// The length of a text; error 1439. The largest one is none.
+fn text_length(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<u32>> {
+    let Some(length) = to.length else { return Ok(None) };
+    let length = u32::try_from(length).map_err(|_| SqlError::display_width(&shown(operand), u32::MAX))?;
+    Ok(Some(length).filter(|length| *length < u32::MAX))
+}
+
+fn decimal_type(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<CastType> {
     let (precision, decimals) = (to.length.unwrap_or(10), to.decimals.unwrap_or(0));
     if decimals > 38 {
-        let text = format!("Too big scale specified for column '' = {decimals}. Maximum is 38");
+        let text = format!("Too big scale specified for '{}'. Maximum is 38", shown(operand));
         return Err(SqlError::new(ErrorCode::TooBigScale, text));
     }
     if precision > 65 {
-        let text = format!("Too big precision specified for column '' = {precision}. Maximum is 65");
-        return Err(SqlError::new(ErrorCode::TooBigPrecision, text));
+        return Err(SqlError::too_big_precision(&shown(operand), 65));
     }
     if decimals > precision {
-        let text = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
-        return Err(SqlError::new(ErrorCode::MBiggerThanD, text));
+        return Err(SqlError::scale_above_precision(""));
     }
+    let precision = if precision == 0 { 10 } else { precision };
     Ok(CastType::Decimal { precision: precision as u8, decimals: decimals as u8 })
 }
 
-/// (m,d) of DOUBLE; errors 1425 and 1427.
-fn double_size(to: &ast::DataType) -> SqlResult<Option<(u8, u8)>> {
+/// (m,d) of DOUBLE; errors 1425, 1426 and 1427.
+fn double_size(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<(u8, u8)>> {
     let (Some(length), Some(decimals)) = (to.length, to.decimals) else { return Ok(None) };
     if decimals > 30 {
-        let text = format!("Too big scale specified for column '' = {decimals}. Maximum is 30");
+        let text = format!("Too big scale specified for '{}'. Maximum is 30", shown(operand));
         return Err(SqlError::new(ErrorCode::TooBigScale, text));
     }
-    if decimals > length {
-        let text = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
-        return Err(SqlError::new(ErrorCode::MBiggerThanD, text));
+    if length > 255 {
+        return Err(SqlError::too_big_precision(&shown(operand), 65));
     }
-    Ok(Some((length.min(255) as u8, decimals as u8)))
+    if decimals > length {
+        return Err(SqlError::scale_above_precision(""));
+    }
+    Ok(Some((length as u8, decimals as u8)))
 }
 
 /// A literal as a constant.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::IndexKind;
+use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{Expr, SearchMode, WordSource, match_against};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
@@ -12,6 +12,10 @@ use super::{Binder, Relation, not_supported};
 fn no_index() -> SqlError {
     let text = "Can't find FULLTEXT index matching the column list";
     SqlError::new(ErrorCode::FtMatchingKeyNotFound, text)
+}
+
+fn wrong_columns() -> SqlError {
+    SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to MATCH")
 }
 
 impl Binder<'_> {
@@ -26,18 +30,25 @@ impl Binder<'_> {
             ast::MatchMode::Boolean => SearchMode::Boolean,
             ast::MatchMode::Expansion => return Err(not_supported("WITH QUERY EXPANSION")),
         };
-        let mut bound = Vec::with_capacity(columns.len());
-        let mut slots = Vec::with_capacity(columns.len());
+        let mut bound: Vec<Expr> = Vec::with_capacity(columns.len());
+        let mut wanted = Vec::with_capacity(columns.len());
+        let mut base: Option<(usize, Arc<Table>)> = None;
         for column in columns {
-            let ast::Expr::Column(name) = column else { return Err(no_index()) };
-            bound.push(self.expression(column)?);
-            slots.push(self.scope.column(name, self.clause)?);
+            let column = self.expression(column)?;
+            let Expr::Column(reference) = &column else { return Err(wrong_columns()) };
+            let (first, table, n) = self.base_column(reference.ordinal)?;
+            let is_other = |known: &(usize, Arc<Table>)| known.0 != first;
+            if base.as_ref().is_some_and(is_other) {
+                return Err(wrong_columns());
+            }
+            base = Some((first, table));
+            // A column that is named twice is asked once.
+            if !wanted.contains(&n) {
+                wanted.push(n);
+                bound.push(column);
+            }
         }
-        let table = &self.scope.tables[self.scope.table_of(slots[0])];
-        let Relation::Base(base) = &table.relation else { return Err(no_index()) };
-        let ordinal = |slot: usize| slot.checked_sub(table.first_slot).filter(|n| *n < table.columns.len());
-        let wanted: Option<Vec<usize>> = slots.iter().map(|slot| ordinal(*slot)).collect();
-        let wanted = wanted.ok_or_else(no_index)?;
+        let (_, base) = base.ok_or_else(no_index)?;
         let has_just_these = |index: &&cohort_catalog::Index| {
             index.kind == IndexKind::FullText
                 && !index.ignored
@@ -52,5 +63,22 @@ impl Binder<'_> {
             collation: base.columns[index.columns[0].column].ty.collation,
         };
         match_against(bound, self.expression(text)?, mode, source)
+    }
+
+    /// The column of a base table that has the number, here or in a query around: the number of the table's
+    /// first column, the table, and which of its columns it is. Of views and derived tables it is seen where
+    /// they become a part of their query.
+    fn base_column(&self, number: usize) -> SqlResult<(usize, Arc<Table>, usize)> {
+        let mut binder = self;
+        while !binder.scope.holds(number) {
+            binder = binder.outer.ok_or_else(wrong_columns)?;
+        }
+        let table = &binder.scope.tables[binder.scope.table_of(number)];
+        let n = number - table.first_slot;
+        match (&table.relation, &table.merged) {
+            (Relation::Base(base), _) => Ok((table.first_slot, Arc::clone(base), n)),
+            (_, Some(merged)) => merged[n].base.clone().ok_or_else(wrong_columns),
+            _ => Err(no_index()),
+        }
     }
 }

@@ -89,7 +89,14 @@ pub struct ScopeTable {
     /// A base table that the statement names through a view.
     pub view: Option<Arc<View>>,
     /// Of a view or derived table that becomes a part of the query around: what its columns are.
-    pub merged: Option<Arc<[ColumnMeta]>>,
+    pub merged: Option<Arc<[MergedColumn]>>,
+}
+
+/// A column of a view or derived table that becomes a part of the query around.
+pub struct MergedColumn {
+    pub meta: ColumnMeta,
+    /// The column of a base table that it is, behind the number of that table's first column.
+    pub base: Option<(usize, Arc<Table>, usize)>,
 }
 
 /// The tables in scope, in the order of FROM.

@@ -27,7 +27,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memor
 
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 
-pub use prepare::{Freshness, lock_for_write, lock_sequences, lock_tables, lock_views};
+pub use prepare::{Freshness, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views};
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

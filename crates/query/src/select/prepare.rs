@@ -10,7 +10,7 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_optimize::ReadMode;
 use cohort_session::StatementContext;
 use cohort_table::is_current;
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::guards::check_read_only;
 use crate::plan::QueryPlan;
@@ -21,6 +21,25 @@ pub enum Freshness {
     Fresh,
     /// A table was changed between planning and locking: plan again.
     Stale,
+}
+
+/// Locks all names of a plan by `lock`. A deadlock with a DDL statement that goes through the same names in
+/// another order is nobody's fault: a transaction that has no names yet gives back what it has got, and is
+/// told to plan again.
+pub fn lock_names(
+    ctx: &mut StatementContext<'_>,
+    lock: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<Freshness>,
+) -> SqlResult<Freshness> {
+    let held = ctx.trx.names_held();
+    match lock(ctx) {
+        Ok(Freshness::Fresh) => Ok(Freshness::Fresh),
+        Err(error) if error.code != ErrorCode::LockDeadlock || held > 0 => Err(error),
+        // Nothing was read.
+        Ok(Freshness::Stale) | Err(_) => {
+            ctx.trx.unlock_names_behind(held);
+            Ok(Freshness::Stale)
+        }
+    }
 }
 
 /// Locks the names of views for reading, until the transaction ends.

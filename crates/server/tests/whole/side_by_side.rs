@@ -170,6 +170,11 @@ fn searches_for_words() {
 }
 
 #[test]
+fn prepared_statements_and_definitions_that_change() {
+    compare(include_str!("scripts/prepared.sql"));
+}
+
+#[test]
 fn every_type_with_its_edge_values() {
     compare(include_str!("scripts/types.sql"));
 }
