@@ -58,6 +58,7 @@ impl DeletePlan {
         let decides = |filter: &cohort_expr::Expr| !filter.is_const_per_execution();
         check_safe_update(ctx.session, &self.target, !self.target.filter.as_ref().is_some_and(decides))?;
         ctx.annotate();
+        ctx.eval.set_forgiving(self.ignore);
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
         self.target.for_each(

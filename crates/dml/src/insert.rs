@@ -61,6 +61,7 @@ impl InsertPlan {
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+        ctx.eval.set_forgiving(self.ignore);
         let single = matches!(&self.rows, Rows::Values(rows) if rows.len() == 1);
         let null = if single { NullRule::Error } else { NullRule::Adjust };
         let assigner = Assigner { table: &self.table, strictness, null };

@@ -138,11 +138,15 @@ impl JoinedChange {
             What::Update { assignments, defaults, rules, ignore } => {
                 let strictness = Assigner::strictness(&ctx.eval, *ignore);
                 ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+                ctx.eval.set_forgiving(*ignore);
                 let outcome = self.run_update(ctx, (assignments, defaults), rules, strictness);
                 ctx.eval.set_abort_on_warning(false);
                 outcome
             }
-            What::Delete { returning, ignore } => self.run_delete(ctx, returning.as_ref(), *ignore),
+            What::Delete { returning, ignore } => {
+                ctx.eval.set_forgiving(*ignore);
+                self.run_delete(ctx, returning.as_ref(), *ignore)
+            }
         }
     }
 

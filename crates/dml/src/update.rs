@@ -84,6 +84,7 @@ impl UpdatePlan {
         ctx.annotate();
         let strictness = Assigner::strictness(&ctx.eval, self.ignore);
         ctx.eval.set_abort_on_warning(strictness == Strictness::Error);
+        ctx.eval.set_forgiving(self.ignore);
         let assigner = Assigner { table: &self.target.table, strictness, null: NullRule::Adjust };
         let mut assigned: Vec<usize> = self.assignments.iter().map(|(column, _)| *column).collect();
         let touched =

@@ -328,6 +328,8 @@ pub struct EvalContext<'s> {
 struct EvalState {
     /// Set while a strict statement changes data: a warning becomes the statement's error.
     abort_on_warning: Cell<bool>,
+    /// Set by IGNORE: a subquery of several rows where one is wanted warns, and is NULL.
+    forgives: Cell<bool>,
     warnings: RefCell<Warnings>,
     /// What the statement keeps.
     memory: RefCell<Option<Reservation>>,
@@ -394,6 +396,21 @@ impl<'s> EvalContext<'s> {
     /// Whether a warning is the statement's error: set while a strict statement changes data.
     pub fn set_abort_on_warning(&self, abort: bool) {
         self.state().abort_on_warning.set(abort);
+    }
+
+    /// The statement says IGNORE.
+    pub fn set_forgiving(&self, forgives: bool) {
+        self.state().forgives.set(forgives);
+    }
+
+    /// A subquery had more than one row where one is wanted: error 1242, or a warning under IGNORE.
+    pub fn too_many_rows(&self) -> SqlResult<()> {
+        let error = SqlError::subquery_returned_rows();
+        if !self.state().forgives.get() {
+            return Err(error);
+        }
+        self.push_warning(Warning::new(error));
+        Ok(())
     }
 
     /// State of RAND(n), by the address of its node.
@@ -512,6 +529,7 @@ impl EvalState {
     fn new(memory: Option<Reservation>, floor: StackFloor) -> EvalState {
         EvalState {
             abort_on_warning: Cell::new(false),
+            forgives: Cell::new(false),
             warnings: RefCell::new(Warnings::default()),
             memory: RefCell::new(memory),
             floor,

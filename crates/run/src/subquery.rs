@@ -11,7 +11,7 @@
 //! asked for twice, they are not kept any more.
 
 use cohort_expr::{Subquery, SubqueryTest};
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::batch::Batch;
@@ -168,7 +168,7 @@ fn answered(run: Run<'_, '_>, subquery: &Subquery, operand: Option<&Operand<'_>>
                 rows.clear();
                 match root.next(run, &mut rows, 1)? {
                     0 => Ok(Answer::Row(Some(only))),
-                    _ => Err(SqlError::subquery_returned_rows()),
+                    _ => run.eval.too_many_rows().map(|()| Answer::Row(None)),
                 }
             }
             (_, Some(operand)) => {

@@ -157,6 +157,8 @@ struct Parser<'a> {
     version_comment: bool,
     /// Whether the names of the columns of the query being read matter to anybody.
     names_matter: bool,
+    /// The part of a set operation that was read last stood in parentheses.
+    ends_in_parens: bool,
     /// INTO of the SELECT being read, when it stands before FROM.
     into: Vec<String>,
     /// INTO OUTFILE or DUMPFILE of the statement, and whether it stands behind FROM.
@@ -197,6 +199,7 @@ impl<'a> Parser<'a> {
             fixed: false,
             version_comment: lexer.saw_version_comment,
             names_matter: true,
+            ends_in_parens: false,
             into: Vec::new(),
             into_file: None,
             lock_wait: None,

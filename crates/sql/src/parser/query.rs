@@ -1,6 +1,6 @@
 //! SELECT, VALUES, UNION, WITH.
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
@@ -41,7 +41,21 @@ impl Parser<'_> {
     }
 
     pub(super) fn query_word_at(&self, ahead: usize) -> bool {
-        self.is_word_at(ahead, "SELECT") || self.is_word_at(ahead, "WITH")
+        self.is_word_at(ahead, "SELECT") || self.is_word_at(ahead, "WITH") || self.rows_at(ahead)
+    }
+
+    /// Whether a table of values starts there; `VALUES(a)` is the function of ON DUPLICATE KEY UPDATE.
+    fn rows_at(&self, ahead: usize) -> bool {
+        if !self.is_word_at(ahead, "VALUES") || self.peek(ahead + 1).kind != Kind::LeftParen {
+            return false;
+        }
+        let mut end = ahead + 2;
+        while matches!(self.peek(end).kind, Kind::Word | Kind::Quoted | Kind::Dot) {
+            end += 1;
+        }
+        let is_name = end > ahead + 2 && self.peek(end).kind == Kind::RightParen;
+        let has_more = self.peek(end + 1).kind == Kind::Comma && self.peek(end + 2).kind == Kind::LeftParen;
+        !is_name || has_more
     }
 
     /// A query inside an expression: nobody sees its columns' names.
@@ -79,7 +93,10 @@ impl Parser<'_> {
         self.enter(|p| {
             let with = if p.is("WITH") { Some(p.with()?) } else { None };
             let first = p.query_term()?;
+            let behind = p.at;
             let body = p.set_operations(first)?;
+            // A whole query in parentheses may be locked.
+            p.ends_in_parens &= p.at > behind;
             p.finish_query(with, body)
         })
     }
@@ -98,6 +115,19 @@ impl Parser<'_> {
                     && into.is_empty() =>
             {
                 Ok(*query)
+            }
+            QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
+                // The tables of the last SELECT are locked.
+                if self.ends_in_parens {
+                    return Err(SqlError::wrong_usage("lock options", "SELECT in brackets"));
+                }
+                let last = rest.last_mut().expect("at least one");
+                if !matches!(last.body, QueryBody::Values(_)) {
+                    let body = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
+                    last.body = QueryBody::Nested(Box::new(Query { locking, ..bare(body) }));
+                }
+                let body = QueryBody::SetOperation { first, rest };
+                Ok(Query { with, body, order_by, limit, locking: None, into })
             }
             body => Ok(Query { with, body, order_by, limit, locking, into }),
         }
@@ -185,15 +215,19 @@ impl Parser<'_> {
         if self.eat(Kind::LeftParen) {
             let query = self.query()?;
             self.expect(Kind::RightParen)?;
+            self.ends_in_parens = true;
             return Ok(nested(query));
         }
         if self.eat_word("VALUES") {
             let literals = self.literal_params;
             let rows = self.list(|p| p.paren_list(Self::expr))?;
             self.fixed |= self.names_matter && literals != self.literal_params;
+            self.ends_in_parens = false;
             return Ok(QueryBody::Values(rows));
         }
-        Ok(QueryBody::Select(Box::new(self.select()?)))
+        let select = self.select()?;
+        self.ends_in_parens = false;
+        Ok(QueryBody::Select(Box::new(select)))
     }
 
     fn select(&mut self) -> SqlResult<Select> {
@@ -489,6 +523,11 @@ impl Parser<'_> {
 }
 
 /// A query in parentheses as a body: only its own tail makes the parentheses worth keeping.
+/// A query without anything around its body.
+fn bare(body: QueryBody) -> Query {
+    Query { with: None, body, order_by: Vec::new(), limit: None, locking: None, into: Vec::new() }
+}
+
 fn nested(query: Query) -> QueryBody {
     let bare = query.with.is_none()
         && query.order_by.is_empty()
