@@ -292,16 +292,19 @@ impl Shared {
         // The connection served last, and whether it was the same one before: few clients are at work.
         let (mut last, mut again) = (0, false);
         while !self.is_over() {
-            let work = match self.ready.next(|| self.workers.stay(), || self.rest(again)) {
+            let stay = || self.workers.stay(|| self.backend.lead());
+            let work = match self.ready.next(stay, || self.rest(again)) {
                 Next::Work(work) => Some(work),
                 Next::Event(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
                     // Statements that wait are being ended; somebody must run them to their end.
+                    self.backend.lead();
                     std::thread::sleep(Duration::from_millis(1));
                     None
                 }
                 Next::Event(Ok(Some(event))) => self.taken(event).map(Work::Begin),
                 Next::Event(Ok(None)) | Next::Nothing => None,
                 Next::Event(Err(error)) => {
+                    self.backend.lead();
                     return self.log.error(format_args!("Cannot wait for events: {error}"));
                 }
                 Next::Leave => return,

@@ -252,6 +252,25 @@ fn whoever_orders_for_others_leads() {
     wait_until("it is published", || server.stub.is_all_published());
 }
 
+/// Found by reading: a worker that was not needed any more slept with a commit that it had left for later.
+#[test]
+fn a_worker_that_is_not_needed_leads_before_it_sleeps() {
+    let server = TestServer::start(Duration::ZERO);
+    let others: Vec<_> = (0..11)
+        .map(|_| {
+            let mut client = server.client();
+            std::thread::spawn(move || client.query_drop("block 50").expect("unblocked"))
+        })
+        .collect();
+    let mut last = RawClient::login(&server);
+    let commands = ["block 400", "commit"];
+    let bytes: Vec<u8> =
+        commands.iter().flat_map(|sql| packet(0, &[b"\x03", sql.as_bytes()].concat())).collect();
+    last.stream.write_all(&bytes).expect("sent");
+    others.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    commands.iter().for_each(|_| assert_eq!(last.payload()[0], 0));
+}
+
 #[test]
 fn a_stop_is_bounded_whatever_statements_do() {
     let mut server = TestServer::start(Duration::ZERO);
