@@ -225,11 +225,12 @@ impl Workers {
     }
 
     /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus
-    /// worker to sleep.
-    pub(crate) fn stay(&self) -> bool {
+    /// worker to sleep, after `before_sleep`.
+    pub(crate) fn stay(&self, before_sleep: impl FnOnce()) -> bool {
         if !self.surplus.load(Ordering::Relaxed) {
             return true;
         }
+        before_sleep();
         let mut state = self.state.lock();
         if state.stopping || state.active <= self.limits.active {
             self.hints(&state);

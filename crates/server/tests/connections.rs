@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cohort_config::{Counter, VarValue};
+use cohort_config::{Counter, VarId, VarValue};
 use mysql::prelude::Queryable;
 use stub::{RawClient, TestServer, login_packet, packet, wait_until};
 
@@ -250,6 +250,18 @@ fn whoever_orders_for_others_leads() {
     let mut client = server.client();
     client.query_drop("order-other").expect("ordered");
     wait_until("it is published", || server.stub.is_all_published());
+}
+
+/// Found by counting instructions under valgrind: the worker of a long statement has been replaced meanwhile and
+/// is not needed any more. It went to sleep with the transaction that it had ordered and nobody led.
+#[test]
+fn a_worker_that_is_not_needed_leads_before_it_sleeps() {
+    let server = TestServer::start(Duration::ZERO);
+    let stall_ms = server.globals.uint(VarId::ThreadPoolStallLimit);
+    let mut client = server.client();
+    let slow = std::thread::spawn(move || client.query_drop(format!("slow-commit {}", stall_ms * 6)));
+    wait_until("it is answered", || slow.is_finished());
+    slow.join().expect("no panic").expect("acknowledged");
 }
 
 #[test]

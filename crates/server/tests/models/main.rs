@@ -339,7 +339,7 @@ impl Model {
                 Told::Bell => Heard::Bell,
                 other => Heard::Other(other),
             };
-            let client = match self.ready.next(|| self.workers.stay(), wait) {
+            let client = match self.ready.next(|| self.workers.stay(|| ()), wait) {
                 Next::Work(client) => client,
                 Next::Event(Told::Connection(client)) if self.connections[client].owner.take() => client,
                 Next::Event(_) | Next::Nothing => continue,
