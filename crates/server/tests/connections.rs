@@ -252,8 +252,8 @@ fn whoever_orders_for_others_leads() {
     wait_until("it is published", || server.stub.is_all_published());
 }
 
-/// Found by counting instructions under valgrind: the worker of a long statement has been replaced meanwhile and
-/// is not needed any more. It went to sleep with the transaction that it had ordered and nobody led.
+/// Found by counting instructions under valgrind: the worker of a long statement has been replaced meanwhile
+/// and is not needed any more. It went to sleep with the transaction that it had ordered and nobody led.
 #[test]
 fn a_worker_that_is_not_needed_leads_before_it_sleeps() {
     let server = TestServer::start(Duration::ZERO);
