@@ -225,7 +225,7 @@ impl Workers {
     }
 
     /// Between two requests, when there is nothing to do: false if the worker is to end. Puts a surplus
-    /// worker to sleep. What must not wait for it is done by `before_sleep`.
+    /// worker to sleep, after `before_sleep`.
     pub(crate) fn stay(&self, before_sleep: impl FnOnce()) -> bool {
         if !self.surplus.load(Ordering::Relaxed) {
             return true;

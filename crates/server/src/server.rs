@@ -292,19 +292,18 @@ impl Shared {
         // The connection served last, and whether it was the same one before: few clients are at work.
         let (mut last, mut again) = (0, false);
         while !self.is_over() {
-            let stay = || self.workers.stay(|| self.backend.lead());
-            let work = match self.ready.next(stay, || self.rest(again)) {
+            let work = match self.ready.next(|| self.stay(), || self.rest(again)) {
                 Next::Work(work) => Some(work),
                 Next::Event(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
                     // Statements that wait are being ended; somebody must run them to their end.
-                    self.backend.lead();
+                    self.lead();
                     std::thread::sleep(Duration::from_millis(1));
                     None
                 }
                 Next::Event(Ok(Some(event))) => self.taken(event).map(Work::Begin),
                 Next::Event(Ok(None)) | Next::Nothing => None,
                 Next::Event(Err(error)) => {
-                    self.backend.lead();
+                    self.lead();
                     return self.log.error(format_args!("Cannot wait for events: {error}"));
                 }
                 Next::Leave => return,
@@ -320,6 +319,19 @@ impl Shared {
             self.fibers.work(work);
             self.workers.done();
         }
+    }
+
+    /// False: this worker ends. One that sleeps leaves nothing to the others, which may be waiting for events
+    /// already.
+    fn stay(&self) -> bool {
+        self.workers.stay(|| self.lead())
+    }
+
+    /// Leads as part of a request: it may take long.
+    fn lead(&self) {
+        self.workers.busy(self.now_ms());
+        self.backend.lead();
+        self.workers.done();
     }
 
     /// A worker without work: leads what workers have left, and waits for an event.
@@ -340,9 +352,7 @@ impl Shared {
         if !again && let Some(event) = self.epoll.wait(Some(Duration::ZERO))? {
             return Ok(Some(event));
         }
-        self.workers.busy(self.now_ms());
-        self.backend.lead();
-        self.workers.done();
+        self.lead();
         self.next_event(again)
     }
 

@@ -76,6 +76,11 @@ impl StubSession {
                 self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
                 sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
             }
+            "slow-commit" => {
+                std::thread::sleep(Duration::from_millis(rest.parse().expect("milliseconds")));
+                self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
+                sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
+            }
             // Orders a transaction of somebody else, as the holder of the order stage does.
             "order-other" => {
                 self.stub.ordered.fetch_add(1, Ordering::AcqRel);
