@@ -168,9 +168,7 @@ pub(super) fn cast_type(to: &ast::DataType, operand: &ast::Expr, env: &SessionEn
             };
             CastType::Char { length: text_length(to, operand)?, collation }
         }
-        TypeKind::Binary | TypeKind::VarBinary => {
-            CastType::Binary { length: text_length(to, operand)? }
-        }
+        TypeKind::Binary | TypeKind::VarBinary => CastType::Binary { length: text_length(to, operand)? },
         TypeKind::Date => CastType::Date,
         TypeKind::Time => CastType::Time { decimals: second_digits(to, operand)? },
         TypeKind::DateTime => CastType::DateTime { decimals: second_digits(to, operand)? },
