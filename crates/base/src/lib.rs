@@ -7,6 +7,7 @@ mod codec;
 mod histogram;
 mod ids;
 mod no_unwind;
+mod prefetch;
 mod stack;
 
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
@@ -18,4 +19,5 @@ pub use ids::{
     ServerId, TableId, TrxId, TrxIds, Xid,
 };
 pub use no_unwind::NoUnwind;
+pub use prefetch::prefetch;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

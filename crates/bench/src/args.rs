@@ -47,9 +47,11 @@ cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCEN
                                                    one build or of some compared with the first
 cohort-bench sql [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
                                                    TPC-H and single operators beside MariaDB
-cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH] [--dir=PATH]
+cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH,PATH...]
+                     [--dir=PATH]
                                                    the B+tree engine where short loads do not look; parts:
-                                                   scan, range, pool, view, size, tpcc
+                                                   scan, range, pool, view, size, tpcc; of several builds, range,
+                                                   view and tpcc measure each in turns, without MariaDB
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
@@ -292,7 +294,7 @@ fn parse_engine(mut words: Words) -> Result<Command, String> {
         repeats: 3,
         hold: Duration::from_secs(60),
         dir: PathBuf::from("/var/tmp"),
-        cohortd: None,
+        programs: Vec::new(),
     };
     while let Some(word) = words.next() {
         let name = word.as_str();
@@ -300,7 +302,7 @@ fn parse_engine(mut words: Words) -> Result<Command, String> {
             "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
             "--repeats" => asked.repeats = words.read(name, positive)?,
             "--hold" => asked.hold = words.read(name, seconds)?,
-            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--cohortd" => asked.programs = words.list(name, |path| Some(PathBuf::from(path)))?,
             "--dir" => asked.dir = words.value(name)?.into(),
             _ => {
                 asked.parts.push(engine::Part::parse(name).ok_or(format!("unknown word '{name}' of engine"))?)

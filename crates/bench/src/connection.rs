@@ -226,7 +226,8 @@ fn open_socket(address: &Address) -> io::Result<File> {
     Ok(File::from(socket))
 }
 
-fn text_row(packet: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
+/// A row of a text result.
+pub fn text_row(packet: &[u8], columns: u64) -> Option<Vec<Option<String>>> {
     let mut rest = packet;
     let mut row = Vec::new();
     for _ in 0..columns {

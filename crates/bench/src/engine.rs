@@ -27,7 +27,25 @@ pub struct EngineRun {
     /// How long a read view is open under load before it is measured beside.
     pub hold: Duration,
     pub dir: PathBuf,
-    pub cohortd: Option<PathBuf>,
+    /// The builds; without any, the one beside this program. Of several, `range`, `view` and `tpcc` measure
+    /// each, and MariaDB not at all.
+    pub programs: Vec<PathBuf>,
+}
+
+impl EngineRun {
+    /// Servers that `range`, `view` and `tpcc` compare: builds, or one build and MariaDB.
+    fn contestants(&self, setup: &Setup) -> Vec<(String, &'static str, Setup)> {
+        match self.programs.len() {
+            0 | 1 => ["cohort", "mariadb"].map(|name| (name.to_owned(), name, setup.clone())).into(),
+            _ => (0..)
+                .zip(&self.programs)
+                .map(|(number, program)| {
+                    let setup = Setup { cohortd: Some(program.clone()), ..setup.clone() };
+                    (format!("build{number}"), "cohort", setup)
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +89,7 @@ fn text(error: ConnectionError) -> String {
 /// Measures, and prints each table as soon as it is there.
 pub fn run(asked: &EngineRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
-    let setup = Setup { cohortd: asked.cohortd.clone(), ..Setup::below(dir.clone()) };
+    let setup = Setup { cohortd: asked.programs.first().cloned(), ..Setup::below(dir.clone()) };
     let parts: Vec<Part> = match asked.parts.is_empty() {
         true => Part::ALL.iter().map(|(_, part)| *part).collect(),
         false => asked.parts.clone(),
@@ -94,15 +112,22 @@ pub fn run(asked: &EngineRun) -> Result<(), String> {
 }
 
 fn start(name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> {
-    let contestant = Contestant::parse(name).expect("a server").with(options);
     let label = std::iter::once(name).chain(options.iter().copied()).collect::<Vec<_>>().join(" ");
+    start_as(&label, name, options, setup)
+}
+
+fn start_as(label: &str, name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> {
+    let contestant = Contestant::parse(name).expect("a server").with(options);
     eprintln!("{label}: starting, filling tables");
-    Server::start(&contestant.named(&label), setup)
+    Server::start(&contestant.named(label), setup)
 }
 
 /// A server with sysbench's tables, which stands still.
 fn filled(name: &str, options: &[&str], scale: Scale, setup: &Setup) -> Result<Server, String> {
-    let mut server = start(name, options, setup)?;
+    fill(start(name, options, setup)?, scale)
+}
+
+fn fill(mut server: Server, scale: Scale) -> Result<Server, String> {
     let done = tables::create_schema(&server.address)
         .and_then(|mut connection| tables::prepare(&mut connection, Schema::Sbtest, scale));
     done.map_err(|error| server.complaint(&format!("filling tables: {error}")))?;
@@ -199,6 +224,12 @@ fn turns<T>(
     Ok(found)
 }
 
+/// The servers to compare, with sysbench's tables.
+fn compared(asked: &EngineRun, setup: &Setup) -> Result<Vec<Server>, String> {
+    let contestants = asked.contestants(setup).into_iter();
+    contestants.map(|(label, name, setup)| fill(start_as(&label, name, &[], &setup)?, SCALE)).collect()
+}
+
 fn rates(servers: &mut [Server], load: &Loaded) -> Result<Vec<Rate>, String> {
     let found = turns(servers, load.asked.repeats, |server| load.on(server))?;
     Ok(found.iter().map(|rates| median_rate(rates)).collect())
@@ -227,18 +258,21 @@ fn scan(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Ranges of a hundred rows from both engines.
+/// Ranges of a hundred rows from both engines, or from builds.
 fn range(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
-    let mut servers = [
-        filled("cohort", &[], SCALE, setup)?,
-        filled("cohort", &["--default-storage-engine=ROCKSDB"], SCALE, setup)?,
-    ];
+    let mut servers = match asked.programs.len() {
+        0 | 1 => vec![
+            fill(start_as("B+tree", "cohort", &[], setup)?, SCALE)?,
+            fill(start_as("RocksDB", "cohort", &["--default-storage-engine=ROCKSDB"], setup)?, SCALE)?,
+        ],
+        _ => compared(asked, setup)?,
+    };
     let load = Loaded { workload: "range", clients: 16, scale: SCALE, asked };
     let found = rates(&mut servers, &load)?;
     let mut out =
         "### A range of 100 rows, 16 clients\n\n| engine | /s | server us |\n|---|---:|---:|\n".to_owned();
-    for (name, rate) in ["B+tree", "RocksDB"].iter().zip(&found) {
-        out.push_str(&format!("| {name} | {:.0} | {:.1} |\n", rate.per_second, rate.processor_us));
+    for (server, rate) in servers.iter().zip(&found) {
+        out.push_str(&format!("| {} | {:.0} | {:.1} |\n", server.label, rate.per_second, rate.processor_us));
     }
     Ok(out)
 }
@@ -270,13 +304,13 @@ fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
 
 /// Updates beside a read view that was opened long before, by those without one.
 fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
-    let mut servers = [filled("cohort", &[], SCALE, setup)?, filled("mariadb", &[], SCALE, setup)?];
+    let mut servers = compared(asked, setup)?;
     let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
     let alone = rates(&mut servers, &load)?;
     let mut out = format!(
         "### update_index, 64 clients, a read view open for {} s and more\n\n\
-         | server | /s alone | /s beside | ratio | p99 ms alone | p99 ms beside | ratio |\n\
-         |---|---:|---:|---:|---:|---:|---:|\n",
+         | server | /s alone | /s beside | ratio | p99 ms alone | p99 ms beside | ratio | server us alone | \
+         server us beside |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         asked.hold.as_secs()
     );
     for (server, alone) in servers.iter_mut().zip(&alone) {
@@ -298,14 +332,16 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         let beside = beside.map_err(|error| server.complaint(&error))?;
         server.pause();
         out.push_str(&format!(
-            "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} |\n",
+            "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} |\n",
             server.label,
             alone.per_second,
             beside.per_second,
             beside.per_second / alone.per_second,
             alone.p99_ms,
             beside.p99_ms,
-            beside.p99_ms / alone.p99_ms
+            beside.p99_ms / alone.p99_ms,
+            alone.processor_us,
+            beside.processor_us
         ));
     }
     Ok(out)
@@ -378,46 +414,52 @@ fn table_bytes(dir: &Path, kind: Kind) -> u64 {
     entries.flatten().map(of).sum()
 }
 
+/// Terminals, with the processor time of a transaction on both sides of the socket.
 fn tpc_c(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
-    let mut servers = [start("cohort", &[], setup)?, start("mariadb", &[], setup)?];
-    for server in &mut servers {
+    let mut servers = Vec::new();
+    for (label, name, setup) in asked.contestants(setup) {
+        let mut server = start_as(&label, name, &[], &setup)?;
         let done = tables::create_schema(&server.address)
             .and_then(|mut connection| tpcc::load(&mut connection, WAREHOUSES));
         done.map_err(|error| server.complaint(&format!("TPC-C: {error}")))?;
         server.pause();
+        servers.push(server);
     }
     let mut out = format!(
-        "### TPC-C, {WAREHOUSES} warehouses\n\n| terminals | cohort/s | mariadb/s | ratio | cohort new orders a \
-         minute | cohort p99 ms | mariadb p99 ms | cohort repeated | mariadb repeated |\n\
-         |---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "### TPC-C, {WAREHOUSES} warehouses\n\n| terminals | server | /s | by the last | new orders a minute | p99 ms \
+         | repeated | server us | clients us |\n|---:|---|---:|---:|---:|---:|---:|---:|---:|\n"
     );
     for terminals in [8, 32] {
         let warm = Duration::from_secs(1);
         let found = turns(&mut servers, asked.repeats, |server| {
-            tpcc::run(&server.address, WAREHOUSES, terminals, warm, asked.measure)
+            tpcc::run(&server.address, server.pid(), WAREHOUSES, terminals, warm, asked.measure)
         })?;
-        let of = |at: usize, field: fn(&tpcc::Outcome) -> f64| median(found[at].iter().map(field).collect());
-        let per_second = |at| of(at, |outcome| outcome.transactions as f64 / outcome.seconds);
-        let p99 = |at| of(at, |outcome| outcome.latencies.percentile(0.99) as f64 / 1e6);
-        let repeated =
-            |at| of(at, |outcome| outcome.retries as f64 / outcome.transactions.max(1) as f64 * 100.0);
-        out.push_str(&format!(
-            "| {terminals} | {:.0} | {:.0} | {:.2} | {:.0} | {:.1} | {:.1} | {:.2} % | {:.2} % |\n",
-            per_second(0),
-            per_second(1),
-            per_second(0) / per_second(1),
-            of(0, |outcome| outcome.new_orders as f64 / outcome.seconds * 60.0),
-            p99(0),
-            p99(1),
-            repeated(0),
-            repeated(1)
-        ));
+        let of =
+            |at: usize, field: &dyn Fn(&tpcc::Outcome) -> f64| median(found[at].iter().map(field).collect());
+        let by_transaction = |at, field: fn(&tpcc::Outcome) -> f64| {
+            of(at, &|outcome| field(outcome) / outcome.transactions.max(1) as f64)
+        };
+        let per_second = |at| of(at, &|outcome| outcome.transactions as f64 / outcome.seconds);
+        let last = per_second(servers.len() - 1);
+        for (at, server) in servers.iter().enumerate() {
+            out.push_str(&format!(
+                "| {terminals} | {} | {:.0} | {:.2} | {:.0} | {:.1} | {:.2} % | {:.0} | {:.0} |\n",
+                server.label,
+                per_second(at),
+                per_second(at) / last,
+                of(at, &|outcome| outcome.new_orders as f64 / outcome.seconds * 60.0),
+                of(at, &|outcome| outcome.latencies.percentile(0.99) as f64 / 1e6),
+                by_transaction(at, |outcome| outcome.retries as f64 * 100.0),
+                by_transaction(at, |outcome| outcome.server_seconds * 1e6),
+                by_transaction(at, |outcome| outcome.client_seconds * 1e6),
+            ));
+        }
     }
     for server in &mut servers {
         server.resume();
         let checked = tpcc::check(&server.address);
         checked.map_err(|error| server.complaint(&error))?;
     }
-    out.push_str("\nThe consistency conditions hold on both afterwards.\n");
+    out.push_str("\nThe consistency conditions hold on all of them afterwards.\n");
     Ok(out)
 }

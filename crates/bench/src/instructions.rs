@@ -14,6 +14,7 @@ use crate::callgrind::Counter;
 use crate::connection::{self, Connection};
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables;
+use crate::tpcc::{self, Terminal};
 use crate::wire::{self, Reply, ReplyReader};
 use crate::workload::{self, Client, Plan, Protocol, Scale, Schema, Workload};
 
@@ -28,11 +29,13 @@ const OLTP: &[&str] = &[
     "write_only",
     "read_write",
 ];
+const TPCC: &str = "tpcc";
+const WAREHOUSES: u32 = 1;
 
 /// What to count.
 #[derive(Debug, PartialEq)]
 pub struct Instructions {
-    /// Names; without any, all OLTP workloads.
+    /// Names; without any, all OLTP workloads. `tpcc` is TPC-C's mix with one terminal and one warehouse.
     pub workloads: Vec<String>,
     /// The builds; the first is the one to compare with. Without any, the one beside this program.
     pub programs: Vec<PathBuf>,
@@ -49,7 +52,8 @@ pub struct Instructions {
 
 /// One line of the table.
 struct Line {
-    workload: &'static Workload,
+    /// None: TPC-C.
+    workload: Option<&'static Workload>,
     protocol: Protocol,
     /// Instructions per transaction, by build.
     counts: Vec<f64>,
@@ -63,11 +67,15 @@ pub fn run(asked: &Instructions) -> Result<(), String> {
     };
     let mut lines = Vec::new();
     for name in names {
+        if name == TPCC {
+            lines.push(Line { workload: None, protocol: Protocol::Text, counts: Vec::new() });
+            continue;
+        }
         let workload = workload::find(name).ok_or_else(|| format!("no workload '{name}'"))?;
         for asked in [Protocol::Text, Protocol::Prepared] {
             let protocol = workload.protocol(asked);
             if protocol == asked {
-                lines.push(Line { workload, protocol, counts: Vec::new() });
+                lines.push(Line { workload: Some(workload), protocol, counts: Vec::new() });
             }
         }
     }
@@ -119,18 +127,20 @@ fn count_on(
     let told = |error: connection::ConnectionError| error.to_string();
     let mut connection = tables::create_schema(&server.address).map_err(told)?;
     tables::prepare(&mut connection, Schema::Sbtest, asked.scale).map_err(told)?;
+    if lines.iter().any(|line| line.workload.is_none()) {
+        tpcc::load(&mut connection, WAREHOUSES).map_err(told)?;
+    }
     drop(connection);
     let mut counter = Counter::new(server.pid(), dumps)?;
     for line in lines {
-        let plan = Plan::new_as(line.workload, asked.scale, line.protocol);
-        let mut load = Load::open(server, line.workload, &plan, asked.scale)?;
+        let mut load = Load::open(server, line, asked.scale)?;
         // Plans are made, pages are in memory, and the buffers have their size.
-        load.repeat(&plan, asked.transactions / 4 + 10)?;
+        load.repeat(asked.transactions / 4 + 10)?;
         counter.zero()?;
-        load.repeat(&plan, asked.transactions)?;
+        load.repeat(asked.transactions)?;
         let (count, files) = counter.count()?;
         line.counts.push(count as f64 / f64::from(asked.transactions));
-        let name = format!("{}-{}-{number}", line.workload.name, line.protocol.name());
+        let name = format!("{}-{}-{number}", line.name(), line.protocol.name());
         eprintln!("{name}: {}", count / u64::from(asked.transactions));
         for (thread, file) in files.iter().enumerate() {
             let Some(keep) = &asked.keep else { continue };
@@ -143,15 +153,26 @@ fn count_on(
     Ok(())
 }
 
+impl Line {
+    fn name(&self) -> &'static str {
+        self.workload.map_or(TPCC, |workload| workload.name)
+    }
+}
+
 /// The one client.
-struct Load {
-    socket: fs::File,
-    client: Client,
+enum Load {
+    TpcC(Terminal),
+    Workload(Single),
 }
 
 impl Load {
-    fn open(server: &Server, workload: &'static Workload, plan: &Plan, scale: Scale) -> Result<Load, String> {
+    fn open(server: &Server, line: &Line, scale: Scale) -> Result<Load, String> {
         let told = |error: connection::ConnectionError| error.to_string();
+        let Some(workload) = line.workload else {
+            let terminal = Terminal::open(&server.address, tables::SCHEMA, 1, WAREHOUSES);
+            return Ok(Load::TpcC(terminal.map_err(told)?));
+        };
+        let plan = Plan::new_as(workload, scale, line.protocol);
         let mut connection = Connection::open(&server.address, tables::SCHEMA).map_err(told)?;
         let mut numbers = Vec::new();
         if plan.protocol == Protocol::Prepared {
@@ -161,23 +182,33 @@ impl Load {
         }
         // Each load has rows of its own to delete: the seed is the protocol's.
         let seed = numbers.len() as u64;
-        Ok(Load { socket: connection.into_socket().into_file(), client: Client::new(seed, numbers) })
+        let socket = connection.into_socket().into_file();
+        Ok(Load::Workload(Single { plan, socket, client: Client::new(seed, numbers) }))
     }
 
-    fn repeat(&mut self, plan: &Plan, transactions: u32) -> Result<(), String> {
-        for _ in 0..transactions {
-            for step in 0..plan.steps() {
-                self.step(plan, step)?;
+    fn repeat(&mut self, transactions: u32) -> Result<(), String> {
+        match self {
+            Load::TpcC(terminal) => tpcc::repeat(terminal, transactions).map_err(|error| error.to_string()),
+            Load::Workload(single) => {
+                let steps = single.plan.steps();
+                (0..transactions).flat_map(|_| 0..steps).try_for_each(|step| single.step(step))
             }
         }
-        Ok(())
     }
+}
 
-    fn step(&mut self, plan: &Plan, step: usize) -> Result<(), String> {
+struct Single {
+    plan: Plan,
+    socket: fs::File,
+    client: Client,
+}
+
+impl Single {
+    fn step(&mut self, step: usize) -> Result<(), String> {
         use std::io::Write;
         let lost = |error: std::io::Error| format!("connection lost: {error}");
         let mut request = Vec::new();
-        self.client.request(plan, step, &mut request);
+        self.client.request(&self.plan, step, &mut request);
         self.socket.write_all(&request).map_err(lost)?;
         let (mut reader, mut input, mut chunk) = (ReplyReader::default(), Vec::new(), [0; 16384]);
         loop {
@@ -214,7 +245,7 @@ fn table(lines: &[Line]) -> String {
     out.push_str(&rule);
     out.push('\n');
     for line in lines {
-        out.push_str(&format!("| {} | {} |", line.workload.name, line.protocol.name()));
+        out.push_str(&format!("| {} | {} |", line.name(), line.protocol.name()));
         for (build, count) in line.counts.iter().enumerate() {
             out.push_str(&format!(" {count:.0} |"));
             if build > 0 {
@@ -233,7 +264,7 @@ fn judge(lines: &[Line], limit: f64) -> Result<(), String> {
         for count in &line.counts[1..] {
             let more = percent_more(line, *count);
             if more > limit {
-                over.push(format!("{} ({}) {more:+.1} %", line.workload.name, line.protocol.name()));
+                over.push(format!("{} ({}) {more:+.1} %", line.name(), line.protocol.name()));
             }
         }
     }
@@ -250,7 +281,7 @@ mod tests {
     #[test]
     fn lines_over_the_limit_are_named() {
         let line = |counts: [f64; 2]| Line {
-            workload: workload::find("delete").expect("listed"),
+            workload: Some(workload::find("delete").expect("listed")),
             protocol: Protocol::Text,
             counts: counts.to_vec(),
         };

@@ -42,6 +42,22 @@ impl RawEvent {
     }
 }
 
+/// An event that was gone over.
+pub(crate) struct Passed {
+    /// Offset of its first byte.
+    pub offset: u64,
+    pub header: EventHeader,
+    /// The event itself, if it was wanted.
+    pub raw: Option<RawEvent>,
+}
+
+impl Passed {
+    /// Behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.header.event_len)
+    }
+}
+
 /// Reads a file from front to back.
 pub struct EventReader {
     file: SharedFile,
@@ -117,24 +133,45 @@ impl EventReader {
         let offset = self.offset;
         let Some(head) = self.window(HEADER_LEN)? else { return Ok(None) };
         let header = EventHeader::decode(head).map_err(|what| self.corrupt(what))?;
-        // A format description tells the algorithm of the others and has a checksum itself in any case.
-        let checksum = match header.kind {
-            EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
-            _ => self.format.checksum,
-        };
+        let checksum = self.checksum_of(header.kind);
         let Some(bytes) = self.event_bytes(header.event_len as usize)? else { return Ok(None) };
         split_event(&bytes, checksum).map_err(|what| self.corrupt(what))?;
         self.offset += bytes.len() as u64;
         Ok(Some(RawEvent { offset, header, bytes }))
     }
 
-    /// Decodes an event of this file.
-    pub fn decode(&self, raw: &RawEvent) -> Result<Event, DecodeError> {
-        let checksum = match raw.header.kind {
+    /// The same for a caller that wants few of them: others are verified where they lie in the buffer.
+    pub(crate) fn pass_event(
+        &mut self,
+        is_wanted: impl Fn(EventType) -> bool,
+    ) -> Result<Option<Passed>, BinlogError> {
+        let offset = self.offset;
+        let Some(head) = self.window(HEADER_LEN)? else { return Ok(None) };
+        let header = EventHeader::decode(head).map_err(|what| self.corrupt(what))?;
+        let len = header.event_len as usize;
+        if is_wanted(header.kind) || len >= READ_BYTES {
+            let raw = self.next_event()?;
+            return Ok(raw.map(|raw| Passed { offset, header, raw: Some(raw) }));
+        }
+        let checksum = self.checksum_of(header.kind);
+        let Some(bytes) = self.window(len)? else { return Ok(None) };
+        let verified = split_event(bytes, checksum).map(drop);
+        verified.map_err(|what| self.corrupt(what))?;
+        self.offset += len as u64;
+        Ok(Some(Passed { offset, header, raw: None }))
+    }
+
+    /// A format description tells the algorithm of the others and has a checksum itself in any case.
+    fn checksum_of(&self, kind: EventType) -> Checksum {
+        match kind {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
             _ => self.format.checksum,
-        };
-        Event::decode_shared(raw.header.kind, &raw.body(checksum)?)
+        }
+    }
+
+    /// Decodes an event of this file.
+    pub fn decode(&self, raw: &RawEvent) -> Result<Event, DecodeError> {
+        Event::decode_shared(raw.header.kind, &raw.body(self.checksum_of(raw.header.kind))?)
     }
 
     /// The bytes of an event at the current offset; `None` if they are not all there. A large one is not read

@@ -7,7 +7,8 @@ use cohort_base::Gtid;
 use cohort_vfs::SharedFs;
 
 use crate::event::{DecodeError, Event, EventHeader, EventType, flags, gtid_flags2};
-use crate::{BinlogError, EventReader, GtidState, RawEvent};
+use crate::reader::Passed;
+use crate::{BinlogError, EventReader, GtidState};
 
 /// What a file holds.
 #[derive(Debug)]
@@ -42,8 +43,8 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
     reader.set_limit(limit.unwrap_or(u64::MAX));
     let mut walk = Walk::default();
     loop {
-        let step = match reader.next_event() {
-            Ok(Some(raw)) => verify(path, &raw).and_then(|()| walk.step(path, &reader, &raw)),
+        let step = match reader.pass_event(is_looked_at) {
+            Ok(Some(passed)) => verify(path, &passed).and_then(|()| walk.step(path, &reader, &passed)),
             Ok(None) => break,
             Err(err) => Err(err),
         };
@@ -73,9 +74,9 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
 /// `progress` is given the bytes of each event that was read.
 pub fn verify_file(fs: &SharedFs, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), BinlogError> {
     let mut reader = EventReader::open(fs, path)?;
-    while let Some(raw) = reader.next_event()? {
-        verify(path, &raw)?;
-        progress(raw.bytes.len() as u64);
+    while let Some(passed) = reader.pass_event(|_| false)? {
+        verify(path, &passed)?;
+        progress(passed.header.event_len.into());
     }
     match reader.offset() == reader.file_len()? {
         true => Ok(()),
@@ -83,13 +84,18 @@ pub fn verify_file(fs: &SharedFs, path: &Path, progress: &mut dyn FnMut(u64)) ->
     }
 }
 
-fn verify(path: &Path, raw: &RawEvent) -> Result<(), BinlogError> {
-    let (stored, expected) = (raw.header.log_pos, raw.end() as u32);
+fn verify(path: &Path, passed: &Passed) -> Result<(), BinlogError> {
+    let (stored, expected) = (passed.header.log_pos, passed.end() as u32);
     // Servers from 11.4 on leave the position of an event inside a transaction 0.
     if stored != expected && stored != 0 {
-        return Err(BinlogError::corrupt(path, raw.offset, DecodeError::BadLogPos { stored, expected }));
+        return Err(BinlogError::corrupt(path, passed.offset, DecodeError::BadLogPos { stored, expected }));
     }
     Ok(())
+}
+
+/// Kinds of events that tell of GTIDs, or of where a transaction ends. The others are only verified.
+fn is_looked_at(kind: EventType) -> bool {
+    matches!(kind, EventType::GTID | EventType::GTID_LIST | EventType::QUERY | EventType::START_ENCRYPTION)
 }
 
 /// The transaction that is being gone through.
@@ -109,37 +115,31 @@ struct Walk {
 
 impl Walk {
     /// Goes over an event; true if it is the last one of a transaction.
-    fn step(&mut self, path: &Path, reader: &EventReader, raw: &RawEvent) -> Result<bool, BinlogError> {
-        let kind = raw.header.kind;
-        self.ended = matches!(kind, EventType::ROTATE | EventType::STOP);
-        let looked_at = matches!(
-            kind,
-            EventType::GTID | EventType::GTID_LIST | EventType::QUERY | EventType::START_ENCRYPTION
-        );
-        if kind == EventType::FORMAT_DESCRIPTION {
-            self.in_use = raw.header.flags & flags::IN_USE != 0;
+    fn step(&mut self, path: &Path, reader: &EventReader, passed: &Passed) -> Result<bool, BinlogError> {
+        let header = &passed.header;
+        self.ended = matches!(header.kind, EventType::ROTATE | EventType::STOP);
+        if header.kind == EventType::FORMAT_DESCRIPTION {
+            self.in_use = header.flags & flags::IN_USE != 0;
         }
-        let event = match looked_at {
-            true => Some(reader.decode(raw).map_err(|what| BinlogError::corrupt(path, raw.offset, what))?),
-            false => None,
-        };
+        let corrupt = |what| BinlogError::corrupt(path, passed.offset, what);
+        let raw = passed.raw.as_ref().filter(|_| is_looked_at(header.kind));
+        let event = raw.map(|raw| reader.decode(raw).map_err(corrupt)).transpose()?;
         match &event {
             Some(Event::GtidList(list)) if self.state.is_none() => {
                 self.state = Some(GtidState::from_list(&list.gtids));
             }
             Some(Event::Gtid(event)) => {
                 if self.open.is_some() {
-                    let what = DecodeError::BadValue("a transaction starts inside another");
-                    return Err(BinlogError::corrupt(path, raw.offset, what));
+                    return Err(corrupt(DecodeError::BadValue("a transaction starts inside another")));
                 }
                 let standalone = event.flags2 & gtid_flags2::STANDALONE != 0;
-                self.open = Some(OpenGroup { gtid: event.gtid(raw.header.server_id), standalone });
+                self.open = Some(OpenGroup { gtid: event.gtid(header.server_id), standalone });
             }
             Some(Event::StartEncryption(_)) => {
                 let what = DecodeError::BadValue("the file is encrypted; this server cannot read it");
-                return Err(BinlogError::corrupt(path, raw.offset, what));
+                return Err(corrupt(what));
             }
-            event => return Ok(self.maybe_end(&raw.header, event.as_ref())),
+            event => return Ok(self.maybe_end(header, event.as_ref())),
         }
         Ok(false)
     }

@@ -44,6 +44,7 @@ impl NearLeaf {
             let child = page.child(page.child_place(key));
             // What must be slept for is found anew, from the root on.
             if let Soon::Here(leaf) = ground.pool.shared_soon(tree.index, child, touch)? {
+                leaf.page().touch_slots();
                 self.leaf = Some(latch_of_shared(&leaf).clone());
                 return Ok(leaf);
             }

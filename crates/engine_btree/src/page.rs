@@ -34,7 +34,7 @@
 use std::cmp::Ordering;
 use std::io;
 
-use cohort_base::IndexId;
+use cohort_base::{IndexId, prefetch};
 use cohort_engine::EngineError;
 
 use crate::version::{TrxNo, VersionRef};
@@ -52,6 +52,11 @@ const HEADER: usize = 48;
 const SLOT: usize = 8;
 const ENTRY_HEADER: usize = 7;
 const REFERENCE: usize = 12;
+
+/// Of an entry that is asked for ahead; the rest of a longer one follows by itself.
+const PREFETCHED_LINES: usize = 2;
+/// Bytes that a processor reads from memory at once.
+const CACHE_LINE: usize = 64;
 
 const DELETED: u8 = 1;
 const REFERRED: u8 = 2;
@@ -229,6 +234,15 @@ impl Page {
         &self.bytes[start..start + self.u16(at + 1)]
     }
 
+    /// Asks for the n-th entry, which is about to be read, if there is one.
+    #[inline]
+    pub fn prefetch(&self, n: usize) {
+        if n < self.len() {
+            let (at, _) = self.slot(n);
+            (0..PREFETCHED_LINES).for_each(|line| prefetch(&self.bytes, at + line * CACHE_LINE));
+        }
+    }
+
     #[inline]
     fn reference_len(&self, at: usize) -> usize {
         if self.bytes[at] & REFERRED != 0 { REFERENCE } else { 0 }
@@ -270,6 +284,14 @@ impl Page {
     pub fn child(&self, n: usize) -> PageId {
         let value = self.entry(n).value;
         PageId(u64::from_le_bytes(value.try_into().expect("an inner entry holds a page id")))
+    }
+
+    /// Reads a byte of each cache line of the slots, which the processor does side by side: for who is about
+    /// to look for a key.
+    pub fn touch_slots(&self) {
+        let slots = &self.bytes[HEADER..HEADER + self.len() * SLOT];
+        let seen = slots.iter().step_by(CACHE_LINE).fold(0, |seen, byte| seen ^ byte);
+        std::hint::black_box(seen);
     }
 
     /// The place of a key that the page covers: `Ok` where it is, `Err` where it would be.

@@ -84,6 +84,9 @@ pub struct RocksEngine {
     /// A checkpoint sealed a memtable and did not see it flushed: set when one begins, cleared when one is
     /// durable.
     is_unfinished: Arc<AtomicBool>,
+    /// The newest snapshot, and the sequence number that it is of: a server that writes to other engines
+    /// takes the same state again and again.
+    newest: Mutex<Option<(u64, Arc<RocksSnapshot>)>>,
 }
 
 /// RocksDB's error as ours; its texts name the file.
@@ -167,6 +170,7 @@ impl RocksEngine {
             durable: Arc::new(Mutex::new(durable)),
             errors,
             is_unfinished: Arc::new(AtomicBool::new(false)),
+            newest: Mutex::new(None),
         })
     }
 
@@ -283,7 +287,17 @@ impl Engine for RocksEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
-        Arc::new(RocksSnapshot::new(&self.db))
+        let mut newest = self.newest.lock();
+        // Every write and every ingestion that a snapshot must not show takes a sequence number.
+        let sequence = self.db.latest_sequence_number();
+        match &*newest {
+            Some((of, snapshot)) if *of == sequence => snapshot.clone(),
+            _ => {
+                let snapshot = Arc::new(RocksSnapshot::new(&self.db));
+                *newest = Some((sequence, snapshot.clone()));
+                snapshot
+            }
+        }
     }
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {

@@ -99,6 +99,8 @@ pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClas
 pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
-pub use lanes::{LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES};
+pub use lanes::{
+    LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES, year_of_column,
+};
 pub use sort::sort_rows;
 pub use table::functions;

@@ -123,32 +123,41 @@ impl Candidates<'_> {
             return one_row;
         }
         let entries = (self.stats.entries(self.table).max(self.entries_min) as f64).max(1.0);
-        let (mut best, mut guessed) = (self.full_scan(0, entries), (0, f64::INFINITY));
+        let mut first = self.full_scan(0, entries);
+        let guesses: Vec<Choice> = self.allowed.iter().flat_map(|&n| self.with_index(n, entries)).collect();
+        let mut choices: Vec<Choice> =
+            guesses.iter().map(|guess| self.looked_up(guess.clone(), entries)).collect();
+        choices.extend(self.with_words(entries));
+        first.cost = self.limited_cost(&first, &choices);
         if self.forced || !self.allowed.contains(&0) {
-            best.cost *= 1000.0;
+            first.cost *= 1000.0;
         }
-        guessed.1 = best.cost;
-        for &n in &self.allowed {
-            for choice in self.with_index(n, entries) {
-                let guess = choice.cost;
-                let choice = self.looked_up(choice, entries);
-                if guess < guessed.1 {
-                    guessed = (n, guess);
-                }
-                if choice.cost < best.cost {
-                    best = choice;
-                }
+        let (mut guessed, mut best) = ((0, first.cost), first);
+        for guess in &guesses {
+            let cost = self.limited_cost(guess, &guesses);
+            if cost < guessed.1 {
+                guessed = (guess.access.index, cost);
             }
         }
-        for choice in self.with_words(entries) {
-            if choice.cost < best.cost {
-                best = choice;
+        let costs: Vec<f64> = choices.iter().map(|choice| self.limited_cost(choice, &choices)).collect();
+        for (choice, cost) in choices.into_iter().zip(costs) {
+            if cost < best.cost {
+                best = Choice { cost, ..choice };
             }
         }
         if guessed.0 != best.access.index {
             self.stats.depends_on_values();
         }
         best
+    }
+
+    /// What a choice costs that ends with a limit: rows in the wanted order are read until enough of them
+    /// pass the conditions, and another index may know that few do.
+    fn limited_cost(&self, choice: &Choice, others: &[Choice]) -> f64 {
+        let (Some(limit), true) = (self.wanted.limit, choice.ordered) else { return choice.cost };
+        let passing = others.iter().map(|other| other.rows).fold(choice.rows, f64::min).max(1.0);
+        let read = |share: f64| choice.rows.min((limit as f64 * 2.0 / share).max(1.0));
+        choice.cost * read(passing / choice.rows.max(1.0)) / read(1.0)
     }
 
     /// The choice with the rows that the statistics count in its spans.

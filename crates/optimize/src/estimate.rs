@@ -7,7 +7,6 @@ use cohort_catalog::{IndexKind, Table};
 use cohort_expr::{CompareOp, Expr};
 use cohort_types::SqlResult;
 
-use crate::access::RowCosts;
 use crate::physical::Access;
 
 /// What is known of tables.
@@ -40,15 +39,31 @@ pub(crate) const BUILD_COST: f64 = 3.5;
 pub(crate) const PROBE_COST: f64 = 2.0;
 /// A row on the right of a loop, once it is in memory.
 pub(crate) const LOOP_COST: f64 = 0.5;
-/// An index of so many entries asked for one row, beside the rows that come ([`found_cost`]): the larger it
-/// is, the fewer of its pages are near.
-pub(crate) fn lookup_cost(entries: f64) -> f64 {
-    10.0 + 2.0 * entries.max(1.0).log2()
+/// An index asked for one row, beside the way to the page where it lies and the rows that come.
+const LOOKUP_COST: f64 = 10.0;
+/// Rows that are thought to lie in a page.
+const PAGE_ROWS: f64 = 100.0;
+
+/// An index of so many entries asked so many times, beside the rows that come ([`found_cost`]).
+pub(crate) fn lookup_cost(times: f64, entries: f64) -> f64 {
+    times * LOOKUP_COST + page_cost(times, entries)
 }
 
-/// What each row costs that an index finds.
-pub(crate) fn found_cost(access: &Access) -> f64 {
-    if access.index == 0 { 2.0 } else { RowCosts::BY_BATCHES.looked_up }
+/// The ways to the pages where so many of so many entries lie: the more entries there are, the fewer of their
+/// pages are near. Many are asked for in their order, and one that was read a moment ago costs nothing.
+fn page_cost(times: f64, entries: f64) -> f64 {
+    let pages = (entries / PAGE_ROWS).max(1.0);
+    let met = pages * (1.0 - (-times / pages).exp());
+    met * 2.0 * entries.max(1.0).log2()
+}
+
+/// What so many rows cost that an index of a table with so many entries finds.
+pub(crate) fn found_cost(access: &Access, rows: f64, entries: f64) -> f64 {
+    match access.index {
+        0 => 2.0 * rows,
+        // They are read in the order of their own keys.
+        _ => 5.0 * rows + 0.5 * page_cost(rows, entries),
+    }
 }
 
 /// Rows of a table that says nothing about itself.

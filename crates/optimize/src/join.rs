@@ -260,7 +260,7 @@ impl Lowering<'_> {
         let fan_out = alone * share;
         if group.made_of[n] != 0 {
             let fan_out = (entries * own * share).max(0.1);
-            return Candidate { way: Way::Json, fan_out, cost: rows * (lookup_cost(entries) + entries) };
+            return Candidate { way: Way::Json, fan_out, cost: rows * (lookup_cost(1.0, entries) + entries) };
         }
         let mut best = match equal.is_empty() {
             false => Candidate {
@@ -283,8 +283,8 @@ impl Lowering<'_> {
                 Spans::Full | Spans::Words(_) => false,
             };
             if reads_before {
-                let per_row = lookup_cost(entries) + choice.rows * found_cost(&choice.access);
-                let cost = rows * per_row;
+                let found = found_cost(&choice.access, rows * choice.rows, entries);
+                let cost = lookup_cost(rows, entries) + found;
                 if cost < best.cost || facts.mode != ReadMode::Snapshot {
                     let is_one_row = choice.rows <= 1.0;
                     let fan_out =
@@ -513,7 +513,8 @@ impl Lowering<'_> {
                 Spans::Full | Spans::Words(_) => false,
             };
             let entries = self.rows_of(table);
-            let by_index = rows * (lookup_cost(entries) + choice.rows * found_cost(&choice.access));
+            let found = found_cost(&choice.access, rows * choice.rows, entries);
+            let by_index = lookup_cost(rows, entries) + found;
             let by_hash = entries * (1.0 + BUILD_COST) + rows * PROBE_COST;
             let can_hash =
                 on.iter().any(|e| self.hash_key(e, table, &|c| before.layout.contains(&c)).is_some());

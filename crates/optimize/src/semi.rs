@@ -209,8 +209,9 @@ impl<'o> Lowering<'o> {
             own.iter().filter(|expr| !has_subquery(expr)).flat_map(conditions).collect();
         let alone = self.choose_access(table, alone.iter().collect(), facts);
         // The first match is the last that is looked at, unless more is asked of it.
-        let per_row = lookup_cost(self.rows_of(table)) + choice.rows.min(2.0) * found_cost(&choice.access);
-        let by_index = before.rows * per_row;
+        let entries = self.rows_of(table);
+        let found = found_cost(&choice.access, before.rows * choice.rows.min(2.0), entries);
+        let by_index = lookup_cost(before.rows, entries) + found;
         let can_hash = on.iter().any(|expr| self.hash_key(expr, table, &is_before).is_some());
         let by_other = match can_hash {
             true => alone.cost + alone.rows * BUILD_COST + before.rows * PROBE_COST,

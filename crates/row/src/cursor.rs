@@ -30,6 +30,8 @@
 //! When all columns wanted lie in the entry itself (in a form that gives the value back), the row is not read
 //! ([`Covering`]).
 
+mod gather;
+
 use std::sync::Arc;
 
 use cohort_catalog::{IndexKind, Table};
@@ -44,6 +46,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 use crate::access::{KeySpan, KeySpans};
 use crate::covering::Covering;
 use crate::word_scan::WordScan;
+
+pub(crate) use gather::Into;
 
 /// How a cursor reads.
 #[derive(Clone, Debug)]

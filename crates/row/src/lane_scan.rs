@@ -74,9 +74,14 @@ struct LaneCondition {
 impl LaneScan {
     /// What reads this scan; None if it is read row by row.
     pub fn of(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
-        if !cursor.reads_batches() || scan.with_key {
-            return None;
+        match cursor.reads_batches() && !scan.with_key {
+            true => LaneScan::new(cursor, scan, eval),
+            false => None,
         }
+    }
+
+    /// What asks the conditions of a scan and yields its columns, wherever its entries come from.
+    pub(crate) fn new(cursor: &TableCursor, scan: &Scan, eval: &EvalContext<'_>) -> Option<LaneScan> {
         let reader_of = |column: usize| ColumnReader::of(cursor, column);
         let type_of = |column: usize| reader_of(column).map(|reader| reader.ty());
         let mut parts = scan.filter.clone().map(split).unwrap_or_default().into_iter();
@@ -166,14 +171,30 @@ impl LaneScan {
                 return Ok(false);
             }
         }
+        self.read_selected(cursor, lanes)?;
+        Ok(true)
+    }
+
+    /// The entries selected that were not yielded yet.
+    pub(crate) fn all_selected(&self) -> &[u32] {
+        &self.selected[self.at..]
+    }
+
+    /// Appends the lanes of the columns yielded of all of these.
+    pub(crate) fn read_selected(&mut self, cursor: &TableCursor, lanes: &mut Lanes) -> SqlResult<()> {
+        debug_assert_eq!(
+            self.yields.as_ref().map(Vec::len),
+            Some(lanes.lanes.len()),
+            "every column has a lane"
+        );
         let selected = &self.selected[self.at..];
-        let Some(readers) = &self.yields else { return Ok(false) };
-        lanes.rows = selected.len();
-        for (reader, lane) in readers.iter().zip(&mut lanes.lanes) {
+        lanes.rows += selected.len();
+        let columns = self.yields.iter().flatten().zip(&mut lanes.lanes).zip(&lanes.wanted);
+        for ((reader, lane), _) in columns.filter(|(_, is_wanted)| **is_wanted) {
             reader.read(cursor, selected, self.is_plain, lane)?;
         }
         self.at = self.selected.len();
-        Ok(true)
+        Ok(())
     }
 
     /// Reads a batch and selects the rows that pass; false at the end.
@@ -183,14 +204,62 @@ impl LaneScan {
         trx: &mut SessionTrx,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
+        self.forget();
+        let Some(entries) = cursor.take_batch(trx)? else { return Ok(false) };
+        self.select_of(cursor, entries, eval)?;
+        Ok(true)
+    }
+
+    /// Forgets the rows selected.
+    pub(crate) fn forget(&mut self) {
         self.selected.clear();
         self.at = 0;
-        let Some(entries) = cursor.take_batch(trx)? else { return Ok(false) };
+    }
+
+    /// Whether conditions are asked row by row.
+    pub(crate) fn asks_by_rows(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// The entry selected that is next.
+    #[inline]
+    pub(crate) fn selected(&self) -> Option<usize> {
+        self.selected.get(self.at).map(|n| *n as usize)
+    }
+
+    /// Goes behind it.
+    #[inline]
+    pub(crate) fn pass(&mut self) {
+        self.at += 1;
+    }
+
+    /// Appends the columns that are yielded of an entry.
+    #[inline]
+    pub(crate) fn yield_entry(
+        &mut self,
+        cursor: &TableCursor,
+        entry: usize,
+        scan: &Scan,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<()> {
+        match scan.columns.is_empty() {
+            true => Ok(()),
+            false => yield_row(cursor, entry, &scan.columns, &mut self.row, out),
+        }
+    }
+
+    /// Selects those of some entries of the cursor's batch that pass.
+    pub(crate) fn select_of(
+        &mut self,
+        cursor: &TableCursor,
+        entries: Range<usize>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        self.forget();
         self.examined += entries.len() as u64;
         eval.steps(entries.len() as u32 * STEPS_OF_A_ROW)?;
         let Range { start, end } = entries;
         self.selected.extend(start as u32..end as u32);
-        let cursor = &*cursor;
         let layout = &cursor.open_table().layout;
         self.is_plain = cursor.covering().is_some() || (start..end).all(|n| layout.is_plain(cursor.value(n)));
         for condition in &mut self.conditions {
@@ -204,7 +273,7 @@ impl LaneScan {
         if let Some(rest) = &self.rest {
             ask_each(cursor, &self.columns, rest, &mut self.row, &mut self.selected, eval)?;
         }
-        Ok(true)
+        Ok(())
     }
 }
 

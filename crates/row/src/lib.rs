@@ -9,6 +9,7 @@
 //! | `resolve` | [`ResolveAccess`]: from the planner's choice to them: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
 //! | `lane_scan` | [`LaneScan`]: the rows of a snapshot scan, a batch at a time |
+//! | `match_scan` | [`MatchScan`]: the rows that match many rows of a join's other side |
 //! | `word_scan` | rows that have words, by a FULLTEXT index |
 //! | `covering` | rows out of index entries alone |
 //! | `write` | [`TableWriter`]: insert, update, delete with locks, unique checks and all indexes |
@@ -30,6 +31,7 @@ mod foreign;
 mod foreign_action;
 mod foreign_check;
 mod lane_scan;
+mod match_scan;
 mod resolve;
 mod steps;
 #[cfg(test)]
@@ -47,6 +49,7 @@ pub use check::check_entries;
 pub use cursor::{CursorOptions, RowChanges, RowFilter, TableCursor, every_row};
 pub use foreign_action::chain_too_long;
 pub use lane_scan::LaneScan;
+pub use match_scan::MatchScan;
 pub use resolve::ResolveAccess;
 pub use steps::row_done;
 pub use trail::Trail;

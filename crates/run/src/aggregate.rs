@@ -10,13 +10,13 @@
 //! # Missing
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
 
-use cohort_expr::{AggregateState, Expr, SortKey, append_group_key};
+use cohort_expr::{AggregateState, SortKey, append_group_key};
 use cohort_optimize::AggregateNode;
 use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
-use crate::lane_groups::{ASIDE, LaneGroups};
+use crate::lane_groups::{ASIDE, LaneGroups, may_have_lanes};
 use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
@@ -63,11 +63,10 @@ impl<'p> AggregateOperator<'p> {
 
     /// The types of the input's lanes, if keys and aggregates can be had of lanes.
     fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
-        let is_plain = |expr: &Expr| matches!(expr, Expr::Column(_));
-        if !self.node.keys.iter().all(|(expr, _)| is_plain(expr)) {
-            return Ok(None);
+        match may_have_lanes(self.node) {
+            true => self.input.lane_types(run),
+            false => Ok(None),
         }
-        self.input.lane_types(run)
     }
 
     /// Reads all rows.
@@ -263,7 +262,10 @@ impl<'p> Groups<'p> {
         types: Vec<LaneType>,
     ) -> SqlResult<()> {
         self.by_lanes = LaneGroups::new(self.node, &types, run.eval).map(Box::new);
-        let mut lanes = Lanes::new(types);
+        let keys = self.node.keys.iter().map(|key| &key.0);
+        let args = self.node.aggregates.iter().flat_map(|aggregate| &aggregate.args);
+        let read = keys.chain(&self.node.first).chain(args).flat_map(|expr| expr.columns());
+        let mut lanes = Lanes::of_columns(types, read);
         let mut batch = Batch::new();
         while input.next_lanes(run, &mut lanes)? {
             // Taken out while it is used: groups are made meanwhile.
@@ -289,7 +291,9 @@ impl<'p> Groups<'p> {
         let bytes = self.find_groups(run, lanes, by_lanes)?;
         let groups = self.values.len();
         self.held.grow(run, bytes + (groups - groups_before) * by_lanes.cell_bytes())?;
-        if by_lanes.gather(lanes, groups, run.eval)?.is_ok() {
+        let gathered = by_lanes.gather(lanes, groups, run.eval)?;
+        self.held.grow(run, by_lanes.take_distinct_bytes())?;
+        if gathered.is_ok() {
             return Ok(());
         }
         // Some number does not fit: decimals have more digits row by row, integers their error.
@@ -450,13 +454,16 @@ impl<'p> Groups<'p> {
         for group in self.next..end {
             out.open_row().extend(taken(self.values.row_mut(group)));
             for (n, aggregate) in self.node.aggregates.iter().enumerate() {
-                let mut state = match self.states.get_mut(group * count + n) {
-                    Some(state) => std::mem::replace(state, aggregate.new_state()),
-                    None => aggregate.new_state(),
+                let by_rows = self.states.get_mut(group * count + n);
+                let by_rows = by_rows.map(|state| std::mem::replace(state, aggregate.new_state()));
+                let by_lanes = self.by_lanes.as_ref().map(|lanes| lanes.state(group, n, aggregate));
+                let state = match (by_rows, by_lanes) {
+                    (Some(mut state), Some(other)) => {
+                        aggregate.merge(&mut state, &other, run.eval)?;
+                        state
+                    }
+                    (state, other) => state.or(other).unwrap_or_else(|| aggregate.new_state()),
                 };
-                if let Some(by_lanes) = &self.by_lanes {
-                    aggregate.merge(&mut state, &by_lanes.state(group, n, aggregate), run.eval)?;
-                }
                 run.eval.let_go(state.kept_bytes());
                 let value = aggregate.finish(state, run.eval)?;
                 out.open_row().push(value);

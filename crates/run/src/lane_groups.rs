@@ -11,11 +11,11 @@
 
 use cohort_expr::{
     Aggregate, AggregateKind, AggregateState, Gathered, LaneCompiler, LaneProgram, NumberAt, Overflow,
-    Quantifier, TruthAt, YES,
+    Quantifier, TruthAt, YES, year_of_column,
 };
 use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::AggregateNode;
-use cohort_types::{Lane, LaneType, SqlResult};
+use cohort_types::{Lane, LaneType, SqlResult, is_whole_date, year_of};
 
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::lanes::Lanes;
@@ -69,68 +69,107 @@ enum Measure {
         column: usize,
         least: bool,
     },
+    /// Different numbers of a column.
+    Distinct {
+        column: usize,
+        /// Groups with the numbers that were seen in them.
+        seen: KeyTable,
+    },
+}
+
+/// What tells the groups apart.
+#[derive(Clone, Copy)]
+enum RawKey {
+    Column(usize),
+    /// The year of a column; of a date without a month or a day all of it.
+    Year(usize),
 }
 
 /// The lanes' side of a grouping.
 pub(crate) struct LaneGroups {
     program: LaneProgram,
-    keys: Vec<usize>,
+    keys: Vec<RawKey>,
     measures: Vec<Measure>,
     /// Of each group, one per aggregate.
     cells: Vec<Cell>,
     types: Vec<LaneType>,
-    /// Raw keys, where they are not those of groups.
-    has_texts: bool,
+    /// Several raw keys may lead to one group.
+    has_own_keys: bool,
     raw: KeyTable,
     /// The groups of raw keys.
     groups_of_raw: Vec<u32>,
     batch: KeyBatch,
     /// The groups of the rows taken in now.
     groups: Vec<u32>,
+    /// What numbers that count once take, since somebody asked.
+    distinct_bytes: usize,
 }
 
 impl LaneGroups {
     /// None if a key or an aggregate cannot be had of lanes.
     pub fn new(node: &AggregateNode, types: &[LaneType], eval: &EvalContext<'_>) -> Option<LaneGroups> {
-        let column = |expr: &Expr| match expr {
-            Expr::Column(column) => Some(column.ordinal).filter(|n| *n < types.len()),
-            _ => None,
+        let key = |expr: &Expr| match expr {
+            Expr::Column(column) => types.get(column.ordinal).map(|_| RawKey::Column(column.ordinal)),
+            expr => {
+                let column = year_of_column(expr)?;
+                let is_date = matches!(types.get(column)?, LaneType::Date | LaneType::DateTime);
+                is_date.then_some(RawKey::Year(column))
+            }
         };
-        let keys = node.keys.iter().map(|(expr, _)| column(expr)).collect::<Option<Vec<_>>>()?;
+        let keys = node.keys.iter().map(|(expr, _)| key(expr)).collect::<Option<Vec<_>>>()?;
         let type_of = |place: usize| types.get(place).copied();
         let mut compiler = LaneCompiler::new(&type_of, eval);
         let mut measures = Vec::new();
         for aggregate in &node.aggregates {
             measures.push(measure(aggregate, types, &mut compiler)?);
         }
+        // Where a number does not fit, rows are gathered one by one, and nobody knows which values both saw.
+        let has_distinct = measures.iter().any(|measure| matches!(measure, Measure::Distinct { .. }));
+        let is_plain =
+            |aggregate: &Aggregate| aggregate.args.iter().all(|arg| matches!(arg, Expr::Column(_)));
+        if has_distinct && !node.aggregates.iter().all(is_plain) {
+            return None;
+        }
         Some(LaneGroups {
             program: compiler.finish(),
-            keys,
             measures,
             cells: Vec::new(),
-            has_texts: node.keys.iter().any(|(expr, _)| column(expr).is_some_and(|n| types[n].is_text())),
+            has_own_keys: keys.iter().any(|key| match key {
+                RawKey::Column(n) => types[*n].is_text(),
+                RawKey::Year(_) => true,
+            }),
+            keys,
             types: types.to_vec(),
             raw: KeyTable::default(),
             groups_of_raw: Vec::new(),
             batch: KeyBatch::default(),
             groups: Vec::new(),
+            distinct_bytes: 0,
         })
+    }
+
+    /// Bytes of numbers that count once, since this was asked last.
+    pub fn take_distinct_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.distinct_bytes)
     }
 
     /// Whether keys are those of the groups' table, not raw ones.
     pub fn has_own_keys(&self) -> bool {
-        self.has_texts
+        self.has_own_keys
     }
 
     /// Makes the raw keys of some rows.
     pub fn make_keys(&mut self, lanes: &Lanes, table: &KeyTable) {
-        let table = if self.has_texts { &self.raw } else { table };
+        let table = if self.has_own_keys { &self.raw } else { table };
         self.groups.clear();
         self.batch.clear();
         for row in 0..lanes.rows {
             let key = self.batch.open_key();
-            for column in &self.keys {
-                append_raw(&lanes.lanes[*column], lanes.types[*column], row, key);
+            for part in &self.keys {
+                match *part {
+                    RawKey::Column(n) => append_raw(&lanes.lanes[n], lanes.types[n], row, key),
+                    RawKey::Year(n) => append_year(&lanes.lanes[n], row, key),
+                }
             }
             self.batch.end_key(table);
         }
@@ -147,7 +186,7 @@ impl LaneGroups {
     #[inline]
     pub fn known(&self, row: usize, table: &KeyTable) -> Option<u32> {
         let (hashed, key) = self.batch.key(row);
-        match self.has_texts {
+        match self.has_own_keys {
             true => self.raw.find(&hashed, key).map(|raw| self.groups_of_raw[raw]),
             false => table.find(&hashed, key).map(|group| group as u32),
         }
@@ -157,7 +196,7 @@ impl LaneGroups {
     pub fn learn(&mut self, group: u32) -> usize {
         let (hashed, key) = self.batch.key(self.groups.len());
         let mut bytes = 0;
-        if self.has_texts && group != ASIDE {
+        if self.has_own_keys && group != ASIDE {
             bytes = KeyTable::bytes_for(key) + size_of::<u32>();
             self.raw.insert(&hashed, key);
             self.groups_of_raw.push(group);
@@ -204,12 +243,20 @@ impl LaneGroups {
             return Ok(Err(overflow));
         }
         if self.keys.is_empty() && self.groups.first().is_some_and(|group| *group != ASIDE) {
-            for (measure, cell) in self.measures.iter().zip(&mut self.cells) {
-                add_all(measure, cell, &self.program, &inputs, lanes);
+            for (measure, cell) in self.measures.iter_mut().zip(&mut self.cells) {
+                match measure {
+                    Measure::Distinct { column, seen } => {
+                        let lane = &lanes.lanes[*column];
+                        let rows = (0..lanes.rows).map(|row| (row, 0));
+                        let bytes = &mut self.distinct_bytes;
+                        each_new(seen, lane, rows, bytes, |_| cell.count += 1);
+                    }
+                    measure => add_all(measure, cell, &self.program, &inputs, lanes),
+                }
             }
             return Ok(Ok(()));
         }
-        for (n, measure) in self.measures.iter().enumerate() {
+        for (n, measure) in self.measures.iter_mut().enumerate() {
             let cells = &mut self.cells;
             let groups = self.groups.iter().enumerate().filter(|(_, group)| **group != ASIDE);
             let groups = groups.map(|(row, group)| (row, *group as usize * width + n));
@@ -237,6 +284,10 @@ impl LaneGroups {
                         cells[at].keep_better(lane.numbers[row], *least);
                     });
                 }
+                Measure::Distinct { column, seen } => {
+                    let lane = &lanes.lanes[*column];
+                    each_new(seen, lane, groups, &mut self.distinct_bytes, |at| cells[at].count += 1);
+                }
             }
         }
         Ok(Ok(()))
@@ -252,7 +303,7 @@ impl LaneGroups {
         let cell = self.cells.get(group * self.measures.len() + n).copied().unwrap_or_default();
         let (total, count) = (cell.total(), cell.count);
         aggregate.gathered(match &self.measures[n] {
-            Measure::Rows | Measure::NotNull(_) => Gathered::Count(count),
+            Measure::Rows | Measure::NotNull(_) | Measure::Distinct { .. } => Gathered::Count(count),
             Measure::Total(at) => Gathered::Total { total, scale: at.scale, is_int: at.is_int, count },
             Measure::Extreme { .. } if count == 0 => Gathered::Extreme(cohort_types::Value::Null),
             Measure::Extreme { column, .. } => Gathered::Extreme(self.types[*column].value_of(total as i64)),
@@ -265,10 +316,30 @@ impl LaneGroups {
     }
 }
 
+/// Whether lanes may do for keys and aggregates, whatever the types of columns are.
+pub(crate) fn may_have_lanes(node: &AggregateNode) -> bool {
+    let is_key = |expr: &Expr| matches!(expr, Expr::Column(_)) || year_of_column(expr).is_some();
+    let is_measure = |aggregate: &Aggregate| match aggregate.kind {
+        AggregateKind::Min | AggregateKind::Max | AggregateKind::Count => true,
+        AggregateKind::CountStar | AggregateKind::Sum | AggregateKind::Avg => {
+            aggregate.options.quantifier != Quantifier::Distinct
+        }
+        _ => false,
+    };
+    node.keys.iter().all(|(expr, _)| is_key(expr)) && node.aggregates.iter().all(is_measure)
+}
+
 fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompiler<'_>) -> Option<Measure> {
     let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
-        return None;
+        return match (aggregate.kind, aggregate.args.as_slice()) {
+            (AggregateKind::Count, [Expr::Column(column)]) => {
+                let is_number = types.get(column.ordinal).is_some_and(|ty| !ty.is_text());
+                let seen = KeyTable::default();
+                is_number.then_some(Measure::Distinct { column: column.ordinal, seen })
+            }
+            _ => None,
+        };
     }
     match (aggregate.kind, aggregate.args.as_slice()) {
         (AggregateKind::CountStar, _) => Some(Measure::Rows),
@@ -283,6 +354,28 @@ fn measure(aggregate: &Aggregate, types: &[LaneType], compiler: &mut LaneCompile
             (!ty.is_text()).then_some(Measure::Extreme { column: column.ordinal, least })
         }
         _ => None,
+    }
+}
+
+/// Calls `see` with the place of each row whose number was not seen at this place.
+fn each_new(
+    seen: &mut KeyTable,
+    lane: &Lane,
+    rows: impl Iterator<Item = (usize, usize)>,
+    bytes: &mut usize,
+    mut see: impl FnMut(usize),
+) {
+    for (row, at) in rows.filter(|(row, _)| !lane.is_null(*row)) {
+        let mut key = [0; 14];
+        key[..8].copy_from_slice(&lane.numbers[row].to_le_bytes());
+        // There are fewer than 2^48 cells.
+        key[8..].copy_from_slice(&(at as u64).to_le_bytes()[..6]);
+        let hashed = seen.hash(&key);
+        if seen.find(&hashed, &key).is_none() {
+            seen.insert(&hashed, &key);
+            *bytes += KeyTable::bytes_for(&key);
+            see(at);
+        }
     }
 }
 
@@ -311,6 +404,23 @@ fn add_all(measure: &Measure, cell: &mut Cell, program: &LaneProgram, inputs: &[
             let present = lane.numbers.iter().enumerate().filter(|(row, _)| !lane.is_null(*row));
             present.for_each(|(_, number)| cell.keep_better(*number, *least));
         }
+        // Gathered by whoever has the table.
+        Measure::Distinct { .. } => {}
+    }
+}
+
+/// Appends the year of an element, or all of it.
+#[inline]
+fn append_year(lane: &Lane, row: usize, key: &mut Vec<u8>) {
+    let number = lane.numbers[row];
+    if lane.is_null(row) {
+        key.push(0);
+    } else if is_whole_date(number) {
+        key.push(1);
+        key.extend_from_slice(&(year_of(number) as u16).to_le_bytes());
+    } else {
+        key.push(2);
+        key.extend_from_slice(&number.to_le_bytes());
     }
 }
 

@@ -1,14 +1,14 @@
 //! Rows of tables.
 
 use cohort_expr::{Expr, Subquery};
-use cohort_optimize::{Scan, Spans, VirtualScan};
+use cohort_optimize::{ReadMode, Scan, Spans, VirtualScan};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use crate::batch::{Batch, taken};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, scan_types};
 use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
-use crate::storage::CursorId;
+use crate::storage::{CursorId, Matching};
 
 /// A place in a table.
 pub(crate) struct Cursor<'p> {
@@ -81,6 +81,43 @@ impl<'p> Cursor<'p> {
         Ok(true)
     }
 
+    /// Prepares for the matches of many rows, of which `row` is one; false if they are sought one by one.
+    pub fn begin_matches(&mut self, run: Run<'_, 'p>, row: &[Value], matching: Matching) -> SqlResult<bool> {
+        if !self.subqueries.is_empty() || self.scan.mode != ReadMode::Snapshot {
+            return Ok(false);
+        }
+        if self.id.is_none() {
+            self.seek(run, row, None)?;
+        }
+        let Some(id) = self.id else { return Ok(false) };
+        Ok(run.storage().begin_matches(id, self.scan, matching, run.eval))
+    }
+
+    /// Appends the next match to a row that has not ended ([`crate::Storage::next_match`]).
+    #[inline]
+    pub fn next_match(
+        &mut self,
+        run: Run<'_, 'p>,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+    ) -> SqlResult<Option<usize>> {
+        let Some(id) = self.id else { return Ok(None) };
+        run.storage().next_match(id, self.scan, rows, n, out, run.eval)
+    }
+
+    /// Appends matches of rows, as many as are at hand ([`crate::Storage::next_match_lanes`]).
+    pub fn next_match_lanes(
+        &mut self,
+        run: Run<'_, 'p>,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+    ) -> SqlResult<bool> {
+        let Some(id) = self.id else { return Ok(false) };
+        run.storage().next_match_lanes(id, self.scan, rows, of, lanes, run.eval)
+    }
+
     fn lane_types(&self, run: Run<'_, 'p>) -> Option<Vec<LaneType>> {
         run.storage().lane_types(self.id?, self.scan, run.eval)
     }
@@ -116,7 +153,14 @@ pub(crate) fn span_exprs(scan: &Scan) -> Vec<&Expr> {
 pub(crate) struct ScanOperator<'p> {
     cursor: Cursor<'p>,
     progress: Progress,
+    /// Lanes come as the matches of this one row, which has no columns: the index leads to rows.
+    matched: Option<Batch>,
+    /// Charged for those that are read ahead.
+    held: Held,
 }
+
+/// Bytes of rows that an index leads to, and of their entries, which are read ahead.
+const MATCHED_BYTES: usize = 4 << 20;
 
 #[derive(PartialEq)]
 enum Progress {
@@ -127,13 +171,19 @@ enum Progress {
 
 impl<'p> ScanOperator<'p> {
     pub fn new(scan: &'p Scan) -> ScanOperator<'p> {
-        ScanOperator { cursor: Cursor::new(scan), progress: Progress::Unopened }
+        ScanOperator {
+            cursor: Cursor::new(scan),
+            progress: Progress::Unopened,
+            matched: None,
+            held: Held::default(),
+        }
     }
 }
 
 impl<'p> Operator<'p> for ScanOperator<'p> {
     fn open(&mut self, _: Run<'_, 'p>) -> SqlResult<()> {
         self.progress = Progress::Unopened;
+        self.matched = None;
         Ok(())
     }
 
@@ -154,15 +204,34 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
             self.cursor.seek(run, &[], None)?;
             self.progress = Progress::Reading;
         }
-        Ok(self.cursor.lane_types(run))
+        if let Some(types) = self.cursor.lane_types(run) {
+            return Ok(Some(types));
+        }
+        let Some(types) = scan_types(self.cursor.scan) else { return Ok(None) };
+        let matching = match self.cursor.scan.access.is_for_order {
+            true => Matching::All,
+            false => Matching::InAnyOrder,
+        };
+        let has_room = self.held.bytes() > 0 || self.held.grow(run, MATCHED_BYTES).is_ok();
+        if !has_room || !self.cursor.begin_matches(run, &[], matching)? {
+            return Ok(None);
+        }
+        let mut one = Batch::new();
+        one.push([]);
+        self.matched = Some(one);
+        Ok(Some(types))
     }
 
     fn next_lanes(&mut self, run: Run<'_, 'p>, lanes: &mut Lanes) -> SqlResult<bool> {
-        self.cursor.next_lanes(run, lanes)
+        let Some(one) = &self.matched else { return self.cursor.next_lanes(run, lanes) };
+        lanes.clear();
+        self.cursor.next_match_lanes(run, one, &mut Vec::new(), lanes)
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {
         self.progress = Progress::Unopened;
+        self.matched = None;
+        self.held.release(run);
         self.cursor.close(run);
     }
 }

@@ -24,6 +24,19 @@ pub enum Kept {
     Table,
 }
 
+/// Which matches of many rows are wanted ([`Storage::begin_matches`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// All of them, in any order.
+    InAnyOrder,
+    /// Those of one row after the other, all of them.
+    All,
+    /// The same until the caller knows enough of a row.
+    Until,
+    /// Of each row whether there is one: nothing is asked of it.
+    One,
+}
+
 /// The transaction and the server, as operators see them. Filters are asked while the implementor is
 /// borrowed: they have no subqueries that are not known already.
 pub trait Storage {
@@ -85,6 +98,50 @@ pub trait Storage {
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
         let _ = (cursor, scan, lanes, eval);
+        Ok(false)
+    }
+
+    /// Prepares an open cursor for many rows that its spans are computed from. False: it is asked for each of
+    /// them ([`Storage::reopen`]).
+    fn begin_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        matching: Matching,
+        eval: &EvalContext<'_>,
+    ) -> bool {
+        let _ = (cursor, scan, matching, eval);
+        false
+    }
+
+    /// Appends the columns yielded of the next match of `rows`, which stay the same until matches begin anew,
+    /// and says of which row it is. With `n` it is one of this row: rows are asked for in their order. None
+    /// when there are no more.
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let _ = (cursor, scan, rows, n, out, eval);
+        Ok(None)
+    }
+
+    /// Appends the lanes of some matches of `rows` in the order in which they are read, and to `of` the
+    /// number of the row of each; false when there are no more.
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let _ = (cursor, scan, rows, of, lanes, eval);
         Ok(false)
     }
 

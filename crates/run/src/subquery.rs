@@ -109,6 +109,13 @@ pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> Sql
     let plan = &run.state.plan.subqueries[subquery.id];
     let is_volatile = plan.is_volatile || subquery.is_volatile;
     let is_fixed = plan.reads.is_empty() && !is_volatile;
+    if is_fixed && let SubqueryTest::Column(n) = &subquery.test {
+        // Most are asked for every row of a query: nothing but the value is copied.
+        let state = run.state.subqueries[subquery.id].borrow();
+        if let Some(Answer::Row(Some(row))) = state.answers.by_key.get(&[u8::from(false)][..]) {
+            return Ok(row[*n].clone().of_no_column());
+        }
+    }
     let operand = match &subquery.test {
         SubqueryTest::Quantified { operand, op, all, how } => {
             Some(Operand::new(run, operand, row, *op, *all, how)?)

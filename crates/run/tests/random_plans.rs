@@ -60,7 +60,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
         let (name, width) = random.one_of(&TABLES);
         let node = match random.below(2) {
             0 => of(name, width),
-            _ => Node::Scan(Box::new(scan(name, width))),
+            _ => Node::Scan(Box::new(declared(scan(name, width)))),
         };
         return (node, width);
     }
@@ -154,12 +154,11 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
             let method = match right {
                 None => {
                     let column = random.below(right_width);
-                    JoinMethod::Lookup(Box::new(lookup(
-                        name,
-                        right_width,
-                        column,
-                        col(random.below(left_width)),
-                    )))
+                    let key = col(random.below(left_width));
+                    let scan = lookup(name, right_width, column, key);
+                    // Asked row by row, or for the matches of many.
+                    let scan = if random.below(2) == 0 { scan } else { declared(scan) };
+                    JoinMethod::Lookup(Box::new(scan))
                 }
                 Some(right) if random.below(3) > 0 => {
                     let keys = (0..1 + random.below(2)).map(|_| key(random)).collect();

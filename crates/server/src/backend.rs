@@ -205,14 +205,10 @@ pub trait Backend: Send + Sync {
 
     /// The same for a worker that serves somebody next and leads when there is nobody: the flush may wait for
     /// that.
-    fn lead_later(&self) {
-        self.lead();
-    }
+    fn lead_later(&self);
 
     /// Whether a worker that has nothing to serve is to lead before it rests.
-    fn has_queued(&self) -> bool {
-        false
-    }
+    fn has_queued(&self) -> bool;
 
     /// Blocks until `seq` may be acknowledged; false if that will never be (the log failed).
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool;

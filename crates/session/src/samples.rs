@@ -113,6 +113,10 @@ impl Sample {
                 }
             }
         }
+        for pair in keys.windows(2) {
+            let shared = shared_parts(index, &pair[0], &pair[1]);
+            counts.iter_mut().skip(shared).for_each(|count| count.changes += 1);
+        }
         let rows_per_key = counts.iter().map(|count| count.rows_per_key(entries)).collect();
         Some(Sample { entries, keys, rows_per_key })
     }
@@ -134,19 +138,22 @@ pub(crate) fn holds_for(then: u64, now: u64) -> bool {
     then.abs_diff(now) <= 100.max(then.max(now) / 3)
 }
 
-/// Neighbours that were compared.
+/// Neighbours that were compared, and the keys that divide the index.
 #[derive(Clone, Default)]
 struct Neighbours {
     pairs: u64,
     different: u64,
+    /// Keys that differ from the one before, which stands far away.
+    changes: u64,
 }
 
 impl Neighbours {
+    /// Long runs are seen by keys that stand far apart: at least one begins between two that differ. Short
+    /// ones are seen by neighbours.
     fn rows_per_key(&self, entries: u64) -> f64 {
-        let runs = self.different.max(1) as f64;
-        // An entry more than pairs when all is one run.
-        let rows = (self.pairs + u64::from(self.different == 0)).max(1) as f64 / runs;
-        rows.min(entries.max(1) as f64)
+        let entries = entries.max(1) as f64;
+        let runs = entries * self.different as f64 / self.pairs.max(1) as f64;
+        (entries / runs.max(self.changes as f64 + 1.0)).max(1.0)
     }
 }
 

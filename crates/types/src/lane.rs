@@ -37,6 +37,9 @@ pub enum LaneType {
     Text(Collation),
 }
 
+/// No element: NULL stands for it ([`Lane::extend_from`]).
+pub const NO_ELEMENT: u32 = u32::MAX;
+
 /// The elements of a column for some rows.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
@@ -96,6 +99,30 @@ impl Lane {
             true => self.ends.push(self.bytes.len() as u32),
             false => self.numbers.push(0),
         }
+    }
+
+    /// Appends elements of another lane of the same type.
+    pub fn extend_from(&mut self, other: &Lane, elements: &[u32], ty: LaneType) {
+        let is_text = ty.is_text();
+        let has_nulls = !self.nulls.is_empty() || !other.nulls.is_empty() || elements.contains(&NO_ELEMENT);
+        match (is_text, has_nulls) {
+            (false, false) => self.numbers.extend(elements.iter().map(|n| other.numbers[*n as usize])),
+            _ => {
+                for n in elements {
+                    match *n as usize {
+                        _ if *n == NO_ELEMENT => self.push_null(is_text),
+                        n if other.is_null(n) => self.push_null(is_text),
+                        n if is_text => self.push_text(other.text(n)),
+                        n => self.push_number(other.numbers[n]),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes that the elements take.
+    pub fn size_bytes(&self) -> usize {
+        8 * self.numbers.len() + 4 * self.ends.len() + self.bytes.len() + self.nulls.len()
     }
 
     /// Appends a value of the lane's type; false when it is of another one.
@@ -176,6 +203,19 @@ pub fn moment(value: &DateTime) -> i64 {
     i64::from(value.date.to_packed()) << DAY_BITS | value.micros_of_day()
 }
 
+/// The year of a date or moment, as its number in a lane.
+#[inline]
+pub fn year_of(number: i64) -> i64 {
+    number >> (DAY_BITS + 9)
+}
+
+/// Whether month and day of a date or moment are there.
+#[inline]
+pub fn is_whole_date(number: i64) -> bool {
+    let packed = number >> DAY_BITS;
+    packed >> 5 & 15 != 0 && packed & 31 != 0
+}
+
 fn date_of(number: i64) -> Date {
     let packed = (number >> DAY_BITS) as u32;
     Date::new((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8)
@@ -237,6 +277,14 @@ impl LaneReader {
                 self.read_fixed(rows, lane, |row| {
                     let bytes = row.get(at..at + 4)?.first_chunk()?;
                     Some(i32::from_le_bytes(*bytes).into())
+                })?;
+            }
+            Place::Fixed { at, len: 3, form: Form::Date } => {
+                self.read_fixed(rows, lane, |row| {
+                    let [a, b, c] = *row.get(at..at + 3)?.first_chunk()?;
+                    let packed = u32::from_le_bytes([a, b, c, 0]);
+                    Date::from_packed(packed)?;
+                    Some(i64::from(packed) << DAY_BITS)
                 })?;
             }
             Place::Fixed { at, len, form: Form::Decimal { precision, scale } } => {

@@ -54,7 +54,7 @@ pub use fixed::{Fixed, FixedKind, parse_inet4, parse_inet6, write_inet4, write_i
 pub use interrupt::{Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
-pub use lane::{Lane, LaneReader, LaneType, moment};
+pub use lane::{Lane, LaneReader, LaneType, NO_ELEMENT, is_whole_date, moment, year_of};
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};

@@ -2,37 +2,35 @@
 //! figure is what the server can do with so many terminals.
 //!
 //! [`load`] fills the nine tables as clause 4.3 of the standard describes it, [`run`] drives terminals, each
-//! a thread with a connection, [`check`] asks for the consistency conditions of clause 3.3.2 that every
-//! state of the tables fulfils.
+//! with a connection, from one thread, [`check`] asks for the consistency conditions of clause 3.3.2 that
+//! every state of the tables fulfils.
 //!
 //! Not as the standard has it: terminals are not bound to a district, the response times of the standard are
 //! not asked for, and figures are transactions of all kinds, not new orders alone.
 
+mod line;
 mod load;
 mod terminal;
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use cohort_base::{Histogram, HistogramSnapshot};
 
 use crate::connection::{Address, Connection, ConnectionError};
+use crate::process;
 use crate::tables::SCHEMA;
 
 pub use load::load;
-use terminal::Terminal;
+pub use terminal::Terminal;
 
 pub const DISTRICTS: u32 = 10;
 /// Of a district, and as many orders at the start.
 pub const CUSTOMERS: u32 = 3000;
 pub const ITEMS: u32 = 100_000;
 
-const WARM: u8 = 0;
-const MEASURE: u8 = 1;
-const STOP: u8 = 2;
-
 /// What terminals did within the measurement.
+#[derive(Default)]
 pub struct Outcome {
     pub transactions: u64,
     pub new_orders: u64,
@@ -40,48 +38,57 @@ pub struct Outcome {
     pub retries: u64,
     pub seconds: f64,
     pub latencies: HistogramSnapshot,
+    /// Processor time of the server and of this process.
+    pub server_seconds: f64,
+    pub client_seconds: f64,
 }
 
-/// Drives so many terminals.
+/// Drives so many terminals of the server with this process number.
 pub fn run(
     address: &Address,
+    server: u32,
     warehouses: u32,
     terminals: u32,
     warm: Duration,
     measure: Duration,
 ) -> Result<Outcome, String> {
-    let phase = AtomicU8::new(WARM);
-    let mut all = Vec::new();
-    for number in 0..terminals {
-        let connection = Connection::open(address, SCHEMA).map_err(|error| error.to_string())?;
-        all.push(Terminal::new(connection, u64::from(number) + 1, warehouses));
-    }
-    thread::scope(|scope| {
-        let phase = &phase;
-        let threads: Vec<_> =
-            all.into_iter().map(|terminal| scope.spawn(move || drive(terminal, phase))).collect();
-        thread::sleep(warm);
-        phase.store(MEASURE, Ordering::Relaxed);
-        let began = Instant::now();
-        thread::sleep(measure);
-        let seconds = began.elapsed().as_secs_f64();
-        phase.store(STOP, Ordering::Relaxed);
-        let mut outcome = Outcome {
-            transactions: 0,
-            new_orders: 0,
-            retries: 0,
-            seconds,
-            latencies: HistogramSnapshot::default(),
-        };
-        for thread in threads {
-            let tally = thread.join().expect("a terminal does not panic").map_err(|e| e.to_string())?;
-            outcome.transactions += tally.transactions;
-            outcome.new_orders += tally.new_orders;
-            outcome.retries += tally.retries;
-            outcome.latencies.merge(&tally.latencies.snapshot());
+    let told = |error: ConnectionError| error.to_string();
+    let open = |n| Terminal::open(address, SCHEMA, u64::from(n) + 1, warehouses);
+    let terminals: Result<Vec<Terminal>, _> = (0..terminals).map(open).collect();
+    let phase = Cell::new(Phase::Warm);
+    let used = || [server, std::process::id()].map(|id| process::processor_seconds(id).unwrap_or(0.0));
+    let (mut began, mut used_before) = (Instant::now(), [0.0; 2]);
+    let mut outcome = Outcome::default();
+    let look = || match phase.get() {
+        Phase::Warm if began.elapsed() >= warm => {
+            phase.set(Phase::Measure);
+            (began, used_before) = (Instant::now(), used());
         }
-        Ok(outcome)
-    })
+        Phase::Measure if began.elapsed() >= measure => {
+            phase.set(Phase::Stop);
+            outcome.seconds = began.elapsed().as_secs_f64();
+            let used = used();
+            outcome.server_seconds = used[0] - used_before[0];
+            outcome.client_seconds = used[1] - used_before[1];
+        }
+        _ => {}
+    };
+    let start = |terminal| until_stopped(terminal, &phase);
+    let tallies = line::drive(terminals.map_err(told)?, start, look).map_err(told)?;
+    for tally in tallies {
+        outcome.transactions += tally.transactions;
+        outcome.new_orders += tally.new_orders;
+        outcome.retries += tally.retries;
+        outcome.latencies.merge(&tally.latencies.snapshot());
+    }
+    Ok(outcome)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Warm,
+    Measure,
+    Stop,
 }
 
 #[derive(Default)]
@@ -92,12 +99,24 @@ struct Tally {
     latencies: Histogram,
 }
 
-fn drive(mut terminal: Terminal, phase: &AtomicU8) -> Result<Tally, ConnectionError> {
+/// So many transactions of one terminal.
+pub fn repeat(terminal: &mut Terminal, transactions: u32) -> Result<(), ConnectionError> {
+    line::drive(vec![terminal], |terminal| until(terminal, transactions), || {}).map(drop)
+}
+
+async fn until(terminal: &mut Terminal, transactions: u32) -> Result<(), ConnectionError> {
+    for _ in 0..transactions {
+        terminal.next().await?;
+    }
+    Ok(())
+}
+
+async fn until_stopped(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Tally, ConnectionError> {
     let mut tally = Tally::default();
-    while phase.load(Ordering::Relaxed) != STOP {
+    while phase.get() != Phase::Stop {
         let began = Instant::now();
-        let done = terminal.next()?;
-        if phase.load(Ordering::Relaxed) == MEASURE {
+        let done = terminal.next().await?;
+        if phase.get() == Phase::Measure {
             tally.transactions += 1;
             tally.new_orders += u64::from(done.is_new_order);
             tally.retries += done.retries;

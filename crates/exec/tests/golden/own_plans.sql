@@ -81,3 +81,15 @@ SELECT COUNT(*) FROM loose a, loose b, loose c WHERE a.a = b.a AND b.a = a.b AND
 -- A document makes rows of the row before it.
 EXPLAIN SELECT * FROM region r, JSON_TABLE(r.name, '$' COLUMNS (a INT PATH '$')) j JOIN customer c ON c.id = j.a;
 EXPLAIN SELECT * FROM JSON_TABLE('[1, 2]', '$[*]' COLUMNS (a INT PATH '$')) j JOIN customer c ON c.id = j.a;
+-- Long runs of a key: an index of few values of its first part is not thought to find few rows.
+CREATE TABLE stock (store INT NOT NULL, part INT NOT NULL, quantity INT NOT NULL, PRIMARY KEY (store, part));
+INSERT INTO stock SELECT seq DIV 10000, seq % 10000, seq % 90 FROM seq_0_to_19999;
+CREATE TABLE line (store INT NOT NULL, bill INT NOT NULL, n INT NOT NULL, part INT NOT NULL, PRIMARY KEY (store, bill, n));
+INSERT INTO line SELECT seq DIV 10000, seq DIV 10 % 1000, seq % 10, seq * 7 % 10000 FROM seq_0_to_19999;
+EXPLAIN SELECT COUNT(DISTINCT s.part) FROM line l, stock s WHERE l.store = 1 AND l.bill >= 500 AND l.bill < 520 AND s.store = 1 AND s.part = l.part AND s.quantity < 15;
+-- A limit: rows in order are read until enough of them pass, which is long where another index knows of few.
+CREATE TABLE bill (store INT NOT NULL, id INT NOT NULL, customer INT NOT NULL, sum INT, PRIMARY KEY (store, id), KEY by_customer (store, customer, id));
+INSERT INTO bill SELECT seq DIV 2500, seq % 2500, seq % 500, seq FROM seq_0_to_4999;
+EXPLAIN SELECT * FROM bill WHERE store = 1 AND customer = 77 ORDER BY id DESC LIMIT 1;
+EXPLAIN SELECT * FROM bill WHERE store = 1 AND sum = 77 ORDER BY id DESC LIMIT 1;
+EXPLAIN SELECT * FROM bill WHERE store = 1 ORDER BY id LIMIT 1;

@@ -1,6 +1,6 @@
 //! Makes programs of expressions.
 
-use cohort_types::{Collation, DateTime, LaneType, LikePattern, Value, moment};
+use cohort_types::{Collation, DateTime, IntervalUnit, LaneType, LikePattern, Value, moment};
 
 use super::{Cut, LaneProgram, LaneTypes, NumberAt, Register, Step, Text, TruthAt};
 use crate::compare::CompareHow;
@@ -8,6 +8,7 @@ use crate::context::EvalContext;
 use crate::convert::{self, Origin};
 use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{Flavor, TypeClass};
+use crate::table::Extra;
 
 /// Digits behind the point that 64 bits have room for.
 const SCALE_MAX: u8 = 17;
@@ -465,6 +466,20 @@ impl LaneProgram {
     /// The columns that its inputs are.
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
+    }
+}
+
+/// The column whose year an expression is.
+pub fn year_of_column(expr: &Expr) -> Option<usize> {
+    let Expr::Call(call) = expr else { return None };
+    let is_year = match (call.name(), &call.extra) {
+        ("year", _) => true,
+        ("extract", Extra::Unit(unit)) => *unit == IntervalUnit::Year,
+        _ => false,
+    };
+    match call.args() {
+        [Expr::Column(column)] if is_year => Some(column.ordinal),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cohort_types::{Interrupt, Lane, SqlResult};
 
-use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, TruthAt, UNKNOWN, YES};
+use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, Text, TruthAt, UNKNOWN, YES};
 use crate::expr::CompareOp;
 
 /// The numbers of a step for all rows.
@@ -111,14 +111,13 @@ impl<'d> Done<'d> {
             }
             Step::CompareText(op, text, constant, collation) => {
                 let lane = inputs[text.input];
-                for n in 0..rows {
-                    let text = text.of(lane, n);
+                each_text(*text, lane, rows, &mut out.truths, |text| {
                     let order = match text == constant.as_slice() {
                         true => std::cmp::Ordering::Equal,
                         false => collation.compare(text, constant),
                     };
-                    out.truths.push(u8::from(op.accepts(order)));
-                }
+                    Ok(u8::from(op.accepts(order)))
+                })?;
                 mask(&mut out.truths, &lane.nulls);
                 interrupt.steps(rows as u32)?;
             }
@@ -133,20 +132,19 @@ impl<'d> Done<'d> {
             Step::IsTextIn(text, keys, collation) => {
                 let lane = inputs[text.input];
                 let mut key = Vec::new();
-                for n in 0..rows {
-                    key.clear();
-                    collation.sort_key(text.of(lane, n), &mut key);
-                    let is_in = keys.binary_search_by(|known| known.as_slice().cmp(&key)).is_ok();
-                    out.truths.push(u8::from(is_in));
+                each_text(*text, lane, rows, &mut out.truths, |text| {
                     interrupt.step()?;
-                }
+                    key.clear();
+                    collation.sort_key(text, &mut key);
+                    Ok(u8::from(keys.binary_search_by(|known| known.as_slice().cmp(&key)).is_ok()))
+                })?;
                 mask(&mut out.truths, &lane.nulls);
+                interrupt.steps(rows as u32)?;
             }
             Step::Like(text, pattern) => {
                 let lane = inputs[text.input];
-                for n in 0..rows {
-                    out.truths.push(u8::from(pattern.matches(text.of(lane, n), interrupt)?));
-                }
+                let ask = |text: &[u8]| Ok(u8::from(pattern.matches(text, interrupt)?));
+                each_text(*text, lane, rows, &mut out.truths, ask)?;
                 mask(&mut out.truths, &lane.nulls);
                 interrupt.steps(rows as u32)?;
             }
@@ -172,6 +170,72 @@ impl<'d> Done<'d> {
         }
         Ok(if overflow { Err(Overflow) } else { Ok(()) })
     }
+}
+
+/// Texts of a batch that were asked about, by a few bits of each: columns of few values ask the same again
+/// and again.
+struct SeenTexts {
+    rows: [u32; SEEN_TEXTS],
+    /// Rows whose text was not among them.
+    missed: usize,
+}
+
+const SEEN_TEXTS: usize = 64;
+/// Longest text that is looked for.
+const SEEN_BYTES_MAX: usize = 32;
+/// Rows after which at least three in four texts have been seen before, or none is looked for any more.
+const SEEN_TRIALS: usize = 64;
+const NOT_SEEN: u32 = u32::MAX;
+
+impl SeenTexts {
+    /// The place for a text.
+    #[inline]
+    fn place(text: &[u8]) -> usize {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let len = text.len().min(8);
+        let mixed = word(&text[..len]) ^ word(&text[text.len() - len..]).rotate_left(29) ^ text.len() as u64;
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+    }
+
+    /// The row before this one whose text is the same, if it is remembered. This one is from here on.
+    #[inline]
+    fn find(&mut self, text: Text, lane: &Lane, row: usize) -> Option<usize> {
+        let bytes = text.of(lane, row);
+        if bytes.len() > SEEN_BYTES_MAX || self.missed > SEEN_TRIALS + row / 4 {
+            return None;
+        }
+        let seen = &mut self.rows[SeenTexts::place(bytes)];
+        if *seen != NOT_SEEN && text.of(lane, *seen as usize) == bytes {
+            return Some(*seen as usize);
+        }
+        *seen = row as u32;
+        self.missed += 1;
+        None
+    }
+}
+
+/// Asks something of each text of a lane.
+#[inline]
+fn each_text(
+    text: Text,
+    lane: &Lane,
+    rows: usize,
+    truths: &mut Vec<u8>,
+    mut ask: impl FnMut(&[u8]) -> SqlResult<u8>,
+) -> SqlResult<()> {
+    let mut seen = SeenTexts { rows: [NOT_SEEN; SEEN_TEXTS], missed: 0 };
+    for row in 0..rows {
+        let truth = match seen.find(text, lane, row) {
+            Some(same) => truths[same],
+            None => ask(text.of(lane, row))?,
+        };
+        truths.push(truth);
+    }
+    Ok(())
 }
 
 /// A number for each text of a lane.

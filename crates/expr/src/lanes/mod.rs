@@ -29,7 +29,7 @@ use cohort_types::{Collation, Lane, LaneType, LikePattern};
 
 use crate::expr::CompareOp;
 
-pub use compile::LaneCompiler;
+pub use compile::{LaneCompiler, year_of_column};
 pub use evaluate::Numbers;
 
 /// FALSE.

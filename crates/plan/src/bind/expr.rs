@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
     Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, OrderKey,
-    Quantifier, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using,
-    collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, not, or,
-    regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    Quantifier, TypeClass, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast,
+    char_using, collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like,
+    not, or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
@@ -220,16 +220,20 @@ impl<'b> Binder<'b> {
     pub fn value(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
-            // `k = k + 1`: integer literals do not decide the type's scale.
+            // `k = k + 1`, `paid = paid + 12.50`: how many digits stand before the point decides nothing, and
+            // texts whose decimals have other scales have other plans ([`cohort_sql::Digest`]).
             ast::Expr::Binary { op: op @ (ast::BinaryOp::Add | ast::BinaryOp::Subtract), left, right } => {
-                if let (ast::Expr::Column(_), ast::Expr::Literal(literal)) = (&**left, &**right)
-                    && matches!(literal.value, Value::Int(_))
-                {
-                    let left = self.bind(left)?;
-                    let right = self.literal(literal, Literals::Lift)?;
-                    return build_binary(convert::binary_op(*op), left, right, self.ctx.names.env());
-                }
-                self.bind(expr)
+                let (ast::Expr::Column(_), ast::Expr::Literal(literal)) = (&**left, &**right) else {
+                    return self.bind(expr);
+                };
+                let left = self.bind(left)?;
+                let how = match literal.value {
+                    Value::Int(_) => Literals::Lift,
+                    Value::Decimal(_) if left.ty().class() == TypeClass::Decimal => Literals::Lift,
+                    _ => Literals::Pin,
+                };
+                let right = self.literal(literal, how)?;
+                build_binary(convert::binary_op(*op), left, right, self.ctx.names.env())
             }
             other => one_column(self.bind(other)?),
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_run::{Batch, CursorId, Kept, Lanes, Measure, Measures, Storage, Tally, nanos_since};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
@@ -109,6 +109,51 @@ impl Storage for MeasuredStorage<'_, '_> {
         let goes_on = self.inner.next_lanes(cursor, scan, lanes, eval)?;
         let rows = if goes_on { lanes.rows } else { 0 };
         self.note(cursor, start, 0, rows as u64);
+        Ok(goes_on)
+    }
+
+    fn begin_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        matching: Matching,
+        eval: &EvalContext<'_>,
+    ) -> bool {
+        self.inner.begin_matches(cursor, scan, matching, eval)
+    }
+
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let start = Instant::now();
+        let found = self.inner.next_match(cursor, scan, rows, n, out, eval)?;
+        let (read, loops) = self.inner.take_matched(cursor);
+        let nanos = nanos_since(start);
+        let rows = found.is_some().into();
+        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        Ok(found)
+    }
+
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let (start, before) = (Instant::now(), of.len());
+        let goes_on = self.inner.next_match_lanes(cursor, scan, rows, of, lanes, eval)?;
+        let (read, loops) = self.inner.take_matched(cursor);
+        let (nanos, rows) = (nanos_since(start), (of.len() - before) as u64);
+        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
         Ok(goes_on)
     }
 

@@ -10,8 +10,10 @@ use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::EvalContext;
 use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
-use cohort_row::{CursorOptions, LaneScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done};
-use cohort_run::{Batch, CursorId, Kept, Lanes, Storage};
+use cohort_row::{
+    CursorOptions, LaneScan, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done,
+};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage};
 use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
 use cohort_trx::{SessionTrx, WaitPolicy};
 use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
@@ -80,6 +82,8 @@ pub(super) struct TrxStorage<'s> {
 struct OpenScan {
     cursor: TableCursor,
     reading: Reading,
+    /// Finds the matches of many rows.
+    matches: Option<Box<MatchScan>>,
 }
 
 /// How rows are read.
@@ -151,6 +155,11 @@ impl TrxStorage<'_> {
         }
     }
 
+    /// Rows that a cursor has read as matches of others, and of how many others, since this was asked last.
+    pub(super) fn take_matched(&mut self, cursor: CursorId) -> (u64, u64) {
+        self.scan(cursor).matches.as_mut().map_or((0, 0), |matches| matches.take_examined())
+    }
+
     fn mode(&mut self, scan: &Scan) -> ReadMode {
         match scan.mode {
             ReadMode::Snapshot if self.trx.plain_reads_lock() => ReadMode::LockShare(WaitPolicy::Wait),
@@ -177,7 +186,7 @@ impl Storage for TrxStorage<'_> {
         };
         let cursor = TableCursor::open(self.trx, &scan.table, spans, options)?;
         let cursor = if scan.access.is_for_order { cursor } else { cursor.in_any_order() };
-        let scan = OpenScan { cursor, reading: Reading::Undecided };
+        let scan = OpenScan { cursor, reading: Reading::Undecided, matches: None };
         let free = self.cursors.iter().position(Option::is_none);
         let at = free.unwrap_or(self.cursors.len());
         match free {
@@ -246,6 +255,50 @@ impl Storage for TrxStorage<'_> {
             Some((cursor, reader)) => reader.next_lanes(cursor, self.trx, lanes, eval),
             None => Ok(false),
         }
+    }
+
+    fn begin_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        matching: Matching,
+        eval: &EvalContext<'_>,
+    ) -> bool {
+        let open = self.scan(cursor);
+        if open.matches.is_none() {
+            open.matches = MatchScan::of(&open.cursor, scan, matching, eval).map(Box::new);
+        }
+        let Some(matches) = &mut open.matches else { return false };
+        matches.begin(&mut open.cursor);
+        true
+    }
+
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        let matches = open.matches.as_mut().expect("matches have begun");
+        matches.next(&mut open.cursor, self.trx, scan, rows, n, out, eval)
+    }
+
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let open = self.cursors[cursor.0].as_mut().expect("an open cursor");
+        let matches = open.matches.as_mut().expect("matches have begun");
+        matches.next_lanes(&mut open.cursor, self.trx, scan, rows, of, lanes, eval)
     }
 
     fn key(&self, cursor: CursorId) -> &[u8] {

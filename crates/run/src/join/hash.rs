@@ -7,15 +7,21 @@
 //!   ([`crate::partition`]), of which one after the other is joined, so rows come in no order. A partition of
 //!   the right side that does not fit either is parted again, down to [`DEEPEST`]: rows of one key cannot be
 //!   told apart, and stay in memory.
+//!
+//! # Lanes
+//! Asked for lanes, the join does the same with columns ([`LaneHash`]) until the right rows do not fit; then
+//! the rows of both sides are parted as above.
 
 use cohort_expr::Expr;
-use cohort_optimize::{HashKey, Join, JoinKind};
-use cohort_types::{Collation, Interrupt, SqlResult, Value};
+use cohort_optimize::{HashKey, Join, JoinKind, JoinMethod};
+use cohort_types::{Collation, Interrupt, LaneType, SqlResult, Value};
 
 use super::Left;
+use super::lane_hash::{LaneHash, Progress};
 use crate::batch::{Batch, taken};
 use crate::equal_key::{KeyMode, append_equal_key};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
+use crate::lanes::{LaneSource, Lanes, push_rows};
 use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
@@ -30,6 +36,7 @@ const NONE: u32 = u32::MAX;
 
 /// A hash join.
 pub(crate) struct Hash<'p> {
+    join: &'p Join,
     left: Left<'p>,
     right: Input<'p>,
     keys: Vec<Key<'p>>,
@@ -48,6 +55,8 @@ pub(crate) struct Hash<'p> {
     /// The match whose turn it is; None when the next row on the left is.
     matching: Option<u32>,
     pending: Vec<(Partition, Partition)>,
+    /// Joins by columns, once lanes were asked for.
+    lanes: Option<Box<LaneHash<'p>>>,
 }
 
 #[derive(PartialEq)]
@@ -199,6 +208,7 @@ impl<'p> Hash<'p> {
         let is_filter = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let table = Table { keeps_first: is_filter && join.on.is_none(), ..Table::default() };
         Hash {
+            join,
             left: Left::new(join, left),
             right,
             keys: keys.iter().map(Key::new).collect(),
@@ -212,7 +222,54 @@ impl<'p> Hash<'p> {
             key: Vec::new(),
             matching: None,
             pending: Vec::new(),
+            lanes: None,
         }
+    }
+
+    fn drop_lanes(&mut self, run: Run<'_, 'p>) {
+        if let Some(mut lanes) = self.lanes.take() {
+            lanes.release(run);
+        }
+    }
+
+    /// Parts the rows of both sides, which came as lanes so far.
+    fn part_lanes(&mut self, run: Run<'_, 'p>, mut lanes: LaneHash<'p>) -> SqlResult<()> {
+        let mut right = Partitions::new(SpillFile::create(run)?, 0);
+        let stored = std::mem::take(&mut lanes.stored);
+        self.part_each(run, &stored, |key| key.right, &mut right)?;
+        drop(stored);
+        lanes.release(run);
+        self.part_each(run, &lanes.right, |key| key.right, &mut right)?;
+        while lanes.right_source.next(&mut self.right, run, &mut lanes.right)? {
+            self.part_each(run, &lanes.right, |key| key.right, &mut right)?;
+        }
+        let mut left = Partitions::new(right.file.clone(), 0);
+        self.part_each(run, &lanes.left, |key| key.left, &mut left)?;
+        while lanes.left_source.next(&mut self.left.input, run, &mut lanes.left)? {
+            self.part_each(run, &lanes.left, |key| key.left, &mut left)?;
+        }
+        self.pending.extend(left.finish()?.into_iter().zip(right.finish()?));
+        self.table.memory = run.storage().operator_memory(Kept::Joined);
+        self.left.end_input();
+        self.built = Built::Parted;
+        Ok(())
+    }
+
+    fn part_each(
+        &mut self,
+        run: Run<'_, 'p>,
+        rows: &Lanes,
+        side: impl Fn(&Key<'p>) -> &'p Expr + Copy,
+        aside: &mut Partitions,
+    ) -> SqlResult<()> {
+        let mut row = Vec::new();
+        for n in 0..rows.rows {
+            row.clear();
+            row.extend(rows.row(n));
+            make_key(&self.keys, side, &row, run, &mut self.key)?;
+            aside.push(run, self.table.keys.hash(&self.key).hash, &row)?;
+        }
+        Ok(())
     }
 
     /// Reads the right side.
@@ -392,8 +449,52 @@ impl<'p> Operator<'p> for Hash<'p> {
         if self.varies || self.built == Built::Parted {
             self.built = Built::No;
             self.table.clear(run);
+            self.drop_lanes(run);
+        }
+        if let Some(lanes) = &mut self.lanes {
+            lanes.restart();
         }
         self.left.open(run)
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        // A table of rows that is there already does as well.
+        if self.built != Built::No {
+            return Ok(None);
+        }
+        let JoinMethod::Hash { right: right_node, keys, .. } = &self.join.method else { return Ok(None) };
+        match &mut self.lanes {
+            Some(lanes) if lanes.is_built => {
+                let Some((source, _)) = LaneSource::of(&mut self.left.input, &self.join.left, run)? else {
+                    return Ok(None);
+                };
+                lanes.left_source = source;
+            }
+            _ => {
+                self.drop_lanes(run);
+                let inputs = (&mut self.left.input, &mut self.right);
+                self.lanes = LaneHash::new(self.join, keys, inputs, right_node, run)?.map(Box::new);
+            }
+        }
+        Ok(self.lanes.as_ref().map(|lanes| lanes.types()))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
+        if let Some(lanes) = &mut self.lanes {
+            match lanes.next(run, &mut self.left.input, &mut self.right, out)? {
+                Progress::Rows => return Ok(true),
+                Progress::Over => return Ok(false),
+                Progress::Full => {}
+            }
+        }
+        if let Some(lanes) = self.lanes.take() {
+            self.part_lanes(run, *lanes)?;
+        }
+        out.clear();
+        let mut rows = Batch::new();
+        self.next(run, &mut rows, run.state.batch_rows)?;
+        push_rows(&rows, out);
+        Ok(!rows.is_empty())
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
@@ -402,7 +503,7 @@ impl<'p> Operator<'p> for Hash<'p> {
             let row = match self.matching {
                 Some(row) => row,
                 None => {
-                    if !self.advance(run, target - out.len())? {
+                    if !self.advance(run, want)? {
                         return Ok(());
                     }
                     continue;
@@ -428,6 +529,7 @@ impl<'p> Operator<'p> for Hash<'p> {
     fn close(&mut self, run: Run<'_, 'p>) {
         self.pending.clear();
         self.table.clear(run);
+        self.drop_lanes(run);
         self.built = Built::No;
         self.right.close(run);
         self.left.input.close(run);

@@ -3,25 +3,37 @@
 //! Many rows on the left are gathered, and those come first whose keys are less: neighbours of an index lie
 //! in one page, and pages that were read a moment ago are near. So the order of the rows on the left is
 //! kept for few rows only, and for locking reads, which lock in the order that the plan says.
+//!
+//! Where many rows are wanted, the table is asked for the matches of all rows gathered at once
+//! ([`crate::Storage::next_match`]). An inner join takes matches in the order in which they are cheapest to
+//! read.
 
 use cohort_expr::Expr;
-use cohort_optimize::{Join, ReadMode, Scan, Spans};
-use cohort_types::{Interrupt, SqlResult, Value, row_memory_bytes};
+use cohort_optimize::{Join, JoinKind, ReadMode, Scan, Spans};
+use cohort_types::{Interrupt, LaneType, SqlResult, Value, row_memory_bytes};
 
 use super::Left;
+use super::lane_lookup::{LaneLookup, matching};
 use crate::batch::Batch;
+use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
+use crate::storage::Matching;
 
 /// So many rows on the left are put in order.
 const SORTED_ROWS_MIN: usize = 256;
 /// Most rows that are gathered, and bytes of them. Fewer are at first: the rows above may be enough soon.
 const GATHERED_ROWS_MAX: usize = 16 << 10;
 const GATHERED_BYTES_MAX: usize = 4 << 20;
+/// Rows wanted above for which matches are read ahead, and what is charged for those.
+const MATCHED_WANT_MIN: usize = 256;
+const MATCHED_BYTES: usize = 4 << 20;
 
 /// A join by an index.
 pub(crate) struct Lookup<'p> {
+    join: &'p Join,
+    scan: &'p Scan,
     left: Left<'p>,
     cursor: Cursor<'p>,
     /// The cursor stands among the matches of the current row.
@@ -36,11 +48,18 @@ pub(crate) struct Lookup<'p> {
     is_last: bool,
     held: Held,
     found: Vec<Value>,
+    /// The rows on the left are matched all at once.
+    matched: Option<Matching>,
+    for_matches: Held,
+    /// Joins by columns, once lanes were asked for.
+    lanes: Option<Box<LaneLookup<'p>>>,
 }
 
 impl<'p> Lookup<'p> {
     pub fn new(join: &'p Join, left: Input<'p>, scan: &'p Scan) -> Lookup<'p> {
         Lookup {
+            join,
+            scan,
             left: Left::new(join, left),
             cursor: Cursor::new(scan),
             seeking: false,
@@ -50,6 +69,9 @@ impl<'p> Lookup<'p> {
             is_last: false,
             held: Held::default(),
             found: Vec::new(),
+            matched: None,
+            for_matches: Held::default(),
+            lanes: None,
         }
     }
 
@@ -68,7 +90,65 @@ impl<'p> Lookup<'p> {
             self.gather(run)?;
             self.left.rows.sort_by_number(column);
         }
+        if self.left.at == 0 {
+            self.matched = None;
+            if want >= MATCHED_WANT_MIN && self.left.rows.len() > 1 {
+                self.begin_matches(run)?;
+            }
+        }
         Ok(true)
+    }
+
+    fn drop_lanes(&mut self, run: Run<'_, 'p>) {
+        if let Some(mut lanes) = self.lanes.take() {
+            lanes.release(run);
+        }
+    }
+
+    /// Has the rows on the left matched at once, if that can be.
+    fn begin_matches(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let matching = match matching(self.join, self.scan) {
+            Matching::InAnyOrder if self.left.kind == JoinKind::Left => Matching::All,
+            matching => matching,
+        };
+        let has_room = self.for_matches.bytes() > 0 || self.for_matches.grow(run, MATCHED_BYTES).is_ok();
+        if has_room && self.cursor.begin_matches(run, self.left.row(), matching)? {
+            self.matched = Some(matching);
+        }
+        Ok(())
+    }
+
+    /// Yields matches of any rows on the left until there are no more, or enough.
+    fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Batch, target: usize) -> SqlResult<()> {
+        while out.len() < target {
+            run.eval.step()?;
+            self.found.clear();
+            let Some(n) = self.cursor.next_match(run, &self.left.rows, None, &mut self.found)? else {
+                self.left.at = self.left.rows.len() - 1;
+                self.matched = None;
+                self.seeking = false;
+                return Ok(());
+            };
+            out.open_row().extend_from_slice(self.left.rows.row(n));
+            out.open_row().append(&mut self.found);
+            match self.left.on {
+                Some(on) if !on.passes(out.unfinished(), run.eval)? => out.cut_unfinished(0),
+                _ => out.end_row(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next match of the current row.
+    fn read_match(&mut self, run: Run<'_, 'p>) -> SqlResult<bool> {
+        self.found.clear();
+        match self.matched {
+            None => self.cursor.read_into(run, &mut self.found),
+            Some(_) => {
+                let n = Some(self.left.at);
+                Ok(self.cursor.next_match(run, &self.left.rows, n, &mut self.found)?.is_some())
+            }
+        }
     }
 
     /// Adds rows to those on the left.
@@ -98,8 +178,23 @@ impl<'p> Operator<'p> for Lookup<'p> {
         self.seeking = false;
         self.gather = 0;
         self.is_last = false;
+        self.matched = None;
         self.held.release(run);
+        self.drop_lanes(run);
         self.left.open(run)
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        let (input, cursor) = (&mut self.left.input, &mut self.cursor);
+        self.lanes = LaneLookup::new(self.join, self.scan, self.sorted_by, input, cursor, run)?.map(Box::new);
+        Ok(self.lanes.as_ref().map(|lanes| lanes.types()))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
+        match &mut self.lanes {
+            Some(lanes) => lanes.next(run, &mut self.left.input, &mut self.cursor, out),
+            None => Ok(false),
+        }
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
@@ -107,14 +202,19 @@ impl<'p> Operator<'p> for Lookup<'p> {
         while out.len() < target {
             run.eval.step()?;
             if !self.seeking {
-                if !self.advance(run, target - out.len())? {
-                    return Ok(());
+                if !self.advance(run, want)? {
+                    break;
                 }
-                self.cursor.seek(run, self.left.row(), None)?;
+                if self.matched.is_none() {
+                    self.cursor.seek(run, self.left.row(), None)?;
+                }
                 self.seeking = true;
             }
-            self.found.clear();
-            if !self.cursor.read_into(run, &mut self.found)? {
+            if self.matched == Some(Matching::InAnyOrder) {
+                self.take_matches(run, out, target)?;
+                continue;
+            }
+            if !self.read_match(run)? {
                 self.left.end_matches(out, self.cursor.width());
                 self.seeking = false;
                 continue;
@@ -130,7 +230,10 @@ impl<'p> Operator<'p> for Lookup<'p> {
 
     fn close(&mut self, run: Run<'_, 'p>) {
         self.cursor.close(run);
+        self.matched = None;
         self.held.release(run);
+        self.for_matches.release(run);
+        self.drop_lanes(run);
         self.left.input.close(run);
     }
 }

@@ -2,6 +2,8 @@
 
 mod hash;
 mod json;
+mod lane_hash;
+mod lane_lookup;
 mod lookup;
 mod nested;
 mod stored;
@@ -71,6 +73,14 @@ impl<'p> Left<'p> {
     fn read_partition(&mut self, reader: PartitionReader) {
         self.partition = Some(reader);
         self.done = false;
+    }
+
+    /// All rows of the input were taken otherwise.
+    fn end_input(&mut self) {
+        self.rows.clear();
+        self.at = 0;
+        self.started = false;
+        self.done = true;
     }
 
     /// Goes to the next row; `want` rows are asked for above.

@@ -43,7 +43,7 @@ impl StoredRight {
             let at = match self.next {
                 Some(at) => at,
                 None => {
-                    if !left.advance(run, target - out.len())? {
+                    if !left.advance(run, want)? {
                         return Ok(());
                     }
                     fill(left, &mut self.rows)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, IndexId, TableId};
-use cohort_catalog::{Index, IndexColumn, IndexKind, Table, TableName};
+use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Table, TableName};
 use cohort_expr::{
     Aggregate, AggregateKind, AggregateOptions, BinaryOp, CompareHow, CompareOp, EvalContext, Expr, ExprType,
     Quantifier, SessionEnv, SessionHooks, SortKey, Subquery, SubqueryTest, VariableScope, build_binary,
@@ -18,8 +18,8 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{CursorId, Kept, Lanes, Storage, run};
-use cohort_types::{Collation, ErrorCode, LaneType, SqlError, SqlResult, Value};
+use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage, run};
+use cohort_types::{Collation, ColumnType, ErrorCode, LaneType, SqlError, SqlResult, TypeKind, Value};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
 pub const CI: Collation = Collation::UTF8MB4_GENERAL_CI;
@@ -34,6 +34,8 @@ pub struct Memory {
     pub spilled: u64,
     pub files: MemFs,
     cursors: HashMap<usize, std::vec::IntoIter<Vec<Value>>>,
+    /// Of the rows that a cursor is asked for, by their numbers; None before the first is asked for.
+    matches: HashMap<usize, Option<Vec<(usize, Vec<Value>)>>>,
     key: Vec<u8>,
 }
 
@@ -47,6 +49,7 @@ impl Memory {
             spilled: 0,
             files: MemFs::new(),
             cursors: HashMap::new(),
+            matches: HashMap::new(),
             key: Vec::new(),
         }
     }
@@ -83,6 +86,31 @@ impl Memory {
             }
         }
         Ok(found)
+    }
+}
+
+impl Memory {
+    /// The matches of rows that were not given out yet.
+    fn take_matches(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<&mut Vec<(usize, Vec<Value>)>> {
+        if self.matches[&cursor.0].is_none() {
+            let mut all = Vec::new();
+            for (n, row) in rows.iter().enumerate() {
+                for found in self.found(scan, row, eval)? {
+                    if scan.filter.as_ref().is_none_or(|filter| filter.passes(&found, eval).expect("simple"))
+                    {
+                        all.push((n, scan.columns.iter().map(|column| found[*column].clone()).collect()));
+                    }
+                }
+            }
+            self.matches.insert(cursor.0, Some(all));
+        }
+        Ok(self.matches.get_mut(&cursor.0).and_then(Option::as_mut).expect("just made"))
     }
 }
 
@@ -158,6 +186,48 @@ impl Storage for Memory {
         while lanes.rows < 7 && self.next(cursor, scan, &mut row, eval)? {
             let yielded: Vec<Value> = scan.columns.iter().map(|n| row[*n].clone()).collect();
             assert!(lanes.push_row(&yielded), "values of the types told");
+        }
+        Ok(lanes.rows > 0)
+    }
+
+    fn begin_matches(&mut self, cursor: CursorId, scan: &Scan, _: Matching, _: &EvalContext<'_>) -> bool {
+        self.matches.insert(cursor.0, None);
+        !scan.with_key && !scan.table.columns.is_empty()
+    }
+
+    fn next_match(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        n: Option<usize>,
+        out: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<Option<usize>> {
+        let left = self.take_matches(cursor, scan, rows, eval)?;
+        let at = left.iter().position(|(of, _)| n.is_none_or(|n| n == *of));
+        // In any order: the last one first.
+        let at = if n.is_none() { left.len().checked_sub(1) } else { at };
+        let found = at.map(|at| left.remove(at));
+        Ok(found.map(|(of, row)| {
+            out.extend(row);
+            of
+        }))
+    }
+
+    fn next_match_lanes(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        rows: &Batch,
+        of: &mut Vec<u32>,
+        lanes: &mut Lanes,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let left = self.take_matches(cursor, scan, rows, eval)?;
+        for (n, row) in left.split_off(left.len().saturating_sub(5)) {
+            of.push(n as u32);
+            assert!(lanes.push_row(&row), "values of the types told");
         }
         Ok(lanes.rows > 0)
     }
@@ -432,6 +502,26 @@ pub fn scan(name: &str, width: usize) -> Scan {
         with_key: false,
         rows: 1.0,
     }
+}
+
+/// The same of a table whose columns are declared as integers, so that plans know their lanes.
+pub fn declared(mut scan: Scan) -> Scan {
+    let column = |n: usize| Column {
+        name: format!("c{n}"),
+        ty: ColumnType::int(TypeKind::BigInt, None, false),
+        nullable: true,
+        default: DefaultValue::Value(Value::Null),
+        on_update: OnUpdate::Keep,
+        auto_increment: false,
+        invisible: false,
+        comment: String::new(),
+        value_in_old_rows: Value::Null,
+        generated: None,
+        check: None,
+    };
+    let table = Arc::make_mut(&mut scan.table);
+    table.columns = (0..table.indexes.len()).map(column).collect();
+    scan
 }
 
 /// The table asked by a column.

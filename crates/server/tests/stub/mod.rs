@@ -283,6 +283,13 @@ impl Backend for StubBackend {
         }
     }
 
+    /// Leaves the flush to workers that rest.
+    fn lead_later(&self) {}
+
+    fn has_queued(&self) -> bool {
+        self.0.published.load(Ordering::Acquire) < self.0.ordered.load(Ordering::Acquire)
+    }
+
     fn wait_acknowledged(&self, seq: CommitSeq) -> bool {
         while self.acknowledged() < seq {
             self.lead();

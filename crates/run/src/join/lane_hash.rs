@@ -1,0 +1,416 @@
+//! The lanes' side of a hash join: both sides come as lanes, and lanes come out.
+//!
+//! # Concepts
+//! The right rows are *stored* column by column; a table leads from a key to the first one, and chains from
+//! each to the next one of its key. Rows on the left are looked up a batch at a time. What matches is a list
+//! of *pairs* of row numbers, of which the condition is asked, and by which columns are gathered.
+//!
+//! Where the kind of join asks what became of a row on the left, its pairs are followed by one without a row
+//! on the right, the *end* of the row.
+//!
+//! # When the right rows do not fit
+//! The join gives up lanes ([`Progress::Full`]): [`super::Hash`] parts the rows of both sides.
+
+use cohort_expr::{EvalContext, Expr, LaneCompiler, LaneProgram, TruthAt, YES};
+use cohort_optimize::{HashKey, Join, JoinKind};
+use cohort_types::{Interrupt, Lane, LaneType, NO_ELEMENT, SqlResult, Value};
+
+use crate::key_table::{KeyBatch, KeyTable};
+use crate::lanes::{LaneSource, Lanes, column_types, right_types};
+use crate::operator::Input;
+use crate::runtime::{Held, Run};
+use crate::storage::Kept;
+
+/// Pairs that are made at once.
+const PAIRS_MAX: usize = 4096;
+
+/// What a call has come to.
+pub(super) enum Progress {
+    /// Rows.
+    Rows,
+    Over,
+    /// The right side is larger than memory.
+    Full,
+}
+
+/// Left and right row of each pair.
+#[derive(Default)]
+struct Pairs {
+    left: Vec<u32>,
+    right: Vec<u32>,
+}
+
+/// A condition over pairs.
+pub(super) struct PairCondition<'p> {
+    expr: &'p Expr,
+    program: LaneProgram,
+    truth: TruthAt,
+    lanes: Vec<Lane>,
+    passes: Vec<bool>,
+}
+
+impl<'p> PairCondition<'p> {
+    /// None if there is no program for it.
+    pub fn new(expr: &'p Expr, types: &[LaneType], eval: &EvalContext<'_>) -> Option<PairCondition<'p>> {
+        let type_of = |column: usize| types.get(column).copied();
+        let mut compiler = LaneCompiler::new(&type_of, eval);
+        let truth = compiler.condition(expr)?;
+        let program = compiler.finish();
+        let lanes = program.inputs().iter().map(|_| Lane::default()).collect();
+        Some(PairCondition { expr, program, truth, lanes, passes: Vec::new() })
+    }
+
+    /// Which pairs of rows pass.
+    pub fn ask(
+        &mut self,
+        (left, of_left): (&Lanes, &[u32]),
+        (right, of_right): (&Lanes, &[u32]),
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<&[bool]> {
+        let width = left.lanes.len();
+        for (column, lane) in self.program.inputs().iter().zip(&mut self.lanes) {
+            lane.clear();
+            match column.checked_sub(width) {
+                None => lane.extend_from(&left.lanes[*column], of_left, left.types[*column]),
+                Some(column) => lane.extend_from(&right.lanes[column], of_right, right.types[column]),
+            }
+        }
+        let inputs: Vec<&Lane> = self.lanes.iter().collect();
+        self.passes.clear();
+        if self.program.run(&inputs, of_left.len(), eval)?.is_ok() {
+            self.passes.extend(self.program.truths(self.truth).iter().map(|truth| *truth == YES));
+            return Ok(&self.passes);
+        }
+        // Some number does not fit.
+        let mut row: Vec<Value> = Vec::new();
+        for (l, r) in of_left.iter().zip(of_right) {
+            row.clear();
+            row.extend(left.row(*l as usize));
+            let passes = *r != NO_ELEMENT && {
+                row.extend(right.row(*r as usize));
+                self.expr.passes(&row, eval)?
+            };
+            self.passes.push(passes);
+        }
+        Ok(&self.passes)
+    }
+}
+
+/// The columns of the left and of the right side that a condition reads.
+pub(super) fn read_columns(
+    condition: &Option<PairCondition<'_>>,
+    left_width: usize,
+) -> (Vec<usize>, Vec<usize>) {
+    let columns = condition.iter().flat_map(|condition| condition.program.inputs().iter().copied());
+    let (left, right): (Vec<usize>, Vec<usize>) = columns.partition(|column| *column < left_width);
+    (left, right.into_iter().map(|column| column - left_width).collect())
+}
+
+/// A hash join of lanes.
+pub(super) struct LaneHash<'p> {
+    kind: JoinKind,
+    /// Where the key's columns stand on the left and on the right.
+    keys: Vec<(usize, usize)>,
+    condition: Option<PairCondition<'p>>,
+    pub left_source: LaneSource,
+    pub right_source: LaneSource,
+    /// The rows on the left that are looked up now.
+    pub left: Lanes,
+    /// Those on the right that came last.
+    pub right: Lanes,
+    pub stored: Lanes,
+    table: KeyTable,
+    /// Per key, its first and its last row.
+    chains: Vec<(u32, u32)>,
+    /// Per row, the next one of its key.
+    next: Vec<u32>,
+    /// One row of a key says all that is asked of it.
+    keeps_first: bool,
+    pub is_built: bool,
+    held: Held,
+    batch: KeyBatch,
+    without_key: Vec<bool>,
+    /// The first match of each row on the left.
+    first: Vec<u32>,
+    /// The row on the left whose turn it is, its next match, and whether it had one.
+    at: usize,
+    match_at: u32,
+    matched: bool,
+    pairs: Pairs,
+    kept: Pairs,
+}
+
+impl<'p> LaneHash<'p> {
+    /// Takes both inputs, which are open; None, and nothing done, if this join cannot be had of lanes.
+    pub fn new(
+        join: &'p Join,
+        keys: &'p [HashKey],
+        (left, right): (&mut Input<'p>, &mut Input<'p>),
+        right_node: &'p cohort_optimize::Node,
+        run: Run<'_, 'p>,
+    ) -> SqlResult<Option<LaneHash<'p>>> {
+        let (Some(left_types), Some(of_right)) = (column_types(&join.left), right_types(join)) else {
+            return Ok(None);
+        };
+        let column = |expr: &Expr, types: &[LaneType]| match expr {
+            Expr::Column(column) => {
+                types.get(column.ordinal).filter(|ty| !ty.is_text()).map(|ty| (column.ordinal, *ty))
+            }
+            _ => None,
+        };
+        let mut columns = Vec::new();
+        for key in keys {
+            match (column(&key.left, &left_types), column(&key.right, &of_right)) {
+                (Some((l, a)), Some((r, b))) if a == b => columns.push((l, r)),
+                _ => return Ok(None),
+            }
+        }
+        let condition = match &join.on {
+            None => None,
+            Some(on) => {
+                let types: Vec<LaneType> = left_types.iter().chain(&of_right).copied().collect();
+                let Some(condition) = PairCondition::new(on, &types, run.eval) else { return Ok(None) };
+                Some(condition)
+            }
+        };
+        right.open(run)?;
+        let Some((right_source, of_right)) = LaneSource::of(right, right_node, run)? else { return Ok(None) };
+        let Some((left_source, left_types)) = LaneSource::of(left, &join.left, run)? else { return Ok(None) };
+        let is_filter = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        let (read_of_left, read_of_right) = read_columns(&condition, left_types.len());
+        let read_of_left: Vec<usize> = columns.iter().map(|key| key.0).chain(read_of_left).collect();
+        let read_of_right: Vec<usize> = columns.iter().map(|key| key.1).chain(read_of_right).collect();
+        let left = Lanes::of_columns(left_types, read_of_left);
+        let right = Lanes::of_columns(of_right.clone(), read_of_right.iter().copied());
+        Ok(Some(LaneHash {
+            kind: join.kind,
+            keys: columns,
+            keeps_first: is_filter && condition.is_none(),
+            condition,
+            left_source,
+            right_source,
+            left,
+            stored: Lanes::of_columns(of_right, read_of_right),
+            right,
+            table: KeyTable::default(),
+            chains: Vec::new(),
+            next: Vec::new(),
+            is_built: false,
+            held: Held::default(),
+            batch: KeyBatch::default(),
+            without_key: Vec::new(),
+            first: Vec::new(),
+            at: 0,
+            match_at: NO_ELEMENT,
+            matched: false,
+            pairs: Pairs::default(),
+            kept: Pairs::default(),
+        }))
+    }
+
+    /// The types of the columns that come out.
+    pub fn types(&self) -> Vec<LaneType> {
+        let right = match self.kind {
+            JoinKind::Inner | JoinKind::Left => self.stored.types.as_slice(),
+            JoinKind::Semi | JoinKind::Anti => &[],
+        };
+        self.left.types.iter().chain(right).copied().collect()
+    }
+
+    /// Goes before the first row, with the right side as it is.
+    pub fn restart(&mut self) {
+        self.left.clear();
+        self.at = 0;
+        self.match_at = NO_ELEMENT;
+        self.matched = false;
+    }
+
+    /// Lets go of the memory.
+    pub fn release(&mut self, run: Run<'_, 'p>) {
+        self.held.release(run);
+    }
+
+    /// Replaces the lanes by those of more joined rows.
+    pub fn next(
+        &mut self,
+        run: Run<'_, 'p>,
+        left: &mut Input<'p>,
+        right: &mut Input<'p>,
+        out: &mut Lanes,
+    ) -> SqlResult<Progress> {
+        out.clear();
+        self.left.want_of(&out.wanted, 0);
+        let width = self.left.lanes.len();
+        self.right.want_of(&out.wanted, width);
+        self.stored.want_of(&out.wanted, width);
+        while out.rows == 0 {
+            if self.at >= self.left.rows {
+                if !self.left_source.next(left, run, &mut self.left)? {
+                    return Ok(Progress::Over);
+                }
+                if !self.is_built && !self.build(run, right)? {
+                    return Ok(Progress::Full);
+                }
+                self.find_first();
+            }
+            run.eval.steps(self.left.rows as u32)?;
+            self.make_pairs();
+            self.keep_pairs(run)?;
+            run.eval.steps(self.kept.left.len() as u32)?;
+            self.gather(out);
+        }
+        Ok(Progress::Rows)
+    }
+
+    /// Stores the right side; false when there is no memory for it: what came last is not stored.
+    fn build(&mut self, run: Run<'_, 'p>, right: &mut Input<'p>) -> SqlResult<bool> {
+        let memory = run.storage().operator_memory(Kept::Joined);
+        let mut rows = Vec::new();
+        while self.right_source.next(right, run, &mut self.right)? {
+            make_keys(
+                self.keys.iter().map(|key| key.1),
+                &self.right,
+                &self.table,
+                &mut self.batch,
+                &mut self.without_key,
+            );
+            let bytes = self.right.size_bytes() + self.right.rows * size_of::<u32>();
+            if self.held.bytes() + bytes > memory || self.stored.rows + self.right.rows >= NO_ELEMENT as usize
+            {
+                return Ok(false);
+            }
+            self.held.grow(run, bytes)?;
+            rows.clear();
+            let mut key_bytes = 0;
+            for n in (0..self.right.rows).filter(|n| !self.without_key[*n]) {
+                let (hashed, key) = self.batch.key(n);
+                let number = self.next.len() as u32;
+                match self.table.find(&hashed, key) {
+                    Some(_) if self.keeps_first => continue,
+                    Some(chain) => {
+                        let last = std::mem::replace(&mut self.chains[chain].1, number);
+                        self.next[last as usize] = number;
+                    }
+                    None => {
+                        self.table.insert(&hashed, key);
+                        self.chains.push((number, number));
+                        key_bytes += KeyTable::bytes_for(key) + 2 * size_of::<u32>();
+                    }
+                }
+                self.next.push(NO_ELEMENT);
+                rows.push(n as u32);
+            }
+            self.stored.extend_from(&self.right, &rows);
+            self.held.grow(run, key_bytes)?;
+        }
+        self.is_built = true;
+        Ok(true)
+    }
+
+    /// Finds the first matches of the rows on the left.
+    fn find_first(&mut self) {
+        let keys = self.keys.iter().map(|key| key.0);
+        make_keys(keys, &self.left, &self.table, &mut self.batch, &mut self.without_key);
+        self.first.clear();
+        for n in 0..self.left.rows {
+            let (hashed, key) = self.batch.key(n);
+            let found = if self.without_key[n] { None } else { self.table.find(&hashed, key) };
+            self.first.push(found.map_or(NO_ELEMENT, |chain| self.chains[chain].0));
+        }
+        self.at = 0;
+        self.matched = false;
+        self.match_at = self.first.first().copied().unwrap_or(NO_ELEMENT);
+    }
+
+    /// Makes the next pairs.
+    fn make_pairs(&mut self) {
+        let Pairs { left, right } = &mut self.pairs;
+        left.clear();
+        right.clear();
+        let has_ends = self.kind != JoinKind::Inner;
+        while self.at < self.left.rows && left.len() < PAIRS_MAX {
+            if self.match_at != NO_ELEMENT {
+                left.push(self.at as u32);
+                right.push(self.match_at);
+                self.match_at = self.next[self.match_at as usize];
+                continue;
+            }
+            if has_ends {
+                left.push(self.at as u32);
+                right.push(NO_ELEMENT);
+            }
+            self.at += 1;
+            self.match_at = self.first.get(self.at).copied().unwrap_or(NO_ELEMENT);
+        }
+    }
+
+    /// Keeps of the pairs what the kind of join yields.
+    fn keep_pairs(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let Pairs { left, right } = &self.pairs;
+        let passes = match &mut self.condition {
+            None => None,
+            Some(condition) => Some(condition.ask((&self.left, left), (&self.stored, right), run.eval)?),
+        };
+        self.kept.left.clear();
+        self.kept.right.clear();
+        for (n, (l, r)) in left.iter().zip(right).enumerate() {
+            let is_match = *r != NO_ELEMENT && passes.is_none_or(|passes| passes[n]);
+            let is_kept = match (self.kind, *r == NO_ELEMENT) {
+                (JoinKind::Inner, _) | (JoinKind::Left, false) => is_match,
+                (JoinKind::Semi, false) => is_match && !self.matched,
+                (JoinKind::Left | JoinKind::Anti, true) => !self.matched,
+                (JoinKind::Semi, true) | (JoinKind::Anti, false) => false,
+            };
+            self.matched = *r != NO_ELEMENT && (self.matched || is_match);
+            if is_kept {
+                self.kept.left.push(*l);
+                self.kept.right.push(*r);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the columns of the pairs kept.
+    fn gather(&self, out: &mut Lanes) {
+        let of_left = self.left.lanes.iter().map(|lane| (lane, self.kept.left.as_slice()));
+        let of_right = self.stored.lanes.iter().map(|lane| (lane, self.kept.right.as_slice()));
+        out.gather(of_left.chain(of_right));
+        out.rows = self.kept.left.len();
+    }
+}
+
+/// The keys of some rows, and which have a NULL in theirs.
+fn make_keys(
+    columns: impl Iterator<Item = usize> + Clone,
+    lanes: &Lanes,
+    table: &KeyTable,
+    batch: &mut KeyBatch,
+    without_key: &mut Vec<bool>,
+) {
+    batch.clear();
+    without_key.clear();
+    let is_one = columns.clone().count() == 1;
+    for row in 0..lanes.rows {
+        let mut is_null = false;
+        for column in columns.clone() {
+            let lane = &lanes.lanes[column];
+            is_null |= lane.is_null(row);
+            append_number(lane.numbers[row], is_one, batch.open_key());
+        }
+        batch.end_key(table);
+        without_key.push(is_null);
+    }
+    table.touch(batch);
+}
+
+/// Appends a number, in few bytes where several make one key: short keys are found faster.
+#[inline]
+fn append_number(number: i64, is_alone: bool, key: &mut Vec<u8>) {
+    let bytes = number.to_le_bytes();
+    if is_alone {
+        return key.extend_from_slice(&bytes);
+    }
+    let used = 8 - number.leading_zeros() as usize / 8;
+    key.push(used as u8);
+    key.extend_from_slice(&bytes[..used]);
+}

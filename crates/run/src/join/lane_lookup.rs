@@ -1,0 +1,249 @@
+//! The lanes' side of a join by index: the rows on the left come as lanes, and lanes come out.
+//!
+//! Rows on the left are gathered, and the table is asked for the matches of all of them in the order of their
+//! keys. Only what the keys are computed from becomes rows.
+
+use cohort_expr::Expr;
+use cohort_optimize::{Join, JoinKind, Scan};
+use cohort_types::{Interrupt, LaneType, SqlResult, Value};
+
+use super::lane_hash::{PairCondition, read_columns};
+use crate::batch::Batch;
+use crate::lanes::{LaneSource, Lanes, column_types, scan_types};
+use crate::operator::Input;
+use crate::runtime::{Held, Run};
+use crate::scan::{Cursor, span_exprs};
+use crate::storage::Matching;
+
+/// Rows on the left that are gathered, and bytes of them, after which no more are.
+const GATHERED_ROWS_MAX: usize = 16 << 10;
+const GATHERED_BYTES_MAX: usize = 4 << 20;
+/// Charged for matches that are read ahead.
+const MATCHED_BYTES: usize = 4 << 20;
+
+/// A join by index of lanes.
+pub(super) struct LaneLookup<'p> {
+    kind: JoinKind,
+    matching: Matching,
+    condition: Option<PairCondition<'p>>,
+    source: LaneSource,
+    /// The rows on the left that are matched now, and those that came last.
+    left: Lanes,
+    came: Lanes,
+    /// Of these, in the order in which they are matched.
+    order: Vec<u32>,
+    /// The columns of them that keys are computed from; the others are NULL.
+    rows: Batch,
+    key_columns: Vec<usize>,
+    sorted_by: Option<usize>,
+    is_matching: bool,
+    /// Rows on the left that have a match.
+    has_match: Vec<bool>,
+    /// The matches read last, and of which rows.
+    right: Lanes,
+    of: Vec<u32>,
+    numbers: Vec<u32>,
+    held: Held,
+}
+
+/// Which matches a join wants, whose rows come in any order.
+pub(super) fn matching(join: &Join, scan: &Scan) -> Matching {
+    match join.kind {
+        JoinKind::Inner | JoinKind::Left => Matching::InAnyOrder,
+        JoinKind::Semi | JoinKind::Anti if join.on.is_none() && scan.filter.is_none() => Matching::One,
+        JoinKind::Semi | JoinKind::Anti => Matching::Until,
+    }
+}
+
+impl<'p> LaneLookup<'p> {
+    /// Takes the input, which is open; None, and nothing done, if this join cannot be had of lanes.
+    pub fn new(
+        join: &'p Join,
+        scan: &'p Scan,
+        sorted_by: Option<usize>,
+        input: &mut Input<'p>,
+        cursor: &mut Cursor<'p>,
+        run: Run<'_, 'p>,
+    ) -> SqlResult<Option<LaneLookup<'p>>> {
+        let (Some(left), Some(right)) = (column_types(&join.left), scan_types(scan)) else { return Ok(None) };
+        if join.kind == JoinKind::Left {
+            return Ok(None);
+        }
+        let condition = match &join.on {
+            None => None,
+            Some(on) => {
+                let types: Vec<LaneType> = left.iter().chain(&right).copied().collect();
+                let Some(condition) = PairCondition::new(on, &types, run.eval) else { return Ok(None) };
+                Some(condition)
+            }
+        };
+        let mut held = Held::default();
+        // No key is computed yet: NULL is equal to nothing.
+        let no_row = vec![Value::Null; left.len()];
+        if held.grow(run, MATCHED_BYTES).is_err()
+            || !cursor.begin_matches(run, &no_row, matching(join, scan))?
+        {
+            held.release(run);
+            return Ok(None);
+        }
+        let Some((source, left)) = LaneSource::of(input, &join.left, run)? else {
+            held.release(run);
+            return Ok(None);
+        };
+        let mut key_columns: Vec<usize> =
+            span_exprs(scan).into_iter().flat_map(|expr: &Expr| expr.columns()).collect();
+        key_columns.sort_unstable();
+        key_columns.dedup();
+        let (read_of_left, read_of_right) = read_columns(&condition, left.len());
+        let read_of_left: Vec<usize> = key_columns.iter().copied().chain(read_of_left).collect();
+        Ok(Some(LaneLookup {
+            kind: join.kind,
+            matching: matching(join, scan),
+            condition,
+            source,
+            sorted_by: sorted_by.filter(|column| !left[*column].is_text()),
+            came: Lanes::of_columns(left.clone(), read_of_left.iter().copied()),
+            left: Lanes::of_columns(left, read_of_left),
+            order: Vec::new(),
+            rows: Batch::new(),
+            key_columns,
+            is_matching: false,
+            has_match: Vec::new(),
+            right: Lanes::of_columns(right, read_of_right),
+            of: Vec::new(),
+            numbers: Vec::new(),
+            held,
+        }))
+    }
+
+    /// The types of the columns that come out.
+    pub fn types(&self) -> Vec<LaneType> {
+        let right = match self.kind {
+            JoinKind::Inner | JoinKind::Left => self.right.types.as_slice(),
+            JoinKind::Semi | JoinKind::Anti => &[],
+        };
+        self.left.types.iter().chain(right).copied().collect()
+    }
+
+    /// Lets go of the memory.
+    pub fn release(&mut self, run: Run<'_, 'p>) {
+        self.held.release(run);
+    }
+
+    /// Replaces the lanes by those of more joined rows; false at the end.
+    pub fn next(
+        &mut self,
+        run: Run<'_, 'p>,
+        input: &mut Input<'p>,
+        cursor: &mut Cursor<'p>,
+        out: &mut Lanes,
+    ) -> SqlResult<bool> {
+        out.clear();
+        self.came.want_of(&out.wanted, 0);
+        self.left.want_of(&out.wanted, 0);
+        self.right.want_of(&out.wanted, self.left.lanes.len());
+        while out.rows == 0 {
+            run.eval.step()?;
+            if !self.is_matching {
+                if !self.gather(run, input)? {
+                    return Ok(false);
+                }
+                self.make_rows();
+                let can = cursor.begin_matches(run, self.rows.row(0), self.matching)?;
+                assert!(can, "matches were found before");
+                self.is_matching = true;
+                self.has_match.clear();
+                self.has_match.resize(self.left.rows, false);
+            }
+            self.of.clear();
+            self.right.clear();
+            self.is_matching = cursor.next_match_lanes(run, &self.rows, &mut self.of, &mut self.right)?;
+            match self.is_matching {
+                true => self.take_matches(run, out)?,
+                false => self.take_rows(out),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gathers rows on the left; false when there are none.
+    fn gather(&mut self, run: Run<'_, 'p>, input: &mut Input<'p>) -> SqlResult<bool> {
+        self.held.shrink(run, self.held.bytes() - MATCHED_BYTES);
+        self.left.clear();
+        while self.left.rows < GATHERED_ROWS_MAX && self.held.bytes() < MATCHED_BYTES + GATHERED_BYTES_MAX {
+            if !self.source.next(input, run, &mut self.came)? {
+                break;
+            }
+            let has_room = self.held.grow(run, self.came.size_bytes()).is_ok();
+            self.numbers.clear();
+            self.numbers.extend(0..self.came.rows as u32);
+            self.left.extend_from(&self.came, &self.numbers);
+            if !has_room {
+                break;
+            }
+        }
+        Ok(self.left.rows > 0)
+    }
+
+    /// Makes rows that keys are computed from.
+    fn make_rows(&mut self) {
+        self.order.clear();
+        self.order.extend(0..self.left.rows as u32);
+        if let Some(column) = self.sorted_by {
+            let numbers = &self.left.lanes[column].numbers;
+            if !numbers.is_sorted() {
+                self.order.sort_by_key(|n| numbers[*n as usize]);
+            }
+        }
+        self.rows.clear();
+        for n in &self.order {
+            let row = self.rows.open_row();
+            let start = row.len();
+            row.resize(start + self.left.lanes.len(), Value::Null);
+            for column in &self.key_columns {
+                row[start + column] = self.left.lanes[*column].value(*n as usize, self.left.types[*column]);
+            }
+            self.rows.end_row();
+        }
+    }
+
+    /// Joins the matches read last, or notes that rows have one.
+    fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<()> {
+        self.of.iter_mut().for_each(|n| *n = self.order[*n as usize]);
+        self.numbers.clear();
+        self.numbers.extend(0..self.of.len() as u32);
+        if let Some(condition) = &mut self.condition {
+            let passes = condition.ask((&self.left, &self.of), (&self.right, &self.numbers), run.eval)?;
+            let mut kept = 0;
+            for (n, passes) in passes.iter().enumerate() {
+                self.of[kept] = self.of[n];
+                self.numbers[kept] = n as u32;
+                kept += usize::from(*passes);
+            }
+            self.of.truncate(kept);
+            self.numbers.truncate(kept);
+        }
+        if matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
+            self.of.iter().for_each(|n| self.has_match[*n as usize] = true);
+            return Ok(());
+        }
+        let of_left = self.left.lanes.iter().map(|lane| (lane, self.of.as_slice()));
+        let of_right = self.right.lanes.iter().map(|lane| (lane, self.numbers.as_slice()));
+        out.gather(of_left.chain(of_right));
+        out.rows = self.of.len();
+        Ok(())
+    }
+
+    /// Takes the rows that have a match, or those without one, once all are known.
+    fn take_rows(&mut self, out: &mut Lanes) {
+        let wanted = match self.kind {
+            JoinKind::Semi => true,
+            JoinKind::Anti => false,
+            JoinKind::Inner | JoinKind::Left => return,
+        };
+        self.numbers.clear();
+        let found = self.has_match.iter().enumerate().filter(|(_, has_match)| **has_match == wanted);
+        self.numbers.extend(found.map(|(n, _)| n as u32));
+        out.extend_from(&self.left, &self.numbers);
+    }
+}
