@@ -437,7 +437,8 @@ fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> ScopeTable {
 /// What the table of the subqueries' answers is called.
 const ASKED: &str = "\0asked";
 
-/// ON DUPLICATE KEY UPDATE with subqueries: a SELECT of these, and the assignments with names for its columns.
+/// ON DUPLICATE KEY UPDATE with subqueries: a SELECT of these, and the assignments with names for its
+/// columns.
 struct Asked {
     query: ast::Query,
     assignments: Vec<ast::Assignment>,
