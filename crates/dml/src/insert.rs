@@ -45,6 +45,8 @@ pub(super) struct Insert<'p> {
     existing: Vec<Value>,
     /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
     source: Vec<Value>,
+    /// What the subqueries of ON DUPLICATE KEY UPDATE have answered, at the first duplicate.
+    asked: Option<Vec<Value>>,
     reserved: Reserved,
     reserve_next: u64,
     /// The first generated value of a row that was written.
@@ -95,6 +97,7 @@ impl<'p> Insert<'p> {
             row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
             source: Vec::new(),
+            asked: None,
             reserved: Reserved { next: 0, left: 0 },
             reserve_next: 1,
             generated_id: None,
@@ -436,6 +439,12 @@ impl Insert<'_> {
         let before = self.existing.clone();
         self.existing.extend(self.row.iter().cloned());
         self.existing.extend(self.source.iter().cloned());
+        if let Some(query) = &self.plan.asked {
+            if self.asked.is_none() {
+                self.asked = cohort_query::rows(query, ctx)?.into_iter().next();
+            }
+            self.existing.extend(self.asked.iter().flatten().cloned());
+        }
         let number = self.counts.records;
         for (column, cell) in assignments {
             if self.plan.rules.generates(*column) {

@@ -59,6 +59,8 @@ pub struct InsertPlan {
     pub(crate) rules: RowRules,
     /// What a view with CHECK OPTION asks of the rows.
     pub(crate) checks: Vec<RowCheck>,
+    /// The subqueries of ON DUPLICATE KEY UPDATE: one row, which is asked for at the first duplicate.
+    pub(crate) asked: Option<Box<QueryPlan>>,
 }
 
 impl InsertPlan {
@@ -121,6 +123,22 @@ impl InsertPlan {
                 Rows::Query(Box::new(plan))
             }
         };
+        let asked = Asked::of(on_duplicate);
+        let asked = match &asked {
+            Some(asked) => {
+                on_duplicate = &asked.assignments;
+                let plan = query(&asked.query).map_err(|error| match error.code {
+                    ErrorCode::BadField => {
+                        not_supported("subqueries of ON DUPLICATE KEY UPDATE that read the row")
+                    }
+                    _ => error,
+                })?;
+                let first = update_scope.tables.get(1).map_or(2 * scope.width(), |_| update_scope.width());
+                update_scope.push(table_of(ASKED, &plan.types, first));
+                Some(Box::new(plan))
+            }
+            None => None,
+        };
         // A row `()` gives every column its default.
         let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
         let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
@@ -144,6 +162,7 @@ impl InsertPlan {
             returning,
             rules,
             checks,
+            asked,
         })
     }
 
@@ -182,6 +201,7 @@ impl InsertPlan {
             returning: None,
             rules: RowRules::of(ctx, &table)?,
             checks: Vec::new(),
+            asked: None,
             table,
         })
     }
@@ -228,6 +248,11 @@ impl InsertPlan {
     /// The table that is written; the statement locks its name.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// The subqueries of ON DUPLICATE KEY UPDATE, whose tables the statement locks too.
+    pub fn asked(&self) -> Option<&QueryPlan> {
+        self.asked.as_deref()
     }
 
     /// The SELECT, whose tables the statement locks too.
@@ -385,22 +410,84 @@ impl Sourced {
     /// The columns that the SELECT gives for the assignments, the last of `types`.
     fn table(&self, types: &[ExprType], first_slot: usize) -> ScopeTable {
         let first = types.len().saturating_sub(self.count);
-        let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
-            name: n.to_string().into(),
-            ty: ty.clone(),
-            full_name: n.to_string().into(),
-            hidden: false,
-            invisible: true,
-        };
-        ScopeTable {
-            relation: Relation::Derived,
-            schema: None,
-            name: SOURCE.into(),
-            columns: types[first..].iter().enumerate().map(column).collect(),
-            first_slot,
-            view: None,
-            merged: None,
+        table_of(SOURCE, &types[first..], first_slot)
+    }
+}
+
+/// A table whose columns are numbers.
+fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> ScopeTable {
+    let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
+        name: n.to_string().into(),
+        ty: ty.clone(),
+        full_name: n.to_string().into(),
+        hidden: false,
+        invisible: true,
+    };
+    ScopeTable {
+        relation: Relation::Derived,
+        schema: None,
+        name: name.into(),
+        columns: types.iter().enumerate().map(column).collect(),
+        first_slot,
+        view: None,
+        merged: None,
+    }
+}
+
+/// What the table of the subqueries' answers is called.
+const ASKED: &str = "\0asked";
+
+/// ON DUPLICATE KEY UPDATE with subqueries: a SELECT of these, and the assignments with names for its
+/// columns.
+struct Asked {
+    query: ast::Query,
+    assignments: Vec<ast::Assignment>,
+}
+
+impl Asked {
+    fn of(assignments: &[ast::Assignment]) -> Option<Asked> {
+        let mut assignments = assignments.to_vec();
+        let mut items = Vec::new();
+        for assignment in &mut assignments {
+            assignment.value.each_part(&mut |part| {
+                let is_query = matches!(
+                    part,
+                    ast::Expr::Subquery(_)
+                        | ast::Expr::Exists(_)
+                        | ast::Expr::InQuery { .. }
+                        | ast::Expr::Quantified { .. }
+                );
+                if is_query {
+                    let name = items.len().to_string();
+                    let name = ast::ColumnRef { db: None, table: Some(ASKED.to_owned()), name };
+                    let text = name.name.clone();
+                    let expr = std::mem::replace(part, ast::Expr::Column(name));
+                    items.push(ast::SelectItem::Expr { text, expr, alias: None });
+                }
+            });
         }
+        if items.is_empty() {
+            return None;
+        }
+        let select = ast::Select {
+            options: ast::SelectOptions::default(),
+            items,
+            from: None,
+            filter: None,
+            group_by: Vec::new(),
+            with_rollup: false,
+            windows: Vec::new(),
+            having: None,
+        };
+        let query = ast::Query {
+            with: None,
+            body: ast::QueryBody::Select(Box::new(select)),
+            order_by: Vec::new(),
+            limit: None,
+            locking: None,
+            into: Vec::new(),
+        };
+        Some(Asked { query, assignments })
     }
 }
 

@@ -725,7 +725,14 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
     match &cached.plan {
         Planned::Query(plan) => lock_tables(plan, ctx),
         Planned::Insert(plan) => match lock_for_write((plan.table(), &plan.table().name.table), ctx)? {
-            Freshness::Fresh => plan.query().map_or(Ok(Freshness::Fresh), |query| lock_tables(query, ctx)),
+            Freshness::Fresh => {
+                for query in plan.query().into_iter().chain(plan.asked()) {
+                    if lock_tables(query, ctx)? == Freshness::Stale {
+                        return Ok(Freshness::Stale);
+                    }
+                }
+                Ok(Freshness::Fresh)
+            }
             Freshness::Stale => Ok(Freshness::Stale),
         },
         Planned::Update(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
@@ -754,7 +761,7 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
                 (_, true) => tables.changed(plan.table(), RowChange::Update),
                 _ => tables.tell_of(TableUse::Write, plan.table()),
             }
-            plan.query().into_iter().for_each(|query| query.tell_tables(&tables));
+            plan.query().into_iter().chain(plan.asked()).for_each(|query| query.tell_tables(&tables));
         }
         Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
         Planned::Delete(plan) => tables.changed(plan.table(), RowChange::Delete),

@@ -213,7 +213,7 @@ impl<'b> Binder<'b> {
     /// The same of an ON where an outer join adds rows of NULLs: IS NULL has no second meaning there.
     pub fn condition_of_padded(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let literals = if self.lifts() { Literals::Lift } else { Literals::Pin };
-        self.predicate(expr, literals)
+        one_column(self.predicate(expr, literals)?)
     }
 
     /// A value to be stored: a literal becomes a parameter.
@@ -235,13 +235,13 @@ impl<'b> Binder<'b> {
                 let right = self.literal(literal, how)?;
                 build_binary(convert::binary_op(*op), left, right, self.ctx.names.env())
             }
-            other => self.bind(other),
+            other => one_column(self.bind(other)?),
         }
     }
 
     /// Any other expression: literals are pinned.
     pub fn expression(&self, expr: &ast::Expr) -> SqlResult<Expr> {
-        self.bind(expr)
+        one_column(self.bind(expr)?)
     }
 
     /// LIMIT: an unsigned number that becomes a parameter.
@@ -400,7 +400,7 @@ impl<'b> Binder<'b> {
                 let operand = operand.as_ref().map(|e| one_column(self.bind(e)?)).transpose()?;
                 let branches = branches
                     .iter()
-                    .map(|(w, t)| Ok((self.bind(w)?, self.bind(t)?)))
+                    .map(|(w, t)| Ok((one_column(self.bind(w)?)?, self.bind(t)?)))
                     .collect::<SqlResult<_>>()?;
                 case(operand, branches, otherwise.as_ref().map(|e| self.bind(e)).transpose()?)
             }
