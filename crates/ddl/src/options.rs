@@ -47,7 +47,7 @@ pub(super) fn engine(ctx: &StatementContext<'_>, wanted: Option<&str>, table: &s
 
 /// The collation that the options name.
 pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlResult<Collation> {
-    let (mut set, mut collation) = (None, None);
+    let (mut set, mut collation): (_, Option<&str>) = (None, None);
     for option in options {
         match option {
             TableOption::Charset(name) => {
@@ -59,7 +59,14 @@ pub(super) fn collation(options: &[TableOption], inherited: Collation) -> SqlRes
                 }
                 set = name.or(set);
             }
-            TableOption::Collate(name) => collation = Some(name.as_str()),
+            TableOption::Collate(name) => {
+                if let Some(before) = collation
+                    && !before.eq_ignore_ascii_case(name)
+                {
+                    return Err(SqlError::conflicting_declarations("COLLATE", before, name));
+                }
+                collation = Some(name.as_str());
+            }
             _ => {}
         }
     }
