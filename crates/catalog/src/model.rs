@@ -108,6 +108,25 @@ pub struct Column {
     pub check: Option<String>,
 }
 
+impl Column {
+    /// A column of which nothing else is said.
+    pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
+        Column {
+            name,
+            ty,
+            nullable,
+            default,
+            on_update: OnUpdate::Keep,
+            auto_increment: false,
+            invisible: false,
+            comment: String::new(),
+            value_in_old_rows: Value::Null,
+            generated: None,
+            check: None,
+        }
+    }
+}
+
 /// DEFAULT of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefaultValue {

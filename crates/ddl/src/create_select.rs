@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{CatalogChange, Column, DefaultValue, OnUpdate, Schema, Table, TableName};
+use cohort_catalog::{CatalogChange, Column, DefaultValue, Schema, Table, TableName};
 use cohort_expr::{Coercibility, ExprType, NOT_FIXED_DECIMALS};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast::{CreateMode, CreateSelect, CreateTable, QueryBody, TableOption};
@@ -181,19 +181,7 @@ fn computed(meta: &ColumnMeta, ty: &ExprType, is_kept: bool) -> SqlResult<Column
         (false, true) => DefaultValue::Value(column_type.implicit_default()),
         (false, false) => DefaultValue::None,
     };
-    Ok(Column {
-        name: meta.name.clone(),
-        ty: column_type,
-        nullable,
-        default,
-        on_update: OnUpdate::Keep,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-        value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
-    })
+    Ok(Column::plain(meta.name.clone(), column_type, nullable, default))
 }
 
 /// The statement that makes the table without its rows: engine and character set only as far as they were

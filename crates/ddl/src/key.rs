@@ -161,7 +161,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                     ));
                 }
                 // MariaDB knows no words in character sets whose letters have two bytes at least.
-                let is_wide = matches!(ty.collation.charset().name(), "ucs2" | "utf16" | "utf16le" | "utf32");
+                let is_wide = ty.collation.charset().mbminlen() > 1;
                 if !ty.kind.is_text() || is_wide || *words.get_or_insert(ty.collation) != ty.collation {
                     let text = format!("Column '{name}' cannot be part of FULLTEXT index");
                     return Err(SqlError::new(ErrorCode::BadFtColumn, text));

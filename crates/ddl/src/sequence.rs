@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
-use cohort_catalog::{
-    Column, DefaultValue, Index, IndexKind, OnUpdate, SEQUENCE_OPTION, Schema, Table, TableName,
-};
+use cohort_catalog::{Column, DefaultValue, Index, IndexKind, SEQUENCE_OPTION, Schema, Table, TableName};
 use cohort_expr::SequenceName;
 use cohort_session::StatementContext;
 use cohort_session::sequence::{Definition, ROW_KEY, default_step, read};
 use cohort_sql::ast::{AlterSequence, CreateTable, TableOption};
 use cohort_trx::engine_error;
-use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind};
 
 use super::create_table::created_at;
 use super::work::{Changes, LogText, commit, lock_table};
@@ -53,17 +51,8 @@ pub(super) fn describe(
     }
     let catalog = ctx.db.catalog();
     let column = |(name, ty, comment): (&str, ColumnType, &str)| Column {
-        name: name.to_owned(),
-        ty,
-        nullable: false,
-        default: DefaultValue::None,
-        on_update: OnUpdate::Keep,
-        auto_increment: false,
-        invisible: false,
         comment: comment.to_owned(),
-        value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
+        ..Column::plain(name.to_owned(), ty, false, DefaultValue::None)
     };
     let rows = Index {
         id: ctx.db.ids.index(&catalog),

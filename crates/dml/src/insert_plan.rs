@@ -450,14 +450,7 @@ impl Asked {
         let mut items = Vec::new();
         for assignment in &mut assignments {
             assignment.value.each_part(&mut |part| {
-                let is_query = matches!(
-                    part,
-                    ast::Expr::Subquery(_)
-                        | ast::Expr::Exists(_)
-                        | ast::Expr::InQuery { .. }
-                        | ast::Expr::Quantified { .. }
-                );
-                if is_query {
+                if part.is_subquery() {
                     let name = items.len().to_string();
                     let name = ast::ColumnRef { db: None, table: Some(ASKED.to_owned()), name };
                     let text = name.name.clone();
@@ -469,24 +462,7 @@ impl Asked {
         if items.is_empty() {
             return None;
         }
-        let select = ast::Select {
-            options: ast::SelectOptions::default(),
-            items,
-            from: None,
-            filter: None,
-            group_by: Vec::new(),
-            with_rollup: false,
-            windows: Vec::new(),
-            having: None,
-        };
-        let query = ast::Query {
-            with: None,
-            body: ast::QueryBody::Select(Box::new(select)),
-            order_by: Vec::new(),
-            limit: None,
-            locking: None,
-            into: Vec::new(),
-        };
+        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(items))));
         Some(Asked { query, assignments })
     }
 }
@@ -501,14 +477,7 @@ fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Q
     let kept: Vec<usize> =
         (0..columns.len()).filter(|n| !rows.iter().all(|row| is_default(row, *n))).collect();
     let rows = rows.iter().map(|row| kept.iter().map(|n| row[*n].clone()).collect()).collect();
-    let query = ast::Query {
-        with: None,
-        body: ast::QueryBody::Values(rows),
-        order_by: Vec::new(),
-        limit: None,
-        locking: None,
-        into: Vec::new(),
-    };
+    let query = ast::Query::of(ast::QueryBody::Values(rows));
     Ok((query, kept.into_iter().map(|n| columns[n]).collect()))
 }
 

@@ -322,23 +322,8 @@ impl Session {
 
     /// The value of an expression without tables.
     pub(crate) fn eval_alone(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
-        let query = ast::Query {
-            with: None,
-            body: ast::QueryBody::Select(Box::new(ast::Select {
-                options: ast::SelectOptions::default(),
-                items: vec![ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() }],
-                from: None,
-                filter: None,
-                group_by: Vec::new(),
-                with_rollup: false,
-                windows: Vec::new(),
-                having: None,
-            })),
-            order_by: Vec::new(),
-            limit: None,
-            locking: None,
-            into: Vec::new(),
-        };
+        let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
+        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
         let row = self.query_one_row(&query, job)?;
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }

@@ -174,19 +174,8 @@ fn column(bound: &Query, n: usize) -> Column {
     if ty.null_literal {
         column_type.kind = TypeKind::Binary;
     }
-    Column {
-        name,
-        ty: column_type,
-        nullable: ty.nullable,
-        default: if ty.nullable { DefaultValue::Value(Value::Null) } else { zero(ty) },
-        on_update: OnUpdate::Keep,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-        value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
-    }
+    let default = if ty.nullable { DefaultValue::Value(Value::Null) } else { zero(ty) };
+    Column::plain(name, column_type, ty.nullable, default)
 }
 
 /// What a column that is no base table's has when nothing is said.

@@ -67,21 +67,9 @@ fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast:
     if !query.order_by.iter().all(is_column) {
         return Err(not_supported("ORDER BY a table's column of a set operation"));
     }
-    let body = ast::Query { body: query.body.clone(), ..bare() };
-    let select = ast::Select {
-        options: ast::SelectOptions::default(),
-        items: vec![ast::SelectItem::Wildcard],
-        from: Some(ast::TableRef::Derived {
-            query: Box::new(body),
-            alias: String::new(),
-            columns: Vec::new(),
-        }),
-        filter: None,
-        group_by: Vec::new(),
-        with_rollup: false,
-        having: None,
-        windows: Vec::new(),
-    };
+    let body = ast::Query::of(query.body.clone());
+    let from = ast::TableRef::Derived { query: Box::new(body), alias: String::new(), columns: Vec::new() };
+    let select = ast::Select { from: Some(from), ..ast::Select::of(vec![ast::SelectItem::Wildcard]) };
     let mut bound = bind_select(ctx, with, None, &select, query)?;
     let names = bound.columns.iter().map(|column| column.name.clone());
     bound.columns = names.zip(&bound.types).map(|(name, ty)| expression_meta(name, ty)).collect();
@@ -110,14 +98,7 @@ fn bind_body(
 
 /// What stands around a SELECT that has nothing around it.
 fn bare() -> ast::Query {
-    ast::Query {
-        with: None,
-        body: ast::QueryBody::Values(Vec::new()),
-        order_by: Vec::new(),
-        limit: None,
-        locking: None,
-        into: Vec::new(),
-    }
+    ast::Query::of(ast::QueryBody::Values(Vec::new()))
 }
 
 /// A chain of bodies; of one alone that body.

@@ -530,23 +530,14 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Puts the entries of the batch in the order of the rows that they lead to, or nearly so: by the first
-    /// bytes of the rows' keys.
+    /// Puts the entries of the batch in the order of the rows that they lead to, where that pays.
     fn order_batch(&mut self) -> SqlResult<()> {
         self.batch_order.clear();
-        let leads_to_rows = self.spans.index != 0 && self.covering.is_none() && self.view.is_some();
-        if !self.in_any_order || !leads_to_rows || self.batch.len() < ORDERED_ENTRIES_MIN {
+        let reads_rows = self.leads_to_rows() && self.view.is_some();
+        if !self.in_any_order || !reads_rows || self.batch.len() < ORDERED_ENTRIES_MIN {
             return Ok(());
         }
-        for (n, (key, value)) in self.batch.iter().enumerate() {
-            let row_key = self.table.clustered_key_of(self.spans.index, key, value)?;
-            let mut front = [0; 8];
-            let len = row_key.len().min(front.len());
-            front[..len].copy_from_slice(&row_key[..len]);
-            self.batch_order.push((u64::from_be_bytes(front), n as u32));
-        }
-        self.batch_order.sort_unstable();
-        Ok(())
+        order_by_rows(&self.table, self.spans.index, &self.batch, &mut self.batch_order)
     }
 
     fn read_snapshot(
@@ -742,6 +733,25 @@ impl TableCursor {
         self.value = now;
         Ok(same)
     }
+}
+
+/// Numbers entries of an index in the order of the rows that they lead to, or nearly so: behind the first
+/// bytes of the rows' keys.
+pub(crate) fn order_by_rows(
+    table: &OpenTable,
+    index: usize,
+    entries: &Batch,
+    order: &mut Vec<(u64, u32)>,
+) -> SqlResult<()> {
+    for (n, (key, value)) in entries.iter().enumerate() {
+        let row_key = table.clustered_key_of(index, key, value)?;
+        let mut front = [0; 8];
+        let len = row_key.len().min(front.len());
+        front[..len].copy_from_slice(&row_key[..len]);
+        order.push((u64::from_be_bytes(front), n as u32));
+    }
+    order.sort_unstable();
+    Ok(())
 }
 
 /// Error 1020 if the newest version of a row, which is locked, is not the one that the view has.

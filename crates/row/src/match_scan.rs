@@ -20,7 +20,7 @@ use cohort_trx::{Handler, SessionTrx};
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::access::KeySpan;
-use crate::cursor::{Into, TableCursor};
+use crate::cursor::{Into, TableCursor, order_by_rows};
 use crate::lane_scan::LaneScan;
 use crate::resolve::ResolveAccess;
 
@@ -303,20 +303,10 @@ impl Leads {
     }
 
     fn put_in_order(&mut self, cursor: &TableCursor, matching: Matching) -> SqlResult<()> {
-        let numbers = 0..self.entries.len() as u32;
         if matching != Matching::InAnyOrder || self.entries.len() < ORDERED_LEADS_MIN {
-            self.order.extend(numbers.map(|n| (0, n)));
+            self.order.extend((0..self.entries.len() as u32).map(|n| (0, n)));
             return Ok(());
         }
-        for n in numbers {
-            let (key, value) = self.entries.get(n as usize);
-            let row_key = cursor.open_table().clustered_key_of(cursor.index(), key, value)?;
-            let mut front = [0; 8];
-            let len = row_key.len().min(front.len());
-            front[..len].copy_from_slice(&row_key[..len]);
-            self.order.push((u64::from_be_bytes(front), n));
-        }
-        self.order.sort_unstable();
-        Ok(())
+        order_by_rows(cursor.open_table(), cursor.index(), &self.entries, &mut self.order)
     }
 }

@@ -113,17 +113,8 @@ pub(crate) fn session_with(db: &Arc<TrxEnv>, kill: KillFlag) -> SessionTrx {
 
 fn column(name: &str, ty: ColumnType) -> Column {
     Column {
-        name: name.to_owned(),
-        ty,
-        nullable: name != "id",
-        default: DefaultValue::Value(Value::Null),
-        on_update: OnUpdate::Keep,
         auto_increment: name == "id",
-        invisible: false,
-        comment: String::new(),
-        value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
+        ..Column::plain(name.to_owned(), ty, name != "id", DefaultValue::Value(Value::Null))
     }
 }
 

@@ -66,8 +66,21 @@ impl Lanes {
         self.rows += rows.len();
     }
 
+    /// Takes pairs of rows of two sides, where there are no rows yet. Without columns of the right side those
+    /// of the left one are all.
+    pub(crate) fn gather_pairs(
+        &mut self,
+        (left, of_left): (&Lanes, &[u32]),
+        (right, of_right): (&Lanes, &[u32]),
+    ) {
+        let left = left.lanes.iter().map(|lane| (lane, of_left));
+        let right = right.lanes.iter().map(|lane| (lane, of_right));
+        self.gather(left.chain(right));
+        self.rows = of_left.len();
+    }
+
     /// Appends to each lane that is wanted elements of another one.
-    pub(crate) fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Lane, &'l [u32])>) {
+    fn gather<'l>(&mut self, from: impl Iterator<Item = (&'l Lane, &'l [u32])>) {
         let lanes = self.lanes.iter_mut().zip(&self.types).zip(&self.wanted).zip(from);
         for (((lane, ty), _), (from, elements)) in lanes.filter(|((_, is_wanted), _)| **is_wanted) {
             lane.extend_from(from, elements, *ty);

@@ -8,7 +8,7 @@ use crate::batch::{Batch, taken};
 use crate::lanes::{Lanes, scan_types};
 use crate::operator::Operator;
 use crate::runtime::{Held, Run, subqueries_of};
-use crate::storage::{CursorId, Matching};
+use crate::storage::{CursorId, MATCHED_BYTES, Matching};
 
 /// A place in a table.
 pub(crate) struct Cursor<'p> {
@@ -158,9 +158,6 @@ pub(crate) struct ScanOperator<'p> {
     /// Charged for those that are read ahead.
     held: Held,
 }
-
-/// Bytes of rows that an index leads to, and of their entries, which are read ahead.
-const MATCHED_BYTES: usize = 4 << 20;
 
 #[derive(PartialEq)]
 enum Progress {

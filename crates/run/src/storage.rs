@@ -24,6 +24,9 @@ pub enum Kept {
     Table,
 }
 
+/// What a caller charges for matches that are read ahead.
+pub(crate) const MATCHED_BYTES: usize = 4 << 20;
+
 /// Which matches of many rows are wanted ([`Storage::begin_matches`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {

@@ -33,7 +33,7 @@ use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState};
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
-    SelectItem, SelectOptions, Statement, TableRef, Update,
+    SelectItem, Statement, TableRef, Update,
 };
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
@@ -270,23 +270,12 @@ impl Asked<'_> {
     fn query(&self) -> Query {
         let value = |expr: &Expr| SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
         let items = std::iter::once(SelectItem::Wildcard).chain(self.new.iter().map(value)).collect();
-        let select = Select {
-            options: SelectOptions::default(),
-            items,
-            from: Some(self.from.clone()),
-            filter: self.filter.clone(),
-            group_by: Vec::new(),
-            with_rollup: false,
-            having: None,
-            windows: Vec::new(),
-        };
+        let select =
+            Select { from: Some(self.from.clone()), filter: self.filter.clone(), ..Select::of(items) };
         Query {
-            with: None,
-            body: QueryBody::Select(Box::new(select)),
             order_by: self.order_by.to_vec(),
             limit: self.limit.clone(),
-            locking: None,
-            into: Vec::new(),
+            ..Query::of(QueryBody::Select(Box::new(select)))
         }
     }
 }

@@ -31,6 +31,13 @@ impl<'m, 's> MeasuredStorage<'m, 's> {
         let nanos = nanos_since(start);
         self.tallies[&cursor.0].add(Measure { read, rows, nanos, ..Measure::default() });
     }
+
+    /// The same of a read of matches; each row whose matches were looked for is a loop.
+    fn note_matched(&mut self, cursor: CursorId, start: Instant, rows: u64) {
+        let (read, loops) = self.inner.take_matched(cursor);
+        let nanos = nanos_since(start);
+        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+    }
 }
 
 impl Storage for MeasuredStorage<'_, '_> {
@@ -133,10 +140,7 @@ impl Storage for MeasuredStorage<'_, '_> {
     ) -> SqlResult<Option<usize>> {
         let start = Instant::now();
         let found = self.inner.next_match(cursor, scan, rows, n, out, eval)?;
-        let (read, loops) = self.inner.take_matched(cursor);
-        let nanos = nanos_since(start);
-        let rows = found.is_some().into();
-        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        self.note_matched(cursor, start, found.is_some().into());
         Ok(found)
     }
 
@@ -151,9 +155,7 @@ impl Storage for MeasuredStorage<'_, '_> {
     ) -> SqlResult<bool> {
         let (start, before) = (Instant::now(), of.len());
         let goes_on = self.inner.next_match_lanes(cursor, scan, rows, of, lanes, eval)?;
-        let (read, loops) = self.inner.take_matched(cursor);
-        let (nanos, rows) = (nanos_since(start), (of.len() - before) as u64);
-        self.tallies[&cursor.0].add(Measure { loops, read, rows, nanos, ..Measure::default() });
+        self.note_matched(cursor, start, (of.len() - before) as u64);
         Ok(goes_on)
     }
 

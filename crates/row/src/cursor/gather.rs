@@ -89,8 +89,8 @@ impl TableCursor {
 
     /// Appends the row that an entry leads to, which is there by construction.
     pub(crate) fn gather_row(&mut self, trx: &mut SessionTrx, key: &[u8], value: &[u8]) -> SqlResult<bool> {
-        let view = self.view.take().expect("entries are gathered from a snapshot");
         let row_key = self.table.clustered_key_of(self.spans.index, key, value)?;
+        let view = self.view.take().expect("entries are gathered from a snapshot");
         let clustered = self.table.indexes[0].id;
         let engine = trx.engine(self.table.engine);
         let at = ReadAt::View(&view);

@@ -50,14 +50,20 @@ pub(super) struct PairCondition<'p> {
 }
 
 impl<'p> PairCondition<'p> {
-    /// None if there is no program for it.
-    pub fn new(expr: &'p Expr, types: &[LaneType], eval: &EvalContext<'_>) -> Option<PairCondition<'p>> {
-        let type_of = |column: usize| types.get(column).copied();
+    /// The condition of a join of columns of these types, if it has one. None if there is no program for it.
+    pub fn of(
+        join: &'p Join,
+        left: &[LaneType],
+        right: &[LaneType],
+        eval: &EvalContext<'_>,
+    ) -> Option<Option<PairCondition<'p>>> {
+        let Some(expr) = &join.on else { return Some(None) };
+        let type_of = |column: usize| left.iter().chain(right).nth(column).copied();
         let mut compiler = LaneCompiler::new(&type_of, eval);
         let truth = compiler.condition(expr)?;
         let program = compiler.finish();
         let lanes = program.inputs().iter().map(|_| Lane::default()).collect();
-        Some(PairCondition { expr, program, truth, lanes, passes: Vec::new() })
+        Some(Some(PairCondition { expr, program, truth, lanes, passes: Vec::new() }))
     }
 
     /// Which pairs of rows pass.
@@ -104,6 +110,15 @@ pub(super) fn read_columns(
     let columns = condition.iter().flat_map(|condition| condition.program.inputs().iter().copied());
     let (left, right): (Vec<usize>, Vec<usize>) = columns.partition(|column| *column < left_width);
     (left, right.into_iter().map(|column| column - left_width).collect())
+}
+
+/// The types of the columns that a join of these yields.
+pub(super) fn joined_types(kind: JoinKind, left: &Lanes, right: &Lanes) -> Vec<LaneType> {
+    let right = match kind {
+        JoinKind::Inner | JoinKind::Left => right.types.as_slice(),
+        JoinKind::Semi | JoinKind::Anti => &[],
+    };
+    left.types.iter().chain(right).copied().collect()
 }
 
 /// A hash join of lanes.
@@ -165,13 +180,8 @@ impl<'p> LaneHash<'p> {
                 _ => return Ok(None),
             }
         }
-        let condition = match &join.on {
-            None => None,
-            Some(on) => {
-                let types: Vec<LaneType> = left_types.iter().chain(&of_right).copied().collect();
-                let Some(condition) = PairCondition::new(on, &types, run.eval) else { return Ok(None) };
-                Some(condition)
-            }
+        let Some(condition) = PairCondition::of(join, &left_types, &of_right, run.eval) else {
+            return Ok(None);
         };
         right.open(run)?;
         let Some((right_source, of_right)) = LaneSource::of(right, right_node, run)? else { return Ok(None) };
@@ -210,11 +220,7 @@ impl<'p> LaneHash<'p> {
 
     /// The types of the columns that come out.
     pub fn types(&self) -> Vec<LaneType> {
-        let right = match self.kind {
-            JoinKind::Inner | JoinKind::Left => self.stored.types.as_slice(),
-            JoinKind::Semi | JoinKind::Anti => &[],
-        };
-        self.left.types.iter().chain(right).copied().collect()
+        joined_types(self.kind, &self.left, &self.stored)
     }
 
     /// Goes before the first row, with the right side as it is.
@@ -257,7 +263,7 @@ impl<'p> LaneHash<'p> {
             self.make_pairs();
             self.keep_pairs(run)?;
             run.eval.steps(self.kept.left.len() as u32)?;
-            self.gather(out);
+            out.gather_pairs((&self.left, &self.kept.left), (&self.stored, &self.kept.right));
         }
         Ok(Progress::Rows)
     }
@@ -368,14 +374,6 @@ impl<'p> LaneHash<'p> {
             }
         }
         Ok(())
-    }
-
-    /// Appends the columns of the pairs kept.
-    fn gather(&self, out: &mut Lanes) {
-        let of_left = self.left.lanes.iter().map(|lane| (lane, self.kept.left.as_slice()));
-        let of_right = self.stored.lanes.iter().map(|lane| (lane, self.kept.right.as_slice()));
-        out.gather(of_left.chain(of_right));
-        out.rows = self.kept.left.len();
     }
 }
 

@@ -7,19 +7,14 @@ use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind, Scan};
 use cohort_types::{Interrupt, LaneType, SqlResult, Value};
 
-use super::lane_hash::{PairCondition, read_columns};
+use super::lane_hash::{PairCondition, joined_types, read_columns};
+use super::lookup::{GATHERED_BYTES_MAX, GATHERED_ROWS_MAX};
 use crate::batch::Batch;
 use crate::lanes::{LaneSource, Lanes, column_types, scan_types};
 use crate::operator::Input;
 use crate::runtime::{Held, Run};
 use crate::scan::{Cursor, span_exprs};
-use crate::storage::Matching;
-
-/// Rows on the left that are gathered, and bytes of them, after which no more are.
-const GATHERED_ROWS_MAX: usize = 16 << 10;
-const GATHERED_BYTES_MAX: usize = 4 << 20;
-/// Charged for matches that are read ahead.
-const MATCHED_BYTES: usize = 4 << 20;
+use crate::storage::{MATCHED_BYTES, Matching};
 
 /// A join by index of lanes.
 pub(super) struct LaneLookup<'p> {
@@ -69,14 +64,7 @@ impl<'p> LaneLookup<'p> {
         if join.kind == JoinKind::Left {
             return Ok(None);
         }
-        let condition = match &join.on {
-            None => None,
-            Some(on) => {
-                let types: Vec<LaneType> = left.iter().chain(&right).copied().collect();
-                let Some(condition) = PairCondition::new(on, &types, run.eval) else { return Ok(None) };
-                Some(condition)
-            }
-        };
+        let Some(condition) = PairCondition::of(join, &left, &right, run.eval) else { return Ok(None) };
         let mut held = Held::default();
         // No key is computed yet: NULL is equal to nothing.
         let no_row = vec![Value::Null; left.len()];
@@ -118,11 +106,7 @@ impl<'p> LaneLookup<'p> {
 
     /// The types of the columns that come out.
     pub fn types(&self) -> Vec<LaneType> {
-        let right = match self.kind {
-            JoinKind::Inner | JoinKind::Left => self.right.types.as_slice(),
-            JoinKind::Semi | JoinKind::Anti => &[],
-        };
-        self.left.types.iter().chain(right).copied().collect()
+        joined_types(self.kind, &self.left, &self.right)
     }
 
     /// Lets go of the memory.
@@ -227,10 +211,7 @@ impl<'p> LaneLookup<'p> {
             self.of.iter().for_each(|n| self.has_match[*n as usize] = true);
             return Ok(());
         }
-        let of_left = self.left.lanes.iter().map(|lane| (lane, self.of.as_slice()));
-        let of_right = self.right.lanes.iter().map(|lane| (lane, self.numbers.as_slice()));
-        out.gather(of_left.chain(of_right));
-        out.rows = self.of.len();
+        out.gather_pairs((&self.left, &self.of), (&self.right, &self.numbers));
         Ok(())
     }
 

@@ -19,16 +19,15 @@ use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::scan::Cursor;
-use crate::storage::Matching;
+use crate::storage::{MATCHED_BYTES, Matching};
 
 /// So many rows on the left are put in order.
 const SORTED_ROWS_MIN: usize = 256;
 /// Most rows that are gathered, and bytes of them. Fewer are at first: the rows above may be enough soon.
-const GATHERED_ROWS_MAX: usize = 16 << 10;
-const GATHERED_BYTES_MAX: usize = 4 << 20;
-/// Rows wanted above for which matches are read ahead, and what is charged for those.
+pub(super) const GATHERED_ROWS_MAX: usize = 16 << 10;
+pub(super) const GATHERED_BYTES_MAX: usize = 4 << 20;
+/// Rows wanted above for which matches are read ahead.
 const MATCHED_WANT_MIN: usize = 256;
-const MATCHED_BYTES: usize = 4 << 20;
 
 /// A join by an index.
 pub(crate) struct Lookup<'p> {

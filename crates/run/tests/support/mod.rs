@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, IndexId, TableId};
-use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, OnUpdate, Table, TableName};
+use cohort_catalog::{Column, DefaultValue, Index, IndexColumn, IndexKind, Table, TableName};
 use cohort_expr::{
     Aggregate, AggregateKind, AggregateOptions, BinaryOp, CompareHow, CompareOp, EvalContext, Expr, ExprType,
     Quantifier, SessionEnv, SessionHooks, SortKey, Subquery, SubqueryTest, VariableScope, build_binary,
@@ -205,9 +205,11 @@ impl Storage for Memory {
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
         let left = self.take_matches(cursor, scan, rows, eval)?;
-        let at = left.iter().position(|(of, _)| n.is_none_or(|n| n == *of));
-        // In any order: the last one first.
-        let at = if n.is_none() { left.len().checked_sub(1) } else { at };
+        let at = match n {
+            Some(n) => left.iter().position(|(of, _)| n == *of),
+            // In any order: the last one first.
+            None => left.len().checked_sub(1),
+        };
         let found = at.map(|at| left.remove(at));
         Ok(found.map(|(of, row)| {
             out.extend(row);
@@ -506,18 +508,9 @@ pub fn scan(name: &str, width: usize) -> Scan {
 
 /// The same of a table whose columns are declared as integers, so that plans know their lanes.
 pub fn declared(mut scan: Scan) -> Scan {
-    let column = |n: usize| Column {
-        name: format!("c{n}"),
-        ty: ColumnType::int(TypeKind::BigInt, None, false),
-        nullable: true,
-        default: DefaultValue::Value(Value::Null),
-        on_update: OnUpdate::Keep,
-        auto_increment: false,
-        invisible: false,
-        comment: String::new(),
-        value_in_old_rows: Value::Null,
-        generated: None,
-        check: None,
+    let column = |n: usize| {
+        let ty = ColumnType::int(TypeKind::BigInt, None, false);
+        Column::plain(format!("c{n}"), ty, true, DefaultValue::Value(Value::Null))
     };
     let table = Arc::make_mut(&mut scan.table);
     table.columns = (0..table.indexes.len()).map(column).collect();

@@ -15,6 +15,13 @@ pub struct Query {
     pub into: Vec<String>,
 }
 
+impl Query {
+    /// A query with nothing around its body.
+    pub fn of(body: QueryBody) -> Query {
+        Query { with: None, body, order_by: Vec::new(), limit: None, locking: None, into: Vec::new() }
+    }
+}
+
 /// WITH [RECURSIVE] ...
 #[derive(Clone, Debug, PartialEq)]
 pub struct With {
@@ -82,6 +89,22 @@ pub struct Select {
     pub having: Option<Expr>,
     /// WINDOW name AS (...), ...
     pub windows: Vec<(String, WindowSpec)>,
+}
+
+impl Select {
+    /// A SELECT of these and nothing else.
+    pub fn of(items: Vec<SelectItem>) -> Select {
+        Select {
+            options: SelectOptions::default(),
+            items,
+            from: None,
+            filter: None,
+            group_by: Vec::new(),
+            with_rollup: false,
+            having: None,
+            windows: Vec::new(),
+        }
+    }
 }
 
 /// Words after SELECT.

@@ -140,14 +140,14 @@ impl Expr {
         false
     }
 
+    /// Whether it asks a query.
+    pub fn is_subquery(&self) -> bool {
+        matches!(self, Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. })
+    }
+
     /// Whether there is a subquery in it.
     pub fn has_subquery(&self) -> bool {
-        self.has_part(|part| {
-            matches!(
-                part,
-                Expr::Subquery(_) | Expr::Exists(_) | Expr::InQuery { .. } | Expr::Quantified { .. }
-            )
-        })
+        self.has_part(Expr::is_subquery)
     }
 
     /// Adds what the expression consists of to `open`, and its own subqueries to `queries`.

@@ -124,7 +124,7 @@ impl Parser<'_> {
                 let last = rest.last_mut().expect("at least one");
                 if !matches!(last.body, QueryBody::Values(_)) {
                     let body = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
-                    last.body = QueryBody::Nested(Box::new(Query { locking, ..bare(body) }));
+                    last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
                 let body = QueryBody::SetOperation { first, rest };
                 Ok(Query { with, body, order_by, limit, locking: None, into })
@@ -241,16 +241,7 @@ impl Parser<'_> {
         if self.is("INTO") {
             self.into = self.target_variables()?;
         }
-        let mut select = Select {
-            options,
-            items,
-            from: None,
-            filter: None,
-            group_by: Vec::new(),
-            with_rollup: false,
-            windows: Vec::new(),
-            having: None,
-        };
+        let mut select = Select { options, ..Select::of(items) };
         if !self.eat_word("FROM") {
             // WHERE without FROM is allowed, as in `SELECT 1 WHERE 1 = 2`.
         } else if !self.eat_word("DUAL") {
@@ -523,11 +514,6 @@ impl Parser<'_> {
 }
 
 /// A query in parentheses as a body: only its own tail makes the parentheses worth keeping.
-/// A query without anything around its body.
-fn bare(body: QueryBody) -> Query {
-    Query { with: None, body, order_by: Vec::new(), limit: None, locking: None, into: Vec::new() }
-}
-
 fn nested(query: Query) -> QueryBody {
     let bare = query.with.is_none()
         && query.order_by.is_empty()
