@@ -512,7 +512,7 @@ impl Insert<'_> {
             affected: copied + deleted + updated,
             // A found row that did not change counts once.
             found: copied + deleted + updated + (touched - updated),
-            insert_id: self.generated_id.unwrap_or(self.last_id),
+            insert_id: self.generated_id.or(ctx.session.next_insert_id.get()).unwrap_or(self.last_id),
             generated_id: self.generated_id,
             info,
             returned: None,

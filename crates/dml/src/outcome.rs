@@ -10,7 +10,7 @@ pub struct DmlOutcome {
     /// The same for a client that asked for CLIENT_FOUND_ROWS: an UPDATE's matching rows count though not
     /// changed.
     pub found: u64,
-    /// The insert id of the OK packet; 0 for none.
+    /// The insert id of the OK packet, generated or given by `LAST_INSERT_ID(n)`; 0 for none.
     pub insert_id: u64,
     /// The first value that the statement generated, for LAST_INSERT_ID(); None leaves that as it is.
     pub generated_id: Option<u64>,

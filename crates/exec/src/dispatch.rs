@@ -78,17 +78,49 @@ pub struct CachedPlan {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ParamKind {
     variant: std::mem::Discriminant<Value>,
-    collation: u16,
-    ascii: bool,
+    of: KindDetail,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KindDetail {
+    None,
+    Text {
+        collation: u16,
+        ascii: bool,
+    },
+    /// Digits before and after the point.
+    Decimal {
+        int_digits: u8,
+        scale: u8,
+    },
+    /// Whether there are fractions of a second.
+    Time {
+        fraction: bool,
+    },
 }
 
 impl ParamKind {
     fn of(value: &Value) -> ParamKind {
-        let (collation, ascii) = match value {
-            Value::Str(s) => (s.collation.0, s.bytes.is_ascii()),
-            _ => (0, true),
+        let of = match value {
+            Value::Str(s) => KindDetail::Text { collation: s.collation.0, ascii: s.bytes.is_ascii() },
+            Value::Decimal(d) => KindDetail::Decimal { int_digits: d.int_digits(), scale: d.scale() },
+            Value::Time(t) => KindDetail::Time { fraction: t.microsecond() != 0 },
+            Value::DateTime(d) => KindDetail::Time { fraction: d.micros != 0 },
+            _ => KindDetail::None,
         };
-        ParamKind { variant: std::mem::discriminant(value), collation, ascii }
+        ParamKind { variant: std::mem::discriminant(value), of }
+    }
+
+    /// Whether a value has room where one of this kind was planned.
+    fn takes(self, value: &Value) -> bool {
+        let other = ParamKind::of(value);
+        match (self.of, other.of) {
+            (
+                KindDetail::Decimal { int_digits, scale },
+                KindDetail::Decimal { int_digits: digits, scale: other_scale },
+            ) => scale == other_scale && digits <= int_digits,
+            _ => self == other,
+        }
     }
 }
 
@@ -96,7 +128,7 @@ impl CachedPlan {
     /// Whether the plan can run with these parameters.
     pub(crate) fn fits(&self, params: &[Value]) -> bool {
         params.len() == self.kinds.len()
-            && params.iter().zip(&self.kinds).all(|(value, kind)| ParamKind::of(value) == *kind)
+            && params.iter().zip(&self.kinds).all(|(value, kind)| kind.takes(value))
             && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
     }
 
@@ -106,7 +138,7 @@ impl CachedPlan {
         self.views.iter().try_for_each(|view| access::check_view_told(session, view))
     }
 
-    fn reads_tables(&self) -> bool {
+    pub(crate) fn reads_tables(&self) -> bool {
         match &self.plan {
             Planned::Query(query) => query.reads_tables(),
             _ => true,

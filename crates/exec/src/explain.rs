@@ -9,7 +9,7 @@ use cohort_optimize::{Access, Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::{ColumnFlags, ColumnMeta, TypeCode};
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
 use cohort_run::Measures;
-use cohort_sql::ast::SetOperator;
+use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::{Collation, Value};
 
 use crate::dispatch::Planned;
@@ -34,17 +34,10 @@ pub(crate) fn explain(
         Planned::Delete(delete) => lines.target(delete.target()),
         Planned::Joined(change) => lines.query(change.source()),
     }
-    let mut columns = columns();
     let share = |row: &[Value]| {
         let is_table = !row[ROWS].is_null() || row[1] == Value::text("INSERT");
         if is_table { Value::Double(100.0) } else { Value::Null }
     };
-    if measures.is_some() {
-        let more = [two_decimals("r_rows"), two_decimals("filtered"), two_decimals("r_filtered")];
-        columns.splice(ROWS + 1..ROWS + 1, more);
-    } else if extended {
-        columns.insert(ROWS + 1, two_decimals("filtered"));
-    }
     let row = |line: Row| {
         let mut row = line.values;
         let filtered = share(&row);
@@ -59,7 +52,12 @@ pub(crate) fn explain(
         }
         row
     };
-    (columns, lines.rows.into_iter().map(row).collect())
+    let format = match (measures, extended) {
+        (Some(_), _) => ExplainFormat::Analyze,
+        (None, true) => ExplainFormat::Extended,
+        (None, false) => ExplainFormat::Traditional,
+    };
+    (explain_columns(format), lines.rows.into_iter().map(row).collect())
 }
 
 /// Place of the column `rows`.
@@ -69,6 +67,22 @@ fn two_decimals(name: &str) -> ColumnMeta {
     let mut column = ColumnMeta::expression(name, TypeCode::Double, 4, Collation::BINARY);
     column.decimals = 2;
     column
+}
+
+/// The columns of EXPLAIN or ANALYZE.
+pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<ColumnMeta> {
+    let mut columns = columns();
+    match format {
+        ExplainFormat::Traditional | ExplainFormat::Partitions => {}
+        ExplainFormat::Extended => columns.insert(ROWS + 1, two_decimals("filtered")),
+        ExplainFormat::Analyze => {
+            let more = [two_decimals("r_rows"), two_decimals("filtered"), two_decimals("r_filtered")];
+            columns.splice(ROWS + 1..ROWS + 1, more);
+        }
+        ExplainFormat::Json => columns = vec![ColumnMeta::text("EXPLAIN", 78)],
+        ExplainFormat::AnalyzeJson => columns = vec![ColumnMeta::text("ANALYZE", 78)],
+    }
+    columns
 }
 
 fn columns() -> Vec<ColumnMeta> {

@@ -17,11 +17,11 @@ use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
 use cohort_run::{Measure, Measures};
-use cohort_sql::ast::SetOperator;
+use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::Value;
 
 use crate::dispatch::Planned;
-use crate::explain::block_of;
+use crate::explain::{block_of, explain_columns};
 use crate::explain_access::{Line, Measured, Read};
 use crate::plan_json::{Json, Members};
 
@@ -51,8 +51,8 @@ pub(crate) fn explain_json(
     whole.push(("query_block", Json::Object(block)));
     let mut text = String::new();
     Json::Object(whole).write(0, &mut text);
-    let name = if measures.is_some() { "ANALYZE" } else { "EXPLAIN" };
-    (vec![ColumnMeta::text(name, 78)], vec![vec![Value::text(text)]])
+    let format = if measures.is_some() { ExplainFormat::AnalyzeJson } else { ExplainFormat::Json };
+    (explain_columns(format), vec![vec![Value::text(text)]])
 }
 
 fn block(id: u32, inner: Members) -> Members {

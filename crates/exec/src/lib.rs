@@ -29,6 +29,7 @@ mod dispatch;
 mod explain;
 mod explain_access;
 mod explain_json;
+mod field_list;
 mod handler;
 mod inner_query;
 mod kept;

@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 
 use crate::account_tables;
 use crate::bulk::Bulk;
+use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::session::Session;
 use crate::unfilled::{self, Unfilled};
@@ -60,7 +61,7 @@ struct Prepared {
 impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, sql: &[u8]) -> SqlResult<PrepareInfo> {
-        let decoded = match self.state.decoded(sql) {
+        let decoded = match self.state.decoded(sql)? {
             Cow::Borrowed(_) => None,
             Cow::Owned(decoded) => Some(decoded),
         };
@@ -70,7 +71,7 @@ impl Session {
             self.log_general("Prepare", sql);
         }
         self.begin_command();
-        self.diagnostics.clear();
+        self.diagnostics.begin();
         let outcome = self.prepare_text(sql);
         self.end_process();
         let (prepared, columns) = match outcome {
@@ -111,12 +112,27 @@ impl Session {
             | Statement::Update(_)
             | Statement::Delete(_)) => {
                 let nulls = vec![Value::Null; of.parsed.params as usize];
-                self.describe(statement, &nulls, ParamSource::Placeholders)?.columns().to_vec()
+                let plan = self.describe(statement, &nulls, ParamSource::Placeholders)?;
+                if plan.reads_tables() {
+                    self.diagnostics.drop_old();
+                }
+                plan.columns().to_vec()
             }
             // As MariaDB does; others are checked when they run.
             statement @ Statement::CreateTable(_) => {
                 cohort_session::access::check_statement(&self.state, statement)?;
                 Vec::new()
+            }
+            Statement::Explain { format, statement } => {
+                if let Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_) = &**statement
+                {
+                    let nulls = vec![Value::Null; of.parsed.params as usize];
+                    self.describe(statement, &nulls, ParamSource::Placeholders)?;
+                }
+                explain_columns(*format)
             }
             Statement::Show(show) if is_described(show) => self.describe_show(show, text),
             Statement::Show(show) if matches!(**show, ast::Show::CountWarnings) => {
@@ -125,7 +141,10 @@ impl Session {
             Statement::Show(show) if matches!(**show, ast::Show::CountErrors) => {
                 vec![crate::other_statements::count_column("@@session.error_count")]
             }
-            _ => Vec::new(),
+            _ => {
+                self.diagnostics.drop_old();
+                Vec::new()
+            }
         };
         if columns.len() > usize::from(u16::MAX) {
             return Err(SqlError::too_many_columns());
@@ -388,6 +407,14 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let filled: Vec<Value>;
+        let params = match self.state.parse.mode.empty_string_is_null {
+            false => params,
+            true => {
+                filled = params.iter().map(null_for_empty).collect();
+                &filled
+            }
+        };
         let prepared = self.prepared.get(handle);
         let (of, kept, variant) = (Arc::clone(&prepared.of), prepared.plan.clone(), prepared.variant.clone());
         let Parsed { statement, params: wanted, param_at } = &of.parsed;
@@ -441,6 +468,14 @@ fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<(
     match sink.keep_rows() && has_into {
         true => Err(SqlError::new(ErrorCode::SpBadCursorSelect, "Cursor SELECT must not have INTO")),
         false => Ok(()),
+    }
+}
+
+/// A parameter under EMPTY_STRING_IS_NULL.
+fn null_for_empty(value: &Value) -> Value {
+    match value {
+        Value::Str(text) if text.bytes.is_empty() => Value::Null,
+        other => other.clone(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
 use cohort_locks::KillLevel;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
 use cohort_session::ConnectionInfo;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
@@ -17,9 +17,9 @@ use crate::handler::OpenHandler;
 use crate::kept::Kept;
 use crate::prepared::PreparedStatements;
 use crate::session_log::{PlanNotes, Work};
-use cohort_plan::same_name;
 use cohort_session::{
     Changed, Command, ConnectionEvent, Database, Diagnostics, Process, Restraint, SessionState,
+    check_client_charset,
 };
 use cohort_trx::SessionTrx;
 
@@ -62,6 +62,7 @@ impl Session {
         info: ConnectionInfo,
         process: Arc<Process>,
     ) -> SqlResult<Session> {
+        check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.handlers().clone());
@@ -177,8 +178,9 @@ impl Session {
     /// COM_QUERY: one or more results.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
         let decoded = match self.state.decoded(sql) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(decoded) => Some(decoded),
+            Ok(Cow::Borrowed(_)) => None,
+            Ok(Cow::Owned(decoded)) => Some(decoded),
+            Err(error) => return self.fail(&error, sink),
         };
         let sql = decoded.as_deref().unwrap_or(sql);
         // What SHOW PROCESSLIST and others tell ends with the statement, not behind it.
@@ -263,23 +265,6 @@ impl Session {
         self.state.refresh();
     }
 
-    /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
-    pub fn field_list(&mut self, table: &str, wildcard: &str) -> SqlResult<Vec<ColumnMeta>> {
-        if self.state.db.globals.flag(VarId::GeneralLog) {
-            self.log_general("Field List", format!("{table} {wildcard}").as_bytes());
-        }
-        let (db, name) = match table.split_once('.') {
-            Some((db, name)) => (Some(db.to_owned()), name),
-            None => (None, table),
-        };
-        let name = cohort_sql::ast::ObjectName { db, name: name.to_owned() };
-        let described = cohort_sql::ast::Statement::Describe { table: name.clone(), column: None };
-        cohort_session::access::check_statement(&self.state, &described)?;
-        let columns = self.describe_table(&name)?;
-        let wanted = |name: &str| wildcard.is_empty() || wildcard == "%" || same_name(name, wildcard);
-        Ok(columns.into_iter().filter(|c| wanted(&c.name)).collect())
-    }
-
     /// COM_RESET_CONNECTION: everything but the user and the current database is as in a new session, so that
     /// no setting is forgotten.
     pub fn reset(&mut self) {
@@ -289,6 +274,7 @@ impl Session {
 
     /// COM_CHANGE_USER, after the new user was let in: as a new session of his. An error ends the connection.
     pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
+        check_client_charset(info.collation)?;
         self.state.info = info;
         *self.state.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);

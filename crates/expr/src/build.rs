@@ -693,8 +693,10 @@ pub fn system_variable(scope: VariableScope, name: &str, current: &Value, env: &
     let mut ty = literal_type(current);
     ty.nullable = true;
     match current {
-        Value::Int(_) | Value::UInt(_) => ty = ExprType::bigint(21).with_unsigned(ty.unsigned),
-        Value::Double(_) => ty = ExprType::double_fixed(23, 6),
+        // ON or OFF.
+        Value::Int(_) => ty = ExprType::bigint(1),
+        Value::UInt(_) => ty = ExprType::bigint(21).with_unsigned(true),
+        Value::Double(_) => ty = ExprType::double_fixed(21, 6),
         Value::Str(_) => {
             (ty.collation, ty.coercibility) = (Collation::UTF8MB3_GENERAL_CI, Coercibility::SystemConstant);
         }

@@ -41,6 +41,11 @@ impl TypeCode {
         matches!(self, TypeCode::TinyBlob | TypeCode::MediumBlob | TypeCode::LongBlob | TypeCode::Blob)
     }
 
+    /// Whether a parameter of this type may come in pieces.
+    pub fn takes_long_data(self) -> bool {
+        self.is_blob() || matches!(self, TypeCode::VarChar | TypeCode::VarString | TypeCode::String)
+    }
+
     /// The type of a byte that a client sent.
     pub fn from_byte(byte: u8) -> Option<TypeCode> {
         use TypeCode::*;

@@ -50,7 +50,7 @@ pub use packet::{InputBuffer, Packet, PacketError, PacketWriter};
 pub use params::{ParamRows, ParamText, Parameter, StatementParams};
 pub use proof::certificate_proof;
 pub use result_writer::{
-    Drain, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
+    Drain, ListedColumn, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };
 pub use sink::{OkInfo, ResultSink, SessionChange, StatusFlags};
 

@@ -105,6 +105,7 @@ impl StatementParams {
         for (n, param_type) in self.types.iter().enumerate() {
             let long = long_data.get_mut(n).and_then(Option::take);
             values.push(match long {
+                Some(_) if !param_type.code.takes_long_data() => return Err(Malformed),
                 Some(bytes) => string(&bytes, param_type.code, text),
                 None if nulls[n / 8] >> (n % 8) & 1 == 1 => Value::Null,
                 None => value(&mut r, *param_type, text)?,

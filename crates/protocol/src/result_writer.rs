@@ -118,8 +118,10 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// The answer to COM_FIELD_LIST.
-    pub fn field_list(&mut self, columns: &[ColumnMeta], status: StatusFlags) {
-        columns.iter().for_each(|column| self.definition(column, Some(&[])));
+    pub fn field_list(&mut self, columns: &[ListedColumn], status: StatusFlags) {
+        for column in columns {
+            self.definition(&column.meta, Some(column.default.as_deref()));
+        }
         self.eof(status, 0);
     }
 
@@ -192,7 +194,7 @@ impl<'a> ResultWriter<'a> {
         columns.iter().for_each(|column| self.definition(column, None));
     }
 
-    fn definition(&mut self, column: &ColumnMeta, default: Option<&[u8]>) {
+    fn definition(&mut self, column: &ColumnMeta, default: Option<Option<&[u8]>>) {
         let convert = self.convert();
         let (collation, length) = announced(column, self.encoding.results);
         let extended = self.encoding.capabilities.has(Capabilities::EXTENDED_METADATA);
@@ -211,8 +213,17 @@ impl<'a> ResultWriter<'a> {
             out.put_u16(column.flags.0);
             out.put_u8(column.decimals);
             out.put_u16(0);
-            if let Some(default) = default {
-                out.put_lenenc_bytes(default);
+            match default {
+                None => {}
+                Some(None) => out.put_u8(0xfb),
+                Some(Some(text)) => {
+                    let mut bytes = Vec::new();
+                    match convert.filter(|_| column.collation != Collation::BINARY) {
+                        Some(charset) => drop(charset.encode(text, &mut bytes)),
+                        None => bytes.extend_from_slice(text),
+                    }
+                    out.put_lenenc_bytes(&bytes);
+                }
             }
         });
     }
@@ -230,6 +241,14 @@ fn write_row(format: RowFormat, values: &[Value], columns: &[ColumnEncoding], ou
         RowFormat::Text => write_text_row(values, columns, out),
         RowFormat::Binary => write_binary_row(values, columns, out),
     }
+}
+
+/// A column as COM_FIELD_LIST tells it.
+#[derive(Clone, Debug)]
+pub struct ListedColumn {
+    pub meta: ColumnMeta,
+    /// The text of its default; None: NULL.
+    pub default: Option<Vec<u8>>,
 }
 
 /// A prepared statement for its client.

@@ -56,6 +56,7 @@ mod window;
 
 pub use batch::Batch;
 pub use lanes::Lanes;
+pub use limit::limit_bounds;
 pub use measure::{Measure, Measures, Tally, nanos_since};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Kept, Matching, Storage};

@@ -4,23 +4,33 @@ use std::borrow::Cow;
 
 use cohort_expr::{EvalContext, Expr, SortKey, compare_rows};
 use cohort_optimize::{LimitCount, LimitNode};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{NoWarnings, SqlError, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
 /// Rows to leave out, and rows to yield.
-pub(crate) fn bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u64, u64)> {
-    let number = |expr: &Option<Expr>, otherwise: u64| -> SqlResult<u64> {
-        let Some(expr) = expr else { return Ok(otherwise) };
-        Ok(match expr.eval(&[], eval)?.as_ref() {
-            Value::UInt(n) => *n,
-            Value::Int(n) => u64::try_from(*n).unwrap_or(0),
-            _ => 0,
-        })
+pub fn limit_bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u64, u64)> {
+    let number = |expr: &Option<Expr>, otherwise: u64| {
+        expr.as_ref().map_or(Ok(otherwise), |expr| limit_value(expr, eval))
     };
     Ok((number(&limit.offset, 0)?, number(&limit.count, u64::MAX)?))
+}
+
+/// A number of LIMIT; error 1210.
+fn limit_value(expr: &Expr, eval: &EvalContext<'_>) -> SqlResult<u64> {
+    let value = expr.eval(&[], eval)?;
+    let bad = || SqlError::wrong_arguments("LIMIT");
+    match &*value {
+        Value::Int(n) => u64::try_from(*n).map_err(|_| bad()),
+        Value::UInt(n) => Ok(*n),
+        // A parameter that was bound to a string, as some drivers do with all, to another number or to NULL.
+        other => match other.to_int(&mut NoWarnings) {
+            Some(n) => u64::try_from(n.wide()).map_err(|_| bad()),
+            None => Ok(0),
+        },
+    }
 }
 
 /// Some rows, behind some that are left out.
@@ -100,7 +110,7 @@ impl<'p> Limit<'p> {
 
 impl<'p> Operator<'p> for Limit<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
-        (self.skip, self.left) = bounds(&self.node.limit, run.eval)?;
+        (self.skip, self.left) = limit_bounds(&self.node.limit, run.eval)?;
         self.found = 0;
         self.pending.clear();
         (self.at, self.last) = (0, None);

@@ -19,7 +19,7 @@ use cohort_optimize::Sort;
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::batch::Batch;
-use crate::limit::bounds;
+use crate::limit::limit_bounds;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
@@ -425,7 +425,7 @@ impl<'p> Operator<'p> for SortOperator<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let limit = match &self.node.limit {
             Some(limit) => {
-                let (offset, count) = bounds(limit, run.eval)?;
+                let (offset, count) = limit_bounds(limit, run.eval)?;
                 offset.saturating_add(count)
             }
             None => u64::MAX,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
-use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
 use cohort_vfs::SharedFile;
@@ -132,8 +132,8 @@ pub trait Session: Send {
     /// COM_INIT_DB.
     fn init_db(&mut self, schema: &str, sink: &mut dyn ResultSink);
 
-    /// COM_FIELD_LIST: the columns of a table whose names are LIKE the wildcard.
-    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError>;
+    /// COM_FIELD_LIST: the columns of a table or view whose names are LIKE the wildcard.
+    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ListedColumn>, SqlError>;
 
     /// COM_RESET_CONNECTION: rolls back; variables, statements, temporary tables and locks go.
     fn reset(&mut self);

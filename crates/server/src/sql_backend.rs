@@ -14,7 +14,7 @@ use cohort_exec::{
     Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList,
 };
 use cohort_locks::KillLevel;
-use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
+use cohort_protocol::{ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replica::{ReplicaLog, ReplicaParts, ReplicaStatus, Replicas, StateStore, current_position};
 use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
@@ -429,7 +429,7 @@ impl Session for SqlSession {
         self.session.init_db(schema, sink);
     }
 
-    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError> {
+    fn field_list(&mut self, table: &str, wildcard: &str) -> Result<Vec<ListedColumn>, SqlError> {
         self.session.field_list(table, wildcard)
     }
 

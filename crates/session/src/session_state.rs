@@ -18,7 +18,7 @@ use cohort_protocol::{ResultSink, SessionChange};
 use cohort_run::Measures;
 use cohort_sql::ParseOptions;
 use cohort_types::{
-    Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, Value, Warning,
+    Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlMode, SqlResult, UnsafeText, Value, Warning,
 };
 use hashbrown::HashMap;
 
@@ -139,6 +139,15 @@ pub enum Changed {
     Variable(VarId),
     /// What no client is told in detail: user variables, statements with names, temporary tables, the role.
     Other,
+}
+
+/// Error 1231 for a client's character set in which statements cannot come: in units of several bytes.
+pub fn check_client_charset(collation: Collation) -> SqlResult<()> {
+    let charset = collation.charset();
+    match charset.mbminlen() > 1 {
+        true => Err(SqlError::wrong_variable_value("character_set_client", charset.name())),
+        false => Ok(()),
+    }
 }
 
 impl SessionState {
@@ -332,24 +341,28 @@ impl SessionState {
     }
 
     /// A statement's text as UTF-8. One that is no text of the client's character set stays as it is: what is
-    /// wrong with it is found where it is used.
-    pub fn decoded<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+    /// wrong with it is found where it is used. Error 1300 if a lexer would misread it.
+    pub fn decoded<'t>(&self, text: &'t [u8]) -> SqlResult<Cow<'t, [u8]>> {
         let charset = self.parse.client;
         if charset == Charset::Utf8mb4 || (charset == Charset::Latin1 && text.is_ascii()) {
-            return Cow::Borrowed(text);
+            return Ok(Cow::Borrowed(text));
+        }
+        if charset.has_ascii_trails() {
+            let decoded = charset.decode_statement(text, !self.parse.mode.no_backslash_escapes);
+            return decoded
+                .map(Cow::Owned)
+                .map_err(|UnsafeText| SqlError::invalid_character_string(charset.name(), text));
         }
         let mut out = Vec::with_capacity(text.len());
-        match charset.decode(text, &mut out) {
+        Ok(match charset.decode(text, &mut out) {
             Ok(()) => Cow::Owned(out),
             Err(_) => Cow::Borrowed(text),
-        }
+        })
     }
 
     /// The character set that the client named in the handshake.
-    pub(crate) fn adopt_client_charset(&mut self) {
-        // Statements cannot come in units of several bytes; MariaDB too stays with its default then.
-        let known = Collation::from_id(self.info.collation.0).filter(|c| c.charset().mbminlen() == 1);
-        let Some(collation) = known else { return };
+    fn adopt_client_charset(&mut self) {
+        let Some(collation) = Collation::from_id(self.info.collation.0) else { return };
         let charset = VarValue::text(collation.charset().name());
         for id in [VarId::CharacterSetClient, VarId::CharacterSetResults, VarId::CharacterSetConnection] {
             self.vars.put(id, &charset);

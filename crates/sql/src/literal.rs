@@ -13,15 +13,20 @@ pub(crate) fn literal_value(sql: &[u8], token: Token, options: &ParseOptions) ->
         Kind::Integer => return integer(bytes),
         Kind::Decimal => Value::Decimal(decimal(bytes)),
         Kind::Float => Value::Double(ascii(bytes).parse().ok().filter(|v: &f64| v.is_finite())?),
-        Kind::Text => string(text(bytes, options.mode), options.collation),
-        Kind::NationalText => string(text(&bytes[1..], options.mode), Collation::UTF8MB4_GENERAL_CI),
+        Kind::Text => string(text(bytes, options.mode), options.collation, options.mode),
+        Kind::NationalText => {
+            string(text(&bytes[1..], options.mode), Collation::UTF8MB4_GENERAL_CI, options.mode)
+        }
         Kind::Hex => Value::binary(hex(digits(bytes))),
         Kind::Bits => Value::binary(bits(digits(bytes))),
         _ => return None,
     })
 }
 
-fn string(bytes: Vec<u8>, collation: Collation) -> Value {
+pub(crate) fn string(bytes: Vec<u8>, collation: Collation, mode: ParseMode) -> Value {
+    if bytes.is_empty() && mode.empty_string_is_null {
+        return Value::Null;
+    }
     Value::Str(cohort_types::Str { bytes, collation })
 }
 

@@ -11,6 +11,8 @@ pub struct ParseMode {
     pub pipes_as_concat: bool,
     /// NO_BACKSLASH_ESCAPES: the backslash in a string is a character.
     pub no_backslash_escapes: bool,
+    /// EMPTY_STRING_IS_NULL: '' is NULL.
+    pub empty_string_is_null: bool,
     /// HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
     pub high_not_precedence: bool,
     /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
@@ -25,6 +27,7 @@ impl From<SqlMode> for ParseMode {
             ansi_quotes: mode.has(SqlMode::ANSI_QUOTES),
             pipes_as_concat: mode.has(SqlMode::PIPES_AS_CONCAT),
             no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
+            empty_string_is_null: mode.has(SqlMode::EMPTY_STRING_IS_NULL),
             high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
             ignore_space: mode.has(SqlMode::IGNORE_SPACE),
             oracle: mode.has(SqlMode::ORACLE),

@@ -493,6 +493,13 @@ impl<'b> Binder<'b> {
             Some(Value::Int(_)) if self.ctx.source == ParamSource::Placeholders => {
                 ExprType::bigint(21).with_nullable(false)
             }
+            // A fraction has all its digits, whatever its value is.
+            Some(Value::DateTime(d)) if d.micros != 0 && self.ctx.source == ParamSource::Placeholders => {
+                ExprType::datetime(6).with_nullable(false)
+            }
+            Some(Value::Time(t)) if t.microsecond() != 0 && self.ctx.source == ParamSource::Placeholders => {
+                ExprType::time(6).with_nullable(false)
+            }
             Some(value) if self.ctx.source == ParamSource::Placeholders => Expr::constant(value.clone()).ty(),
             _ => ExprType::null(),
         };

@@ -19,11 +19,11 @@ mod tree;
 use std::time::Instant;
 
 use cohort_base::CommitSeq;
-use cohort_expr::{EvalContext, Expr};
+use cohort_expr::EvalContext;
 use cohort_optimize::LimitCount;
-use cohort_run::{Measure, nanos_since};
+use cohort_run::{Measure, limit_bounds, nanos_since};
 use cohort_session::StatementContext;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value, check_stack, row_memory_bytes};
+use cohort_types::{SqlResult, Value, check_stack, row_memory_bytes};
 
 use crate::plan::{DirectPlan, PlanBody, QueryPlan};
 
@@ -73,24 +73,8 @@ impl Limits {
     }
 
     fn of(plan: &LimitCount, ctx: &StatementContext<'_>) -> SqlResult<Limits> {
-        let number = |expr: &Option<Expr>| expr.as_ref().map(|e| limit_value(e, ctx)).transpose();
-        let offset = number(&plan.offset)?.unwrap_or(0);
-        Ok(Limits { offset, count: number(&plan.count)?.unwrap_or(u64::MAX) })
-    }
-}
-
-/// The value of a LIMIT.
-pub(crate) fn limit_value(expr: &Expr, ctx: &StatementContext<'_>) -> SqlResult<u64> {
-    let value = expr.eval(&[], &ctx.eval)?;
-    let bad = || SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to LIMIT");
-    match &*value {
-        Value::Int(n) => u64::try_from(*n).map_err(|_| bad()),
-        Value::UInt(n) => Ok(*n),
-        // A prepared LIMIT ? that was bound to a string or NULL.
-        other => match other.to_int(&mut cohort_types::NoWarnings) {
-            Some(n) => u64::try_from(n.wide()).map_err(|_| bad()),
-            None => Ok(0),
-        },
+        let (offset, count) = limit_bounds(plan, &ctx.eval)?;
+        Ok(Limits { offset, count })
     }
 }
 

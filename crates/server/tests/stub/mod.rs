@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
-use cohort_protocol::{ColumnMeta, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, ListedColumn, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
 use cohort_server::{
     Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Found, Killed,
     Method, MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake,
@@ -196,8 +196,8 @@ impl Session for StubSession {
         }
     }
 
-    fn field_list(&mut self, _table: &str, _wildcard: &str) -> Result<Vec<ColumnMeta>, SqlError> {
-        Ok(vec![ColumnMeta::integer("id", 20)])
+    fn field_list(&mut self, _table: &str, _wildcard: &str) -> Result<Vec<ListedColumn>, SqlError> {
+        Ok(vec![ListedColumn { meta: ColumnMeta::integer("id", 20), default: None }])
     }
 
     fn reset(&mut self) {

@@ -530,11 +530,13 @@ impl Parser<'_> {
     /// `'a' 'b'` is 'ab'.
     fn joined_text(&mut self) -> SqlResult<Expr> {
         let token = self.advance();
-        let Some(Value::Str(mut text)) = literal::literal_value(self.sql, token, self.options) else {
-            return Err(self.error());
+        let (mut bytes, collation) = match literal::literal_value(self.sql, token, self.options) {
+            Some(Value::Str(text)) => (text.bytes, text.collation),
+            Some(Value::Null) => (Vec::new(), self.options.collation),
+            _ => return Err(self.error()),
         };
-        text.bytes.extend(self.text_bytes()?);
-        Ok(Expr::Literal(Literal::fixed(Value::Str(text))))
+        bytes.extend(self.text_bytes()?);
+        Ok(Expr::Literal(Literal::fixed(literal::string(bytes, collation, self.options.mode))))
     }
 
     /// `_charset'..'`.

@@ -156,7 +156,7 @@ impl Charset {
     }
 
     /// The first character of bytes that are not empty, and how many it takes.
-    fn first(self, bytes: &[u8]) -> Option<(u32, usize)> {
+    pub(super) fn first(self, bytes: &[u8]) -> Option<(u32, usize)> {
         match self.coding() {
             Coding::Bytes(set) => set.character(bytes[0]).map(|c| (c, 1)),
             Coding::Wide(set) => set.decode(bytes),

@@ -18,6 +18,7 @@
 //! | `bytes` | sets of one byte a character, recorded |
 //! | `wide` | Chinese, Japanese and Korean sets, recorded |
 //! | `convert` | character sets from and to UTF-8 |
+//! | `statement_text` | statements in sets whose characters may end in a backslash |
 
 mod bytes;
 mod cases;
@@ -28,6 +29,7 @@ mod folds;
 mod like;
 mod order;
 mod sequences;
+mod statement_text;
 mod table;
 mod tailorings;
 mod uca;
@@ -40,6 +42,7 @@ use std::sync::LazyLock;
 pub use charset::Charset;
 pub use convert::is_text;
 pub use like::{LikePattern, like_prefix};
+pub use statement_text::UnsafeText;
 use table::{COLLATIONS, Entry, Weighing};
 
 /// An order of strings, with its character set; the number is MariaDB's collation id.

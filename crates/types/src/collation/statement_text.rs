@@ -1,0 +1,192 @@
+//! The text of statements from character sets whose characters may end in an ASCII byte.
+//!
+//! In gbk, sjis, cp932 and big5 the second byte of a character may be a backslash or a backquote. A client
+//! escapes what it puts into literals byte by byte and by characters: it leaves `bf 5c` as it is, which is one
+//! character of gbk, and writes `5c bf 5c 27` for `bf 27`, which is none. A server that draws the borders
+//! between characters elsewhere than the client lets a quote end the literal. They are drawn here as the lexer
+//! of MariaDB does: behind a backslash comes one byte, whatever follows.
+
+use super::Charset;
+use super::fold;
+
+/// The text cannot be given to a lexer of UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsafeText;
+
+impl Charset {
+    /// Whether a character may end in an ASCII byte.
+    pub fn has_ascii_trails(self) -> bool {
+        matches!(self, Charset::Gbk | Charset::Sjis | Charset::Cp932 | Charset::Big5)
+    }
+
+    /// Whether two bytes stand where a character of two bytes does, known or not.
+    fn is_pair(self, lead: u8, trail: u8) -> bool {
+        match self {
+            Charset::Gbk => matches!((lead, trail), (0x81..=0xfe, 0x40..=0x7e | 0x80..=0xfe)),
+            Charset::Sjis | Charset::Cp932 => {
+                matches!((lead, trail), (0x81..=0x9f | 0xe0..=0xfc, 0x40..=0x7e | 0x80..=0xfc))
+            }
+            Charset::Big5 => matches!((lead, trail), (0xa1..=0xf9, 0x40..=0x7e | 0xa1..=0xfe)),
+            _ => false,
+        }
+    }
+
+    /// A statement of a character set with ASCII trails as UTF-8. One that is no text of the set keeps its
+    /// bytes, escaped so that literals hold the same ones; an error where that cannot be.
+    pub fn decode_statement(self, text: &[u8], backslash_escapes: bool) -> Result<Vec<u8>, UnsafeText> {
+        let mut out = Vec::with_capacity(text.len() + text.len() / 2);
+        if self.decode_text(text, backslash_escapes, &mut out) {
+            return Ok(out);
+        }
+        out.clear();
+        self.keep_bytes(text, backslash_escapes, &mut out).map(|()| out)
+    }
+
+    /// Whether all of it is text.
+    fn decode_text(self, text: &[u8], backslash_escapes: bool, out: &mut Vec<u8>) -> bool {
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            if byte.is_ascii() {
+                out.push(byte);
+                rest = &rest[1..];
+                match rest {
+                    [next, ..] if byte == b'\\' && backslash_escapes && next.is_ascii() => {
+                        out.push(*next);
+                        rest = &rest[1..];
+                    }
+                    // Not a character: the second backslash escapes what comes behind it.
+                    [lead, b'\\', ..] if byte == b'\\' && backslash_escapes && self.is_pair(*lead, b'\\') => {
+                        return false;
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            let Some((c, len)) = self.first(rest) else { return false };
+            fold::encode(c, out);
+            rest = &rest[len..];
+        }
+        true
+    }
+
+    fn keep_bytes(self, text: &[u8], backslash_escapes: bool, out: &mut Vec<u8>) -> Result<(), UnsafeText> {
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            let taken = match rest {
+                [b'\\', next, ..] if backslash_escapes => {
+                    out.extend_from_slice(&[byte, *next]);
+                    2
+                }
+                // A lexer of UTF-8 would take the second byte for the end of an identifier.
+                [lead, b'`', ..] if self.is_pair(*lead, b'`') => return Err(UnsafeText),
+                [lead, trail, ..] if self.is_pair(*lead, *trail) => {
+                    out.extend_from_slice(&[*lead, *trail]);
+                    if *trail == b'\\' && backslash_escapes {
+                        out.push(b'\\');
+                    }
+                    2
+                }
+                _ => {
+                    out.push(byte);
+                    1
+                }
+            };
+            rest = &rest[taken..];
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(charset: Charset, text: &[u8]) -> Result<Vec<u8>, UnsafeText> {
+        charset.decode_statement(text, true)
+    }
+
+    #[test]
+    fn text_is_decoded() {
+        assert_eq!(decoded(Charset::Gbk, b"'\xd6\xd0\\'\xbf\\'"), Ok("'中\\'縗'".into()));
+        assert_eq!(decoded(Charset::Sjis, b"'\x95\\\x83\\'"), Ok("'表ソ'".into()));
+        assert_eq!(decoded(Charset::Gbk, b"'\\\xd6\xd0'"), Ok("'\\中'".into()));
+    }
+
+    #[test]
+    fn a_byte_behind_a_backslash_is_no_part_of_a_character() {
+        // What mysql_real_escape_string makes of bf 27: a literal of these two bytes.
+        assert_eq!(decoded(Charset::Gbk, b"'\\\xbf\\''"), Ok(b"'\\\xbf\\''".to_vec()));
+        // Without such escapes the quote ends the literal, as the client knows.
+        let text = Charset::Gbk.decode_statement(b"'\\\xbf\\'", false);
+        assert_eq!(text, Ok("'\\縗'".into()));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_not_move_the_borders_of_others() {
+        // ff is no character; bf 5c is one, whose backslash is not to escape the quote behind it.
+        assert_eq!(decoded(Charset::Gbk, b"'\xff\xbf\\'"), Ok(b"'\xff\xbf\\\\'".to_vec()));
+        // fe 5c is a place without a character.
+        assert_eq!(decoded(Charset::Gbk, b"'\xfe\\' '"), Ok(b"'\xfe\\\\' '".to_vec()));
+        let text = Charset::Gbk.decode_statement(b"'\xff\xbf\\'", false);
+        assert_eq!(text, Ok(b"'\xff\xbf\\'".to_vec()));
+        assert_eq!(decoded(Charset::Gbk, b"`\xbf`` '\xff'"), Err(UnsafeText));
+    }
+
+    /// A value as a client escapes it that knows the character set.
+    fn escaped(charset: Charset, value: &[u8]) -> Vec<u8> {
+        let (mut out, mut rest) = (Vec::new(), value);
+        while let Some(&byte) = rest.first() {
+            match rest {
+                [lead, trail, ..] if charset.is_pair(*lead, *trail) => {
+                    out.extend_from_slice(&[*lead, *trail]);
+                    rest = &rest[2..];
+                    continue;
+                }
+                // The first byte of a pair that is none.
+                _ if charset.is_pair(byte, b'@') => out.extend_from_slice(&[b'\\', byte]),
+                [b'\\' | b'\'', ..] => out.extend_from_slice(&[b'\\', byte]),
+                _ => out.push(byte),
+            }
+            rest = &rest[1..];
+        }
+        out
+    }
+
+    /// What a lexer of UTF-8 takes for the literal that begins, and what stands behind it.
+    fn literal(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+        let (mut out, mut rest) = (Vec::new(), text.strip_prefix(b"'")?);
+        loop {
+            match rest {
+                [b'\\', next, ..] => {
+                    out.push(*next);
+                    rest = &rest[2..];
+                }
+                [b'\'', ..] => return Some((out, &rest[1..])),
+                _ => {
+                    out.push(*rest.first()?);
+                    rest = &rest[1..];
+                }
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_value_leaves_its_literal(
+            value in proptest::collection::vec(
+                proptest::sample::select(&b"\\\\''A~\x10\x81\x83\x95\xa1\xbf\xd0\xd6\xe0\xfe\xff"[..]),
+                0..12,
+            ),
+        ) {
+            for charset in [Charset::Gbk, Charset::Sjis, Charset::Cp932, Charset::Big5] {
+                let statement = [b"'", &*escaped(charset, &value), b"' tail"].concat();
+                let text = decoded(charset, &statement).expect("no backquotes");
+                let (held, rest) = literal(&text).expect("the literal ends");
+                let mut utf8 = Vec::new();
+                let is_text = charset.decode(&value, &mut utf8).is_ok();
+                proptest::prop_assert_eq!(rest, b" tail", "{:?} {:x?}", charset, value);
+                proptest::prop_assert!(held == value || (is_text && held == utf8), "{:?} {:x?}", charset, value);
+            }
+        }
+    }
+}
