@@ -122,6 +122,49 @@ fn prepared_statements_take_values_of_any_kind() {
     assert_eq!(error.code, ErrorCode::BadField);
 }
 
+fn decimal(text: &str) -> Value {
+    Value::Decimal(cohort_types::Decimal::parse(text.as_bytes()).0)
+}
+
+#[test]
+fn a_limit_takes_whatever_a_driver_binds_for_a_number() {
+    let (_db, mut a, _) = two_sessions();
+    for text in [
+        "SELECT id FROM t ORDER BY id LIMIT ?",
+        "SELECT x.id FROM t x JOIN t y ON x.id = y.id ORDER BY x.id LIMIT ?",
+        "SELECT id FROM (SELECT id FROM t GROUP BY id) d ORDER BY id LIMIT ?",
+        "SELECT 1 AS id UNION ALL SELECT 2 LIMIT ?",
+    ] {
+        let info = a.prepare(text.as_bytes()).expect("prepares");
+        let numbers = [
+            (Value::Int(1), "id\n1\n"),
+            (Value::text("1"), "id\n1\n"),
+            (Value::text("2"), "id\n1\n2\n"),
+            (Value::binary(b"1".to_vec()), "id\n1\n"),
+            (Value::Double(2.0), "id\n1\n2\n"),
+            (decimal("1.6"), "id\n1\n2\n"),
+            (Value::text("0"), ""),
+            (Value::Int(-1), "ERROR 1210 (HY000): Incorrect arguments to LIMIT\n"),
+        ];
+        for (value, rows) in numbers {
+            let mut sink = TextSink::default();
+            a.execute(info.id, &[value.clone()], &mut sink);
+            assert_eq!(sink.text, rows, "{text} {value:?}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_for_one_decimal_does_not_cut_the_next() {
+    let (_db, mut a, _) = two_sessions();
+    let info = a.prepare(b"SELECT ? AS d").expect("prepares");
+    for text in ["1.5", "10.25", "9.75", "123456.789", "1.5"] {
+        let mut sink = TextSink::default();
+        a.execute(info.id, &[decimal(text)], &mut sink);
+        assert_eq!(sink.text, format!("d\n{text}\n"));
+    }
+}
+
 #[test]
 fn kill_ends_a_statement_and_the_next_one_runs() {
     let (db, mut a, _) = two_sessions();

@@ -12,6 +12,25 @@ const VALUES: &[Bound<'static>] = &[
     (6, 0, None),
 ];
 
+/// Decimals with more and with fewer digits, times without and with fractions: a plan made for one is not to cut
+/// the next.
+const OF_SOME_WIDTH: &[Bound<'static>] = &[
+    (246, 0, Some(b"\x031.5")),
+    (246, 0, Some(b"\x0510.25")),
+    (246, 0, Some(b"\x0a123456.789")),
+    (246, 0, Some(b"\x0812345.00")),
+    (12, 0, Some(b"\x07\xea\x07\x0b\x18\x0a\x0b\x0c")),
+    (12, 0, Some(b"\x0b\xea\x07\x0b\x18\x0a\x0b\x0c\x20\xa1\x07\x00")),
+    (11, 0, Some(b"\x08\x00\x00\x00\x00\x00\x01\x02\x03")),
+    (11, 0, Some(b"\x0c\x00\x00\x00\x00\x00\x01\x02\x03\x20\xa1\x07\x00")),
+];
+
+const STATEMENTS_OF_WIDTH: &[&str] = &[
+    "SELECT CAST(? AS CHAR(40))",
+    "SELECT c_int FROM ty WHERE CAST(c_dec AS CHAR(40)) < ?",
+    "SELECT CAST(? AS CHAR(40)) = '123456.789', CAST(? AS CHAR(40)) = '12345.00' FROM ty",
+];
+
 const STATEMENTS: &[&str] = &[
     "SELECT ?",
     "SELECT ?, c_int FROM ty",
@@ -35,6 +54,9 @@ fn parameters() {
     let mut differences = Differences::default();
     for sql in STATEMENTS {
         pair.compare_bound(sql, VALUES, &mut differences);
+    }
+    for sql in STATEMENTS_OF_WIDTH {
+        pair.compare_bound(sql, OF_SOME_WIDTH, &mut differences);
     }
     differences.check("parameters", include_str!("known_parameters.txt"), true);
 }
