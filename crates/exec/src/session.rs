@@ -64,7 +64,7 @@ impl Session {
     ) -> SqlResult<Session> {
         let kept = Kept::of(&db);
         let kill = process.kill_flag().clone();
-        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.handlers().clone());
+        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         trx.charge_to(Arc::clone(process.memory()));

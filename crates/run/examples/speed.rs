@@ -13,7 +13,7 @@ use cohort_optimize::{
     AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, Node, Plan, Scan, Sort, VirtualScan,
     WindowCall, WindowFunction, WindowNode,
 };
-use cohort_run::{CursorId, Kept, Storage, run};
+use cohort_run::{CursorId, Event, Kept, Storage, run};
 use cohort_types::{SqlResult, Str, Value};
 use cohort_vfs::{Fs as _, OpenMode, RealFs, SharedFile};
 use support::*;
@@ -75,6 +75,8 @@ impl Storage for Made {
     fn virtual_rows(&mut self, _: &VirtualScan, _: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
+
+    fn note(&mut self, _: Event) {}
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
-use cohort_trx::{HandlerCounts, TrxGauge};
+use cohort_trx::{SessionCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
 
 use crate::secrets::without_secrets;
@@ -87,7 +87,7 @@ pub struct ProcessIdentity {
 pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
-    handlers: Arc<HandlerCounts>,
+    counts: Arc<SessionCounts>,
     gauge: Arc<TrxGauge>,
     /// What its statements and its transaction keep in memory.
     memory: Arc<Budget>,
@@ -145,8 +145,8 @@ impl Process {
 
     /// What its statements asked of tables.
     #[inline]
-    pub fn handlers(&self) -> &Arc<HandlerCounts> {
-        &self.handlers
+    pub fn counts(&self) -> &Arc<SessionCounts> {
+        &self.counts
     }
 
     /// Its transaction.
@@ -297,7 +297,7 @@ pub struct ProcessList {
     processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
     /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
     /// locked, so that nothing is counted twice.
-    handlers_ended: HandlerCounts,
+    counts_ended: SessionCounts,
     /// What all sessions together keep in memory.
     memory: Arc<Budget>,
 }
@@ -308,7 +308,7 @@ impl ProcessList {
         let process = Arc::new(Process {
             id,
             kill: KillFlag::default(),
-            handlers: Arc::default(),
+            counts: Arc::default(),
             gauge: Arc::default(),
             memory: Budget::of_session(&self.memory),
             command: AtomicU8::new(Command::Connect as u8),
@@ -327,23 +327,23 @@ impl ProcessList {
     pub fn remove(&self, id: ConnectionId) {
         let mut processes = self.processes.write();
         if let Some(process) = processes.remove(&id) {
-            self.handlers_ended.add(&process.handlers);
+            self.counts_ended.add(&process.counts);
         }
     }
 
     /// FLUSH STATUS: the connection's counters begin again, and the sum over all keeps what they had.
-    pub fn flush_handlers(&self, process: &Process) {
+    pub fn flush_counts(&self, process: &Process) {
         let _all = self.processes.write();
-        self.handlers_ended.add(&process.handlers);
-        process.handlers.clear();
+        self.counts_ended.add(&process.counts);
+        process.counts.clear();
     }
 
     /// What the statements of all connections, ended ones too, asked of tables.
-    pub fn handlers(&self) -> HandlerCounts {
-        let sum = HandlerCounts::default();
+    pub fn counts(&self) -> SessionCounts {
+        let sum = SessionCounts::default();
         let processes = self.processes.read();
-        sum.add(&self.handlers_ended);
-        processes.values().for_each(|process| sum.add(&process.handlers));
+        sum.add(&self.counts_ended);
+        processes.values().for_each(|process| sum.add(&process.counts));
         sum
     }
 

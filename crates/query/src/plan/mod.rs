@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `query` | [`QueryPlan`]: what planning yields |
 //! | `direct` | queries of one table to fixed pipelines |
+//! | `shape` | what SHOW STATUS counts a plan's runs as |
 
 mod direct;
 mod query;
+mod shape;
 
 use cohort_plan::{CommonTables, PlanContext, bind_query};
 use cohort_session::PlanStatistics;
@@ -14,7 +16,8 @@ use cohort_session::SessionState;
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub use shape::PlanShape;
 
 /// Binds and plans a query.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
@@ -33,5 +36,6 @@ pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Qu
         None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, &stats)?)),
     };
     let has_limit = bound.limit.count.is_some();
-    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit })
+    let shape = PlanShape::of(&body);
+    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit, shape })
 }

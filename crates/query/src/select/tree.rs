@@ -13,14 +13,14 @@ use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_row::{
     CursorOptions, LaneScan, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done,
 };
-use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage};
+use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage};
 use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
-use cohort_trx::{SessionTrx, WaitPolicy};
+use cohort_trx::{Counted, SessionTrx, WaitPolicy};
 use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::{SharedFile, unnamed_file};
 
 use super::measured::MeasuredStorage;
-use crate::select::{Flow, RowCounts, RowSink};
+use crate::select::{Flow, RowCounts, RowSink, count_sort};
 
 /// Rows that a reader of batches wants at once.
 const ROWS_OF_A_BATCH: usize = 256;
@@ -331,12 +331,22 @@ impl Storage for TrxStorage<'_> {
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
+        self.process.counts().count(Counted::CreatedTmpFiles);
         let directory = self.db.globals.value(VarId::Tmpdir).to_string();
         let directory = Path::new(&directory);
         unnamed_file(&self.db.fs, directory).map_err(|error| {
             let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
             SqlError::new(ErrorCode::CantCreateFile, text)
         })
+    }
+
+    fn note(&mut self, event: Event) {
+        let counts = self.process.counts();
+        match event {
+            Event::Sorted(sorted) => count_sort(counts, sorted),
+            Event::Merged => counts.count(Counted::SortMergePasses),
+            Event::TableOnDisk => counts.count(Counted::CreatedTmpDiskTables),
+        }
     }
 
     fn operator_memory(&self, kept: Kept) -> usize {

@@ -18,7 +18,7 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage, run};
+use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage, run};
 use cohort_types::{Collation, ColumnType, ErrorCode, LaneType, SqlError, SqlResult, TypeKind, Value};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
@@ -32,6 +32,8 @@ pub struct Memory {
     pub reads: u64,
     pub opened: u64,
     pub spilled: u64,
+    /// What operators told.
+    pub events: Vec<Event>,
     pub files: MemFs,
     cursors: HashMap<usize, std::vec::IntoIter<Vec<Value>>>,
     /// Of the rows that a cursor is asked for, by their numbers; None before the first is asked for.
@@ -47,6 +49,7 @@ impl Memory {
             reads: 0,
             opened: 0,
             spilled: 0,
+            events: Vec::new(),
             files: MemFs::new(),
             cursors: HashMap::new(),
             matches: HashMap::new(),
@@ -245,6 +248,10 @@ impl Storage for Memory {
     fn virtual_rows(&mut self, scan: &VirtualScan, _: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         self.opened += 1;
         Ok(self.tables[scan.table.as_ref()].clone())
+    }
+
+    fn note(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
