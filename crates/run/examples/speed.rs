@@ -187,7 +187,8 @@ fn main() {
             let eval = EvalContext::new(&env, &session, &[]);
             let mut storage = Made { cursors: Vec::new(), memory };
             let start = Instant::now();
-            let rows = run(&plan, &mut storage, &eval, &mut |_| Ok(ControlFlow::Continue(()))).expect("runs");
+            let rows =
+                run(&plan, &[], &mut storage, &eval, &mut |_| Ok(ControlFlow::Continue(()))).expect("runs");
             println!("{name:32} {rows:>9} rows {:>8.1} ms", start.elapsed().as_secs_f64() * 1000.0);
         }
     }

@@ -431,7 +431,7 @@ fn recursion_stops_with_a_warning_at_its_limit() {
         let env = cohort_expr::SessionEnv::new(0);
         let eval = cohort_expr::EvalContext::new(&env, &session, &[]);
         let mut got = 0;
-        cohort_run::run(&root, &mut Memory::new(&[]), &eval, &mut |_| {
+        cohort_run::run(&root, &[], &mut Memory::new(&[]), &eval, &mut |_| {
             got += 1;
             Ok(std::ops::ControlFlow::Continue(()))
         })

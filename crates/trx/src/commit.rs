@@ -14,8 +14,8 @@ use cohort_types::SqlResult;
 use crate::active::{Active, TemporaryChanges};
 use crate::binlog::LogMark;
 use crate::errors::{commit_error, engine_error};
-use crate::session_counts::Counted;
 use crate::locking::WaitPolicy;
+use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::settings::BinlogSettings;
 

@@ -124,6 +124,8 @@ texts! {
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
     no_partitions() = PartitionClauseOnNonpartitioned, "PARTITION () clause on non partitioned table";
     ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
+    target_is_source(table: &str, statement: &str) = UpdateTableUsed,
+        "Table '{table}' is specified twice, both as a target for '{statement}' and as a separate source for data";
     updated_twice(table: &str, column: &str) = UpdatedColumnOnlyOnce,
         "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";
     no_subqueries_in(clause: &str) = SubqueriesNotSupported,

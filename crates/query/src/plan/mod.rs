@@ -10,7 +10,7 @@ mod direct;
 mod query;
 mod shape;
 
-use cohort_plan::{CommonTables, PlanContext, bind_query};
+use cohort_plan::{Binder, CommonTables, PlanContext, bind_query};
 use cohort_session::PlanStatistics;
 use cohort_session::SessionState;
 use cohort_sql::ast;
@@ -21,7 +21,17 @@ pub use shape::PlanShape;
 
 /// Binds and plans a query.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
-    let mut bound = bind_query(ctx, &CommonTables::default(), None, query)?;
+    plan_query_within(ctx, session, None, query)
+}
+
+/// The same within the scope of the row of a data change.
+pub fn plan_query_within(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    row: Option<&Binder<'_>>,
+    query: &ast::Query,
+) -> SqlResult<QueryPlan> {
+    let mut bound = bind_query(ctx, &CommonTables::default(), row, query)?;
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);

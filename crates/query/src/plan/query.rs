@@ -117,6 +117,17 @@ impl QueryPlan {
         }
     }
 
+    /// Whether it yields the same rows whenever it is run in a statement: it reads no row of a data change,
+    /// and nothing that answers anew each time.
+    pub fn is_fixed(&self) -> bool {
+        match &self.body {
+            PlanBody::Direct(_) => true,
+            PlanBody::Tree(plan) => {
+                plan.given.is_empty() && !plan.subqueries.iter().any(|subquery| subquery.is_volatile)
+            }
+        }
+    }
+
     /// Its base tables, with what the statement calls them.
     pub fn tables(&self) -> Vec<(&Arc<Table>, &str)> {
         match &self.body {

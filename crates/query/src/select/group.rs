@@ -8,9 +8,9 @@ use cohort_types::{SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
 use crate::plan::GroupPlan;
-use crate::select::{Flow, count_sort};
 use crate::select::output::KEY_BYTES;
 use crate::select::scan::ScanSink;
+use crate::select::{Flow, count_sort};
 
 struct Group {
     row: Vec<Value>,

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since};
+use cohort_run::{
+    Batch, CursorId, Event, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since,
+};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;

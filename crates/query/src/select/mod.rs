@@ -109,6 +109,16 @@ pub fn run_query(
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
+    run_within(plan, &[], ctx, limit_default, sink)
+}
+
+fn run_within(
+    plan: &QueryPlan,
+    row: &[Value],
+    ctx: &mut StatementContext<'_>,
+    limit_default: u64,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
     check_stack()?;
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
     match &plan.body {
@@ -127,7 +137,7 @@ pub fn run_query(
             if limit_default > 0 {
                 begin(&plan.shape, ctx);
             }
-            tree::run(tree, ctx, limit_default, sink)
+            tree::run(tree, row, ctx, limit_default, sink)
         }
     }
 }
@@ -143,8 +153,17 @@ pub fn count_sort(counts: &SessionCounts, sorted: Sorted) {
 
 /// All rows of a query.
 pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    rows_within(plan, &[], ctx)
+}
+
+/// All rows of a query that was bound within the scope of a row.
+pub fn rows_within(
+    plan: &QueryPlan,
+    row: &[Value],
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Value>>> {
     let mut all = Collect::default();
-    run_query(plan, ctx, u64::MAX, &mut all)?;
+    run_within(plan, row, ctx, u64::MAX, &mut all)?;
     Ok(all.rows)
 }
 

@@ -25,9 +25,10 @@ use crate::select::{Flow, RowCounts, RowSink, count_sort};
 /// Rows that a reader of batches wants at once.
 const ROWS_OF_A_BATCH: usize = 256;
 
-/// Runs a tree.
+/// Runs a tree within a row.
 pub(super) fn run(
     plan: &Plan,
+    row: &[Value],
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
     sink: &mut dyn RowSink,
@@ -57,10 +58,10 @@ pub(super) fn run(
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
     let found = match &measures {
-        None => cohort_run::run(plan, &mut storage, eval, &mut push),
+        None => cohort_run::run(plan, row, &mut storage, eval, &mut push),
         Some(measures) => {
             let mut storage = MeasuredStorage::new(storage, measures);
-            cohort_run::run_measured(plan, measures, &mut storage, eval, &mut push)
+            cohort_run::run_measured(plan, row, measures, &mut storage, eval, &mut push)
         }
     }?;
     Ok(RowCounts { found })

@@ -332,7 +332,7 @@ impl SessionHooks for Session {
 
 /// A plan with nothing around.
 pub fn plan(root: Node, width: usize) -> Plan {
-    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0 }
+    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new() }
 }
 
 pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
@@ -350,7 +350,7 @@ pub fn run_in(plan: &Plan, storage: &mut Memory, session: &Session) -> SqlResult
     let env = SessionEnv::new(0);
     let eval = EvalContext::new(&env, session, &[]);
     let mut rows = Vec::new();
-    let found = run(plan, storage, &eval, &mut |row| {
+    let found = run(plan, &[], storage, &eval, &mut |row| {
         rows.push(row.to_vec());
         Ok(ControlFlow::Continue(()))
     });
