@@ -101,6 +101,8 @@ pub struct Process {
     closer: Mutex<Option<Closer>>,
     /// The last statement's answer leaves when this transaction is acknowledged.
     held: AtomicU64,
+    /// Since when the statement does nothing but wait for a time or a user lock; [`NEVER_US`]: it does not.
+    idling_since_us: AtomicU64,
     /// That transaction's client has been told without replicas; the session looks there.
     told_early: Arc<AtomicU64>,
 }
@@ -134,6 +136,8 @@ pub struct ProcessSnapshot {
 }
 
 const INFO_BYTES_MAX: usize = 64 << 10;
+/// A time that does not come.
+const NEVER_US: u64 = u64::MAX;
 /// State of a statement that is done but for a replica's answer.
 const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
 
@@ -247,6 +251,21 @@ impl Process {
         info.progress = 0;
     }
 
+    /// Waits within a statement that does nothing else meanwhile: nobody misses it when its client has gone.
+    pub fn while_idling<T>(&self, state: &'static str, now_us: u64, wait: impl FnOnce() -> T) -> T {
+        self.set_state(state);
+        self.idling_since_us.store(now_us, Ordering::Relaxed);
+        let waited = wait();
+        self.idling_since_us.store(NEVER_US, Ordering::Relaxed);
+        self.set_state("");
+        waited
+    }
+
+    /// Since when the statement does nothing but wait, if that is so.
+    pub fn idling_since_us(&self) -> Option<u64> {
+        Some(self.idling_since_us.load(Ordering::Relaxed)).filter(|since_us| *since_us != NEVER_US)
+    }
+
     /// How much of it is done, in thousandths of a percent.
     pub fn set_progress(&self, progress: u32) {
         self.info.lock().progress = progress;
@@ -317,6 +336,7 @@ impl ProcessList {
             info: Mutex::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
+            idling_since_us: AtomicU64::new(NEVER_US),
             told_early: Arc::default(),
         });
         self.processes.write().insert(id, process.clone());
