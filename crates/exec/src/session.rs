@@ -222,11 +222,10 @@ impl Session {
         self.end_process();
     }
 
-    /// A command begins. A KILL QUERY from before was not meant for it; one that comes from now on is,
-    /// whatever the command is busy with.
+    /// A command begins.
     pub(crate) fn begin_process(&self, command: Command, text: &[u8]) {
-        self.state.kill.clear_query();
-        self.process.begin_statement(command, text, self.state.db.clock.wall_us());
+        let db = &self.state.db;
+        self.process.begin_statement(command, text, db.clock.wall_us(), db.processes.next_query_id());
     }
 
     pub(crate) fn end_process(&self) {

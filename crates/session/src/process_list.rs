@@ -112,6 +112,8 @@ pub type Closer = Box<dyn Fn(KillLevel) + Send>;
 
 #[derive(Default)]
 struct ProcessInfo {
+    /// Of the statement that runs or ran last.
+    query_id: u64,
     running: bool,
     text: Vec<u8>,
     state: &'static str,
@@ -124,6 +126,8 @@ pub struct ProcessSnapshot {
     pub id: ConnectionId,
     pub identity: ProcessIdentity,
     pub command: Command,
+    /// The number of its statement.
+    pub query_id: u64,
     /// Since when it does that.
     pub since_us: u64,
     pub state: &'static str,
@@ -177,6 +181,18 @@ impl Process {
         }
     }
 
+    /// KILL QUERY ID: ends the statement of this number.
+    /// Says whether it was the newest one.
+    pub fn kill_query(&self, query_id: u64) -> bool {
+        // With the lock, so that no other statement begins meanwhile.
+        let info = self.info.lock();
+        let is_newest = info.query_id == query_id;
+        if is_newest {
+            self.kill.kill(KillLevel::Query);
+        }
+        is_newest
+    }
+
     /// What to call after a kill.
     pub fn set_closer(&self, closer: Option<Closer>) {
         *self.closer.lock() = closer;
@@ -194,11 +210,14 @@ impl Process {
         self.since_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// A statement runs.
-    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64) {
+    /// A statement runs. A KILL QUERY from before was not meant for it; one that comes from now on is,
+    /// whatever the statement is busy with.
+    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64, query_id: u64) {
         self.set_command(command, now_us);
         self.gauge.command(now_us);
         let mut info = self.info.lock();
+        self.kill.clear_query();
+        info.query_id = query_id;
         info.running = true;
         info.state = "";
         info.progress = 0;
@@ -299,6 +318,7 @@ impl Process {
             id: self.id,
             identity: self.identity.lock().clone(),
             command,
+            query_id: info.query_id,
             since_us: self.since_us.load(Ordering::Relaxed),
             state,
             progress: info.progress,
@@ -317,6 +337,8 @@ pub struct ProcessList {
     /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
     /// locked, so that nothing is counted twice.
     counts_ended: SessionCounts,
+    /// The number of the newest statement.
+    query_id: AtomicU64,
     /// What all sessions together keep in memory.
     memory: Arc<Budget>,
 }
@@ -370,6 +392,18 @@ impl ProcessList {
     /// What all sessions together keep in memory, and how much that may be.
     pub fn memory(&self) -> &Arc<Budget> {
         &self.memory
+    }
+
+    /// A number for a statement that begins.
+    #[inline]
+    pub fn next_query_id(&self) -> u64 {
+        self.query_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The connection whose statement has this number, or whose last one had it.
+    pub fn of_query(&self, query_id: u64) -> Option<Arc<Process>> {
+        let processes = self.processes.read();
+        processes.values().find(|process| process.info.lock().query_id == query_id).cloned()
     }
 
     /// A connection by its number.

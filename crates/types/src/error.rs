@@ -98,6 +98,7 @@ errors! {
     SlaveCorruptEvent = 1610, "HY000";
     NonAsciiSeparator = 1638, "HY000";
     LoadInfileCapabilityDisabled = 4166, "HY000";
+    NoSuchQuery = 1957, "HY000";
     NoSuchThread = 1094, "HY000";
     Yes = 1003, "HY000";
     TargetNotExplainable = 1933, "HY000";

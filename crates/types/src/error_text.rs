@@ -290,6 +290,7 @@ texts! {
     connection_killed() = ConnectionKilled, "Connection was killed";
     server_shutdown() = ServerShutdown, "Server shutdown in progress";
     too_many_connections() = ConCount, "Too many connections";
+    unknown_query(id: &str) = NoSuchQuery, "Unknown query id: {id}";
     unknown_thread(id: u64) = NoSuchThread, "Unknown thread id: {id}";
     not_owner_of_thread(id: u64) = KillDenied, "You are not owner of thread {id}";
     unknown_command() = UnknownCommand, "Unknown command";
