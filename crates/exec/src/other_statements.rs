@@ -568,7 +568,9 @@ impl Session {
             |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
         let columns = columns.map(not_null);
         // They are shown, not made: the statement itself has none.
+        let found_rows = self.state.env.found_rows;
         self.send_rows_and(0, job.more, &columns, &rows, sink);
+        self.state.env.found_rows = found_rows;
         Ok(())
     }
 

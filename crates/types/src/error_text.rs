@@ -130,6 +130,8 @@ texts! {
         "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";
     no_subqueries_in(clause: &str) = SubqueriesNotSupported,
         "{clause} does not support subqueries or stored functions";
+    key_does_not_support(kind: &str, key: &str) = KeyDoesntSupport,
+        "{kind} index `{key}` does not support this operation";
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,

@@ -111,10 +111,7 @@ pub struct GroupPlan {
 impl QueryPlan {
     /// Whether it reads any table, computed ones too.
     pub fn reads_tables(&self) -> bool {
-        match &self.body {
-            PlanBody::Direct(direct) => direct.table.is_some(),
-            PlanBody::Tree(_) => true,
-        }
+        self.shape.reads_tables
     }
 
     /// Whether it yields the same rows whenever it is run in a statement: it reads no row of a data change,

@@ -10,6 +10,8 @@ use crate::plan::query::{DirectPlan, PlanBody};
 pub struct PlanShape {
     /// Any of its tables is read as a whole, or rows are kept in a table without indexes.
     pub(crate) reads_whole_table: bool,
+    /// It reads any table, computed ones too.
+    pub(crate) reads_tables: bool,
     scans: u64,
     ranges: u64,
     full_joins: u64,
@@ -122,6 +124,7 @@ impl PlanShape {
     }
 
     fn access(&mut self, access: &Access, place: Place) {
+        self.reads_tables = true;
         match (&access.spans, place) {
             (Spans::Full, _) => self.whole(place),
             (Spans::List(spans), _) if is_of_keys(spans) => {}
@@ -137,6 +140,7 @@ impl PlanShape {
     }
 
     fn scanned(&mut self, place: Place) {
+        self.reads_tables = true;
         match place {
             Place::First => self.scans += 1,
             Place::Joined => self.full_joins += 1,
