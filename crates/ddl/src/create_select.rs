@@ -14,7 +14,7 @@ use cohort_catalog::{CatalogChange, Column, DefaultValue, Schema, Table, TableNa
 use cohort_expr::{Coercibility, ExprType, NOT_FIXED_DECIMALS};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast::{CreateMode, CreateSelect, CreateTable, QueryBody, TableOption};
-use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, SqlError, SqlResult, TypeKind, Value};
 
 use super::DdlOutcome;
 use super::create_table::describe;
@@ -85,11 +85,7 @@ pub(super) fn bind(
         let query = plan_query(&plan, ctx.session, &select.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {
-            let text = format!(
-                "Table '{}' is specified twice, both as a target for 'CREATE' and as a separate source for data",
-                name.table
-            );
-            return Err(SqlError::new(ErrorCode::UpdateTableUsed, text));
+            return Err(SqlError::target_is_source(&name.table, "CREATE"));
         }
         if lock_tables(&query, ctx)? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {

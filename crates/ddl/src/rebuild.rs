@@ -494,9 +494,15 @@ impl Converter<'_, '_> {
                     let store = StoreContext { column: &column.name, row: self.row, ..*store };
                     let mut value = session_value(value.clone(), store.zone);
                     if let Fill::Converted(_, before) = fill {
-                        value = copied(value, before, &column.ty, warnings);
+                        value = copied(value, before, &column.ty, store.strict, warnings)?;
                     }
-                    not_null(column, column.ty.store(value, &store, warnings)?)
+                    not_null(
+                        column,
+                        column
+                            .ty
+                            .store(value, &store, warnings)
+                            .map_err(|e| cut(e, fill, &column.ty, &store))?,
+                    )
                 }
             });
         }
@@ -547,22 +553,60 @@ impl Converter<'_, '_> {
     }
 }
 
-/// What a column gives to one of another type, where that is not what an assignment of its value gives.
-fn copied(value: Value, before: &ColumnType, after: &ColumnType, warnings: &mut Vec<Warning>) -> Value {
+/// What a column gives to one of another type, where that is not what an assignment of its value gives. With
+/// `strict` a text that is no number is an error.
+fn copied(
+    value: Value,
+    before: &ColumnType,
+    after: &ColumnType,
+    strict: bool,
+    warnings: &mut Vec<Warning>,
+) -> SqlResult<Value> {
     let is_string = after.kind.is_text() || after.kind.is_binary_string();
-    match value {
+    Ok(match value {
         value if is_string && shows_more(before) => {
             let mut text = Vec::new();
             before.write_text(&value, &mut text);
             Value::Str(Str { bytes: text, collation: after.collation })
         }
-        // Its number, not its bytes.
-        Value::Str(_) if after.kind == TypeKind::Bit => match value.to_int(warnings) {
-            Some(IntValue::Signed(number)) => Value::Int(number),
-            Some(IntValue::Unsigned(number)) => Value::UInt(number),
-            None => Value::Null,
-        },
+        Value::Str(_) => {
+            let mut told = Vec::new();
+            let number = number_of(&value, after.kind, &mut told);
+            if strict && let Some(n) = told.iter().position(|warning| warning.level == Level::Warning) {
+                return Err(told.swap_remove(n).error);
+            }
+            warnings.append(&mut told);
+            number.unwrap_or(value)
+        }
         value => value,
+    })
+}
+
+/// The number of a text for a column of numbers; None for other columns. That of BIT, too, is its number, not
+/// its bytes.
+fn number_of(text: &Value, kind: TypeKind, warnings: &mut Vec<Warning>) -> Option<Value> {
+    match kind {
+        TypeKind::Decimal => text.to_decimal(warnings).map(Value::Decimal),
+        TypeKind::Float | TypeKind::Double => text.to_f64(warnings).map(Value::Double),
+        kind if kind.is_integer() || kind == TypeKind::Bit => Some(match text.to_int(warnings)? {
+            IntValue::Signed(number) => Value::Int(number),
+            IntValue::Unsigned(number) => Value::UInt(number),
+        }),
+        _ => None,
+    }
+}
+
+/// The error of a value that a column has no room for: that of a VARCHAR that comes from a longer one is cut,
+/// not too long.
+fn cut(error: SqlError, fill: &Fill, after: &ColumnType, store: &StoreContext<'_>) -> SqlError {
+    match (error.code, fill) {
+        (ErrorCode::DataTooLong, Fill::Converted(_, before))
+            if before.kind == TypeKind::VarChar && after.kind == TypeKind::VarChar =>
+        {
+            let text = format!("Data truncated for column '{}' at row {}", store.column, store.row);
+            SqlError::new(ErrorCode::WarnDataTruncated, text)
+        }
+        _ => error,
     }
 }
 

@@ -5,6 +5,7 @@
 //! 1)`). Then its AUTO_INCREMENT value is generated, and the writer takes it or names the row that is in its
 //! way.
 
+use crate::asked::{Answers, RowAssignment};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::outcome::DmlOutcome;
@@ -45,8 +46,8 @@ pub(super) struct Insert<'p> {
     existing: Vec<Value>,
     /// What the SELECT gives for ON DUPLICATE KEY UPDATE only.
     source: Vec<Value>,
-    /// What the subqueries of ON DUPLICATE KEY UPDATE have answered, at the first duplicate.
-    asked: Option<Vec<Value>>,
+    /// What the subqueries of ON DUPLICATE KEY UPDATE have answered.
+    answers: Answers,
     reserved: Reserved,
     reserve_next: u64,
     /// The first generated value of a row that was written.
@@ -97,7 +98,7 @@ impl<'p> Insert<'p> {
             row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
             source: Vec::new(),
-            asked: None,
+            answers: Answers::default(),
             reserved: Reserved { next: 0, left: 0 },
             reserve_next: 1,
             generated_id: None,
@@ -145,7 +146,9 @@ impl Insert<'_> {
     fn check_unnamed(&self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
         let is_assigned = |column: usize| match &plan.on_duplicate {
-            OnDuplicate::Update(assignments) => assignments.iter().any(|(assigned, _)| *assigned == column),
+            OnDuplicate::Update(assignments) => {
+                assignments.iter().any(|assignment| assignment.column == column)
+            }
             OnDuplicate::Refuse | OnDuplicate::Replace => false,
         };
         let is_missing =
@@ -430,7 +433,7 @@ impl Insert<'_> {
         &mut self,
         ctx: &mut StatementContext<'_>,
         duplicate: &Duplicate,
-        assignments: &[(usize, Cell)],
+        assignments: &[RowAssignment],
     ) -> SqlResult<Option<bool>> {
         if !self.writer.fetch(ctx.trx, &duplicate.key, &mut self.existing)? {
             return Ok(None);
@@ -439,14 +442,12 @@ impl Insert<'_> {
         let before = self.existing.clone();
         self.existing.extend(self.row.iter().cloned());
         self.existing.extend(self.source.iter().cloned());
-        if let Some(query) = &self.plan.asked {
-            if self.asked.is_none() {
-                self.asked = cohort_query::rows(query, ctx)?.into_iter().next();
-            }
-            self.existing.extend(self.asked.iter().flatten().cloned());
-        }
+        let all = self.existing.len();
         let number = self.counts.records;
-        for (column, cell) in assignments {
+        for (n, assignment) in assignments.iter().enumerate() {
+            let RowAssignment { column, cell, .. } = assignment;
+            self.existing.truncate(all);
+            assignment.ask(ctx, n, &mut self.answers, &mut self.existing)?;
             if self.plan.rules.generates(*column) {
                 if let Cell::Expr(expr) = cell {
                     let value = expr.eval(&self.existing, &ctx.eval)?.into_owned();
@@ -470,7 +471,7 @@ impl Insert<'_> {
         if self.existing == before {
             return Ok(Some(false));
         }
-        let assigned = |column| assignments.iter().any(|(c, _)| *c == column);
+        let assigned = |column| assignments.iter().any(|assignment| assignment.column == column);
         touch_on_update(ctx, self.writer.table(), &self.assigner, assigned, &mut self.existing)?;
         self.plan.rules.generate(&ctx.eval, &self.assigner, &mut self.existing, number)?;
         if !self.plan.rules.admits(ctx, &self.assigner, &self.existing)?

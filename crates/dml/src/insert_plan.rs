@@ -7,18 +7,18 @@ use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
+use crate::asked::{PlanQuery, RowAssignment, table_of};
 use crate::assign::Default;
 use crate::returning::Returning;
 use crate::rules::RowRules;
 use cohort_plan::{
-    Binder, Clause, PlanContext, Relation, RowCheck, Scope, ScopeColumn, ScopeTable, bind_assignment,
-    bind_insert_view, bind_new_value, not_supported,
+    Binder, Clause, PlanContext, RowCheck, Scope, ScopeTable, bind_assignment, bind_insert_view,
+    bind_new_value, not_supported,
 };
 use cohort_query::QueryPlan;
 use cohort_table::computed_columns;
 
 /// What happens to a row whose key exists.
-#[derive(Clone, Debug)]
 pub(crate) enum OnDuplicate {
     /// Error 1062, or with IGNORE a warning.
     Refuse,
@@ -26,7 +26,7 @@ pub(crate) enum OnDuplicate {
     Replace,
     /// ON DUPLICATE KEY UPDATE. The expressions see the existing row and, behind its columns, the new one;
     /// then what they read of the SELECT's tables.
-    Update(Vec<(usize, Cell)>),
+    Update(Vec<RowAssignment>),
 }
 
 /// A value of a row.
@@ -59,16 +59,14 @@ pub struct InsertPlan {
     pub(crate) rules: RowRules,
     /// What a view with CHECK OPTION asks of the rows.
     pub(crate) checks: Vec<RowCheck>,
-    /// The subqueries of ON DUPLICATE KEY UPDATE: one row, which is asked for at the first duplicate.
-    pub(crate) asked: Option<Box<QueryPlan>>,
 }
 
 impl InsertPlan {
-    /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT.
+    /// Binds the statement. `query` plans the SELECT of INSERT .. SELECT, and subqueries.
     pub fn plan(
         ctx: &PlanContext<'_>,
         insert: &ast::Insert,
-        query: &mut dyn FnMut(&ast::Query) -> SqlResult<QueryPlan>,
+        query: &mut PlanQuery<'_>,
     ) -> SqlResult<InsertPlan> {
         if !insert.partitions.is_empty() {
             return Err(SqlError::no_partitions());
@@ -100,12 +98,12 @@ impl InsertPlan {
             ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
                 let (source, named) = values_query(rows, &columns)?;
                 columns = named;
-                Rows::Query(Box::new(query(&source)?))
+                Rows::Query(Box::new(query(&source, None)?))
             }
             ast::InsertSource::Values(rows) => Rows::Values(bind_rows(&binder, rows, &columns, insert)?),
             ast::InsertSource::Query(source) => {
                 // A name that the SELECT does not know either is told as the update's.
-                let extended = sourced.as_ref().map(|sourced| (sourced, query(&sourced.query)));
+                let extended = sourced.as_ref().map(|sourced| (sourced, query(&sourced.query, None)));
                 let plan = match extended {
                     Some((sourced, Ok(plan))) => {
                         on_duplicate = &sourced.assignments;
@@ -114,7 +112,7 @@ impl InsertPlan {
                         plan
                     }
                     Some((_, Err(error))) if error.code != ErrorCode::BadField => return Err(error),
-                    Some((_, Err(_))) | None => query(source)?,
+                    Some((_, Err(_))) | None => query(source, None)?,
                 };
                 let extra = update_scope.tables.get(1).map_or(0, |table| table.columns.len());
                 if plan.types.len() != columns.len() + extra {
@@ -123,31 +121,19 @@ impl InsertPlan {
                 Rows::Query(Box::new(plan))
             }
         };
-        let asked = Asked::of(on_duplicate);
-        let asked = match &asked {
-            Some(asked) => {
-                on_duplicate = &asked.assignments;
-                let plan = query(&asked.query).map_err(|error| match error.code {
-                    ErrorCode::BadField => {
-                        not_supported("subqueries of ON DUPLICATE KEY UPDATE that read the row")
-                    }
-                    _ => error,
-                })?;
-                let first = update_scope.tables.get(1).map_or(2 * scope.width(), |_| update_scope.width());
-                update_scope.push(table_of(ASKED, &plan.types, first));
-                Some(Box::new(plan))
-            }
-            None => None,
-        };
         // A row `()` gives every column its default.
         let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
         let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
         let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
             (true, _) => OnDuplicate::Replace,
             (false, true) => OnDuplicate::Refuse,
-            (false, false) => {
-                OnDuplicate::Update(bind_update(ctx, &update_scope, scope.width(), on_duplicate)?)
-            }
+            (false, false) => OnDuplicate::Update(bind_update(
+                ctx,
+                &update_scope,
+                scope.width(),
+                (insert, on_duplicate),
+                query,
+            )?),
         };
         let rules = RowRules::of(ctx, &table)?;
         let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
@@ -162,7 +148,6 @@ impl InsertPlan {
             returning,
             rules,
             checks,
-            asked,
         })
     }
 
@@ -201,7 +186,6 @@ impl InsertPlan {
             returning: None,
             rules: RowRules::of(ctx, &table)?,
             checks: Vec::new(),
-            asked: None,
             table,
         })
     }
@@ -227,7 +211,10 @@ impl InsertPlan {
             move |c: &usize| is_update && self.table.columns[*c].on_update == OnUpdate::CurrentTimestamp;
         let touched = (0..self.table.columns.len()).filter(touched);
         let named = self.columns.iter().copied();
-        named.chain(updated.iter().map(|(c, _)| *c)).chain(computed_columns(&self.table)).chain(touched)
+        named
+            .chain(updated.iter().map(|assignment| assignment.column))
+            .chain(computed_columns(&self.table))
+            .chain(touched)
     }
 
     /// REPLACE.
@@ -251,8 +238,12 @@ impl InsertPlan {
     }
 
     /// The subqueries of ON DUPLICATE KEY UPDATE, whose tables the statement locks too.
-    pub fn asked(&self) -> Option<&QueryPlan> {
-        self.asked.as_deref()
+    pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
+        let assignments = match &self.on_duplicate {
+            OnDuplicate::Update(assignments) => assignments.as_slice(),
+            OnDuplicate::Refuse | OnDuplicate::Replace => &[],
+        };
+        assignments.iter().filter_map(RowAssignment::query)
     }
 
     /// The SELECT, whose tables the statement locks too.
@@ -335,22 +326,38 @@ impl From<Option<Expr>> for Cell {
     }
 }
 
+/// A binder of ON DUPLICATE KEY UPDATE.
+fn update_binder<'b>(ctx: &'b PlanContext<'b>, scope: &'b Scope, width: usize) -> Binder<'b> {
+    Binder { values_offset: Some(width), ..Binder::new(ctx, scope, Clause::Update) }
+}
+
 fn bind_update(
     ctx: &PlanContext<'_>,
     scope: &Scope,
     width: usize,
-    assignments: &[ast::Assignment],
-) -> SqlResult<Vec<(usize, Cell)>> {
-    let mut binder = Binder::new(ctx, scope, Clause::Update);
-    binder.values_offset = Some(width);
-    let mut bound = Vec::with_capacity(assignments.len());
-    for assignment in assignments {
-        let (column, value) = bind_assignment(&binder, assignment)?;
+    (insert, assignments): (&ast::Insert, &[ast::Assignment]),
+    query: &mut PlanQuery<'_>,
+) -> SqlResult<Vec<RowAssignment>> {
+    let bind = |scope: &Scope, assignment: &ast::Assignment| {
+        let (column, value) = bind_assignment(&update_binder(ctx, scope, width), assignment)?;
         // As in MariaDB, what is assigned counts as read.
         ctx.use_column(scope, column, Privilege::Select)?;
-        bound.push((column, value.into()));
-    }
-    Ok(bound)
+        Ok((column, value.into()))
+    };
+    let binder = update_binder(ctx, scope, width);
+    // Behind the existing row stands the new one.
+    let first = scope.tables.get(1).map_or(2 * width, |_| scope.width());
+    let selects = matches!(insert.source, ast::InsertSource::Query(_));
+    let mut query = |asked: &ast::Query, row: Option<&Binder<'_>>| {
+        query(asked, row).map_err(|error| match error.code {
+            ErrorCode::BadField if selects => {
+                not_supported("subqueries of ON DUPLICATE KEY UPDATE that read tables of the SELECT")
+            }
+            _ => error,
+        })
+    };
+    let bound = |assignment| RowAssignment::of(&binder, assignment, first, &mut query, &bind);
+    assignments.iter().map(bound).collect()
 }
 
 /// What the table of a SELECT's columns is called: nothing that a statement can say.
@@ -411,59 +418,6 @@ impl Sourced {
     fn table(&self, types: &[ExprType], first_slot: usize) -> ScopeTable {
         let first = types.len().saturating_sub(self.count);
         table_of(SOURCE, &types[first..], first_slot)
-    }
-}
-
-/// A table whose columns are numbers.
-fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> ScopeTable {
-    let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
-        name: n.to_string().into(),
-        ty: ty.clone(),
-        full_name: n.to_string().into(),
-        hidden: false,
-        invisible: true,
-    };
-    ScopeTable {
-        relation: Relation::Derived,
-        schema: None,
-        name: name.into(),
-        columns: types.iter().enumerate().map(column).collect(),
-        first_slot,
-        view: None,
-        merged: None,
-    }
-}
-
-/// What the table of the subqueries' answers is called.
-const ASKED: &str = "\0asked";
-
-/// ON DUPLICATE KEY UPDATE with subqueries: a SELECT of these, and the assignments with names for its
-/// columns.
-struct Asked {
-    query: ast::Query,
-    assignments: Vec<ast::Assignment>,
-}
-
-impl Asked {
-    fn of(assignments: &[ast::Assignment]) -> Option<Asked> {
-        let mut assignments = assignments.to_vec();
-        let mut items = Vec::new();
-        for assignment in &mut assignments {
-            assignment.value.each_part(&mut |part| {
-                if part.is_subquery() {
-                    let name = items.len().to_string();
-                    let name = ast::ColumnRef { db: None, table: Some(ASKED.to_owned()), name };
-                    let text = name.name.clone();
-                    let expr = std::mem::replace(part, ast::Expr::Column(name));
-                    items.push(ast::SelectItem::Expr { text, expr, alias: None });
-                }
-            });
-        }
-        if items.is_empty() {
-            return None;
-        }
-        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(items))));
-        Some(Asked { query, assignments })
     }
 }
 

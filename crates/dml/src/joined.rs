@@ -20,7 +20,7 @@ use cohort_plan::{
     bind_joined_update,
 };
 use cohort_query::guards::refuse_without_key;
-use cohort_query::{PlanBody, QueryPlan, rows};
+use cohort_query::{PlanBody, PlanShape, QueryPlan, rows};
 use cohort_row::TableWriter;
 use cohort_session::{PlanStatistics, SessionState, StatementContext};
 use cohort_sql::ast;
@@ -319,8 +319,11 @@ fn source(
     }
     let stats = PlanStatistics::new(session, ctx);
     let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;
+    let body = PlanBody::Tree(Box::new(plan));
+    let shape = PlanShape::of(&body);
     Ok(QueryPlan {
-        body: PlanBody::Tree(Box::new(plan)),
+        body,
+        shape,
         columns: Vec::new(),
         types: query.types.clone(),
         into: Vec::new(),

@@ -5,6 +5,7 @@
 //! | `outcome` | [`DmlOutcome`]: what the client is told |
 //! | `assign` | a value on its way into a column: conversion, NULL, DEFAULT |
 //! | `rules` | generated columns and CHECK constraints of a row |
+//! | `asked` | values that ask subqueries about their row |
 //! | `insert_plan` | [`InsertPlan`]: INSERT and REPLACE, bound |
 //! | `insert` | runs it, row by row |
 //! | `target_plan` | [`TargetPlan`]: how the rows are found that UPDATE and DELETE change |
@@ -27,6 +28,7 @@ mod apply_keys;
 mod apply_locate;
 mod apply_pass;
 mod apply_scan;
+mod asked;
 mod assign;
 mod binlog_statement;
 mod delete;
@@ -46,6 +48,7 @@ mod view_check;
 pub use apply::apply_rows;
 pub use apply::{ApplyRules, Conversions};
 pub use apply_keys::{KeySet, RowKeys};
+pub use asked::PlanQuery;
 pub use binlog_statement::run_binlog_statement;
 pub use delete::DeletePlan;
 pub use insert_plan::InsertPlan;

@@ -20,13 +20,14 @@ use cohort_types::{
     Warning,
 };
 
+use crate::asked::{Answers, RowAssignment};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::fields::{Bytes, Field, FieldReader};
 use crate::insert::Insert;
 use crate::insert_plan::Cell;
 use crate::{DmlOutcome, InsertPlan};
 use cohort_plan::{Binder, Clause, PlanContext, Scope, bind_new_value, not_supported};
-use cohort_query::{Freshness, lock_for_write};
+use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
 use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
 use cohort_table::definition_changed;
 
@@ -46,7 +47,7 @@ struct LoadPlan {
     /// Columns that get no field.
     unnamed: Vec<usize>,
     targets: Vec<Target>,
-    assignments: Vec<(usize, Cell)>,
+    assignments: Vec<RowAssignment>,
     /// Values of rows before any field is read.
     start: Vec<Value>,
     charset: Charset,
@@ -182,14 +183,27 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
         let plan = LoadPlan::bind(&PlanContext::new(&names, job.params, job.source), ctx, load)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         let table = plan.insert.table();
-        if lock_for_write((table, &table.name.table), ctx)? == Freshness::Fresh {
+        if lock_for_write((table, &table.name.table), ctx)? == Freshness::Stale {
+            continue;
+        }
+        let mut asked = plan.assignments.iter().filter_map(RowAssignment::query);
+        if asked.try_fold(Freshness::Fresh, |all, query| locked(ctx, all, query))? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
                 tables.tell_of(TableUse::Write, table);
+                plan.assignments.iter().filter_map(RowAssignment::query).for_each(|q| q.tell_tables(&tables));
             }
             return Ok(plan);
         }
     }
     Err(definition_changed())
+}
+
+/// Locks the tables of a query, unless those before have changed.
+fn locked(ctx: &mut StatementContext<'_>, all: Freshness, query: &QueryPlan) -> SqlResult<Freshness> {
+    match all {
+        Freshness::Fresh => lock_tables(query, ctx),
+        Freshness::Stale => Ok(Freshness::Stale),
+    }
 }
 
 impl LoadPlan {
@@ -219,11 +233,21 @@ impl LoadPlan {
             targets = visible.map(Target::Column).collect();
         }
         let binder = Binder::new(plan, &scope, Clause::Set);
+        let bind = |scope: &Scope, assignment: &ast::Assignment| {
+            let column = scope.column(&assignment.column, Clause::Select)?;
+            plan.use_column(scope, column, Privilege::Insert)?;
+            let binder = Binder::new(plan, scope, Clause::Set);
+            Ok((column, Cell::from(bind_new_value(&binder, column, &assignment.value)?)))
+        };
+        let mut query =
+            |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(plan, ctx.session, row, query);
         let mut assignments = Vec::new();
         for assignment in &load.assignments {
-            let column = scope.column(&assignment.column, Clause::Select)?;
-            plan.use_column(&scope, column, Privilege::Insert)?;
-            assignments.push((column, Cell::from(bind_new_value(&binder, column, &assignment.value)?)));
+            let assignment = RowAssignment::of(&binder, assignment, scope.width(), &mut query, &bind)?;
+            if assignment.reads(&table) {
+                return Err(SqlError::target_is_source(&table.name.table, "LOAD DATA"));
+            }
+            assignments.push(assignment);
         }
         let on_duplicate = match load.on_duplicate {
             ast::OnDuplicate::Error if load.local => ast::OnDuplicate::Ignore,
@@ -233,7 +257,8 @@ impl LoadPlan {
             Target::Column(column) => Some(*column),
             Target::Variable(_) => None,
         });
-        let mut columns: Vec<usize> = named.chain(assignments.iter().map(|(column, _)| *column)).collect();
+        let mut columns: Vec<usize> =
+            named.chain(assignments.iter().map(|assignment| assignment.column)).collect();
         columns.sort_unstable();
         columns.dedup();
         let start = table.columns.iter().map(|column| match &column.default {
@@ -285,6 +310,7 @@ impl LoadPlan {
                 return Ok(());
             }
         }
+        let mut answers = Answers::default();
         loop {
             let mut field = reader.field()?;
             if field == Field::Missing && reader.is_over() {
@@ -305,7 +331,10 @@ impl LoadPlan {
                 }
                 self.take(ctx, insert, target, field, &reader.value, row)?;
             }
-            for (column, cell) in &self.assignments {
+            for (n, assignment) in self.assignments.iter().enumerate() {
+                let RowAssignment { column, cell, .. } = assignment;
+                let width = insert.row.len();
+                assignment.ask(ctx, n, &mut answers, &mut insert.row)?;
                 let value = match cell {
                     Cell::Default => self.default(ctx, insert, *column)?,
                     Cell::Expr(expr) => {
@@ -313,6 +342,7 @@ impl LoadPlan {
                         insert.store(&ctx.eval, *column, value, row)?
                     }
                 };
+                insert.row.truncate(width);
                 insert.row[*column] = value;
             }
             insert.put(ctx)?;

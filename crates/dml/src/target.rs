@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use cohort_catalog::Table;
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
-use cohort_run::{Measure, Tally, nanos_since};
+use cohort_query::count_sort;
+use cohort_run::{Measure, Sorted, Tally, nanos_since};
 use cohort_types::{Columns, SqlResult, Value};
 
 use crate::target_plan::TargetPlan;
@@ -141,8 +142,14 @@ impl TargetPlan {
         if !self.sort.is_empty() {
             let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
             sort_rows(&mut found, &|a, b| compare_rows(&a.sort, &b.sort, &keys), &ctx.eval)?;
+            found.truncate(limit);
+            let sorted = Sorted {
+                rows: found.len() as u64,
+                of_range: !matches!(self.access.spans, Spans::Full),
+                limited: limit < usize::MAX,
+            };
+            count_sort(ctx.process.counts(), sorted);
         }
-        found.truncate(limit);
         Ok(found)
     }
 

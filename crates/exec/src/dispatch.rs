@@ -34,10 +34,10 @@ use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::session::Session;
 use crate::text_logging::run_logged;
 use cohort_dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
-use cohort_plan::{ParamSource, PlanContext, not_supported};
+use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
 use cohort_query::{
     Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
-    lock_sequences, lock_tables, lock_views, plan_query, run_query,
+    lock_sequences, lock_tables, lock_views, plan_query, plan_query_within, run_query,
 };
 use cohort_row::chain_too_long;
 use cohort_session::access::{self, TableNeed};
@@ -650,7 +650,9 @@ pub(crate) fn make_plan(
     let plan = match statement {
         Statement::Query(query) => Planned::Query(plan_query(&ctx, session, query)?),
         Statement::Insert(insert) => {
-            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut |query| plan_query(&ctx, session, query))?)
+            let mut plan =
+                |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
+            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut plan)?)
         }
         Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)

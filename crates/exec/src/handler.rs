@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{IndexKind, Table};
+use cohort_catalog::{Index, IndexKind, Table};
 use cohort_engine::KeyRange;
 use cohort_expr::Expr;
 use cohort_locks::MetadataMode;
@@ -182,13 +182,15 @@ fn has_values(kind: IndexKind) -> bool {
     !matches!(kind, IndexKind::HiddenRowId | IndexKind::FullText)
 }
 
-/// Error 1176.
+/// Errors 1176, 4143.
 fn index_of(table: &Table, name: &str, alias: &str) -> SqlResult<usize> {
-    let found = table
-        .indexes
-        .iter()
-        .position(|index| has_values(index.kind) && index.name.eq_ignore_ascii_case(name));
-    found.ok_or_else(|| SqlError::unknown_key(name, alias))
+    let is_named =
+        |index: &Index| index.kind != IndexKind::HiddenRowId && index.name.eq_ignore_ascii_case(name);
+    let found = table.indexes.iter().position(is_named).ok_or_else(|| SqlError::unknown_key(name, alias))?;
+    match &table.indexes[found] {
+        index if has_values(index.kind) => Ok(found),
+        index => Err(SqlError::key_does_not_support("FULLTEXT", &index.name)),
+    }
 }
 
 /// The part of the index that is read, and whether from its end; no part where there can be nothing.

@@ -329,12 +329,17 @@ impl Session {
     }
 
     fn kill(&mut self, kill: &ast::Kill, job: &Job<'_>) -> SqlResult<u64> {
+        let mut query = None;
         let (targets, level) = match &kill.target {
             ast::KillTarget::Connection(id) => (vec![self.process_of(id, job)?], KillLevel::Connection),
             ast::KillTarget::Query(id) => (vec![self.process_of(id, job)?], KillLevel::Query),
             ast::KillTarget::ConnectionsOf(account) => (self.processes_of(account), KillLevel::Connection),
             ast::KillTarget::QueriesOf(account) => (self.processes_of(account), KillLevel::Query),
-            ast::KillTarget::QueryId(_) => return Err(not_supported("KILL of this kind")),
+            ast::KillTarget::QueryId(id) => {
+                let (process, id) = self.process_of_query(id, job)?;
+                query = Some(id);
+                (vec![process], KillLevel::Query)
+            }
         };
         let admins = Privileges::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
         let is_admin = self.state.access().everywhere().meets(admins);
@@ -342,7 +347,14 @@ impl Session {
         if let Some(foreign) = targets.iter().find(foreign) {
             return Err(SqlError::not_owner_of_thread(foreign.id().0));
         }
-        targets.iter().for_each(|process| self.kill_process(process, level));
+        for process in &targets {
+            match query {
+                Some(query) if !process.kill_query(query) => continue,
+                Some(_) => {}
+                None => process.kill(level),
+            }
+            self.stop_waiting(process);
+        }
         match (targets.iter().any(|process| process.id() == self.state.info.id), level) {
             (true, KillLevel::Connection) => Err(SqlError::connection_killed()),
             (true, _) => Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")),
@@ -353,8 +365,8 @@ impl Session {
         }
     }
 
-    fn kill_process(&self, process: &Process, level: KillLevel) {
-        process.kill(level);
+    /// What waits for a replica's answer waits no longer.
+    fn stop_waiting(&self, process: &Process) {
         let held = process.held_until();
         let told_early = CommitSeq(process.told_early().load(Ordering::Acquire));
         // An earlier KILL may have had the client told.
@@ -386,6 +398,14 @@ impl Session {
         id.and_then(|id| self.state.db.processes.get(ConnectionId(id))).ok_or_else(|| {
             SqlError::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {}", value.to_text()))
         })
+    }
+
+    /// The connection whose statement has this number, and the number; error 1957.
+    fn process_of_query(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<(Arc<Process>, u64)> {
+        let value = self.eval_alone(number, job)?;
+        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
+        let found = id.filter(|id| *id != 0).and_then(|id| Some((self.state.db.processes.of_query(id)?, id)));
+        found.ok_or_else(|| SqlError::unknown_query(&value.to_text()))
     }
 
     /// SHOW EXPLAIN: plans what another connection runs once more, in its database, with this session's
@@ -548,7 +568,9 @@ impl Session {
             |column: ColumnMeta| ColumnMeta { flags: column.flags.with(ColumnFlags::NOT_NULL), ..column };
         let columns = columns.map(not_null);
         // They are shown, not made: the statement itself has none.
+        let found_rows = self.state.env.found_rows;
         self.send_rows_and(0, job.more, &columns, &rows, sink);
+        self.state.env.found_rows = found_rows;
         Ok(())
     }
 

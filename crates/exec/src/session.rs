@@ -65,7 +65,7 @@ impl Session {
         check_client_charset(info.collation)?;
         let kept = Kept::of(&db);
         let kill = process.kill_flag().clone();
-        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.handlers().clone());
+        let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.gauge()));
         trx.look_for_kills_at(Arc::clone(process.told_early()));
         trx.charge_to(Arc::clone(process.memory()));
@@ -221,11 +221,10 @@ impl Session {
         self.end_process();
     }
 
-    /// A command begins. A KILL QUERY from before was not meant for it; one that comes from now on is,
-    /// whatever the command is busy with.
+    /// A command begins.
     pub(crate) fn begin_process(&self, command: Command, text: &[u8]) {
-        self.state.kill.clear_query();
-        self.process.begin_statement(command, text, self.state.db.clock.wall_us());
+        let db = &self.state.db;
+        self.process.begin_statement(command, text, db.clock.wall_us(), db.processes.next_query_id());
     }
 
     pub(crate) fn end_process(&self) {

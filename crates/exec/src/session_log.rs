@@ -226,7 +226,7 @@ impl Session {
     }
 
     fn rows_read(&self) -> u64 {
-        self.process.handlers().reads()
+        self.process.counts().reads()
     }
 
     fn expanded<'t>(&self, text: &'t [u8], (param_at, params): (&[u32], &[Value])) -> Cow<'t, [u8]> {

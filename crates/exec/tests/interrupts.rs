@@ -164,3 +164,36 @@ fn a_check_that_is_interrupted_tells_of_no_damage() {
     let checked = run(&mut session, "CHECK TABLE t");
     assert!(checked.contains("max_statement_time exceeded"), "{checked}");
 }
+
+/// KILL QUERY ID ends the statement of the number that the process list tells, and no later one.
+#[test]
+fn kill_query_id_ends_one_statement() {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    let mut other = support::session(&db, 2);
+    const SLEEPER: &str = "SELECT SLEEP(100), 'here'";
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| run(&mut session, SLEEPER));
+        let end = std::time::Instant::now() + PATIENCE;
+        loop {
+            let asked =
+                "SET @id = (SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep')";
+            run(&mut other, asked);
+            if run(&mut other, "SELECT @id IS NULL").ends_with("0\n") {
+                break;
+            }
+            assert!(std::time::Instant::now() < end, "it sleeps");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(run(&mut other, "KILL QUERY ID @id"), "");
+        let answer = sleeper.join().expect("no panic");
+        assert!(answer.contains("ERROR 1317 (70100)"), "{answer}");
+    });
+    // The connection runs another one.
+    run(&mut session, "SELECT 1");
+    let gone = run(&mut other, "KILL QUERY ID @id");
+    assert!(gone.starts_with("ERROR 1957 (HY000): Unknown query id: "), "{gone}");
+    let own =
+        run(&mut other, "KILL QUERY ID (SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE ID = 2)");
+    assert!(own.starts_with("ERROR 1317 (70100)"), "{own}");
+}

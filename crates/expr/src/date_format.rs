@@ -102,17 +102,17 @@ pub(crate) fn format_datetime(moment: &DateTime, format: &[u8]) -> Option<Vec<u8
 }
 
 /// What the letters of a format stand for.
-struct Fields {
-    moment: DateTime,
-    time: Time,
+pub(crate) struct Fields {
+    pub(crate) moment: DateTime,
+    pub(crate) time: Time,
     /// Whether letters of a date have a meaning.
-    dated: bool,
+    pub(crate) dated: bool,
     /// Of a locale; English ones when there is none.
-    names: Option<&'static DateNames>,
+    pub(crate) names: Option<&'static DateNames>,
 }
 
 impl Fields {
-    fn of(moment: &DateTime) -> Fields {
+    pub(crate) fn of(moment: &DateTime) -> Fields {
         Fields { moment: *moment, time: moment.time(), dated: true, names: None }
     }
 
@@ -173,7 +173,7 @@ impl Fields {
         Some(())
     }
 
-    fn month_name(&self, month: u8, is_short: bool) -> Option<&'static str> {
+    pub(crate) fn month_name(&self, month: u8, is_short: bool) -> Option<&'static str> {
         if let Some(names) = self.names {
             return names.month(month, is_short);
         }
@@ -181,7 +181,7 @@ impl Fields {
         Some(if is_short { &name[..3] } else { name })
     }
 
-    fn day_name(&self, weekday: u8, is_short: bool) -> Option<&'static str> {
+    pub(crate) fn day_name(&self, weekday: u8, is_short: bool) -> Option<&'static str> {
         if let Some(names) = self.names {
             return names.weekday(weekday, is_short);
         }
@@ -251,12 +251,12 @@ fn loose_weekday(date: cohort_types::Date) -> Option<u8> {
     Some((cohort_types::Date { day: 1, ..date }.weekday() + 6) % 7)
 }
 
-fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {
+pub(crate) fn put(out: &mut Vec<u8>, number: impl Into<u32>, width: usize) {
     let number: u32 = number.into();
     write!(out, "{number:0width$}").expect("writing to memory does not fail");
 }
 
-fn half_of_day(hour: u32) -> &'static str {
+pub(crate) fn half_of_day(hour: u32) -> &'static str {
     if hour % 24 < 12 { "AM" } else { "PM" }
 }
 

@@ -77,6 +77,7 @@ mod text_secret;
 mod text_size;
 mod text_weight;
 mod text_zip;
+mod to_char;
 mod typing;
 mod walk;
 

@@ -156,6 +156,7 @@ static FAMILIES: &[&[Function]] = &[
     crate::date_part::FUNCTIONS,
     crate::date_calc::FUNCTIONS,
     crate::date_format::FUNCTIONS,
+    crate::to_char::FUNCTIONS,
     crate::date_parse::FUNCTIONS,
     crate::json_read::FUNCTIONS,
     crate::json_write::FUNCTIONS,

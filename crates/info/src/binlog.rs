@@ -187,7 +187,7 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::UserResources => ctx.db.account_usages.flush(),
             FlushTarget::Privileges => ctx.db.account_usages.unblock(),
             FlushTarget::Status => {
-                ctx.db.processes.flush_handlers(ctx.process);
+                ctx.db.processes.flush_counts(ctx.process);
                 ctx.db.status.flush();
             }
             FlushTarget::Other(what) if what == "SSL" => {

@@ -56,6 +56,7 @@ use cohort_ddl::{create_text as create, create_user_lines, grant_lines};
 use cohort_plan::not_supported;
 use cohort_session::access::check_global;
 use cohort_session::{MEASURES, StatementContext, measure_type};
+use cohort_trx::Counted;
 
 pub use listing::Listing;
 pub use log_tables::check_log_tables;
@@ -226,6 +227,13 @@ fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) 
     Ok(listing)
 }
 
+/// A SHOW that MariaDB runs as a query of a table in information_schema.
+fn count_computed_table(ctx: &StatementContext<'_>) {
+    ctx.session.reads_whole_table.set(true);
+    ctx.process.counts().count(Counted::SelectScan);
+    ctx.process.counts().count(Counted::CreatedTmpTables);
+}
+
 fn name_value(
     ctx: &StatementContext<'_>,
     table: &'static str,
@@ -248,8 +256,7 @@ fn variables(
     filter: Option<&ShowFilter>,
 ) -> SqlResult<Listing> {
     let scope = if scope == VariableScope::Global { Scope::Global } else { Scope::Session };
-    // MariaDB counts it as a query of that table.
-    ctx.session.reads_whole_table.set(true);
+    count_computed_table(ctx);
     name_value(ctx, "SESSION_VARIABLES", rows_server::variables(ctx, scope), filter)
 }
 

@@ -4,6 +4,7 @@ use cohort_catalog::Table;
 use cohort_sql::ast::{ObjectName, Show, ShowFilter};
 use cohort_types::{SqlError, SqlResult, Value};
 
+use super::count_computed_table;
 use super::listing::Listing;
 use super::schema_of;
 use super::schema_table::{SchemaTable, table};
@@ -163,8 +164,7 @@ fn project(
     names_wanted: &WantedNames,
     wanted: impl Fn(&[Value]) -> bool,
 ) -> SqlResult<Listing> {
-    // MariaDB counts it as a query of that table.
-    ctx.session.reads_whole_table.set(true);
+    count_computed_table(ctx);
     let mut listing = Listing::default();
     let places: Vec<usize> = names.iter().map(|(_, column)| from.place(column)).collect();
     for ((name, of), &place) in names.iter().zip(&places) {
@@ -264,7 +264,7 @@ pub(super) fn open_tables(
     listing.text("Table", 64).of("OPEN_TABLES", "Table");
     listing.number("In_use", 1).of("OPEN_TABLES", "In_use");
     listing.number("Name_locked", 4).of("OPEN_TABLES", "Name_locked");
-    ctx.session.reads_whole_table.set(true);
+    count_computed_table(ctx);
     let access = ctx.session.access();
     for schema in ctx.db.catalog().schemas.values().filter(|s| db.is_none_or(|db| db == s.name)) {
         for name in schema.tables.keys().filter(|name| sees_table(&access, &schema.name, name)) {

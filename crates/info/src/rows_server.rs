@@ -76,7 +76,7 @@ pub(super) fn processlist(out: &SchemaTable, _: &WantedNames, ctx: &mut Statemen
             ("MEMORY_USED", integer(p.memory_bytes)),
             ("MAX_MEMORY_USED", integer(p.memory_bytes_max)),
             ("EXAMINED_ROWS", integer(0)),
-            ("QUERY_ID", integer(0)),
+            ("QUERY_ID", integer(p.query_id)),
             ("INFO_BINARY", p.info.map_or(Value::Null, |i| Value::binary(i.into_bytes()))),
             ("TID", integer(0)),
         ])

@@ -38,14 +38,14 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         all.extend(engine.status().into_iter().map(|(name, value)| (name, value.to_string())));
     }
     let everybodys;
-    let handlers = match of {
-        Of::Session => &**ctx.process.handlers(),
+    let counts = match of {
+        Of::Session => &**ctx.process.counts(),
         Of::Server => {
-            everybodys = db.processes.handlers();
+            everybodys = db.processes.counts();
             &everybodys
         }
     };
-    all.extend(handlers.list().map(|(name, value)| (name.to_owned(), value.to_string())));
+    all.extend(counts.list().map(|(name, value)| (name.to_owned(), value.to_string())));
     let mut put = |name: &str, value: u64| {
         all.insert(name.to_owned(), value.to_string());
     };

@@ -11,7 +11,7 @@ use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{
     Assigned, AssignedTo, Body, CommonTable, From, FromTable, Group, Limit, Operand, OrderBy, Query, Select,
-    SetOperation, WindowCall, WindowUse,
+    SetOperation, WindowCall, WindowUse, is_of_changed_row,
 };
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult, check_stack};
@@ -59,7 +59,10 @@ pub fn optimize(
     let subqueries = lowering.subqueries.into_iter().map(|plan| plan.unwrap_or_else(unused)).collect();
     let common =
         lowering.common.into_iter().map(|plan| plan.ok_or_else(missing)).collect::<SqlResult<_>>()?;
-    Ok(Plan { root, width: query.types.len(), subqueries, common, frame: lowering.slots.len() })
+    let slots = lowering.slots;
+    let frame = slots.len();
+    let given = slots.into_iter().filter(|(column, _)| is_of_changed_row(*column)).collect();
+    Ok(Plan { root, width: query.types.len(), subqueries, common, frame, given })
 }
 
 /// A part of the plan.

@@ -35,6 +35,8 @@ pub struct Plan {
     pub common: Vec<CommonPlan>,
     /// Slots of the frame.
     pub frame: usize,
+    /// Columns of the row of a data change that the query reads, and their slots.
+    pub given: Vec<(usize, usize)>,
 }
 
 /// A subquery of an expression.

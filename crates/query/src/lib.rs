@@ -10,8 +10,8 @@ pub mod guards;
 mod plan;
 mod select;
 
-pub use plan::{DirectPlan, PlanBody, QueryPlan, plan_query};
+pub use plan::{DirectPlan, PlanBody, PlanShape, QueryPlan, plan_query, plan_query_within};
 pub use select::{
-    Collect, Flow, Freshness, RowCounts, RowSink, lock_for_write, lock_names, lock_sequences, lock_tables,
-    lock_views, rows, run_query,
+    Collect, Flow, Freshness, RowCounts, RowSink, count_sort, lock_for_write, lock_names, lock_sequences,
+    lock_tables, lock_views, rows, rows_within, run_query,
 };

@@ -40,7 +40,7 @@ use cohort_engine::{Batch, Direction, KeyRange, Near, ReadAt, ReadView};
 use cohort_locks::{RangeScan, RowMode, Step, StepTo, Towards, Uncommitted};
 use cohort_optimize::{Columns, ReadMode};
 use cohort_table::{OpenTable, definition_changed};
-use cohort_trx::{Handler, RowLock, SessionTrx, WaitPolicy, engine_error};
+use cohort_trx::{Counted, RowLock, SessionTrx, WaitPolicy, engine_error};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, successor};
 
 use crate::access::{KeySpan, KeySpans};
@@ -113,8 +113,8 @@ pub struct TableCursor {
     /// the mark stays.
     batch_mark: Option<AppliedMark>,
     /// What the next look into the span counts as, if it is one of its own, and the looks after it.
-    look: Option<Handler>,
-    step: Handler,
+    look: Option<Counted>,
+    step: Counted,
     /// Clustered key of the row yielded last (locking reads), or of the point that is read.
     key: Vec<u8>,
     /// Row bytes, when they do not lie in the batch.
@@ -199,7 +199,7 @@ impl TableCursor {
             batch_entries: 0,
             batch_mark: None,
             look: None,
-            step: Handler::ReadNext,
+            step: Counted::ReadNext,
             key: Vec::new(),
             value: Vec::new(),
             index_key: Vec::new(),
@@ -321,7 +321,7 @@ impl TableCursor {
         }
         let first = self.batch_at - 1;
         let more = self.batch.len() - self.batch_at;
-        trx.handlers().count_many(self.step, more as u64);
+        trx.counts().count_many(self.step, more as u64);
         self.batch_at = self.batch.len();
         Ok(Some(first..self.batch.len()))
     }
@@ -362,7 +362,7 @@ impl TableCursor {
                 }
                 self.batch_at += 1;
                 if let Some(look) = self.look.replace(self.step) {
-                    trx.handlers().count(look);
+                    trx.counts().count(look);
                 }
                 return Ok(Some(Candidate::Entry));
             }
@@ -375,18 +375,18 @@ impl TableCursor {
             }
             // The look that finds the end of a span.
             if let Some(look) = self.look.take() {
-                trx.handlers().count(look);
+                trx.counts().count(look);
             }
             if let Some(words) = &mut self.words {
                 let found = words.next(&self.table, trx, self.view.as_ref(), &mut self.index_key)?;
-                trx.handlers().count(Handler::ReadKey);
+                trx.counts().count(Counted::ReadKey);
                 return Ok(found.then_some(Candidate::Point));
             }
             let Some(span) = self.spans.spans.get_mut(self.span_next) else { return Ok(None) };
             self.span_next += 1;
             match span {
                 KeySpan::Point(key) => {
-                    trx.handlers().count(Handler::ReadKey);
+                    trx.counts().count(Counted::ReadKey);
                     self.index_key.clear();
                     self.index_key.extend_from_slice(key);
                     return Ok(Some(Candidate::Point));
@@ -472,14 +472,14 @@ impl TableCursor {
     fn begin_range(&mut self, trx: &SessionTrx, range: &KeyRange) {
         let is_whole = range.start.is_none() && range.end.is_none();
         if is_whole && self.spans.index == 0 && !self.spans.reverse {
-            (self.look, self.step) = (Some(Handler::ReadRndNext), Handler::ReadRndNext);
+            (self.look, self.step) = (Some(Counted::ReadRndNext), Counted::ReadRndNext);
             return;
         }
         let (end, step) = match self.spans.reverse {
-            false => (Handler::ReadFirst, Handler::ReadNext),
-            true => (Handler::ReadLast, Handler::ReadPrev),
+            false => (Counted::ReadFirst, Counted::ReadNext),
+            true => (Counted::ReadLast, Counted::ReadPrev),
         };
-        trx.handlers().count(if is_whole { end } else { Handler::ReadKey });
+        trx.counts().count(if is_whole { end } else { Counted::ReadKey });
         self.step = step;
     }
 

@@ -46,7 +46,7 @@ use cohort_catalog::{ForeignAction, ForeignKey, Table, TableName};
 use cohort_engine::KeyRange;
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_table::{OpenTable, fit, is_led, leading_index};
-use cohort_trx::{HandlerCounts, SessionTrx};
+use cohort_trx::{SessionCounts, SessionTrx};
 use cohort_types::{SqlResult, Value, prefix_end};
 
 use crate::access::{KeySpan, KeySpans};
@@ -60,7 +60,7 @@ pub(super) struct Foreign {
     /// Keys that refer to this table, in the order of the indexes and of their names.
     pub(super) children: Vec<ChildKey>,
     /// Takes the counts of look-ups that no client asked for.
-    quiet: Arc<HandlerCounts>,
+    quiet: Arc<SessionCounts>,
 }
 
 /// A key of the table itself.
@@ -162,7 +162,7 @@ impl Foreign {
 
     /// Exchanges the counters of the client's statement for those that nobody reads, and back.
     pub(super) fn swap_counts(&mut self, trx: &mut SessionTrx) {
-        trx.swap_handlers(&mut self.quiet);
+        trx.swap_counts(&mut self.quiet);
     }
 }
 

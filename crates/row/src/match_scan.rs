@@ -16,7 +16,7 @@ use cohort_engine::Batch as Entries;
 use cohort_expr::EvalContext;
 use cohort_optimize::Scan;
 use cohort_run::{Batch, Lanes, Matching};
-use cohort_trx::{Handler, SessionTrx};
+use cohort_trx::{Counted, SessionTrx};
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::access::KeySpan;
@@ -275,7 +275,7 @@ impl MatchScan {
                 return Ok(Some(rest));
             }
             if let Some(span) = self.spans.next() {
-                trx.handlers().count(Handler::ReadKey);
+                trx.counts().count(Counted::ReadKey);
                 return Ok(Some(span));
             }
             if self.next_row == rows.len() {

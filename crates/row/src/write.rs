@@ -21,7 +21,7 @@ use cohort_catalog::{IndexKind, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
 use cohort_table::{Change, OpenTable, Presence, TouchedRows};
-use cohort_trx::{Handler, RowLock, SessionTrx, WaitPolicy, engine_error};
+use cohort_trx::{Counted, RowLock, SessionTrx, WaitPolicy, engine_error};
 use cohort_types::{Columns, SqlResult, Value};
 
 use crate::cursor::{RowChanges, check_unchanged};
@@ -217,7 +217,7 @@ impl TableWriter {
     /// gone.
     pub fn fetch(&mut self, trx: &mut SessionTrx, key: &[u8], row: &mut Vec<Value>) -> SqlResult<bool> {
         let clustered = self.table.indexes[0].id;
-        trx.handlers().count(Handler::ReadKey);
+        trx.counts().count(Counted::ReadKey);
         trx.lock_row(clustered, key, RowMode::Exclusive, WaitPolicy::Wait)?;
         let found = &mut self.buffers.found;
         let engine = trx.engine(self.table.engine);
@@ -290,7 +290,7 @@ impl Buffers {
         row: &[Value],
         before: &mut impl FnMut(&mut SessionTrx, usize) -> SqlResult<()>,
     ) -> SqlResult<Option<Duplicate>> {
-        trx.handlers().count(Handler::Write);
+        trx.counts().count(Counted::Write);
         before(trx, 0)?;
         if let Some(duplicate) = self.claim_new_key(table, trx, row)? {
             return Ok(Some(duplicate));
@@ -390,7 +390,7 @@ impl Buffers {
         before: &[Value],
         after: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        trx.handlers().count(Handler::Update);
+        trx.counts().count(Counted::Update);
         self.changed.clear();
         self.changed.extend((0..before.len()).filter(|&n| before[n] != after[n]));
         self.key.clear();
@@ -460,7 +460,7 @@ impl Buffers {
         key: &[u8],
         row: &[Value],
     ) -> SqlResult<()> {
-        trx.handlers().count(Handler::Delete);
+        trx.counts().count(Counted::Delete);
         write_words(table, trx, Some((key, row)), None, |_| true)?;
         for (index, open) in table.indexes[..table.ordered].iter().enumerate().skip(1) {
             let entry = &mut self.entries.next;

@@ -13,7 +13,7 @@ use cohort_optimize::{
     AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, Node, Plan, Scan, Sort, VirtualScan,
     WindowCall, WindowFunction, WindowNode,
 };
-use cohort_run::{CursorId, Kept, Storage, run};
+use cohort_run::{CursorId, Event, Kept, Storage, run};
 use cohort_types::{SqlResult, Str, Value};
 use cohort_vfs::{Fs as _, OpenMode, RealFs, SharedFile};
 use support::*;
@@ -75,6 +75,8 @@ impl Storage for Made {
     fn virtual_rows(&mut self, _: &VirtualScan, _: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
         Ok(Vec::new())
     }
+
+    fn note(&mut self, _: Event) {}
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -185,7 +187,8 @@ fn main() {
             let eval = EvalContext::new(&env, &session, &[]);
             let mut storage = Made { cursors: Vec::new(), memory };
             let start = Instant::now();
-            let rows = run(&plan, &mut storage, &eval, &mut |_| Ok(ControlFlow::Continue(()))).expect("runs");
+            let rows =
+                run(&plan, &[], &mut storage, &eval, &mut |_| Ok(ControlFlow::Continue(()))).expect("runs");
             println!("{name:32} {rows:>9} rows {:>8.1} ms", start.elapsed().as_secs_f64() * 1000.0);
         }
     }

@@ -24,7 +24,7 @@ use crate::rollup::Rollup;
 use crate::runtime::{Held, Run};
 use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
-use crate::storage::Kept;
+use crate::storage::{Event, Kept};
 
 /// GROUP BY.
 pub(crate) struct AggregateOperator<'p> {
@@ -402,6 +402,9 @@ impl<'p> Groups<'p> {
         }
         self.grow(run, key)?;
         if self.held.bytes() > memory && !self.node.keys.is_empty() {
+            if self.level == 0 {
+                run.storage().note(Event::TableOnDisk);
+            }
             self.aside = Some(Partitions::new(SpillFile::create(run)?, self.level));
         }
         Ok(Some(self.table.insert(hashed, key)))

@@ -59,4 +59,4 @@ pub use lanes::Lanes;
 pub use limit::limit_bounds;
 pub use measure::{Measure, Measures, Tally, nanos_since};
 pub use rows::{Rows, run, run_measured};
-pub use storage::{CursorId, Kept, Matching, Storage};
+pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};

@@ -5,7 +5,7 @@ use cohort_types::{SqlResult, Value};
 use crate::batch::{Batch, taken};
 use crate::runtime::{Held, Run};
 use crate::spill::{Chain, ChainReader, SpillFile};
-use crate::storage::Kept;
+use crate::storage::{Event, Kept};
 
 /// Rows in the order they came.
 #[derive(Default)]
@@ -49,6 +49,7 @@ impl RowStore {
     }
 
     fn spill(&mut self, run: Run<'_, '_>) -> SqlResult<()> {
+        run.storage().note(Event::TableOnDisk);
         let file = SpillFile::create(run)?;
         let mut chain = Chain::default();
         for row in self.rows.iter() {

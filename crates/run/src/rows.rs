@@ -24,11 +24,11 @@ pub struct Rows<'p> {
 impl<'p> Rows<'p> {
     /// Nothing has run yet.
     pub fn new(plan: &'p Plan) -> Rows<'p> {
-        Rows::of(plan, None)
+        Rows::of(plan, &[], None)
     }
 
-    fn of(plan: &'p Plan, measures: Option<&'p Measures>) -> Rows<'p> {
-        Rows { state: State::new(plan, batch_rows(plan), measures), root: None, yielded: 0 }
+    fn of(plan: &'p Plan, row: &[Value], measures: Option<&'p Measures>) -> Rows<'p> {
+        Rows { state: State::new(plan, row, batch_rows(plan), measures), root: None, yielded: 0 }
     }
 
     /// Replaces the batch by at most `want` rows; false at the end. No row is read that is not asked for.
@@ -92,24 +92,27 @@ fn with_run<'p, T>(
 
 /// Runs a plan and pushes its rows into `sink`, which may say that it wants no more. A row has
 /// [`Plan::width`] values, which the sink may take. Returns how many rows there are ([`Rows::found`]).
+/// `row` is the one that the plan was bound within ([`Plan::given`]).
 pub fn run(
     plan: &Plan,
+    row: &[Value],
     storage: &mut dyn Storage,
     eval: &EvalContext<'_>,
     sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<u64> {
-    run_rows(Rows::new(plan), plan.width, storage, eval, sink)
+    run_rows(Rows::of(plan, row, None), plan.width, storage, eval, sink)
 }
 
 /// The same, and each operator is measured.
 pub fn run_measured(
     plan: &Plan,
+    row: &[Value],
     measures: &Measures,
     storage: &mut dyn Storage,
     eval: &EvalContext<'_>,
     sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<u64> {
-    run_rows(Rows::of(plan, Some(measures)), plan.width, storage, eval, sink)
+    run_rows(Rows::of(plan, row, Some(measures)), plan.width, storage, eval, sink)
 }
 
 fn run_rows(

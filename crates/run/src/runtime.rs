@@ -42,10 +42,20 @@ pub(crate) struct State<'p> {
 }
 
 impl<'p> State<'p> {
-    pub fn new(plan: &'p Plan, batch_rows: usize, measures: Option<&'p Measures>) -> State<'p> {
+    /// `row`: what the plan reads of it stands in the frame.
+    pub fn new(
+        plan: &'p Plan,
+        row: &[Value],
+        batch_rows: usize,
+        measures: Option<&'p Measures>,
+    ) -> State<'p> {
+        let mut frame = vec![Value::Null; plan.frame];
+        for (column, slot) in &plan.given {
+            frame[*slot].clone_from(&row[*column]);
+        }
         State {
             plan,
-            frame: RefCell::new(vec![Value::Null; plan.frame]),
+            frame: RefCell::new(frame),
             subqueries: plan.subqueries.iter().map(|_| RefCell::default()).collect(),
             common: plan.common.iter().map(|_| RefCell::default()).collect(),
             primed: RefCell::default(),

@@ -19,7 +19,7 @@ use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
-use crate::storage::Kept;
+use crate::storage::{Event, Kept};
 
 /// A chain of UNION, EXCEPT and INTERSECT.
 pub(crate) struct SetChainOperator<'p> {
@@ -127,6 +127,9 @@ impl<'p> SetChainOperator<'p> {
                 self.states.push(KeyState { count: 0, common: 0, step });
                 self.rows.push(taken(&mut row[..width]));
                 if self.held.bytes() > self.memory {
+                    if self.level == 0 {
+                        run.storage().note(Event::TableOnDisk);
+                    }
                     self.aside = Some(Partitions::new(SpillFile::create(run)?, self.level));
                 }
                 number

@@ -15,7 +15,7 @@ use crate::operator::{Input, Operator};
 use crate::partition::{Partition, PartitionReader, Partitions};
 use crate::runtime::{Held, Run};
 use crate::spill::SpillFile;
-use crate::storage::Kept;
+use crate::storage::{Event, Kept};
 
 /// EXCEPT, INTERSECT, DISTINCT.
 pub(crate) struct SetOperator<'p> {
@@ -108,6 +108,9 @@ impl<'p> SetOperator<'p> {
         self.table.insert(&hashed, key);
         self.counts.push(count);
         if self.held.bytes() > self.memory {
+            if self.level == 0 {
+                run.storage().note(Event::TableOnDisk);
+            }
             let file = SpillFile::create(run)?;
             let right = Partitions::new(file.clone(), self.level);
             self.aside = Some(Aside { left: Partitions::new(file, self.level), right });

@@ -15,7 +15,7 @@
 use std::cmp::Ordering;
 
 use cohort_expr::{Expr, SortKey, compare_rows};
-use cohort_optimize::Sort;
+use cohort_optimize::{Node, Sort, Spans};
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::batch::Batch;
@@ -24,7 +24,7 @@ use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
 use crate::sort_front::{Entry, Fronts, sort_by_front, sort_equal_fronts};
 use crate::spill::{Chain, ChainReader, SpillFile};
-use crate::storage::Kept;
+use crate::storage::{Event, Kept, Sorted};
 
 /// Runs merged at once.
 const FAN_IN: usize = 64;
@@ -96,6 +96,8 @@ pub(crate) struct Sorter<'p> {
     worst: Option<Vec<Value>>,
     held: Held,
     memory: usize,
+    /// The rows are found by keys or a range of one table.
+    of_range: bool,
     runs: Vec<SortedRun>,
     /// The sorted rows in memory come from here on.
     next: usize,
@@ -104,6 +106,7 @@ pub(crate) struct Sorter<'p> {
 }
 
 impl<'p> Sorter<'p> {
+    /// For rows that were kept before.
     pub fn new(order: Order<'p>) -> Sorter<'p> {
         Sorter {
             order,
@@ -114,11 +117,17 @@ impl<'p> Sorter<'p> {
             worst: None,
             held: Held::default(),
             memory: 0,
+            of_range: false,
             runs: Vec::new(),
             next: 0,
             merge: None,
             sorted: false,
         }
+    }
+
+    /// For the rows of a node.
+    pub fn of_rows(order: Order<'p>, node: &Node) -> Sorter<'p> {
+        Sorter { of_range: is_of_range(node), ..Sorter::new(order) }
     }
 
     /// Starts with no rows.
@@ -254,6 +263,7 @@ impl<'p> Sorter<'p> {
     /// Makes one run of the last ones.
     fn merge_last(&mut self, run: Run<'_, 'p>, count: usize, level: u32) -> SqlResult<()> {
         let merged = self.runs.split_off(self.runs.len() - count);
+        run.storage().note(Event::Merged);
         let mut merge = Merge::new(merged, &self.order)?;
         let file = SpillFile::create(run)?;
         let mut chain = Chain::default();
@@ -271,12 +281,21 @@ impl<'p> Sorter<'p> {
     pub fn finish(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.sorted = true;
         self.worst = None;
+        let limited = self.limit != u64::MAX && self.runs.is_empty();
+        let note = |rows, of_range| {
+            run.storage().note(Event::Sorted(Sorted { rows, of_range, limited }));
+        };
         if self.runs.is_empty() {
-            return self.sort(run);
+            self.sort(run)?;
+            note(self.entries.len() as u64, self.of_range);
+            return Ok(());
         }
         if !self.entries.is_empty() {
             self.spill(run)?;
         }
+        let rows: u64 = self.runs.iter().map(|run| run.chain.rows()).sum();
+        note(rows.min(self.limit), self.of_range);
+        run.storage().note(Event::Merged);
         self.merge = Some(Merge::new(std::mem::take(&mut self.runs), &self.order)?);
         Ok(())
     }
@@ -318,6 +337,20 @@ impl<'p> Sorter<'p> {
         }
         self.next = end;
         Ok(())
+    }
+}
+
+/// Whether rows are found by keys or a range of one table.
+fn is_of_range(mut node: &Node) -> bool {
+    loop {
+        node = match node {
+            Node::Filter { input, .. }
+            | Node::Gate { input, .. }
+            | Node::Project { input, .. }
+            | Node::Extend { input, .. } => input,
+            Node::Scan(scan) => return !matches!(scan.access.spans, Spans::Full),
+            _ => return false,
+        };
     }
 }
 
@@ -403,7 +436,7 @@ pub(crate) struct SortOperator<'p> {
 impl<'p> SortOperator<'p> {
     pub fn new(node: &'p Sort, input: Input<'p>) -> SortOperator<'p> {
         let order = Order::new(node.keys.iter().map(|(expr, key)| (expr, *key)));
-        SortOperator { node, input, sorter: Sorter::new(order) }
+        SortOperator { node, input, sorter: Sorter::of_rows(order, &node.input) }
     }
 
     /// Reads all rows and brings them in order.

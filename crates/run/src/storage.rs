@@ -24,6 +24,28 @@ pub enum Kept {
     Table,
 }
 
+/// What operators do that SHOW STATUS counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Rows were brought in order.
+    Sorted(Sorted),
+    /// Sorted rows on disk are merged.
+    Merged,
+    /// What was kept as a table goes to disk.
+    TableOnDisk,
+}
+
+/// What a sort did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sorted {
+    /// Rows that it kept.
+    pub rows: u64,
+    /// They were found by keys or a range of one table.
+    pub of_range: bool,
+    /// It dropped rows beyond a limit as they came.
+    pub limited: bool,
+}
+
 /// What a caller charges for matches that are read ahead.
 pub(crate) const MATCHED_BYTES: usize = 4 << 20;
 
@@ -160,6 +182,9 @@ pub trait Storage {
 
     /// A new file in `tmpdir` that has no name, for rows that do not fit into memory.
     fn spill_file(&mut self) -> SqlResult<SharedFile>;
+
+    /// An operator tells what it did.
+    fn note(&mut self, event: Event);
 
     /// Bytes that one operator may hold of such rows before it spills.
     fn operator_memory(&self, kept: Kept) -> usize;

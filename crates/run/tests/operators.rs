@@ -8,7 +8,7 @@ use cohort_optimize::{
     AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, ReadMode, RecursiveStep,
     Scan, SetOperation, Sort, VirtualScan,
 };
-use cohort_run::Batch;
+use cohort_run::{Batch, Event, Sorted};
 use cohort_types::{Decimal, ErrorCode, NoWarnings, Str, TypeKind, Value};
 use support::*;
 
@@ -392,6 +392,10 @@ fn runs_are_merged_in_levels() {
     storage.memory = 200;
     let got = rows_of(&root, &mut storage);
     assert!(storage.spilled > 64, "{}", storage.spilled);
+    let merges = storage.events.iter().filter(|event| **event == Event::Merged).count();
+    assert!(merges > 64, "{merges}");
+    let sorted = Sorted { rows: count as u64, of_range: false, limited: false };
+    assert!(storage.events.contains(&Event::Sorted(sorted)));
     let key = |row: &[Value]| {
         (std::cmp::Reverse(row[0].to_decimal(&mut NoWarnings)), row[1].to_decimal(&mut NoWarnings))
     };
@@ -427,7 +431,7 @@ fn recursion_stops_with_a_warning_at_its_limit() {
         let env = cohort_expr::SessionEnv::new(0);
         let eval = cohort_expr::EvalContext::new(&env, &session, &[]);
         let mut got = 0;
-        cohort_run::run(&root, &mut Memory::new(&[]), &eval, &mut |_| {
+        cohort_run::run(&root, &[], &mut Memory::new(&[]), &eval, &mut |_| {
             got += 1;
             Ok(std::ops::ControlFlow::Continue(()))
         })

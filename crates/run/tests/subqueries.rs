@@ -300,7 +300,7 @@ fn answers_of_many_outer_rows_take_bounded_memory() {
     let env = SessionEnv::new(0);
     let eval = EvalContext::new(&env, &session, &[]);
     let mut wrong = 0;
-    cohort_run::run(&root, &mut storage, &eval, &mut |row| {
+    cohort_run::run(&root, &[], &mut storage, &eval, &mut |row| {
         wrong += usize::from(row[0] != row[1]);
         Ok(std::ops::ControlFlow::Continue(()))
     })

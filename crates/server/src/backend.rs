@@ -226,6 +226,12 @@ pub trait Backend: Send + Sync {
         Err(SqlError::not_supported("a file of the server"))
     }
 
+    /// The connection is busy. If its statement does nothing but wait (SLEEP, GET_LOCK) and `is_lost` says
+    /// that nobody waits for the answer, it ends.
+    fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
+        let _ = (id, is_lost);
+    }
+
     /// What replicas are served from; `None` without a binary log.
     fn source(&self) -> Option<Arc<Source>> {
         None

@@ -264,10 +264,13 @@ impl Connection {
     }
 
     /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its
-    /// idleness.
+    /// idleness; ends a statement that waits for nothing of worth when its client has gone.
     pub fn sweep(&self, now_ms: u64) {
         let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);
-        if due && self.owner.is_idle() {
+        if !self.owner.is_idle() {
+            return self.shared.backend.end_if_lost(self.id, &|| self.wire.peer_has_gone());
+        }
+        if due {
             self.disconnect();
         }
     }

@@ -33,6 +33,9 @@ use crate::tls::{Tls, TlsStatus};
 use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
+/// How long a statement may wait before somebody looks whether its client is still there, as in MariaDB.
+const LOST_AFTER_US: u64 = 5_000_000;
+
 /// Runs SQL over the storage of a data directory.
 pub struct SqlBackend {
     db: Arc<Database>,
@@ -239,6 +242,14 @@ impl Backend for SqlBackend {
 
     fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         self.db.commit.when_acknowledged(seq, Arc::new(Relay(wake)))
+    }
+
+    fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
+        let Some(process) = self.db.processes.get(id) else { return };
+        let Some(since_us) = process.idling_since_us() else { return };
+        if self.db.clock.wall_us().saturating_sub(since_us) >= LOST_AFTER_US && is_lost() {
+            process.kill(KillLevel::Connection);
+        }
     }
 
     fn source(&self) -> Option<Arc<Source>> {

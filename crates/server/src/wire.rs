@@ -73,6 +73,15 @@ impl Wire {
         }
     }
 
+    /// Whether the peer sends no more, and everything that it has sent was read.
+    pub fn peer_has_gone(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        match self.socket.peek(&mut byte) {
+            Ok(bytes) => bytes == 0,
+            Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        }
+    }
+
     /// Whether records of TLS wait for room although nothing is to be sent: an answer of the handshake.
     pub fn has_unsent(&self) -> bool {
         self.with_tls(TlsStream::has_unsent).unwrap_or(false)

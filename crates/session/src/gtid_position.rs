@@ -6,7 +6,6 @@ use cohort_base::Gtid;
 use cohort_binlog::BinlogError;
 use cohort_binlog::event::Event;
 use cohort_config::Counter;
-use cohort_expr::SessionHooks;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::database::Database;
@@ -82,7 +81,7 @@ fn await_gtids(
         if left.is_zero() {
             return Ok(false);
         }
-        session.sleep(left.min(STEP))?;
+        session.pause(left.min(STEP))?;
     }
 }
 
@@ -96,6 +95,6 @@ pub(crate) fn wait_for_file_position(
 ) -> SqlResult<Option<i64>> {
     let control = session.db.replica.read().clone();
     let Some(control) = control else { return Ok(None) };
-    let mut ask = |step: Duration| session.sleep(step);
+    let mut ask = |step: Duration| session.pause(step);
     control.wait_for_file_position(&name.to_lowercase(), file, position, timeout, &mut ask)
 }

@@ -137,6 +137,18 @@ impl SessionHooks for SessionState {
     }
 
     fn sleep(&self, duration: Duration) -> SqlResult<()> {
+        match self.db.processes.get(self.info.id) {
+            Some(process) => {
+                process.while_idling("User sleep", self.db.clock.wall_us(), || self.pause(duration))
+            }
+            None => self.pause(duration),
+        }
+    }
+}
+
+impl SessionState {
+    /// Waits within a statement, until its time is up or KILL comes.
+    pub(crate) fn pause(&self, duration: Duration) -> SqlResult<()> {
         let left = self.deadline_ns.get().map(|end| end.saturating_sub(self.db.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < duration);
         self.db.locks.sleep(left.unwrap_or(duration), &self.kill).map_err(lock_error)?;

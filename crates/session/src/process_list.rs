@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
-use cohort_trx::{HandlerCounts, TrxGauge};
+use cohort_trx::{SessionCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
 
 use crate::secrets::without_secrets;
@@ -87,7 +87,7 @@ pub struct ProcessIdentity {
 pub struct Process {
     id: ConnectionId,
     kill: KillFlag,
-    handlers: Arc<HandlerCounts>,
+    counts: Arc<SessionCounts>,
     gauge: Arc<TrxGauge>,
     /// What its statements and its transaction keep in memory.
     memory: Arc<Budget>,
@@ -101,6 +101,8 @@ pub struct Process {
     closer: Mutex<Option<Closer>>,
     /// The last statement's answer leaves when this transaction is acknowledged.
     held: AtomicU64,
+    /// Since when the statement does nothing but wait for a time or a user lock; [`NEVER_US`]: it does not.
+    idling_since_us: AtomicU64,
     /// That transaction's client has been told without replicas; the session looks there.
     told_early: Arc<AtomicU64>,
 }
@@ -110,6 +112,8 @@ pub type Closer = Box<dyn Fn(KillLevel) + Send>;
 
 #[derive(Default)]
 struct ProcessInfo {
+    /// Of the statement that runs or ran last.
+    query_id: u64,
     running: bool,
     text: Vec<u8>,
     state: &'static str,
@@ -122,6 +126,8 @@ pub struct ProcessSnapshot {
     pub id: ConnectionId,
     pub identity: ProcessIdentity,
     pub command: Command,
+    /// The number of its statement.
+    pub query_id: u64,
     /// Since when it does that.
     pub since_us: u64,
     pub state: &'static str,
@@ -134,6 +140,8 @@ pub struct ProcessSnapshot {
 }
 
 const INFO_BYTES_MAX: usize = 64 << 10;
+/// A time that does not come.
+const NEVER_US: u64 = u64::MAX;
 /// State of a statement that is done but for a replica's answer.
 const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
 
@@ -145,8 +153,8 @@ impl Process {
 
     /// What its statements asked of tables.
     #[inline]
-    pub fn handlers(&self) -> &Arc<HandlerCounts> {
-        &self.handlers
+    pub fn counts(&self) -> &Arc<SessionCounts> {
+        &self.counts
     }
 
     /// Its transaction.
@@ -173,6 +181,18 @@ impl Process {
         }
     }
 
+    /// KILL QUERY ID: ends the statement of this number.
+    /// Says whether it was the newest one.
+    pub fn kill_query(&self, query_id: u64) -> bool {
+        // With the lock, so that no other statement begins meanwhile.
+        let info = self.info.lock();
+        let is_newest = info.query_id == query_id;
+        if is_newest {
+            self.kill.kill(KillLevel::Query);
+        }
+        is_newest
+    }
+
     /// What to call after a kill.
     pub fn set_closer(&self, closer: Option<Closer>) {
         *self.closer.lock() = closer;
@@ -190,11 +210,14 @@ impl Process {
         self.since_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// A statement runs.
-    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64) {
+    /// A statement runs. A KILL QUERY from before was not meant for it; one that comes from now on is,
+    /// whatever the statement is busy with.
+    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64, query_id: u64) {
         self.set_command(command, now_us);
         self.gauge.command(now_us);
         let mut info = self.info.lock();
+        self.kill.clear_query();
+        info.query_id = query_id;
         info.running = true;
         info.state = "";
         info.progress = 0;
@@ -247,6 +270,21 @@ impl Process {
         info.progress = 0;
     }
 
+    /// Waits within a statement that does nothing else meanwhile: nobody misses it when its client has gone.
+    pub fn while_idling<T>(&self, state: &'static str, now_us: u64, wait: impl FnOnce() -> T) -> T {
+        self.set_state(state);
+        self.idling_since_us.store(now_us, Ordering::Relaxed);
+        let waited = wait();
+        self.idling_since_us.store(NEVER_US, Ordering::Relaxed);
+        self.set_state("");
+        waited
+    }
+
+    /// Since when the statement does nothing but wait, if that is so.
+    pub fn idling_since_us(&self) -> Option<u64> {
+        Some(self.idling_since_us.load(Ordering::Relaxed)).filter(|since_us| *since_us != NEVER_US)
+    }
+
     /// How much of it is done, in thousandths of a percent.
     pub fn set_progress(&self, progress: u32) {
         self.info.lock().progress = progress;
@@ -280,6 +318,7 @@ impl Process {
             id: self.id,
             identity: self.identity.lock().clone(),
             command,
+            query_id: info.query_id,
             since_us: self.since_us.load(Ordering::Relaxed),
             state,
             progress: info.progress,
@@ -297,7 +336,9 @@ pub struct ProcessList {
     processes: RwLock<BTreeMap<ConnectionId, Arc<Process>>>,
     /// Of connections that have ended, and what FLUSH STATUS took from others. Changed with `processes`
     /// locked, so that nothing is counted twice.
-    handlers_ended: HandlerCounts,
+    counts_ended: SessionCounts,
+    /// The number of the newest statement.
+    query_id: AtomicU64,
     /// What all sessions together keep in memory.
     memory: Arc<Budget>,
 }
@@ -308,7 +349,7 @@ impl ProcessList {
         let process = Arc::new(Process {
             id,
             kill: KillFlag::default(),
-            handlers: Arc::default(),
+            counts: Arc::default(),
             gauge: Arc::default(),
             memory: Budget::of_session(&self.memory),
             command: AtomicU8::new(Command::Connect as u8),
@@ -317,6 +358,7 @@ impl ProcessList {
             info: Mutex::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
+            idling_since_us: AtomicU64::new(NEVER_US),
             told_early: Arc::default(),
         });
         self.processes.write().insert(id, process.clone());
@@ -327,29 +369,41 @@ impl ProcessList {
     pub fn remove(&self, id: ConnectionId) {
         let mut processes = self.processes.write();
         if let Some(process) = processes.remove(&id) {
-            self.handlers_ended.add(&process.handlers);
+            self.counts_ended.add(&process.counts);
         }
     }
 
     /// FLUSH STATUS: the connection's counters begin again, and the sum over all keeps what they had.
-    pub fn flush_handlers(&self, process: &Process) {
+    pub fn flush_counts(&self, process: &Process) {
         let _all = self.processes.write();
-        self.handlers_ended.add(&process.handlers);
-        process.handlers.clear();
+        self.counts_ended.add(&process.counts);
+        process.counts.clear();
     }
 
     /// What the statements of all connections, ended ones too, asked of tables.
-    pub fn handlers(&self) -> HandlerCounts {
-        let sum = HandlerCounts::default();
+    pub fn counts(&self) -> SessionCounts {
+        let sum = SessionCounts::default();
         let processes = self.processes.read();
-        sum.add(&self.handlers_ended);
-        processes.values().for_each(|process| sum.add(&process.handlers));
+        sum.add(&self.counts_ended);
+        processes.values().for_each(|process| sum.add(&process.counts));
         sum
     }
 
     /// What all sessions together keep in memory, and how much that may be.
     pub fn memory(&self) -> &Arc<Budget> {
         &self.memory
+    }
+
+    /// A number for a statement that begins.
+    #[inline]
+    pub fn next_query_id(&self) -> u64 {
+        self.query_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The connection whose statement has this number, or whose last one had it.
+    pub fn of_query(&self, query_id: u64) -> Option<Arc<Process>> {
+        let processes = self.processes.read();
+        processes.values().find(|process| process.info.lock().query_id == query_id).cloned()
     }
 
     /// A connection by its number.

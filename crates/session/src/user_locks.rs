@@ -60,12 +60,11 @@ impl UserLocks {
         let mut ask = |wait| db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill);
         let taken = match ask(WaitLimit::NoWait) {
             Err(LockError::Timeout | LockError::NoWait) if !timeout.is_zero() => {
-                let process = db.processes.get(ConnectionId(self.connection));
-                let show = |state| process.iter().for_each(|process| process.set_state(state));
-                show("User lock");
-                let taken = ask(WaitLimit::For(timeout));
-                show("");
-                taken
+                let mut wait = || ask(WaitLimit::For(timeout));
+                match db.processes.get(ConnectionId(self.connection)) {
+                    Some(process) => process.while_idling("User lock", db.clock.wall_us(), wait),
+                    None => wait(),
+                }
             }
             taken => taken,
         };

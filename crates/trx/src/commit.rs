@@ -14,8 +14,8 @@ use cohort_types::SqlResult;
 use crate::active::{Active, TemporaryChanges};
 use crate::binlog::LogMark;
 use crate::errors::{commit_error, engine_error};
-use crate::handler_counts::Handler;
 use crate::locking::WaitPolicy;
+use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::settings::BinlogSettings;
 
@@ -66,7 +66,7 @@ impl SessionTrx {
 
     /// The same for a transaction that runs, whatever it is in the binlog.
     pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
-        self.handlers.count(Handler::Commit);
+        self.counts.count(Counted::Commit);
         let writes = self.has_something_to_commit();
         let allowed = if writes { self.lock_commit() } else { Ok(()) };
         let outcome = allowed.and_then(|()| self.persist_counters());

@@ -46,7 +46,7 @@
 //! | `held_locks`, `session_locks` | LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP |
 //! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA: the session's branch, its end, its record, its locks at a start |
 //! | `settings` | what the session's variables say about its transactions |
-//! | `gauge`, `handler_counts` | what other sessions see of them; counters of row reads and writes |
+//! | `gauge`, `session_counts` | what other sessions see of them; counters of reads, writes and plans |
 //! | `errors` | what refusals of the layers below mean to the client |
 
 mod active;
@@ -59,12 +59,12 @@ mod engines;
 mod env;
 mod errors;
 mod gauge;
-mod handler_counts;
 mod held_locks;
 mod locking;
 mod published;
 mod row_log;
 mod savepoint;
+mod session_counts;
 mod session_locks;
 mod session_trx;
 mod settings;
@@ -78,9 +78,9 @@ pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockWitness, TrxEnv, TrxEnvParts};
 pub use errors::{commit_error, engine_error, lock_error, rmfail};
 pub use gauge::{TrxGauge, TrxSnapshot};
-pub use handler_counts::{Handler, HandlerCounts};
 pub use held_locks::{LockedTables, TableLock};
 pub use locking::{RowLock, WaitPolicy};
+pub use session_counts::{Counted, SessionCounts};
 pub use session_locks::active_locks;
 pub use session_trx::{BeginOptions, SessionTrx};
 pub use settings::{AccessMode, BinlogSettings, Isolation, TrxSettings};

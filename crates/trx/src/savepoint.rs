@@ -5,7 +5,7 @@ use cohort_engine::Savepoint;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::{Mark, NamedSavepoint};
-use crate::handler_counts::Handler;
+use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 
 /// Where the change of a row and of those that follow it began.
@@ -22,7 +22,7 @@ impl SessionTrx {
             self.log_query(event(), flags::SUPPRESS_USE)?;
             self.active_mut().log.statement_end()?;
         }
-        self.handlers.count(Handler::Savepoint);
+        self.counts.count(Counted::Savepoint);
         let active = self.active_mut();
         active.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
         let mark = active.mark();
@@ -62,7 +62,7 @@ impl SessionTrx {
     /// ROLLBACK TO SAVEPOINT: later savepoints go, this one and all locks stay.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
-        self.handlers.count(Handler::SavepointRollback);
+        self.counts.count(Counted::SavepointRollback);
         let active = self.active_mut();
         active.savepoints.truncate(at + 1);
         let mark = active.savepoints[at].mark.clone();

@@ -16,8 +16,8 @@ use crate::binlog::StatementLog;
 use crate::branch::{SessionXa, undone_by};
 use crate::env::TrxEnv;
 use crate::gauge::TrxGauge;
-use crate::handler_counts::{Handler, HandlerCounts};
 use crate::held_locks::SessionLocks;
+use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
 
 /// A session's transaction: the running one, or what the next one needs.
@@ -25,7 +25,7 @@ pub struct SessionTrx {
     pub(crate) env: Arc<TrxEnv>,
     pub(crate) kill: KillFlag,
     /// The connection's.
-    pub(crate) handlers: Arc<HandlerCounts>,
+    pub(crate) counts: Arc<SessionCounts>,
     /// What other sessions see of the transaction.
     pub(super) gauge: Arc<TrxGauge>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
@@ -74,13 +74,13 @@ pub struct BeginOptions {
 
 impl SessionTrx {
     /// No transaction yet.
-    pub fn new(env: Arc<TrxEnv>, kill: KillFlag, handlers: Arc<HandlerCounts>) -> SessionTrx {
+    pub fn new(env: Arc<TrxEnv>, kill: KillFlag, counts: Arc<SessionCounts>) -> SessionTrx {
         let memory = Budget::of_session(&env.memory);
         SessionTrx {
             temporary: env.temporary_tables(Arc::clone(&memory)),
             env,
             kill,
-            handlers,
+            counts,
             gauge: Arc::default(),
             deadline_ns: None,
             settings: TrxSettings::default(),
@@ -116,13 +116,13 @@ impl SessionTrx {
 
     /// The connection's counters.
     #[inline]
-    pub fn handlers(&self) -> &Arc<HandlerCounts> {
-        &self.handlers
+    pub fn counts(&self) -> &Arc<SessionCounts> {
+        &self.counts
     }
 
     /// Counts elsewhere from now on; what was counted at goes there.
-    pub fn swap_handlers(&mut self, other: &mut Arc<HandlerCounts>) {
-        std::mem::swap(&mut self.handlers, other);
+    pub fn swap_counts(&mut self, other: &mut Arc<SessionCounts>) {
+        std::mem::swap(&mut self.counts, other);
     }
 
     /// When the running statement fails with 1969, by `Clock::monotonic_ns`.
@@ -244,7 +244,7 @@ impl SessionTrx {
 
     pub(super) fn rollback_active(&mut self) {
         if let Some(active) = self.active.take() {
-            self.handlers.count(Handler::Rollback);
+            self.counts.count(Counted::Rollback);
             self.recycle(active);
         }
     }
@@ -286,7 +286,7 @@ impl SessionTrx {
                 match active.ends {
                     Ends::WithStatement => drop(self.commit()?),
                     // Its end inside of a transaction counts too.
-                    Ends::Explicitly => self.handlers.count(Handler::Commit),
+                    Ends::Explicitly => self.counts.count(Counted::Commit),
                 }
                 Ok(value)
             }

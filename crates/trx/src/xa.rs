@@ -41,7 +41,7 @@ use crate::active::{Ends, TemporaryChanges};
 use crate::binlog::StatementLog;
 use crate::branch::{SessionXa, XaEnding, XaState};
 use crate::errors::{commit_error, lock_error, rmfail};
-use crate::handler_counts::Handler;
+use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::xa_record::{lock_bytes, record_bytes_expected};
 
@@ -362,9 +362,9 @@ impl SessionTrx {
                 return Err((commit_error(error), XaHeld { locks, memory }));
             }
         };
-        self.handlers.count(match ending {
-            XaEnding::Commit => Handler::Commit,
-            XaEnding::Rollback => Handler::Rollback,
+        self.counts.count(match ending {
+            XaEnding::Commit => Counted::Commit,
+            XaEnding::Rollback => Counted::Rollback,
         });
         self.attached.clear();
         self.last_ordered = self.last_ordered.max(seq);

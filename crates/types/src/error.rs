@@ -98,6 +98,7 @@ errors! {
     SlaveCorruptEvent = 1610, "HY000";
     NonAsciiSeparator = 1638, "HY000";
     LoadInfileCapabilityDisabled = 4166, "HY000";
+    NoSuchQuery = 1957, "HY000";
     NoSuchThread = 1094, "HY000";
     Yes = 1003, "HY000";
     TargetNotExplainable = 1933, "HY000";
@@ -186,6 +187,8 @@ errors! {
     ViewNoExplain = 1345, "HY000";
     PartitionClauseOnNonpartitioned = 1747, "HY000";
     WithTiesNeedsOrder = 4180, "HY000";
+    StdInvalidArgument = 3047, "HY000";
+    KeyDoesntSupport = 4143, "HY000";
     UpdatedColumnOnlyOnce = 4140, "HY000";
     UpdateWithoutKeyInSafeMode = 1175, "HY000";
     InsideTransactionPreventsSwitchBinlogFormat = 1679, "HY000";

@@ -125,10 +125,14 @@ texts! {
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
     no_partitions() = PartitionClauseOnNonpartitioned, "PARTITION () clause on non partitioned table";
     ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
+    target_is_source(table: &str, statement: &str) = UpdateTableUsed,
+        "Table '{table}' is specified twice, both as a target for '{statement}' and as a separate source for data";
     updated_twice(table: &str, column: &str) = UpdatedColumnOnlyOnce,
         "The column `{table}`.`{column}` cannot be changed more than once in a single UPDATE statement";
     no_subqueries_in(clause: &str) = SubqueriesNotSupported,
         "{clause} does not support subqueries or stored functions";
+    key_does_not_support(kind: &str, key: &str) = KeyDoesntSupport,
+        "{kind} index `{key}` does not support this operation";
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,
@@ -289,6 +293,7 @@ texts! {
     connection_killed() = ConnectionKilled, "Connection was killed";
     server_shutdown() = ServerShutdown, "Server shutdown in progress";
     too_many_connections() = ConCount, "Too many connections";
+    unknown_query(id: &str) = NoSuchQuery, "Unknown query id: {id}";
     unknown_thread(id: u64) = NoSuchThread, "Unknown thread id: {id}";
     not_owner_of_thread(id: u64) = KillDenied, "You are not owner of thread {id}";
     unknown_command() = UnknownCommand, "Unknown command";

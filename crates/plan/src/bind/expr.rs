@@ -651,6 +651,11 @@ impl<'b> Binder<'b> {
     }
 
     fn default_value(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        if let Some(around) = self.outer
+            && self.scope.find(name, self.clause)?.is_none()
+        {
+            return around.default_value(name);
+        }
         let slot = self.scope.column(name, self.clause)?;
         self.ctx.use_column(self.scope, slot, Privilege::Select)?;
         let table = &self.scope.tables[self.scope.table_of(slot)];
@@ -661,6 +666,13 @@ impl<'b> Binder<'b> {
     }
 
     fn values_function(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
+        let mut around = std::iter::successors(Some(self), |binder| binder.outer);
+        // In a subquery it is the row of the data change around.
+        if let Some(change) = around.find(|binder| binder.values_offset.is_some())
+            && !std::ptr::eq(change, self)
+        {
+            return change.values_function(name);
+        }
         let slot = self.scope.column(name, self.clause)?;
         let column = self.scope.slot(slot);
         // Elsewhere than in ON DUPLICATE KEY UPDATE there is no new row.

@@ -26,6 +26,11 @@ pub enum ParamSource {
 /// Numbers below are those of the row that a data change works on: its columns, and the new row behind them.
 const FIRST_COLUMN: usize = 1 << 20;
 
+/// Whether a column is one of the row that a data change works on.
+pub fn is_of_changed_row(column: usize) -> bool {
+    column < FIRST_COLUMN
+}
+
 /// What planning reads, and what it finds out about the statement as a whole.
 pub struct PlanContext<'p> {
     /// The session, the catalog and the privileges.

@@ -4,21 +4,34 @@
 //! |---|---|
 //! | `query` | [`QueryPlan`]: what planning yields |
 //! | `direct` | queries of one table to fixed pipelines |
+//! | `shape` | what SHOW STATUS counts a plan's runs as |
 
 mod direct;
 mod query;
+mod shape;
 
-use cohort_plan::{CommonTables, PlanContext, bind_query};
+use cohort_plan::{Binder, CommonTables, PlanContext, bind_query};
 use cohort_session::PlanStatistics;
 use cohort_session::SessionState;
 use cohort_sql::ast;
 use cohort_types::SqlResult;
 
-pub use query::{DirectPlan, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
+pub use shape::PlanShape;
 
 /// Binds and plans a query.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
-    let mut bound = bind_query(ctx, &CommonTables::default(), None, query)?;
+    plan_query_within(ctx, session, None, query)
+}
+
+/// The same within the scope of the row of a data change.
+pub fn plan_query_within(
+    ctx: &PlanContext<'_>,
+    session: &SessionState,
+    row: Option<&Binder<'_>>,
+    query: &ast::Query,
+) -> SqlResult<QueryPlan> {
+    let mut bound = bind_query(ctx, &CommonTables::default(), row, query)?;
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);
@@ -33,5 +46,6 @@ pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Qu
         None => PlanBody::Tree(Box::new(cohort_optimize::optimize(&bound, &subqueries, &common, &stats)?)),
     };
     let has_limit = bound.limit.count.is_some();
-    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit })
+    let shape = PlanShape::of(&body);
+    Ok(QueryPlan { body, columns: bound.columns, types: bound.types, into: bound.into, has_limit, shape })
 }

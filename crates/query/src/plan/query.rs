@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
-use cohort_optimize::{Access, Columns, LimitCount, Plan, ReadMode, Spans};
+use cohort_optimize::{Access, Columns, LimitCount, Plan, ReadMode};
 use cohort_protocol::ColumnMeta;
 use cohort_session::AuditTables;
 use cohort_types::Collation;
+
+use crate::plan::shape::PlanShape;
 
 /// A query.
 pub struct QueryPlan {
@@ -26,6 +28,8 @@ pub struct QueryPlan {
     pub into: Vec<String>,
     /// The query has a LIMIT of its own.
     pub has_limit: bool,
+    /// What its runs are counted as.
+    pub shape: PlanShape,
 }
 
 /// What yields the rows.
@@ -105,37 +109,19 @@ pub struct GroupPlan {
 }
 
 impl QueryPlan {
-    /// Whether any of its tables is read as a whole, or rows are kept in a table without indexes.
-    pub(crate) fn reads_whole_table(&self) -> bool {
-        match &self.body {
-            PlanBody::Direct(direct) => {
-                direct.table.as_ref().is_some_and(|table| matches!(table.access.spans, Spans::Full))
-            }
-            PlanBody::Tree(plan) => {
-                use cohort_optimize::Node;
-                let mut found = false;
-                plan.each_scan(&mut |scan| found |= matches!(scan.access.spans, Spans::Full));
-                plan.each_node(&mut |node| {
-                    let is_kept = matches!(
-                        node,
-                        Node::Virtual(_)
-                            | Node::Common { .. }
-                            | Node::Distinct { .. }
-                            | Node::SetOperation(_)
-                            | Node::SetChain(_)
-                    );
-                    found |= is_kept;
-                });
-                found
-            }
-        }
-    }
-
     /// Whether it reads any table, computed ones too.
     pub fn reads_tables(&self) -> bool {
+        self.shape.reads_tables
+    }
+
+    /// Whether it yields the same rows whenever it is run in a statement: it reads no row of a data change,
+    /// and nothing that answers anew each time.
+    pub fn is_fixed(&self) -> bool {
         match &self.body {
-            PlanBody::Direct(direct) => direct.table.is_some(),
-            PlanBody::Tree(_) => true,
+            PlanBody::Direct(_) => true,
+            PlanBody::Tree(plan) => {
+                plan.given.is_empty() && !plan.subqueries.iter().any(|subquery| subquery.is_volatile)
+            }
         }
     }
 

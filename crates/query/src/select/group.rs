@@ -2,14 +2,15 @@
 //! (sql_mode without ONLY_FULL_GROUP_BY), and the state of each aggregate.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key, compare_rows, sort_rows};
+use cohort_run::Sorted;
 use cohort_session::StatementContext;
 use cohort_types::{SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
 use crate::plan::GroupPlan;
-use crate::select::Flow;
 use crate::select::output::KEY_BYTES;
 use crate::select::scan::ScanSink;
+use crate::select::{Flow, count_sort};
 
 struct Group {
     row: Vec<Value>,
@@ -92,6 +93,8 @@ impl<'p> Groups<'p> {
             keyed.push((values, group));
         }
         sort_rows(&mut keyed, &|a, b| compare_rows(&a.0, &b.0, &keys), &ctx.eval)?;
+        let sorted = Sorted { rows: keyed.len() as u64, of_range: false, limited: false };
+        count_sort(ctx.process.counts(), sorted);
         self.groups = keyed.into_iter().map(|(_, group)| group).collect();
         Ok(())
     }

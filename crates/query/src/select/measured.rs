@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use cohort_expr::EvalContext;
 use cohort_optimize::{Scan, VirtualScan};
-use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since};
+use cohort_run::{
+    Batch, CursorId, Event, Kept, Lanes, Matching, Measure, Measures, Storage, Tally, nanos_since,
+};
 use cohort_types::{LaneType, SqlResult, Value};
 use cohort_vfs::SharedFile;
 use hashbrown::HashMap;
@@ -180,6 +182,10 @@ impl Storage for MeasuredStorage<'_, '_> {
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         self.measures.spilled();
         self.inner.spill_file()
+    }
+
+    fn note(&mut self, event: Event) {
+        self.inner.note(event);
     }
 
     fn operator_memory(&self, kept: Kept) -> usize {

@@ -21,11 +21,12 @@ use std::time::Instant;
 use cohort_base::CommitSeq;
 use cohort_expr::EvalContext;
 use cohort_optimize::LimitCount;
-use cohort_run::{Measure, limit_bounds, nanos_since};
+use cohort_run::{Measure, Sorted, limit_bounds, nanos_since};
 use cohort_session::StatementContext;
+use cohort_trx::{Counted, SessionCounts};
 use cohort_types::{SqlResult, Value, check_stack, row_memory_bytes};
 
-use crate::plan::{DirectPlan, PlanBody, QueryPlan};
+use crate::plan::{DirectPlan, PlanBody, PlanShape, QueryPlan};
 
 pub use prepare::{Freshness, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views};
 
@@ -92,40 +93,75 @@ pub fn run_query(
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
+    run_within(plan, &[], ctx, limit_default, sink)
+}
+
+fn run_within(
+    plan: &QueryPlan,
+    row: &[Value],
+    ctx: &mut StatementContext<'_>,
+    limit_default: u64,
+    sink: &mut dyn RowSink,
+) -> SqlResult<RowCounts> {
     check_stack()?;
     let limit_default = if plan.has_limit { u64::MAX } else { limit_default };
-    let reads_whole_table = plan.reads_whole_table();
     match &plan.body {
         PlanBody::Direct(direct) => {
             let Some(measures) = ctx.session.measures() else {
-                return run_direct(direct, reads_whole_table, ctx, limit_default, sink);
+                return run_direct(direct, &plan.shape, ctx, limit_default, sink);
             };
             let start = Instant::now();
-            let counts = run_direct(direct, reads_whole_table, ctx, limit_default, sink)?;
+            let counts = run_direct(direct, &plan.shape, ctx, limit_default, sink)?;
             let measure =
                 Measure { loops: 1, rows: counts.found, nanos: nanos_since(start), ..Measure::default() };
             measures.tally(&direct.items).add(measure);
             Ok(counts)
         }
         PlanBody::Tree(tree) => {
-            if reads_whole_table {
-                ctx.session.reads_whole_table.set(true);
+            if limit_default > 0 {
+                begin(&plan.shape, ctx);
             }
-            tree::run(tree, ctx, limit_default, sink)
+            tree::run(tree, row, ctx, limit_default, sink)
         }
+    }
+}
+
+/// Counts a sort for SHOW STATUS.
+pub fn count_sort(counts: &SessionCounts, sorted: Sorted) {
+    counts.count(if sorted.of_range { Counted::SortRange } else { Counted::SortScan });
+    counts.count_many(Counted::SortRows, sorted.rows);
+    if sorted.limited {
+        counts.count(Counted::SortPriorityQueueSorts);
     }
 }
 
 /// All rows of a query.
 pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+    rows_within(plan, &[], ctx)
+}
+
+/// All rows of a query that was bound within the scope of a row.
+pub fn rows_within(
+    plan: &QueryPlan,
+    row: &[Value],
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<Value>>> {
     let mut all = Collect::default();
-    run_query(plan, ctx, u64::MAX, &mut all)?;
+    run_within(plan, row, ctx, u64::MAX, &mut all)?;
     Ok(all.rows)
+}
+
+/// A plan is about to run.
+fn begin(shape: &PlanShape, ctx: &StatementContext<'_>) {
+    if shape.reads_whole_table {
+        ctx.session.reads_whole_table.set(true);
+    }
+    shape.count(ctx.process.counts());
 }
 
 fn run_direct(
     plan: &DirectPlan,
-    reads_whole_table: bool,
+    shape: &PlanShape,
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
     sink: &mut dyn RowSink,
@@ -133,13 +169,13 @@ fn run_direct(
     let mut limits = Limits::of(&plan.limit, ctx)?;
     limits.count = limits.count.min(limit_default);
     let mut output = output::Output::new(plan, limits, sink);
-    if reads_whole_table && !output.is_full() {
-        ctx.session.reads_whole_table.set(true);
-    }
     let possible = match &plan.constant_filter {
         Some(filter) => filter.passes(&[], &ctx.eval)?,
         None => true,
     };
+    if possible && !output.is_full() {
+        begin(shape, ctx);
+    }
     match &plan.group {
         None => {
             if possible && !output.is_full() {

@@ -4,14 +4,15 @@ use std::cmp::Ordering;
 use std::slice::from_ref;
 
 use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_class};
-use cohort_optimize::ReadMode;
+use cohort_optimize::{ReadMode, Spans};
+use cohort_run::Sorted;
 use cohort_session::StatementContext;
 use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
-use crate::plan::{DirectPlan, SortItem, SortValue};
+use crate::plan::{DirectPlan, DirectTable, SortItem, SortValue};
 use crate::select::scan::ScanSink;
-use crate::select::{Flow, Limits, RowCounts, RowSink};
+use crate::select::{Flow, Limits, RowCounts, RowSink, count_sort};
 
 /// Sorting keeps this many rows more than the limit before it throws the last away.
 const SORT_SLACK: usize = 1024;
@@ -60,7 +61,7 @@ impl<'p> Output<'p> {
     /// Sends what was kept for sorting.
     pub(super) fn finish(mut self, ctx: &mut StatementContext<'_>) -> SqlResult<RowCounts> {
         if let Some(sorter) = self.sorter.take() {
-            for mut row in sorter.finish(ctx)? {
+            for mut row in sorter.finish(ctx, self.select)? {
                 if self.send(ctx, &mut row)? == Flow::Stop {
                     break;
                 }
@@ -271,8 +272,19 @@ impl<'p> Sorter<'p> {
         sort_rows(&mut self.rows, &|a, b| a.compare(b, sort), &ctx.eval)
     }
 
-    fn finish(mut self, ctx: &StatementContext<'_>) -> SqlResult<impl Iterator<Item = Vec<Value>> + use<>> {
+    fn finish(
+        mut self,
+        ctx: &StatementContext<'_>,
+        select: &DirectPlan,
+    ) -> SqlResult<impl Iterator<Item = Vec<Value>> + use<>> {
         self.sort(ctx)?;
+        let is_found = |table: &DirectTable| !matches!(table.access.spans, Spans::Full);
+        let sorted = Sorted {
+            rows: self.rows.len().min(self.keep) as u64,
+            of_range: select.group.is_none() && select.table.as_ref().is_some_and(is_found),
+            limited: self.keep < usize::MAX,
+        };
+        count_sort(ctx.process.counts(), sorted);
         Ok(self.rows.into_iter().map(|sorted| sorted.row))
     }
 }

@@ -12,21 +12,22 @@ use cohort_optimize::{Plan, ReadMode, Scan, VirtualScan};
 use cohort_row::{
     CursorOptions, LaneScan, MatchScan, ResolveAccess, RowChanges, RowFilter, TableCursor, row_done,
 };
-use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage};
+use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage};
 use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
-use cohort_trx::{SessionTrx, WaitPolicy};
+use cohort_trx::{Counted, SessionTrx, WaitPolicy};
 use cohort_types::{LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
 use super::measured::MeasuredStorage;
-use crate::select::{Flow, RowCounts, RowSink};
+use crate::select::{Flow, RowCounts, RowSink, count_sort};
 
 /// Rows that a reader of batches wants at once.
 const ROWS_OF_A_BATCH: usize = 256;
 
-/// Runs a tree.
+/// Runs a tree within a row.
 pub(super) fn run(
     plan: &Plan,
+    row: &[Value],
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
     sink: &mut dyn RowSink,
@@ -56,10 +57,10 @@ pub(super) fn run(
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
     let found = match &measures {
-        None => cohort_run::run(plan, &mut storage, eval, &mut push),
+        None => cohort_run::run(plan, row, &mut storage, eval, &mut push),
         Some(measures) => {
             let mut storage = MeasuredStorage::new(storage, measures);
-            cohort_run::run_measured(plan, measures, &mut storage, eval, &mut push)
+            cohort_run::run_measured(plan, row, measures, &mut storage, eval, &mut push)
         }
     }?;
     Ok(RowCounts { found })
@@ -330,7 +331,17 @@ impl Storage for TrxStorage<'_> {
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
+        self.process.counts().count(Counted::CreatedTmpFiles);
         self.db.temporary_file()
+    }
+
+    fn note(&mut self, event: Event) {
+        let counts = self.process.counts();
+        match event {
+            Event::Sorted(sorted) => count_sort(counts, sorted),
+            Event::Merged => counts.count(Counted::SortMergePasses),
+            Event::TableOnDisk => counts.count(Counted::CreatedTmpDiskTables),
+        }
     }
 
     fn operator_memory(&self, kept: Kept) -> usize {

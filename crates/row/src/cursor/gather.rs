@@ -1,7 +1,7 @@
 //! The entries of many spans in one batch: what a join's rows are matched with.
 
 use cohort_engine::{Batch, Direction, ReadAt};
-use cohort_trx::{Handler, SessionTrx, engine_error};
+use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
 use super::TableCursor;
@@ -82,8 +82,8 @@ impl TableCursor {
         let found = batch.len() - before;
         self.view = Some(view);
         let rest = rest.map_err(engine_error)?;
-        let step = if self.spans.reverse { Handler::ReadPrev } else { Handler::ReadNext };
-        trx.handlers().count_many(step, found as u64);
+        let step = if self.spans.reverse { Counted::ReadPrev } else { Counted::ReadNext };
+        trx.counts().count_many(step, found as u64);
         Ok(rest)
     }
 

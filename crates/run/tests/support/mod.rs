@@ -18,7 +18,7 @@ use cohort_expr::{
 use cohort_optimize::{
     Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
 };
-use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage, run};
+use cohort_run::{Batch, CursorId, Event, Kept, Lanes, Matching, Storage, run};
 use cohort_types::{Collation, ColumnType, ErrorCode, LaneType, SqlError, SqlResult, TypeKind, Value};
 use cohort_vfs::{Fs as _, MemFs, OpenMode, SharedFile};
 
@@ -32,6 +32,8 @@ pub struct Memory {
     pub reads: u64,
     pub opened: u64,
     pub spilled: u64,
+    /// What operators told.
+    pub events: Vec<Event>,
     pub files: MemFs,
     cursors: HashMap<usize, std::vec::IntoIter<Vec<Value>>>,
     /// Of the rows that a cursor is asked for, by their numbers; None before the first is asked for.
@@ -47,6 +49,7 @@ impl Memory {
             reads: 0,
             opened: 0,
             spilled: 0,
+            events: Vec::new(),
             files: MemFs::new(),
             cursors: HashMap::new(),
             matches: HashMap::new(),
@@ -247,6 +250,10 @@ impl Storage for Memory {
         Ok(self.tables[scan.table.as_ref()].clone())
     }
 
+    fn note(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
         self.spilled += 1;
         let path = std::path::PathBuf::from(format!("spill{}", self.spilled));
@@ -325,7 +332,7 @@ impl SessionHooks for Session {
 
 /// A plan with nothing around.
 pub fn plan(root: Node, width: usize) -> Plan {
-    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0 }
+    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new() }
 }
 
 pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
@@ -343,7 +350,7 @@ pub fn run_in(plan: &Plan, storage: &mut Memory, session: &Session) -> SqlResult
     let env = SessionEnv::new(0);
     let eval = EvalContext::new(&env, session, &[]);
     let mut rows = Vec::new();
-    let found = run(plan, storage, &eval, &mut |row| {
+    let found = run(plan, &[], storage, &eval, &mut |row| {
         rows.push(row.to_vec());
         Ok(ControlFlow::Continue(()))
     });

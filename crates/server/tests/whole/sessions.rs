@@ -281,3 +281,41 @@ fn a_connection_is_reset_changed_and_runs_many_statements_at_once() {
     client.query_drop(text).expect("the first one is fine");
     assert_eq!(rows(&mut client, "SELECT MAX(id) FROM t"), "5\n", "nothing after the error runs");
 }
+
+/// A client of the command line that is killed while it waits leaves its locks to others; one that only has
+/// nothing more to ask is answered.
+#[test]
+fn a_statement_that_only_waits_ends_with_its_client() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let waiting = |sql: &str| {
+        let mut command = std::process::Command::new("mariadb");
+        command.args(["--no-defaults", "--user=root", "--execute", sql]);
+        command.arg(format!("--socket={}", server.socket.display()));
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        command.spawn().expect("the client starts")
+    };
+    let mut client = server.client();
+    let mut count = |state: &str| -> u64 {
+        let sql = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = '{state}'");
+        client.query_first(sql).expect("answered").expect("a row")
+    };
+    let mut until = |state: &str, wanted: u64| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while count(state) != wanted {
+            assert!(Instant::now() < end, "{state}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let mut sleeper = waiting("SELECT GET_LOCK('a', 0), SLEEP(1000)");
+    until("User sleep", 1);
+    let mut waiter = waiting("SELECT GET_LOCK('b', 0), GET_LOCK('a', 1000)");
+    until("User lock", 1);
+    for child in [&mut waiter, &mut sleeper] {
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+    }
+    let lock = "SELECT GET_LOCK('a', 30) + GET_LOCK('b', 30)";
+    let got: u64 = server.client().query_first(lock).expect("answered").expect("a row");
+    assert_eq!(got, 2);
+}

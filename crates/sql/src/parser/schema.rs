@@ -69,11 +69,13 @@ impl Parser<'_> {
             if self.charset_words() {
                 self.eat(Kind::Equal);
                 let default = self.eat_word("DEFAULT");
-                options.charset = if default { None } else { Some(self.charset_word()?) };
+                let named = if default { None } else { Some(self.charset_word()?) };
+                options.charset = agreed("CHARACTER SET", options.charset.take(), named)?;
             } else if self.eat_word("COLLATE") {
                 self.eat(Kind::Equal);
                 let default = self.eat_word("DEFAULT");
-                options.collation = if default { None } else { Some(self.charset_word()?) };
+                let named = if default { None } else { Some(self.charset_word()?) };
+                options.collation = agreed("COLLATE", options.collation.take(), named)?;
             } else if self.eat_word("COMMENT") {
                 self.eat(Kind::Equal);
                 options.comment = Some(self.text()?);
@@ -226,5 +228,15 @@ fn of_an_old_name(name: &str) -> SqlError {
             let text = "Incorrect usage of ALTER DATABASE UPGRADE DATA DIRECTORY NAME and name";
             SqlError::new(ErrorCode::WrongUsage, text)
         }
+    }
+}
+
+/// The name that an option has when it comes again: error 1302 when it is another one.
+fn agreed(what: &str, before: Option<String>, named: Option<String>) -> SqlResult<Option<String>> {
+    match (before, named) {
+        (Some(before), Some(named)) if !before.eq_ignore_ascii_case(&named) => {
+            Err(SqlError::conflicting_declarations(what, &before, &named))
+        }
+        (before, named) => Ok(named.or(before)),
     }
 }

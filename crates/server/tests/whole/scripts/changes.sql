@@ -224,3 +224,22 @@ insert into t values (1, 1, 1) on duplicate key update a = (select t from nowher
 insert into t values (20, 1, 1) on duplicate key update a = (select t from u);
 drop table t, u;
 drop database igd;
+-- Texts become numbers as in expressions.
+CREATE TABLE told (id INT PRIMARY KEY, t VARCHAR(20));
+INSERT INTO told VALUES (1, '12'), (2, 'x');
+ALTER TABLE told MODIFY t INT;
+ALTER TABLE told MODIFY t BIT(8);
+ALTER TABLE told MODIFY t DECIMAL(5,2);
+ALTER TABLE told MODIFY t DOUBLE;
+ALTER TABLE told MODIFY t YEAR;
+UPDATE told SET t = '13.7' WHERE id = 2;
+ALTER TABLE told MODIFY t BIGINT UNSIGNED;
+ALTER TABLE told MODIFY t VARCHAR(3);
+ALTER TABLE told MODIFY t CHAR(3);
+SET sql_mode = '';
+ALTER TABLE told MODIFY t INT;
+SELECT * FROM told;
+SET sql_mode = DEFAULT;
+ALTER TABLE told MODIFY t VARCHAR(20);
+ALTER TABLE told MODIFY t BIT(8);
+SELECT id, t + 0 FROM told;

@@ -55,3 +55,12 @@ HANDLER h2 READ NEXT;
 HANDLER h2 READ NEXT;
 HANDLER information_schema.tables OPEN;
 DROP DATABASE d;
+-- An index without an order of values.
+CREATE TABLE texts (id INT PRIMARY KEY, t TEXT, FULLTEXT words (t));
+INSERT INTO texts VALUES (1, 'one'), (2, 'two');
+HANDLER texts OPEN;
+HANDLER texts READ words FIRST;
+HANDLER texts READ words = ('one');
+HANDLER texts READ nosuch FIRST;
+HANDLER texts READ `PRIMARY` NEXT;
+HANDLER texts CLOSE;

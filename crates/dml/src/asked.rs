@@ -1,0 +1,125 @@
+//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, and of
+//! SET of LOAD DATA.
+//!
+//! The subqueries of a value are the items of one SELECT without FROM, bound within the row's scope. It is run
+//! for the row, whose columns it gets, and its answers stand behind the row when the value is computed.
+
+use cohort_catalog::Table;
+use cohort_expr::ExprType;
+use cohort_plan::{Binder, Relation, Scope, ScopeColumn, ScopeTable};
+use cohort_query::{QueryPlan, rows_within};
+use cohort_session::StatementContext;
+use cohort_sql::ast;
+use cohort_types::{SqlResult, Value};
+
+use crate::insert_plan::Cell;
+
+/// Plans a query, maybe within the scope of a row.
+pub type PlanQuery<'q> = dyn FnMut(&ast::Query, Option<&Binder<'_>>) -> SqlResult<QueryPlan> + 'q;
+
+/// A value for a column.
+pub(crate) struct RowAssignment {
+    pub(crate) column: usize,
+    pub(crate) cell: Cell,
+    /// The subqueries of the value.
+    asked: Option<QueryPlan>,
+}
+
+/// What subqueries have answered that do not look at the row; per assignment.
+#[derive(Default)]
+pub(crate) struct Answers(Vec<Option<Vec<Value>>>);
+
+impl RowAssignment {
+    /// Binds an assignment to a column of a row in the scope of `binder`. `bind` binds it once its subqueries
+    /// have names, the first of which is that of the slot `first`.
+    pub(crate) fn of(
+        binder: &Binder<'_>,
+        assignment: &ast::Assignment,
+        first: usize,
+        query: &mut PlanQuery<'_>,
+        bind: &dyn Fn(&Scope, &ast::Assignment) -> SqlResult<(usize, Cell)>,
+    ) -> SqlResult<RowAssignment> {
+        let mut assignment = assignment.clone();
+        let items = named_subqueries(&mut assignment.value);
+        if items.is_empty() {
+            let (column, cell) = bind(binder.scope, &assignment)?;
+            return Ok(RowAssignment { column, cell, asked: None });
+        }
+        let select = ast::Select::of(items);
+        let plan = query(&ast::Query::of(ast::QueryBody::Select(Box::new(select))), Some(binder))?;
+        let mut scope = binder.scope.clone();
+        scope.push(table_of(ASKED, &plan.types, first));
+        let (column, cell) = bind(&scope, &assignment)?;
+        Ok(RowAssignment { column, cell, asked: Some(plan) })
+    }
+
+    /// The plan of the subqueries, whose tables the statement locks.
+    pub(crate) fn query(&self) -> Option<&QueryPlan> {
+        self.asked.as_ref()
+    }
+
+    /// Whether the subqueries read a table.
+    pub(crate) fn reads(&self, table: &Table) -> bool {
+        self.query().is_some_and(|query| query.tables().iter().any(|(read, _)| read.id == table.id))
+    }
+
+    /// Puts the answers of the subqueries behind the row. `n`: which assignment of the statement it is.
+    pub(crate) fn ask(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        n: usize,
+        answers: &mut Answers,
+        row: &mut Vec<Value>,
+    ) -> SqlResult<()> {
+        let Some(asked) = &self.asked else { return Ok(()) };
+        if !asked.is_fixed() {
+            row.extend(rows_within(asked, row, ctx)?.into_iter().next().unwrap_or_default());
+            return Ok(());
+        }
+        if answers.0.len() <= n {
+            answers.0.resize(n + 1, None);
+        }
+        if answers.0[n].is_none() {
+            answers.0[n] = rows_within(asked, &[], ctx)?.into_iter().next();
+        }
+        row.extend(answers.0[n].iter().flatten().cloned());
+        Ok(())
+    }
+}
+
+/// What the table of the subqueries' answers is called: nothing that a statement can say.
+const ASKED: &str = "\0asked";
+
+/// Puts names in the places of the subqueries of a value, which become items of a SELECT.
+fn named_subqueries(value: &mut ast::Expr) -> Vec<ast::SelectItem> {
+    let mut items = Vec::new();
+    value.each_part(&mut |part| {
+        if part.is_subquery() {
+            let text = items.len().to_string();
+            let name = ast::ColumnRef { db: None, table: Some(ASKED.to_owned()), name: text.clone() };
+            let expr = std::mem::replace(part, ast::Expr::Column(name));
+            items.push(ast::SelectItem::Expr { text, expr, alias: None });
+        }
+    });
+    items
+}
+
+/// A table whose columns are numbers.
+pub(crate) fn table_of(name: &str, types: &[ExprType], first_slot: usize) -> ScopeTable {
+    let column = |(n, ty): (usize, &ExprType)| ScopeColumn {
+        name: n.to_string().into(),
+        ty: ty.clone(),
+        full_name: n.to_string().into(),
+        hidden: false,
+        invisible: true,
+    };
+    ScopeTable {
+        relation: Relation::Derived,
+        schema: None,
+        name: name.into(),
+        columns: types.iter().enumerate().map(column).collect(),
+        first_slot,
+        view: None,
+        merged: None,
+    }
+}
