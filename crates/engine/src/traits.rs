@@ -134,6 +134,16 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
+    /// Adds an entry whose value follows its key, but for what the key begins with.
+    #[inline]
+    pub fn push_joined(&mut self, prefix: &[u8], entry: &[u8], suffix_len: usize) {
+        self.bytes.reserve(prefix.len() + entry.len());
+        self.bytes.extend_from_slice(prefix);
+        let key_end = (self.bytes.len() + suffix_len) as u32;
+        self.bytes.extend_from_slice(entry);
+        self.ends.push((key_end, self.bytes.len() as u32));
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {

@@ -79,6 +79,15 @@ pub struct Entry<'p> {
     pub value: &'p [u8],
 }
 
+/// An entry that is neither deleted nor names an extent.
+pub struct Straight<'p> {
+    /// Who wrote it; none: everybody sees it.
+    pub trx: Option<TrxNo>,
+    /// The key's suffix and the value.
+    pub entry: &'p [u8],
+    pub suffix_len: usize,
+}
+
 /// A page in memory. Its reader or writer holds its frame's latch.
 #[derive(Clone, Debug)]
 pub struct Page {
@@ -232,6 +241,27 @@ impl Page {
         let (at, _) = self.slot(n);
         let start = at + ENTRY_HEADER + self.reference_len(at);
         &self.bytes[start..start + self.u16(at + 1)]
+    }
+
+    /// The n-th entry, if its own value is one that somebody may see ([`Straight`]).
+    #[inline]
+    pub fn straight(&self, n: usize) -> Option<Straight<'_>> {
+        let (at, _) = self.slot(n);
+        let entry = &self.bytes[at..];
+        let (header, rest) = entry.split_first_chunk::<ENTRY_HEADER>()?;
+        let [flags, suffix @ .., a, b, c, d] = *header;
+        let (trx, rest) = match flags {
+            0 => (None, rest),
+            REFERRED => {
+                let (reference, rest) = rest.split_first_chunk::<REFERENCE>()?;
+                let trx = reference.first_chunk().map(|bytes| TrxNo(u64::from_le_bytes(*bytes)));
+                (trx, rest)
+            }
+            _ => return None,
+        };
+        let suffix_len = usize::from(u16::from_le_bytes(suffix));
+        let value_len = u32::from_le_bytes([a, b, c, d]) as usize;
+        Some(Straight { trx, entry: &rest[..suffix_len + value_len], suffix_len })
     }
 
     /// Asks for the n-th entry, which is about to be read, if there is one.
