@@ -501,7 +501,10 @@ impl Session {
 
     /// Status flags for a result.
     pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
-        let flags = self.status();
+        let mut flags = self.status();
+        if self.state.reads_whole_table.get() {
+            flags = flags.with(StatusFlags::NO_INDEX_USED);
+        }
         if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
     }
 
@@ -827,7 +830,7 @@ impl RowSink for ClientSink<'_> {
             self.sink.hold_until(hold);
         }
         self.start();
-        self.sink.row(values);
+        self.sink.try_row(values)?;
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }
 }

@@ -195,7 +195,9 @@ impl Session {
         self.begin_process(Command::Execute, text);
         let watch = self.watch_execute(text, (param_at, params));
         self.begin_command();
-        if let Err(error) = self.run_prepared(&Handle::Id(id), params, false, sink) {
+        let outcome = keep_rows_of(&of.parsed.statement, sink)
+            .and_then(|()| self.run_prepared(&Handle::Id(id), params, false, sink));
+        if let Err(error) = outcome {
             self.fail(&error, sink);
         }
         self.profiled(watch, text);
@@ -426,6 +428,19 @@ impl Session {
         }
         self.prepared.get_mut(handle).plan = kept;
         Ok(())
+    }
+}
+
+/// The rows of a query may be kept for a cursor, if the client wants one; error 1323.
+fn keep_rows_of(statement: &Statement, sink: &mut dyn ResultSink) -> SqlResult<()> {
+    let has_into = match statement {
+        Statement::Query(query) => !query.into.is_empty(),
+        Statement::QueryIntoFile(_) => true,
+        _ => return Ok(()),
+    };
+    match sink.keep_rows() && has_into {
+        true => Err(SqlError::new(ErrorCode::SpBadCursorSelect, "Cursor SELECT must not have INTO")),
+        false => Ok(()),
     }
 }
 

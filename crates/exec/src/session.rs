@@ -153,7 +153,7 @@ impl Session {
         self.trx.has_written()
     }
 
-    /// Transaction and autocommit bits.
+    /// State of the session, for answers to commands that run no statement.
     pub fn status(&self) -> StatusFlags {
         let mut flags = StatusFlags::default();
         if self.trx.in_transaction() {
@@ -164,9 +164,6 @@ impl Session {
         }
         if self.trx.autocommit() {
             flags = flags.with(StatusFlags::AUTOCOMMIT);
-        }
-        if self.state.reads_whole_table.get() {
-            flags = flags.with(StatusFlags::NO_INDEX_USED);
         }
         if self.state.parse.mode.no_backslash_escapes {
             flags = flags.with(StatusFlags::NO_BACKSLASH_ESCAPES);

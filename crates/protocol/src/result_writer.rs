@@ -128,7 +128,32 @@ impl<'a> ResultWriter<'a> {
         self.packet(|out| out.extend_from_slice(text.as_bytes()));
     }
 
-    /// The answer to COM_SET_OPTION.
+    /// The rows that come are of these columns: what [`ResultWriter::encode_row`] needs to know.
+    pub fn expect(&mut self, columns: &[ColumnMeta]) {
+        let convert = self.convert();
+        self.columns.clear();
+        self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, convert)));
+    }
+
+    /// Appends a row's payload, which [`ResultWriter::encoded_row`] sends to the same client.
+    pub fn encode_row(&self, values: &[Value], out: &mut Vec<u8>) {
+        write_row(self.format, values, &self.columns, out);
+    }
+
+    /// A row of a cursor.
+    pub fn encoded_row(&mut self, payload: &[u8]) {
+        self.packet(|out| out.extend_from_slice(payload));
+        self.drain_if_full();
+    }
+
+    /// The answer to COM_STMT_EXECUTE when a cursor was opened: columns without rows. `Status` of `finish`
+    /// says that the rows are to be fetched.
+    pub fn cursor(&mut self, columns: &[ColumnMeta], status: StatusFlags, warnings: u16) {
+        self.definitions(columns);
+        self.finish(status.with(StatusFlags::CURSOR_EXISTS), warnings);
+    }
+
+    /// The answer to COM_SET_OPTION, and the end of one to COM_STMT_FETCH.
     pub fn eof(&mut self, status: StatusFlags, warnings: u16) {
         self.end(status, warnings, &Changes::Unwanted);
     }
@@ -160,6 +185,11 @@ impl<'a> ResultWriter<'a> {
     fn convert(&self) -> Option<Charset> {
         let charset = self.encoding.results.map(Collation::charset);
         charset.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
+    }
+
+    fn definitions(&mut self, columns: &[ColumnMeta]) {
+        self.packet(|out| out.put_lenenc(columns.len() as u64));
+        columns.iter().for_each(|column| self.definition(column, None));
     }
 
     fn definition(&mut self, column: &ColumnMeta, default: Option<&[u8]>) {
@@ -195,6 +225,13 @@ impl<'a> ResultWriter<'a> {
     }
 }
 
+fn write_row(format: RowFormat, values: &[Value], columns: &[ColumnEncoding], out: &mut Vec<u8>) {
+    match format {
+        RowFormat::Text => write_text_row(values, columns, out),
+        RowFormat::Binary => write_binary_row(values, columns, out),
+    }
+}
+
 /// A prepared statement for its client.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedReply<'a> {
@@ -207,20 +244,14 @@ pub struct PreparedReply<'a> {
 
 impl ResultSink for ResultWriter<'_> {
     fn start(&mut self, columns: &[ColumnMeta]) {
-        let convert = self.convert();
-        self.columns.clear();
-        self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, convert)));
-        self.packet(|out| out.put_lenenc(columns.len() as u64));
-        columns.iter().for_each(|column| self.definition(column, None));
+        self.expect(columns);
+        self.definitions(columns);
         self.eof_after_columns(StatusFlags::default(), 0);
     }
 
     fn row(&mut self, values: &[Value]) {
         let mut packet = PacketWriter::begin(self.out, &mut self.sequence);
-        match self.format {
-            RowFormat::Text => write_text_row(values, &self.columns, packet.payload()),
-            RowFormat::Binary => write_binary_row(values, &self.columns, packet.payload()),
-        }
+        write_row(self.format, values, &self.columns, packet.payload());
         packet.end();
         self.drain_if_full();
     }

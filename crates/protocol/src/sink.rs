@@ -72,7 +72,8 @@ pub enum SessionChange<'a> {
     TransactionCharacteristics(&'a str),
 }
 
-/// Takes the results of one command. No method fails: a client that is gone is noticed by `is_dead`.
+/// Takes the results of one command. A client that is gone is noticed by `is_dead`; what has committed is told
+/// by methods that do not fail.
 pub trait ResultSink {
     /// Begins a result set.
     fn start(&mut self, columns: &[ColumnMeta]);
@@ -80,11 +81,24 @@ pub trait ResultSink {
     /// Adds a row: one value per column, in the session's time zone (no `Value::Timestamp`).
     fn row(&mut self, values: &[Value]);
 
+    /// The same for the rows of a statement that [`ResultSink::keep_rows`] was called for. An error ends the
+    /// statement: 1290 or 1041 without memory, 1, 3 or 1021 without a file.
+    fn try_row(&mut self, values: &[Value]) -> SqlResult<()> {
+        self.row(values);
+        Ok(())
+    }
+
     /// Ends a result set.
     fn finish(&mut self, status: StatusFlags, warnings: u16);
 
     /// A statement without rows.
     fn ok(&mut self, ok: &OkInfo<'_>);
+
+    /// The rows of the statement that begins may be kept for a cursor. Whether they are: the client asked for
+    /// one.
+    fn keep_rows(&mut self) -> bool {
+        false
+    }
 
     /// Whether `finish` tells of changes, too.
     fn tells_changes_at_end(&self) -> bool {

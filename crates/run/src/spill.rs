@@ -10,7 +10,6 @@
 //! A full disk is the statement's error 1021, anything else its error 3 or 2. What was written is dropped
 //! with the file.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,17 +39,9 @@ impl SpillFile {
 
     fn append(&self, bytes: &[u8]) -> SqlResult<u64> {
         let at = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.file.write_at(bytes, at).map_err(|error| file_error(&error, "writing"))?;
+        self.file.write_at(bytes, at).map_err(|error| SqlError::temporary_file(&error, "writing"))?;
         Ok(at)
     }
-}
-
-fn file_error(error: &io::Error, doing: &str) -> SqlError {
-    let errno = error.raw_os_error().unwrap_or(0);
-    if error.kind() == io::ErrorKind::StorageFull {
-        return SqlError::disk_full("temporary file", errno);
-    }
-    SqlError::new(ErrorCode::GetErrno, format!("Error {doing} a temporary file (errno: {errno} \"{error}\")"))
 }
 
 /// Rows in a file, in the order they came.
@@ -148,7 +139,7 @@ impl ChainReader {
             Some(block) => {
                 self.buffer.resize(block.bytes, 0);
                 let read = file.file.read_at(&mut self.buffer, block.offset);
-                let read = read.map_err(|error| file_error(&error, "reading"))?;
+                let read = read.map_err(|error| SqlError::temporary_file(&error, "reading"))?;
                 if read < block.bytes {
                     return Err(damaged());
                 }

@@ -13,6 +13,7 @@ use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
 use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
 use cohort_types::{Collation, ErrorCode, SqlError, Value};
+use cohort_vfs::SharedFile;
 
 /// Told once when an awaited position may be acknowledged. Quick; never calls back into the commit path.
 pub trait Wake: Send + Sync {
@@ -90,6 +91,8 @@ pub struct SessionSettings {
     pub params: ParamText,
     /// max_allowed_packet.
     pub packet_bytes_max: usize,
+    /// tmp_memory_table_size: of one cursor's rows in memory.
+    pub cursor_bytes_max: usize,
     /// wait_timeout, or idle_transaction_timeout in a transaction.
     pub idle_s_max: u64,
     /// net_write_timeout.
@@ -216,6 +219,11 @@ pub trait Backend: Send + Sync {
     /// Somebody has no session, or not another user's: the logs are told.
     fn note_refused(&self, event: ConnectionEvent, client: Client<'_>, error: &SqlError) {
         let _ = (event, client, error);
+    }
+
+    /// A new file in `tmpdir`, which goes when it is dropped.
+    fn temporary_file(&self) -> Result<SharedFile, SqlError> {
+        Err(SqlError::not_supported("a file of the server"))
     }
 
     /// What replicas are served from; `None` without a binary log.

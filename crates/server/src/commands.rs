@@ -13,7 +13,8 @@ use cohort_replication::source::{DumpRequest, MarkedEvents};
 use cohort_types::{ErrorCode, SqlError, Value};
 
 use crate::backend::{Killed, MultiStatements, Session};
-use crate::connection::{After, Connection, Inner};
+use crate::connection::{After, ClientStatement, Connection, Inner};
+use crate::cursor::{CursorSink, CursorSpace};
 use crate::drain::{Incoming, SocketDrain};
 use crate::login;
 
@@ -50,7 +51,18 @@ fn change_of_user(inner: &mut Inner, packet: &Packet) -> Result<ChangeUser, SqlE
 
 fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) -> After {
     let shared = connection.shared();
-    let Inner { input, out, session, statements, last_prepared, capabilities, dump, unpack, .. } = inner;
+    let Inner {
+        input,
+        out,
+        session,
+        statements,
+        cursor_files,
+        last_prepared,
+        capabilities,
+        dump,
+        unpack,
+        ..
+    } = inner;
     let session = &mut **session.as_mut().expect("a connection that is ready has a session");
     let settings = session.settings();
     let incoming = Incoming {
@@ -78,11 +90,26 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             shared.status.count(Counter::ComStmtPrepare);
             prepare(session, &mut prepared, sql, &mut writer);
         }
-        Command::StmtExecute { statement, rest, .. } => {
+        Command::StmtExecute { statement, cursor, rest } => {
             shared.status.count(Counter::Questions);
             shared.status.count(Counter::ComStmtExecute);
             writer.set_format(RowFormat::Binary);
-            execute(session, &mut prepared, statement, rest, &mut writer);
+            if cursor & CURSOR_READ_ONLY == 0 {
+                execute(session, &mut prepared, statement, rest, &mut writer);
+            } else {
+                let space = CursorSpace {
+                    memory: session.memory().map(Arc::clone),
+                    memory_bytes_max: settings.cursor_bytes_max,
+                    files: cursor_files,
+                    create: &|| shared.backend.temporary_file(),
+                };
+                let mut sink = CursorSink::new(&mut writer, space);
+                execute(session, &mut prepared, statement, rest, &mut sink);
+                let opened = sink.into_cursor();
+                if let Some((_, found)) = prepared.find(statement) {
+                    found.cursor = opened;
+                }
+            }
         }
         Command::StmtBulkExecute { statement, flags, rest } if may_bulk(*capabilities, flags) => {
             shared.status.count(Counter::Questions);
@@ -92,8 +119,8 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         Command::StmtSendLongData { statement, param, data } => {
             shared.status.count(Counter::ComStmtSendLongData);
             // Not answered; the next execution fails if something was not taken.
-            if let Some((_, params)) = prepared.find(statement) {
-                params.add_long_data(param, data, settings.packet_bytes_max);
+            if let Some((_, found)) = prepared.find(statement) {
+                found.params.add_long_data(param, data, settings.packet_bytes_max);
             }
         }
         Command::StmtClose(statement) => {
@@ -105,16 +132,18 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         Command::StmtReset(statement) => {
             shared.status.count(Counter::ComStmtReset);
             match prepared.find(statement) {
-                Some((_, params)) => {
-                    params.reset();
+                Some((_, found)) => {
+                    found.params.reset();
+                    found.cursor = None;
                     ok(session, &mut writer);
                 }
                 None => writer.error(&unknown_statement(statement, "mysqld_stmt_reset")),
             }
         }
-        Command::StmtFetch { statement, .. } => {
-            let text = format!("The statement ({statement}) has no open cursor");
-            writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
+        Command::StmtFetch { statement, rows } => {
+            shared.status.count(Counter::Questions);
+            shared.status.count(Counter::ComStmtFetch);
+            fetch(session, &mut prepared, (statement, rows), &mut writer);
         }
         Command::ResetConnection => {
             prepared.statements.clear();
@@ -271,14 +300,14 @@ impl ResultSink for OnlyError {
 
 /// The prepared statements of a connection.
 struct Prepared<'a> {
-    statements: &'a mut std::collections::HashMap<u32, StatementParams>,
+    statements: &'a mut std::collections::HashMap<u32, ClientStatement>,
     last: &'a mut u32,
 }
 
 impl Prepared<'_> {
-    fn find(&mut self, statement: u32) -> Option<(u32, &mut StatementParams)> {
+    fn find(&mut self, statement: u32) -> Option<(u32, &mut ClientStatement)> {
         let id = if statement == u32::MAX { *self.last } else { statement };
-        self.statements.get_mut(&id).map(|params| (id, params))
+        self.statements.get_mut(&id).map(|found| (id, found))
     }
 }
 
@@ -292,7 +321,7 @@ fn prepare(
         Ok(statement) => {
             *prepared.last = statement.id;
             let params = StatementParams::new(statement.params.len() as u16);
-            prepared.statements.insert(statement.id, params);
+            prepared.statements.insert(statement.id, ClientStatement { params, cursor: None });
             writer.prepared(&PreparedReply {
                 statement: statement.id,
                 params: &statement.params,
@@ -310,19 +339,46 @@ fn execute(
     prepared: &mut Prepared<'_>,
     statement: u32,
     rest: &[u8],
+    sink: &mut dyn ResultSink,
+) {
+    let Some((id, found)) = prepared.find(statement) else {
+        return sink.error(&unknown_statement(statement, "mysqld_stmt_execute"));
+    };
+    found.cursor = None;
+    if let Some(refused) = found.params.take_refusal() {
+        return sink.error(&refused);
+    }
+    match found.params.decode(rest, session.settings().params) {
+        Ok(values) => session.execute(id, values, sink),
+        Err(_) => sink.error(&SqlError::wrong_arguments("mysqld_stmt_execute")),
+    }
+}
+
+/// CURSOR_TYPE_READ_ONLY of COM_STMT_EXECUTE. MariaDB has no other.
+const CURSOR_READ_ONLY: u8 = 1;
+
+fn fetch(
+    session: &dyn Session,
+    prepared: &mut Prepared<'_>,
+    (statement, count): (u32, u32),
     writer: &mut ResultWriter<'_>,
 ) {
-    let Some((id, params)) = prepared.find(statement) else {
-        return writer.error(&unknown_statement(statement, "mysqld_stmt_execute"));
+    let Some((_, found)) = prepared.find(statement) else {
+        return writer.error(&unknown_statement(statement, "mysqld_stmt_fetch"));
     };
-    if let Some(refused) = params.take_refusal() {
-        return writer.error(&refused);
-    }
-    match params.decode(rest, session.settings().params) {
-        Ok(values) => session.execute(id, values, writer),
-        Err(_) => {
-            let text = "Incorrect arguments to mysqld_stmt_execute";
-            writer.error(&SqlError::new(ErrorCode::WrongArguments, text));
+    let Some(cursor) = &mut found.cursor else {
+        let text = format!("The statement ({statement}) has no open cursor");
+        return writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
+    };
+    match cursor.fetch(count, writer) {
+        Ok(true) => writer.eof(session.status().with(StatusFlags::CURSOR_EXISTS), 0),
+        Ok(false) => {
+            found.cursor = None;
+            writer.eof(session.status().with(StatusFlags::LAST_ROW_SENT), 0);
+        }
+        Err(error) => {
+            found.cursor = None;
+            writer.error(&error);
         }
     }
 }
@@ -342,13 +398,14 @@ fn execute_bulk(
     rest: &[u8],
     writer: &mut ResultWriter<'_>,
 ) {
-    let Some((id, params)) = prepared.find(statement) else {
+    let Some((id, found)) = prepared.find(statement) else {
         return writer.error(&unknown_statement(statement, "mysqld_stmt_bulk_execute"));
     };
-    if let Some(refused) = params.take_refusal() {
+    found.cursor = None;
+    if let Some(refused) = found.params.take_refusal() {
         return writer.error(&refused);
     }
-    match params.decode_rows(rest, flags & BULK_TYPES != 0, session.settings().params) {
+    match found.params.decode_rows(rest, flags & BULK_TYPES != 0, session.settings().params) {
         Ok(mut rows) => session.execute_bulk(id, &mut rows, writer),
         Err(_) => writer.error(&SqlError::wrong_arguments("mysqld_stmt_bulk_execute")),
     }

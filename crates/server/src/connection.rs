@@ -42,6 +42,7 @@ use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
 use crate::backend::{Session, Wake};
+use crate::cursor::{self, Cursor};
 use crate::epoll::{Interest, wait_readable, wait_writable};
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
@@ -97,6 +98,12 @@ pub(crate) struct Connection {
     pub inner: Mutex<Inner>,
 }
 
+/// A prepared statement of the client's.
+pub(crate) struct ClientStatement {
+    pub params: StatementParams,
+    pub cursor: Option<Cursor>,
+}
+
 /// What the owner works with.
 pub(crate) struct Inner {
     pub input: InputBuffer,
@@ -123,7 +130,8 @@ pub(crate) struct Inner {
     pub session: Option<Box<dyn Session>>,
     /// The client's place among max_connections; as long as the session.
     pub place: Option<Place>,
-    pub statements: HashMap<u32, StatementParams>,
+    pub statements: HashMap<u32, ClientStatement>,
+    pub cursor_files: cursor::Files,
     /// What `u32::MAX` means in COM_STMT_EXECUTE.
     pub last_prepared: u32,
     /// epoll was asked for room for output.
@@ -177,6 +185,7 @@ impl Connection {
             session: None,
             place: None,
             statements: HashMap::new(),
+            cursor_files: cursor::Files::default(),
             last_prepared: 0,
             wants_room: false,
             dump: None,

@@ -13,6 +13,7 @@
 //! | `login` | the handshake |
 //! | `tls` | [`Tls`]: the context that connections are encrypted with |
 //! | `commands` | commands to calls of the session |
+//! | `cursor` | rows of a prepared query that are kept and fetched |
 //! | `dump` | connections that became replicas |
 //! | `drain` | output of a large result, sent while the statement runs |
 //! | `pool` | workers over epoll; replacement of those that block |
@@ -40,6 +41,7 @@ pub mod binlog_watch;
 mod catalog_accounts;
 mod commands;
 mod connection;
+mod cursor;
 pub mod datadir;
 mod drain;
 mod dump;

@@ -18,7 +18,7 @@ use cohort_protocol::{ColumnMeta, ParamText, Parameter, ResultSink, StatusFlags}
 use cohort_replica::{ReplicaLog, ReplicaParts, ReplicaStatus, Replicas, StateStore, current_position};
 use cohort_replication::Source;
 use cohort_types::{Charset, Collation, ErrorCode, Level, Privilege, SqlError, SqlResult, Value};
-use cohort_vfs::World;
+use cohort_vfs::{SharedFile, World};
 
 use crate::audit_log::{AuditLog, AuditStatus};
 use crate::backend::{
@@ -255,6 +255,10 @@ impl Backend for SqlBackend {
         }
     }
 
+    fn temporary_file(&self) -> Result<SharedFile, SqlError> {
+        self.db.temporary_file()
+    }
+
     fn lead(&self) {
         self.db.commit.lead();
     }
@@ -334,6 +338,7 @@ impl Cached {
                     .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
             },
             packet_bytes_max: vars.uint(VarId::MaxAllowedPacket) as usize,
+            cursor_bytes_max: vars.uint(VarId::TmpTableSize) as usize,
             idle_s_max: vars.uint(VarId::WaitTimeout),
             write_s_max: vars.uint(VarId::NetWriteTimeout),
         };

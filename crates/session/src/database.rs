@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
@@ -12,7 +13,7 @@ use cohort_engine::Engine;
 use cohort_locks::LockTable;
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
-use cohort_vfs::{SharedClock, SharedFs, SharedRng};
+use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, unnamed_file};
 use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
@@ -220,6 +221,16 @@ impl Database {
         let reopened = files.as_ref().map_or(Ok(()), |files| files.reopen_errors());
         reopened.map_err(|e| {
             SqlError::new(ErrorCode::UnknownError, format!("Can't open the error log anew: {e}"))
+        })
+    }
+
+    /// A new file in `tmpdir`, which goes when it is dropped; error 1.
+    pub fn temporary_file(&self) -> SqlResult<SharedFile> {
+        let directory = self.globals.value(VarId::Tmpdir).to_string();
+        let directory = Path::new(&directory);
+        unnamed_file(&self.fs, directory).map_err(|error| {
+            let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
+            SqlError::new(ErrorCode::CantCreateFile, text)
         })
     }
 

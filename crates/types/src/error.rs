@@ -119,7 +119,8 @@ errors! {
     NetPacketTooLarge = 1153, "08S01";
     NetPacketsOutOfOrder = 1156, "08S01";
     NetUncompress = 1157, "08S01";
-    StmtHasNoOpenCursor = 1421, "24000";
+    StmtHasNoOpenCursor = 1421, "HY000";
+    SpBadCursorSelect = 1323, "42000";
     UserLimitReached = 1226, "42000";
     SetPasswordAuthPlugin = 1699, "HY000";
     MustChangePassword = 1820, "HY000";

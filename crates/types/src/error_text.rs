@@ -1,6 +1,7 @@
 //! The texts of the common errors, as MariaDB 10.11 words them.
 
 use std::fmt::Display;
+use std::io;
 
 use crate::{ErrorCode, Level, SqlError, Warning};
 
@@ -348,6 +349,18 @@ texts! {
     derived_without_alias() = DerivedMustHaveAlias, "Every derived table must have its own alias";
     slave_conversion_failed(column: usize, db: &str, table: &str, from: &str, to: &str) = SlaveConversionFailed,
         "Column {column} of table '{db}.{table}' cannot be converted from type '{from}' to type '{to}'";
+}
+
+impl SqlError {
+    /// A file of rows that do not fit into memory: error 1021 on a full disk, else 1030.
+    pub fn temporary_file(error: &io::Error, doing: &str) -> SqlError {
+        let errno = error.raw_os_error().unwrap_or(0);
+        if error.kind() == io::ErrorKind::StorageFull {
+            return SqlError::disk_full("temporary file", errno);
+        }
+        let text = format!("Error {doing} a temporary file (errno: {errno} \"{error}\")");
+        SqlError::new(ErrorCode::GetErrno, text)
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
@@ -16,8 +15,8 @@ use cohort_row::{
 use cohort_run::{Batch, CursorId, Kept, Lanes, Matching, Storage};
 use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
 use cohort_trx::{SessionTrx, WaitPolicy};
-use cohort_types::{ErrorCode, LaneType, SqlError, SqlResult, Value};
-use cohort_vfs::{SharedFile, unnamed_file};
+use cohort_types::{LaneType, SqlError, SqlResult, Value};
+use cohort_vfs::SharedFile;
 
 use super::measured::MeasuredStorage;
 use crate::select::{Flow, RowCounts, RowSink};
@@ -331,12 +330,7 @@ impl Storage for TrxStorage<'_> {
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
-        let directory = self.db.globals.value(VarId::Tmpdir).to_string();
-        let directory = Path::new(&directory);
-        unnamed_file(&self.db.fs, directory).map_err(|error| {
-            let text = format!("Can't create/write to file in '{}' ({error})", directory.display());
-            SqlError::new(ErrorCode::CantCreateFile, text)
-        })
+        self.db.temporary_file()
     }
 
     fn operator_memory(&self, kept: Kept) -> usize {

@@ -165,7 +165,8 @@ impl Suite {
             .arg(format!("--logdir={}", place("var/tmp")))
             .arg(format!("--basedir={}", folder.display()))
             .arg("--character-sets-dir=/usr/share/mysql/charsets")
-            .arg(format!("--test-file={}", test.display()));
+            .arg(format!("--test-file={}", test.display()))
+            .args(std::env::var("COHORT_MTR_OPTIONS").iter().flat_map(|options| options.split_whitespace()));
         let variables = [
             ("MYSQL_TEST_DIR", folder.display().to_string()),
             ("MTR_SUITE_DIR", place("main")),

@@ -220,6 +220,7 @@ impl Session for StubSession {
             results: Some(Collation::UTF8MB4_GENERAL_CI),
             params: ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI },
             packet_bytes_max: self.vars.uint(VarId::MaxAllowedPacket) as usize,
+            cursor_bytes_max: self.vars.uint(VarId::TmpTableSize) as usize,
             idle_s_max: self.vars.uint(VarId::WaitTimeout),
             write_s_max: self.vars.uint(VarId::NetWriteTimeout),
         }

@@ -1,5 +1,7 @@
 //! Tables whose pages are compressed on disk: what that saves, before and after a crash.
 
+use std::time::Duration;
+
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -22,12 +24,28 @@ fn used(client: &mut Conn) -> u64 {
 /// Blocks of the data file when the table was altered and what it left is free.
 fn altered(client: &mut Conn, what: &str) -> u64 {
     client.query_drop(format!("ALTER TABLE t {what}")).expect("altered");
-    // PURGE waits for a checkpoint; the first one still names what the table was before.
-    for _ in 0..2 {
+    settled(client)
+}
+
+/// Blocks of the data file once nothing more is given back: old versions are gone, and as many checkpoints as
+/// can be under way have ended. PURGE waits for one where files before the written one are needed, and one that
+/// began before the ALTER still names what the table was.
+fn settled(client: &mut Conn) -> u64 {
+    let mut alike = 0;
+    let mut before = used(client);
+    for _ in 0..600 {
         client.query_drop("FLUSH BINARY LOGS").expect("a new file");
         client.query_drop("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY").expect("purged");
+        let now = used(client);
+        let is_alike = now == before && status(client, "Innodb_history_list_length") == 0;
+        alike = if is_alike { alike + 1 } else { 0 };
+        if alike == 5 {
+            return now;
+        }
+        before = now;
+        std::thread::sleep(Duration::from_millis(100));
     }
-    used(client)
+    panic!("the data file does not settle: {before} blocks");
 }
 
 #[test]

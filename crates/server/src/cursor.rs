@@ -1,0 +1,454 @@
+//! Cursors of the binary protocol: the rows of a prepared query, kept for COM_STMT_FETCH.
+//!
+//! # Concepts
+//! A query that is executed with CURSOR_TYPE_READ_ONLY runs to its end, as in MariaDB: nothing of it waits for
+//! the client, neither a read view nor a lock. A [`CursorSink`] stands between the query and the connection's
+//! [`ResultWriter`]. It keeps the rows as they go over the wire, and sends the columns alone. Of statements
+//! without a cursor (the executor does not call `keep_rows` for them) it passes everything on.
+//!
+//! # States
+//! A statement has no [`Cursor`], or an open one. A cursor closes when a fetch finds its end, when a fetch
+//! fails, when the statement is executed again, reset or closed, and with the connection. It outlives
+//! transactions and its tables.
+//!
+//! # Memory
+//! Rows are charged to the session and lie in memory up to `tmp_memory_table_size`, then in a file in `tmpdir`
+//! without a name. A connection has at most [`FILES_MAX`] such files.
+//!
+//! # Order (I4, I5)
+//! The answer that opens a cursor is held until what the rows show is acknowledged. A fetch that was sent
+//! before that answer had come is held in the same way.
+
+use std::sync::Arc;
+
+use cohort_base::{Budget, CommitSeq, Reservation};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, ResultWriter, SessionChange, StatusFlags};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::SharedFile;
+
+/// Files of one connection's cursors.
+const FILES_MAX: usize = 64;
+
+/// Bytes read from a file at once, if no row is longer.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// Before each row: how long it is.
+const HEADER_BYTES: usize = size_of::<u64>();
+
+/// The files of one connection's cursors: one reference more than there are.
+pub(crate) type Files = Arc<()>;
+
+/// Where the rows of a cursor may lie.
+pub(crate) struct CursorSpace<'s> {
+    /// What they are charged to, if anything.
+    pub memory: Option<Arc<Budget>>,
+    pub memory_bytes_max: usize,
+    pub files: &'s Files,
+    pub create: &'s dyn Fn() -> SqlResult<SharedFile>,
+}
+
+/// Rows, each behind its length: those of the file first, then those in memory.
+#[derive(Default)]
+struct KeptRows {
+    file: Option<(SharedFile, Files)>,
+    file_bytes: u64,
+    bytes: Vec<u8>,
+    charged: Option<Reservation>,
+}
+
+impl KeptRows {
+    fn new(space: &CursorSpace<'_>) -> KeptRows {
+        let charged = space.memory.as_ref().map(|budget| Reservation::new(Arc::clone(budget)));
+        KeptRows { charged, ..KeptRows::default() }
+    }
+
+    fn push(&mut self, row: &[u8], space: &CursorSpace<'_>) -> SqlResult<()> {
+        let more = HEADER_BYTES + row.len();
+        if self.bytes.len() + more > space.memory_bytes_max.max(BLOCK_BYTES) {
+            self.write(space)?;
+        }
+        self.reserve(more)?;
+        self.bytes.extend_from_slice(&(row.len() as u64).to_le_bytes());
+        self.bytes.extend_from_slice(row);
+        Ok(())
+    }
+
+    fn reserve(&mut self, more: usize) -> SqlResult<()> {
+        let wanted = self.bytes.len() + more;
+        if wanted > self.bytes.capacity() {
+            let capacity = wanted.max(2 * self.bytes.capacity());
+            self.charge(capacity)?;
+            self.bytes.reserve_exact(capacity - self.bytes.len());
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> SqlResult<()> {
+        self.charged.as_mut().map_or(Ok(()), |charged| Ok(charged.resize(bytes as u64)?))
+    }
+
+    /// Moves what is in memory to the file.
+    fn write(&mut self, space: &CursorSpace<'_>) -> SqlResult<()> {
+        if self.file.is_none() {
+            if Arc::strong_count(space.files) > FILES_MAX {
+                let text = format!("Can't create a temporary file: {FILES_MAX} open cursors have one");
+                return Err(SqlError::new(ErrorCode::CantCreateFile, text));
+            }
+            self.file = Some(((space.create)()?, Arc::clone(space.files)));
+        }
+        if let Some((file, _)) = &self.file {
+            file.write_at(&self.bytes, self.file_bytes)
+                .map_err(|error| SqlError::temporary_file(&error, "writing"))?;
+        }
+        self.file_bytes += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// No rows will come: one place for all, and no more memory than needed.
+    fn finish(&mut self, space: &CursorSpace<'_>) -> SqlResult<()> {
+        if self.file.is_some() {
+            self.write(space)?;
+        }
+        self.bytes.shrink_to_fit();
+        self.charge(self.bytes.capacity())
+    }
+}
+
+/// An open cursor.
+pub(crate) struct Cursor {
+    rows: KeptRows,
+    /// Of all bytes, those of rows that were fetched.
+    passed: u64,
+    /// What was read of the file, from `passed` on.
+    block: Vec<u8>,
+    block_passed: usize,
+    hold: CommitSeq,
+}
+
+impl Cursor {
+    /// Sends at most `count` rows; whether there may be more.
+    pub fn fetch(&mut self, count: u32, writer: &mut ResultWriter<'_>) -> SqlResult<bool> {
+        writer.hold_until(self.hold);
+        for _ in 0..count {
+            if writer.is_dead() {
+                break;
+            }
+            match self.next()? {
+                Some(row) => writer.encoded_row(row),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    fn next(&mut self) -> SqlResult<Option<&[u8]>> {
+        let (rows, at) = match &self.rows.file {
+            None => (&self.rows.bytes, self.passed as usize),
+            Some((file, _)) => {
+                let left = self.rows.file_bytes - self.passed;
+                let mut wanted = HEADER_BYTES;
+                loop {
+                    let there = self.block.len() - self.block_passed;
+                    if there >= HEADER_BYTES {
+                        wanted = HEADER_BYTES + length_at(&self.block, self.block_passed);
+                    }
+                    if there >= wanted || left == 0 {
+                        break;
+                    }
+                    let bytes = left.min(wanted.max(BLOCK_BYTES) as u64) as usize;
+                    if let Some(charged) = &mut self.rows.charged {
+                        charged.resize(bytes.max(self.block.capacity()) as u64)?;
+                    }
+                    read(file, &mut self.block, self.passed, bytes)?;
+                    self.block_passed = 0;
+                }
+                (&self.block, self.block_passed)
+            }
+        };
+        if at == rows.len() {
+            return Ok(None);
+        }
+        let row = at + HEADER_BYTES;
+        let end = row + length_at(rows, at);
+        self.passed += (end - at) as u64;
+        self.block_passed += end - at;
+        Ok(Some(&rows[row..end]))
+    }
+}
+
+fn length_at(rows: &[u8], at: usize) -> usize {
+    let length: [u8; HEADER_BYTES] = rows[at..at + HEADER_BYTES].try_into().expect("as long as its type");
+    u64::from_le_bytes(length) as usize
+}
+
+fn read(file: &SharedFile, block: &mut Vec<u8>, offset: u64, bytes: usize) -> SqlResult<()> {
+    block.resize(bytes, 0);
+    let there = file.read_at(block, offset).map_err(|error| SqlError::temporary_file(&error, "reading"))?;
+    if there < bytes {
+        return Err(SqlError::new(ErrorCode::GetErrno, "A temporary file does not hold what was written"));
+    }
+    Ok(())
+}
+
+/// Keeps the rows of a query, and passes on what any other statement answers.
+pub(crate) struct CursorSink<'a, 'w> {
+    writer: &'a mut ResultWriter<'w>,
+    space: CursorSpace<'a>,
+    /// The columns and rows so far; None: this statement has no cursor.
+    open: Option<(Vec<ColumnMeta>, KeptRows)>,
+    row: Vec<u8>,
+    cursor: Option<Cursor>,
+}
+
+impl<'a, 'w> CursorSink<'a, 'w> {
+    pub fn new(writer: &'a mut ResultWriter<'w>, space: CursorSpace<'a>) -> CursorSink<'a, 'w> {
+        CursorSink { writer, space, open: None, row: Vec::new(), cursor: None }
+    }
+
+    /// The cursor that was opened.
+    pub fn into_cursor(self) -> Option<Cursor> {
+        self.cursor
+    }
+}
+
+impl ResultSink for CursorSink<'_, '_> {
+    fn keep_rows(&mut self) -> bool {
+        self.open = Some((Vec::new(), KeptRows::new(&self.space)));
+        true
+    }
+
+    fn start(&mut self, columns: &[ColumnMeta]) {
+        match &mut self.open {
+            None => self.writer.start(columns),
+            // An error may come instead of the end.
+            Some((kept, _)) => {
+                columns.clone_into(kept);
+                self.writer.expect(columns);
+            }
+        }
+    }
+
+    fn row(&mut self, values: &[Value]) {
+        assert!(self.open.is_none(), "rows that are kept may fail");
+        self.writer.row(values);
+    }
+
+    fn try_row(&mut self, values: &[Value]) -> SqlResult<()> {
+        let Some((_, rows)) = &mut self.open else { return self.writer.try_row(values) };
+        self.row.clear();
+        self.writer.encode_row(values, &mut self.row);
+        rows.push(&self.row, &self.space)
+    }
+
+    fn finish(&mut self, status: StatusFlags, warnings: u16) {
+        let Some((columns, mut rows)) = self.open.take() else { return self.writer.finish(status, warnings) };
+        if let Err(error) = rows.finish(&self.space) {
+            return self.writer.error(&error);
+        }
+        let hold = self.writer.hold();
+        self.cursor = Some(Cursor { rows, passed: 0, block: Vec::new(), block_passed: 0, hold });
+        self.writer.cursor(&columns, status, warnings);
+    }
+
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        self.writer.ok(ok);
+    }
+
+    fn tells_changes_at_end(&self) -> bool {
+        self.writer.tells_changes_at_end()
+    }
+
+    fn changed(&mut self, change: SessionChange<'_>) {
+        self.writer.changed(change);
+    }
+
+    fn may_send_files(&self) -> bool {
+        self.writer.may_send_files()
+    }
+
+    fn request_file(&mut self, name: &[u8]) -> SqlResult<()> {
+        self.writer.request_file(name)
+    }
+
+    fn file_bytes(&mut self, out: &mut Vec<u8>) -> SqlResult<()> {
+        self.writer.file_bytes(out)
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.open = None;
+        self.writer.error(error);
+    }
+
+    fn hold_until(&mut self, seq: CommitSeq) {
+        self.writer.hold_until(seq);
+    }
+
+    fn is_dead(&self) -> bool {
+        self.writer.is_dead()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cohort_protocol::{Capabilities, Drain, InputBuffer, ResultEncoding, RowFormat};
+    use cohort_vfs::{MemFs, SharedFs, unnamed_file};
+
+    use super::*;
+
+    struct Nowhere;
+
+    impl Drain for Nowhere {
+        fn drain(&mut self, _: &mut Vec<u8>, _: CommitSeq) {
+            panic!("answers of these tests are short");
+        }
+        fn receive(&mut self, _: u8, _: &mut Vec<u8>) -> Option<u8> {
+            None
+        }
+        fn is_dead(&self) -> bool {
+            false
+        }
+    }
+
+    /// The payloads that `answer` writes.
+    fn packets(answer: impl FnOnce(&mut ResultWriter<'_>)) -> Vec<Vec<u8>> {
+        let (mut out, mut drain) = (Vec::new(), Nowhere);
+        let encoding = ResultEncoding { capabilities: Capabilities::default(), results: None };
+        answer(&mut ResultWriter::new(&mut out, 1, encoding, RowFormat::Binary, &mut drain));
+        let mut input = InputBuffer::default();
+        input.extend(&out);
+        input.expect_sequence(1);
+        let mut packets = Vec::new();
+        while let Some(packet) = input.next(usize::MAX).expect("packets in their order") {
+            packets.push(input.payload(&packet).to_vec());
+        }
+        packets
+    }
+
+    struct Place {
+        memory: Arc<Budget>,
+        files: Files,
+        fs: SharedFs,
+    }
+
+    impl Place {
+        fn new() -> Place {
+            let memory = Budget::of_session(&Budget::of_server());
+            let fs: SharedFs = Arc::new(MemFs::new());
+            fs.create_dir_all(Path::new("/tmp")).expect("made");
+            Place { memory, files: Files::default(), fs }
+        }
+
+        fn files(&self) -> usize {
+            Arc::strong_count(&self.files) - 1
+        }
+
+        /// What becomes of a query with these rows.
+        fn open(&self, rows: &[Vec<Value>], memory_bytes_max: usize) -> SqlResult<Cursor> {
+            let mut outcome = None;
+            let answer = packets(|writer| {
+                let create = || {
+                    unnamed_file(&self.fs, Path::new("/tmp"))
+                        .map_err(|error| SqlError::temporary_file(&error, "creating"))
+                };
+                let space = CursorSpace {
+                    memory: Some(Arc::clone(&self.memory)),
+                    memory_bytes_max,
+                    files: &self.files,
+                    create: &create,
+                };
+                let mut sink = CursorSink::new(writer, space);
+                assert!(sink.keep_rows());
+                sink.hold_until(CommitSeq(7));
+                sink.start(&[ColumnMeta::text("t", 1000)]);
+                match rows.iter().try_for_each(|row| sink.try_row(row)) {
+                    Ok(()) => sink.finish(StatusFlags::AUTOCOMMIT, 0),
+                    Err(error) => {
+                        sink.error(&error);
+                        outcome = Some(Err(error));
+                    }
+                }
+                outcome = sink.into_cursor().map(Ok).or(outcome.take());
+            });
+            match &outcome {
+                Some(Ok(_)) => assert_eq!((answer.len(), &*answer[2]), (3, &b"\xfe\0\0\x42\0"[..])),
+                _ => assert_eq!((answer.len(), answer[0][0]), (1, 0xff), "an error stands alone"),
+            }
+            outcome.expect("a cursor or an error")
+        }
+    }
+
+    /// Rows of all lengths, and as they go over the wire.
+    fn rows() -> (Vec<Vec<Value>>, Vec<Vec<u8>>) {
+        let lengths = (0..3000).map(|n| n % 250).chain([200_000, 1, BLOCK_BYTES, 0]);
+        let rows: Vec<Vec<Value>> = lengths.map(|n| vec![Value::text("x".repeat(n))]).collect();
+        let sent = packets(|writer| {
+            writer.expect(&[ColumnMeta::text("t", 1000)]);
+            rows.iter().for_each(|row| writer.row(row));
+        });
+        (rows, sent)
+    }
+
+    #[test]
+    fn rows_come_in_their_order_from_memory_and_from_a_file() {
+        let (place, (rows, sent)) = (Place::new(), rows());
+        for (memory_bytes_max, files) in [(0, 1), (100_000, 1), (10 << 20, 0)] {
+            let mut cursor = place.open(&rows, memory_bytes_max).expect("opens");
+            assert_eq!(place.files(), files);
+            assert!(place.memory.used() > 0);
+            let (mut fetched, mut goes_on) = (Vec::new(), true);
+            while goes_on {
+                fetched.extend(packets(|writer| {
+                    goes_on = cursor.fetch(7, writer).expect("fetches");
+                    assert_eq!(writer.hold(), CommitSeq(7), "not before the rows are acknowledged");
+                }));
+            }
+            assert!(fetched == sent, "{memory_bytes_max}");
+            drop(cursor);
+            assert_eq!((place.memory.used(), place.files()), (0, 0));
+        }
+        let mut none = place.open(&[], 1000).expect("opens");
+        assert!(packets(|writer| assert!(!none.fetch(1, writer).expect("fetches"))).is_empty());
+    }
+
+    #[test]
+    fn rows_that_find_no_room_end_their_statement() {
+        let (place, (rows, _)) = (Place::new(), rows());
+        place.memory.set_limit(100_000);
+        let code = |outcome: SqlResult<Cursor>| outcome.map(|_| ()).map_err(|error| error.code);
+        assert_eq!(code(place.open(&rows, 10 << 20)), Err(ErrorCode::OptionPreventsStatement));
+        assert_eq!(place.memory.used(), 0);
+        place.memory.set_limit(u64::MAX);
+        let open: Vec<Cursor> = (0..FILES_MAX).map(|_| place.open(&rows, 0).expect("opens")).collect();
+        assert_eq!(code(place.open(&rows, 0)), Err(ErrorCode::CantCreateFile));
+        assert!(place.open(&rows[..10], 0).is_ok(), "it needs no file");
+        drop(open);
+        assert!(place.open(&rows, 0).is_ok());
+    }
+
+    #[test]
+    fn a_statement_without_a_cursor_answers_as_ever() {
+        let place = Place::new();
+        let answer = |with_sink: bool| {
+            packets(|writer| {
+                let say = |sink: &mut dyn ResultSink| {
+                    sink.start(&[ColumnMeta::text("t", 10)]);
+                    sink.row(&[Value::text("a")]);
+                    sink.finish(StatusFlags::default(), 0);
+                };
+                if !with_sink {
+                    return say(writer);
+                }
+                let create = || Err(SqlError::unknown_command());
+                let space =
+                    CursorSpace { memory: None, memory_bytes_max: 0, files: &place.files, create: &create };
+                let mut sink = CursorSink::new(writer, space);
+                say(&mut sink);
+                assert!(sink.into_cursor().is_none());
+            })
+        };
+        assert_eq!(answer(true), answer(false));
+    }
+}
