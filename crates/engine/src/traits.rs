@@ -174,6 +174,39 @@ impl Batch {
     }
 }
 
+/// Keys that are looked for at once ([`EngineTrx::get_many`]).
+pub struct Looks<'l> {
+    /// Of this key space.
+    pub index: IndexId,
+    pub keys: &'l [&'l [u8]],
+    /// The look ends once the batch holds so many bytes.
+    pub bytes_max: usize,
+    /// Gets the entries that are there.
+    pub batch: &'l mut Batch,
+    /// Gets the numbers of their keys.
+    pub found: &'l mut Vec<u32>,
+}
+
+impl Looks<'_> {
+    /// Asks for one key after the other: `get` replaces the value and says whether the key is there.
+    pub fn one_by_one(
+        &mut self,
+        get: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Result<bool, EngineError>,
+    ) -> Result<usize, EngineError> {
+        let mut value = Vec::new();
+        for (n, key) in self.keys.iter().enumerate() {
+            if get(key, &mut value)? {
+                self.batch.push(key, &value);
+                self.found.push(n as u32);
+            }
+            if self.batch.size_bytes() >= self.bytes_max {
+                return Ok(n + 1);
+            }
+        }
+        Ok(self.keys.len())
+    }
+}
+
 /// A place in a transaction to which its writes can be rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub usize);
@@ -418,6 +451,12 @@ pub trait EngineTrx: Send {
     ) -> Result<bool, EngineError> {
         let _ = near;
         self.get(at, index, key, value)
+    }
+
+    /// Looks for keys that are best near each other. Says how many it has looked for, at least one of some.
+    fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
+        let index = looks.index;
+        looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near))
     }
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);

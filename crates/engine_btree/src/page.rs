@@ -55,6 +55,8 @@ const REFERENCE: usize = 12;
 
 /// Of an entry that is asked for ahead; the rest of a longer one follows by itself.
 const PREFETCHED_LINES: usize = 2;
+/// Entries whose keys have the same front, of which no more are looked at one after the other.
+const LOOKED_AT_MAX: usize = 4;
 /// Bytes that a processor reads from memory at once.
 const CACHE_LINE: usize = 64;
 
@@ -340,6 +342,39 @@ impl Page {
             }
         }
         Err(from)
+    }
+
+    /// The first place whose key is not below the key by the bytes that slots hold; the page covers it.
+    pub fn front_place(&self, key: &[u8]) -> usize {
+        let head = head_of(&key[self.prefix_len()..]);
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.slot(middle).1 < head {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
+    /// The place of a key, if it is there; [`Page::front_place`] was `from`.
+    pub fn find_from(&self, from: usize, key: &[u8]) -> Option<usize> {
+        let suffix = &key[self.prefix_len()..];
+        let head = head_of(suffix);
+        let alike = (from..self.len()).take(LOOKED_AT_MAX).take_while(|n| self.slot(*n).1 == head);
+        for n in alike {
+            match self.suffix(n).cmp(suffix) {
+                Ordering::Less => {}
+                Ordering::Equal => return Some(n),
+                Ordering::Greater => return None,
+            }
+        }
+        match self.len() - from > LOOKED_AT_MAX && self.slot(from + LOOKED_AT_MAX).1 == head {
+            true => self.find(key).ok(),
+            false => None,
+        }
     }
 
     /// Which child of an inner node covers the key.
