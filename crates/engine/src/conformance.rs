@@ -10,7 +10,7 @@ use cohort_base::{CommitSeq, IndexId, Lsn};
 use crate::near::Near;
 use crate::read_view::ReadView;
 use crate::redo::Redo;
-use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, ReadAt};
+use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, Looks, ReadAt};
 
 const A: IndexId = IndexId(16);
 const B: IndexId = IndexId(17);
@@ -81,8 +81,31 @@ fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     for _ in 0..3 {
         let is_there = trx.get_near(at, A, key.as_bytes(), &mut again, &mut near).expect("reads");
         assert_eq!((is_there, &again), (found, &value), "a reader that keeps its place");
+        let there = found.then(|| (key.as_bytes().to_vec(), value.clone()));
+        let keys = [b"~ nobody puts this".as_slice(), key.as_bytes()];
+        assert_eq!(get_many(trx, at, &keys, &mut near), Vec::from_iter(there), "{key}");
     }
     found.then(|| String::from_utf8(value).expect("text"))
+}
+
+/// What some keys lead to, a few bytes at a time and all at once.
+fn get_many(trx: &dyn EngineTrx, at: ReadAt<'_>, keys: &[&[u8]], near: &mut Near) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut answers = [1, 100, usize::MAX].map(|bytes_max| {
+        let (mut looked, mut all) = (0, Vec::new());
+        while looked < keys.len() {
+            let (mut batch, mut found) = (Batch::default(), Vec::new());
+            let rest = &keys[looked..];
+            let mut looks = Looks { index: A, keys: rest, bytes_max, batch: &mut batch, found: &mut found };
+            let more = trx.get_many(at, &mut looks, near).expect("reads");
+            assert!((1..=rest.len()).contains(&more) && found.iter().all(|n| (*n as usize) < more));
+            assert!(found.iter().map(|n| rest[*n as usize]).eq(batch.iter().map(|entry| entry.0)));
+            all.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+            looked += more;
+        }
+        all
+    });
+    assert!(answers[0] == answers[2] && answers[1] == answers[2]);
+    std::mem::take(&mut answers[2])
 }
 
 fn scan(
@@ -102,6 +125,9 @@ fn scan(
         let goes_on = trx.scan_near(at, A, &range, direction, limit, &mut again, &mut near).expect("scans");
         assert!(goes_on == more && again.iter().eq(batch.iter()), "a reader that keeps its place");
     }
+    let keys: Vec<&[u8]> = batch.iter().map(|entry| entry.0).collect();
+    let found = get_many(trx, at, &keys, &mut near);
+    assert!(batch.iter().eq(found.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let entries: Vec<String> = batch.iter().map(|(k, v)| format!("{}={}", text(k), text(v))).collect();
     (entries.join(" "), more)

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
+use crate::near::Near;
 use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Installed, Redo};
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, PageForm, Participant, ReadAt, Savepoint,
+    KeyRange, Looks, PageForm, Participant, ReadAt, Savepoint,
 };
 
 /// Runs `first` and `second` side by side under the first one's number.
@@ -218,6 +219,26 @@ fn scan_on(
     }
 }
 
+/// Looks for the keys of entries that a scan found.
+fn same_by_keys(
+    trx: &dyn EngineTrx,
+    at: ReadAt<'_>,
+    index: IndexId,
+    entries: &Batch,
+) -> Result<(), EngineError> {
+    let keys: Vec<&[u8]> = entries.iter().map(|entry| entry.0).collect();
+    // From the second look on it is one of a reader that keeps its place.
+    let mut near = Near::default();
+    for _ in 0..2 {
+        let (mut batch, mut found) = (Batch::default(), Vec::new());
+        let (keys, bytes_max) = (&keys[..], usize::MAX);
+        let mut looks = Looks { index, keys, bytes_max, batch: &mut batch, found: &mut found };
+        let looked = trx.get_many(at, &mut looks, &mut near)?;
+        assert!(looked == keys.len() && batch.iter().eq(entries.iter()), "keys of {index}");
+    }
+    Ok(())
+}
+
 impl EngineTrx for MirrorTrx {
     fn get(
         &self,
@@ -254,6 +275,9 @@ impl EngineTrx for MirrorTrx {
                 && (own.len() >= other.len() || more),
             "scan of {range:?} {direction:?} in {index}"
         );
+        if matches!(at, ReadAt::View(_)) {
+            same_by_keys(&*self.second, at_second, index, &own)?;
+        }
         batch.begin();
         own.iter().for_each(|(key, value)| batch.push(key, value));
         Ok(more)

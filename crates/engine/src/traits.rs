@@ -134,6 +134,16 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
+    /// Adds an entry whose value follows its key, but for what the key begins with.
+    #[inline]
+    pub fn push_joined(&mut self, prefix: &[u8], entry: &[u8], suffix_len: usize) {
+        self.bytes.reserve(prefix.len() + entry.len());
+        self.bytes.extend_from_slice(prefix);
+        let key_end = (self.bytes.len() + suffix_len) as u32;
+        self.bytes.extend_from_slice(entry);
+        self.ends.push((key_end, self.bytes.len() as u32));
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
@@ -161,6 +171,39 @@ impl Batch {
     /// All entries in scan order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         (0..self.len()).map(|n| self.get(n))
+    }
+}
+
+/// Keys that are looked for at once ([`EngineTrx::get_many`]).
+pub struct Looks<'l> {
+    /// Of this key space.
+    pub index: IndexId,
+    pub keys: &'l [&'l [u8]],
+    /// The look ends once the batch holds so many bytes.
+    pub bytes_max: usize,
+    /// Gets the entries that are there.
+    pub batch: &'l mut Batch,
+    /// Gets the numbers of their keys.
+    pub found: &'l mut Vec<u32>,
+}
+
+impl Looks<'_> {
+    /// Asks for one key after the other: `get` replaces the value and says whether the key is there.
+    pub fn one_by_one(
+        &mut self,
+        get: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Result<bool, EngineError>,
+    ) -> Result<usize, EngineError> {
+        let mut value = Vec::new();
+        for (n, key) in self.keys.iter().enumerate() {
+            if get(key, &mut value)? {
+                self.batch.push(key, &value);
+                self.found.push(n as u32);
+            }
+            if self.batch.size_bytes() >= self.bytes_max {
+                return Ok(n + 1);
+            }
+        }
+        Ok(self.keys.len())
     }
 }
 
@@ -408,6 +451,12 @@ pub trait EngineTrx: Send {
     ) -> Result<bool, EngineError> {
         let _ = near;
         self.get(at, index, key, value)
+    }
+
+    /// Looks for keys that are best near each other. Says how many it has looked for, at least one of some.
+    fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
+        let index = looks.index;
+        looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near))
     }
 
     /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);

@@ -10,6 +10,7 @@ mod compress_tests;
 mod engine;
 mod inner;
 mod install;
+mod many;
 mod map;
 mod merge;
 mod near;

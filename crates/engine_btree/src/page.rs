@@ -55,6 +55,8 @@ const REFERENCE: usize = 12;
 
 /// Of an entry that is asked for ahead; the rest of a longer one follows by itself.
 const PREFETCHED_LINES: usize = 2;
+/// Entries whose keys have the same front, of which no more are looked at one after the other.
+const LOOKED_AT_MAX: usize = 4;
 /// Bytes that a processor reads from memory at once.
 const CACHE_LINE: usize = 64;
 
@@ -77,6 +79,15 @@ pub struct Entry<'p> {
     /// None: everybody sees this version.
     pub version: Option<VersionRef>,
     pub value: &'p [u8],
+}
+
+/// An entry that is neither deleted nor names an extent.
+pub struct Straight<'p> {
+    /// Who wrote it; none: everybody sees it.
+    pub trx: Option<TrxNo>,
+    /// The key's suffix and the value.
+    pub entry: &'p [u8],
+    pub suffix_len: usize,
 }
 
 /// A page in memory. Its reader or writer holds its frame's latch.
@@ -234,6 +245,27 @@ impl Page {
         &self.bytes[start..start + self.u16(at + 1)]
     }
 
+    /// The n-th entry, if its own value is one that somebody may see ([`Straight`]).
+    #[inline]
+    pub fn straight(&self, n: usize) -> Option<Straight<'_>> {
+        let (at, _) = self.slot(n);
+        let entry = &self.bytes[at..];
+        let (header, rest) = entry.split_first_chunk::<ENTRY_HEADER>()?;
+        let [flags, suffix @ .., a, b, c, d] = *header;
+        let (trx, rest) = match flags {
+            0 => (None, rest),
+            REFERRED => {
+                let (reference, rest) = rest.split_first_chunk::<REFERENCE>()?;
+                let trx = reference.first_chunk().map(|bytes| TrxNo(u64::from_le_bytes(*bytes)));
+                (trx, rest)
+            }
+            _ => return None,
+        };
+        let suffix_len = usize::from(u16::from_le_bytes(suffix));
+        let value_len = u32::from_le_bytes([a, b, c, d]) as usize;
+        Some(Straight { trx, entry: &rest[..suffix_len + value_len], suffix_len })
+    }
+
     /// Asks for the n-th entry, which is about to be read, if there is one.
     #[inline]
     pub fn prefetch(&self, n: usize) {
@@ -310,6 +342,39 @@ impl Page {
             }
         }
         Err(from)
+    }
+
+    /// The first place whose key is not below the key by the bytes that slots hold; the page covers it.
+    pub fn front_place(&self, key: &[u8]) -> usize {
+        let head = head_of(&key[self.prefix_len()..]);
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.slot(middle).1 < head {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        from
+    }
+
+    /// The place of a key, if it is there; [`Page::front_place`] was `from`.
+    pub fn find_from(&self, from: usize, key: &[u8]) -> Option<usize> {
+        let suffix = &key[self.prefix_len()..];
+        let head = head_of(suffix);
+        let alike = (from..self.len()).take(LOOKED_AT_MAX).take_while(|n| self.slot(*n).1 == head);
+        for n in alike {
+            match self.suffix(n).cmp(suffix) {
+                Ordering::Less => {}
+                Ordering::Equal => return Some(n),
+                Ordering::Greater => return None,
+            }
+        }
+        match self.len() - from > LOOKED_AT_MAX && self.slot(from + LOOKED_AT_MAX).1 == head {
+            true => self.find(key).ok(),
+            false => None,
+        }
     }
 
     /// Which child of an inner node covers the key.

@@ -76,6 +76,7 @@ enum LeafScan {
 }
 
 impl Sink<'_> {
+    #[inline]
     fn is_full(&self) -> bool {
         self.batch.len() >= self.full || self.batch.size_bytes() >= self.full_bytes
     }
@@ -214,7 +215,34 @@ impl Inner {
         }
     }
 
+    /// Adds an entry that everybody sees as it stands, which most are; false: it may be another.
+    #[inline]
+    fn push_straight(&self, page: &Page, n: usize, sink: &mut Sink<'_>) -> bool {
+        let Some(straight) = page.straight(n).filter(|_| sink.prefix.is_empty()) else { return false };
+        if straight.trx.is_some_and(|trx| !self.versions.is_seen_by_all(trx)) {
+            return false;
+        }
+        sink.batch.push_joined(page.prefix(), straight.entry, straight.suffix_len);
+        true
+    }
+
+    #[inline]
     fn push_visible(
+        &self,
+        page: &Page,
+        n: usize,
+        horizon: Horizon,
+        sink: &mut Sink<'_>,
+    ) -> Result<Pushed, EngineError> {
+        if self.push_straight(page, n, sink) {
+            return Ok(if sink.is_full() { Pushed::Full } else { Pushed::Present });
+        }
+        self.push_shown(page, n, horizon, sink)
+    }
+
+    /// Adds what an entry shows at the horizon.
+    #[inline(never)]
+    fn push_shown(
         &self,
         page: &Page,
         n: usize,

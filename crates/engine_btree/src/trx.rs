@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, Near, ReadAt,
-    Redo, RedoFiles, Savepoint, WriteSet, full_key, full_range,
+    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, Looks, Near,
+    ReadAt, Redo, RedoFiles, Savepoint, WriteSet, full_key, full_range,
 };
 
 use crate::engine::View;
@@ -151,6 +151,14 @@ impl EngineTrx for BtreeTrx {
         near: &mut Near,
     ) -> Result<bool, EngineError> {
         self.get_at(at, index, key, value, near.place())
+    }
+
+    fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
+        let index = looks.index;
+        match (self.writes.is_empty(), near.place()) {
+            (true, Some(near)) => self.inner.get_many(self.horizon(at), looks, near),
+            _ => looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near)),
+        }
     }
 
     fn scan(

@@ -303,12 +303,19 @@ impl Versions {
         record
     }
 
+    /// Whether everybody is known to see what this transaction wrote.
+    #[inline]
+    pub fn is_seen_by_all(&self, trx: TrxNo) -> bool {
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        place < self.watermarks[at].load(Ordering::Acquire)
+    }
+
     /// The record; none: everybody sees what this transaction wrote.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
-        if place < self.watermarks[at].load(Ordering::Acquire) {
+        if self.is_seen_by_all(trx) {
             return None;
         }
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
         let segment = self.segments[at].read();
         let place = place.checked_sub(segment.base)?;
         let record = segment.records.get(place as usize);

@@ -39,6 +39,8 @@ mod engine;
 mod inner;
 #[path = "../src/install.rs"]
 mod install;
+#[path = "../src/many.rs"]
+mod many;
 #[path = "../src/map.rs"]
 mod map;
 #[path = "../src/merge.rs"]

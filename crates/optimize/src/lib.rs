@@ -31,6 +31,7 @@ mod push;
 mod sargable;
 mod semi;
 mod unnest;
+mod unordered;
 mod visit;
 
 pub use access::{Candidates, Choice, RowCosts, WantedOrder};

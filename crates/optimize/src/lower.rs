@@ -21,6 +21,7 @@ use crate::physical::{
     AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, Plan, ReadMode,
     RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
+use crate::unordered::forget_order;
 use crate::visit::{ColumnSet, Statement, each_expr, has_subquery};
 
 /// Set operators above each other, which send rows before they have read all. The smallest stack has room for
@@ -329,7 +330,7 @@ impl Lowering<'_> {
             aggregates.push(self.place_aggregate(&collected.aggregate, &part.layout)?);
         }
         let rows = if group.explicit { (part.rows / 3.0).max(1.0) } else { 1.0 };
-        let node = AggregateNode {
+        let mut node = AggregateNode {
             input: part.node,
             keys,
             is_grouped: group.explicit,
@@ -338,6 +339,7 @@ impl Lowering<'_> {
             rollup: group.rollup,
             ordered: in_order,
         };
+        forget_order(&mut node);
         Ok(Part { node: Node::Aggregate(Box::new(node)), layout, rows })
     }
 

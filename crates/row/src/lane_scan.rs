@@ -189,9 +189,13 @@ impl LaneScan {
         );
         let selected = &self.selected[self.at..];
         lanes.rows += selected.len();
-        let columns = self.yields.iter().flatten().zip(&mut lanes.lanes).zip(&lanes.wanted);
-        for ((reader, lane), _) in columns.filter(|(_, is_wanted)| **is_wanted) {
-            reader.read(cursor, selected, self.is_plain, lane)?;
+        let wanted = lanes.wanted.iter().zip(&lanes.lens_wanted);
+        for ((reader, lane), wanted) in self.yields.iter().flatten().zip(&mut lanes.lanes).zip(wanted) {
+            match wanted {
+                (true, _) => reader.read(cursor, selected, self.is_plain, lane)?,
+                (false, true) => reader.read_lens(cursor, selected, self.is_plain, lane)?,
+                (false, false) => {}
+            }
         }
         self.at = self.selected.len();
         Ok(())
@@ -316,6 +320,23 @@ impl ColumnReader {
         match self {
             ColumnReader::Row(reader) => reader.ty(),
             ColumnReader::Entry(reader) => reader.ty(),
+        }
+    }
+
+    /// Appends the lengths of the selected rows' texts to a lane, or the column where that is as cheap.
+    fn read_lens(
+        &self,
+        cursor: &TableCursor,
+        selected: &[u32],
+        is_plain: bool,
+        lane: &mut Lane,
+    ) -> SqlResult<()> {
+        match self {
+            ColumnReader::Row(reader) if is_plain => {
+                let read = reader.read_lens(selected.iter().map(|n| cursor.value(*n as usize)), lane);
+                read.map_err(|error| cursor.open_table().row_error(error))
+            }
+            _ => self.read(cursor, selected, is_plain, lane),
         }
     }
 

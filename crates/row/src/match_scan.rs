@@ -28,6 +28,8 @@ use crate::resolve::ResolveAccess;
 /// while their conditions are asked.
 const ENTRIES_AT_ONCE: usize = 1024;
 const BYTES_AT_ONCE: usize = 256 << 10;
+/// Rows that are looked for at once.
+const ROWS_AT_ONCE: usize = 128;
 /// The same of leads, which are short.
 const LEADS_AT_ONCE: usize = 32 << 10;
 const LEAD_BYTES_AT_ONCE: usize = 1 << 20;
@@ -234,14 +236,20 @@ impl MatchScan {
                 }
                 leads.put_in_order(cursor, self.matching)?;
             }
-            while let (0..ENTRIES_AT_ONCE, 0..BYTES_AT_ONCE) = cursor.gathered() {
-                let Some((_, lead)) = leads.order.get(leads.at) else { break };
-                leads.at += 1;
-                eval.step()?;
-                let (key, value) = leads.entries.get(*lead as usize);
-                if cursor.gather_row(trx, key, value)? {
-                    self.of.push(leads.of[*lead as usize]);
+            let mut found = Vec::new();
+            while let (entries @ 0..ENTRIES_AT_ONCE, 0..BYTES_AT_ONCE) = cursor.gathered() {
+                let room = ROWS_AT_ONCE.min(ENTRIES_AT_ONCE - entries);
+                let next = &leads.order[leads.at..];
+                let next = &next[..next.len().min(room)];
+                if next.is_empty() {
+                    break;
                 }
+                let looks: Vec<_> = next.iter().map(|(_, lead)| leads.entries.get(*lead as usize)).collect();
+                found.clear();
+                let looked = cursor.gather_rows(trx, &looks, BYTES_AT_ONCE, &mut found)?;
+                eval.steps(looked as u32)?;
+                self.of.extend(found.iter().map(|n| leads.of[next[*n as usize].1 as usize]));
+                leads.at += looked;
             }
         }
         cursor.note_gathered();

@@ -11,7 +11,7 @@
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
 
 use cohort_expr::{AggregateState, SortKey, append_group_key};
-use cohort_optimize::AggregateNode;
+use cohort_optimize::{AggregateNode, Node};
 use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
@@ -262,10 +262,14 @@ impl<'p> Groups<'p> {
         types: Vec<LaneType>,
     ) -> SqlResult<()> {
         self.by_lanes = LaneGroups::new(self.node, &types, run.eval).map(Box::new);
-        let keys = self.node.keys.iter().map(|key| &key.0);
+        let keys = self.node.keys.iter().map(|key| &key.0).chain(&self.node.first);
+        let needed: Vec<usize> = keys.flat_map(|expr| expr.columns()).collect();
         let args = self.node.aggregates.iter().flat_map(|aggregate| &aggregate.args);
-        let read = keys.chain(&self.node.first).chain(args).flat_map(|expr| expr.columns());
+        let read = needed.iter().copied().chain(args.flat_map(|expr| expr.columns()));
         let mut lanes = Lanes::of_columns(types, read);
+        if let (Some(by_lanes), Node::Scan(_)) = (&self.by_lanes, &self.node.input) {
+            by_lanes.narrow(&needed, &mut lanes);
+        }
         let mut batch = Batch::new();
         while input.next_lanes(run, &mut lanes)? {
             // Taken out while it is used: groups are made meanwhile.

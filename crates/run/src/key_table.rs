@@ -80,6 +80,26 @@ impl KeyBatch {
         self.ends.push(self.bytes.len());
     }
 
+    /// A key of these bytes, of which there are few.
+    #[inline]
+    pub fn push_short<const N: usize>(&mut self, key: [u8; N], table: &KeyTable) {
+        const { assert!(N <= SHORT) };
+        self.hashed.push(table.hash_short(&key));
+        self.bytes.extend_from_slice(&key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Whether a key is the same as the one before it.
+    #[inline]
+    pub fn is_like_before(&self, n: usize) -> bool {
+        if n == 0 || self.hashed[n].word != self.hashed[n - 1].word {
+            return false;
+        }
+        // Words of short keys are the keys.
+        let key = self.key(n).1;
+        key.len() <= SHORT || key == self.key(n - 1).1
+    }
+
     /// The keys of whole rows, for a look-up in the table.
     pub fn take_rows(&mut self, rows: &Batch, collations: &[Collation], table: &KeyTable) {
         self.clear();
@@ -118,6 +138,11 @@ impl KeyTable {
             let hash = self.hasher.hash_one(key);
             return Hashed { hash, word: [hash, u64::from(LONG) << 56] };
         }
+        self.hash_short(key)
+    }
+
+    #[inline]
+    fn hash_short(&self, key: &[u8]) -> Hashed {
         let mut bytes = [0; 16];
         bytes[..key.len()].copy_from_slice(key);
         bytes[SHORT] = key.len() as u8;

@@ -148,6 +148,20 @@ impl LaneGroups {
         })
     }
 
+    /// Tells a scan of which texts no more than the lengths are read. `needed` are columns of which more is.
+    pub fn narrow(&self, needed: &[usize], lanes: &mut Lanes) {
+        // Rows that are evaluated one by one have their texts.
+        if self.program.may_overflow() {
+            return;
+        }
+        for (input, column) in self.program.inputs().iter().enumerate() {
+            let has_lens = self.types[*column].is_text() && !self.program.reads_texts(input);
+            if has_lens && !needed.contains(column) {
+                lanes.want_lens(*column);
+            }
+        }
+    }
+
     /// Bytes of numbers that count once, since this was asked last.
     pub fn take_distinct_bytes(&mut self) -> usize {
         std::mem::take(&mut self.distinct_bytes)
@@ -163,6 +177,16 @@ impl LaneGroups {
         let table = if self.has_own_keys { &self.raw } else { table };
         self.groups.clear();
         self.batch.clear();
+        if let [RawKey::Column(n)] = self.keys[..]
+            && !self.types[n].is_text()
+            && lanes.lanes[n].nulls.is_empty()
+        {
+            // The most common key has a loop of its own.
+            for number in &lanes.lanes[n].numbers {
+                self.batch.push_short(raw_number(*number), table);
+            }
+            return table.touch(&self.batch);
+        }
         for row in 0..lanes.rows {
             let key = self.batch.open_key();
             for part in &self.keys {
@@ -225,7 +249,7 @@ impl LaneGroups {
     /// Whether a row has the key of the one before it.
     #[inline]
     pub fn is_like_before(&self, row: usize) -> bool {
-        row > 0 && self.batch.key(row).1 == self.batch.key(row - 1).1
+        self.batch.is_like_before(row)
     }
 
     /// Gathers the rows that were looked up last, of so many groups in all. What does not fit leaves the
@@ -435,7 +459,14 @@ fn append_raw(lane: &Lane, ty: LaneType, row: usize, key: &mut Vec<u8>) {
         key.extend_from_slice(&(text.len() as u32).to_le_bytes());
         key.extend_from_slice(text);
     } else {
-        key.push(1);
-        key.extend_from_slice(&lane.numbers[row].to_le_bytes());
+        key.extend_from_slice(&raw_number(lane.numbers[row]));
     }
+}
+
+/// The raw key of a number.
+#[inline]
+fn raw_number(number: i64) -> [u8; 9] {
+    let mut key = [1; 9];
+    key[1..].copy_from_slice(&number.to_le_bytes());
+    key
 }

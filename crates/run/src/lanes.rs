@@ -16,14 +16,16 @@ pub struct Lanes {
     pub rows: usize,
     /// Whose columns somebody reads. The lanes of others may stay empty.
     pub wanted: Vec<bool>,
+    /// Of which others somebody reads the lengths of texts, and what is NULL.
+    pub lens_wanted: Vec<bool>,
 }
 
 impl Lanes {
     /// No rows of columns of these types.
     pub fn new(types: Vec<LaneType>) -> Lanes {
         let lanes = types.iter().map(|_| Lane::default()).collect();
-        let wanted = vec![true; types.len()];
-        Lanes { types, lanes, rows: 0, wanted }
+        let (wanted, lens_wanted) = (vec![true; types.len()], vec![false; types.len()]);
+        Lanes { types, lanes, rows: 0, wanted, lens_wanted }
     }
 
     /// The same of which somebody reads some columns only.
@@ -32,6 +34,12 @@ impl Lanes {
         lanes.wanted.fill(false);
         columns.into_iter().for_each(|column| lanes.wanted[column] = true);
         lanes
+    }
+
+    /// Of this column no more is read than the lengths of texts, and what is NULL.
+    pub(crate) fn want_lens(&mut self, column: usize) {
+        self.wanted[column] = false;
+        self.lens_wanted[column] = true;
     }
 
     /// Adds the columns that are wanted of joined rows, in which these stand from `first` on.
@@ -58,6 +66,14 @@ impl Lanes {
     pub fn row(&self, n: usize) -> impl Iterator<Item = Value> {
         let lanes = self.lanes.iter().zip(&self.types).zip(&self.wanted);
         lanes.map(move |((lane, ty), is_wanted)| if *is_wanted { lane.value(n, *ty) } else { Value::Null })
+    }
+
+    /// Appends all rows of others of the same types.
+    pub(crate) fn append(&mut self, other: &Lanes) {
+        for (lane, from) in self.lanes.iter_mut().zip(&other.lanes) {
+            lane.append(from);
+        }
+        self.rows += other.rows;
     }
 
     /// Appends rows of others of the same types.

@@ -31,6 +31,7 @@ mod extend;
 mod join;
 mod key_table;
 mod lane_groups;
+mod lane_sort;
 mod lanes;
 mod limit;
 mod measure;

@@ -1,9 +1,10 @@
 //! Filter and projection.
 
 use cohort_expr::{Expr, ExprType, to_common_class, to_joined};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::Batch;
+use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
 use crate::runtime::Run;
 
@@ -107,6 +108,8 @@ pub(crate) struct Project<'p> {
     /// Per item: the column that it is, when no item behind it reads the same.
     moved: Vec<Option<usize>>,
     rows: Batch,
+    /// Rows of the input that came as lanes.
+    lanes: Lanes,
     /// Rows that came, which warnings tell.
     seen: u64,
 }
@@ -123,7 +126,7 @@ impl<'p> Project<'p> {
                 read_later.extend(item.columns());
             }
         }
-        Project { input, items, moved, rows: Batch::new(), seen: 0 }
+        Project { input, items, moved, rows: Batch::new(), lanes: Lanes::default(), seen: 0 }
     }
 }
 
@@ -154,6 +157,38 @@ impl<'p> Operator<'p> for Project<'p> {
             out.end_row();
         }
         Ok(())
+    }
+
+    fn lane_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<LaneType>>> {
+        let column = |item: &Expr| match item {
+            Expr::Column(column) => Some(column.ordinal),
+            _ => None,
+        };
+        let Some(columns) = self.items.iter().map(column).collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
+        let Some(types) = self.input.lane_types(run)? else { return Ok(None) };
+        let yielded = columns.iter().map(|column| types[*column]).collect();
+        self.lanes = Lanes::new(types);
+        Ok(Some(yielded))
+    }
+
+    fn next_lanes(&mut self, run: Run<'_, 'p>, out: &mut Lanes) -> SqlResult<bool> {
+        self.lanes.wanted.fill(false);
+        for (item, is_wanted) in self.items.iter().zip(&out.wanted) {
+            item.columns().iter().for_each(|column| self.lanes.wanted[*column] |= is_wanted);
+        }
+        let goes_on = self.input.next_lanes(run, &mut self.lanes)?;
+        out.clear();
+        out.rows = self.lanes.rows;
+        for ((lane, item), moved) in out.lanes.iter_mut().zip(self.items).zip(&self.moved) {
+            match (moved, item) {
+                (Some(ordinal), _) => std::mem::swap(lane, &mut self.lanes.lanes[*ordinal]),
+                (None, Expr::Column(column)) => lane.append(&self.lanes.lanes[column.ordinal]),
+                (None, _) => {}
+            }
+        }
+        Ok(goes_on)
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {

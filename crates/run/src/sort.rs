@@ -3,7 +3,8 @@
 //! # Concepts
 //! A row is kept with its keys: those that are no columns of the row are computed and stand before it. The
 //! order of the rows is an array of [`Entry`]: a row's number, and the front of its first key as a number,
-//! which decides most comparisons.
+//! which decides most comparisons. Where rows come as lanes and keys are columns, they stay lanes
+//! ([`crate::lane_sort`]); on disk all rows are the same.
 //!
 //! Rows that do not fit become sorted *runs* on disk, which are merged: [`FAN_IN`] into one of the next level
 //! whenever a level has so many, the rest while rows are asked for. Equal rows stay in the order they came:
@@ -15,10 +16,12 @@
 use std::cmp::Ordering;
 
 use cohort_expr::{Expr, SortKey, compare_rows};
-use cohort_optimize::{Node, Sort, Spans};
-use cohort_types::{Interrupt, SqlResult, Value};
+use cohort_optimize::{JoinMethod, Node, Sort, Spans};
+use cohort_types::{Interrupt, LaneType, SqlResult, Value};
 
 use crate::batch::Batch;
+use crate::lane_sort::LaneRows;
+use crate::lanes::Lanes;
 use crate::limit::limit_bounds;
 use crate::operator::{Input, Operator};
 use crate::runtime::{Held, Run};
@@ -28,6 +31,10 @@ use crate::storage::{Event, Kept, Sorted};
 
 /// Runs merged at once.
 const FAN_IN: usize = 64;
+/// Rows expected of a table, from which on lanes pay.
+const LANE_ROWS_MIN: f64 = 256.0;
+/// With a limit, rows of lanes that are sorted and cut at once, at least.
+const LANE_ROWS_CUT_MIN: usize = 1 << 14;
 
 /// How rows are ordered.
 #[derive(Clone)]
@@ -90,6 +97,8 @@ pub(crate) struct Sorter<'p> {
     rows: Batch,
     entries: Vec<Entry>,
     fronts: Fronts,
+    /// The rows in memory instead, where they come as lanes.
+    by_lanes: Option<Box<LaneRows>>,
     /// Rows that are wanted.
     limit: u64,
     /// The last row that is wanted, of those sorted last.
@@ -113,6 +122,7 @@ impl<'p> Sorter<'p> {
             rows: Batch::new(),
             entries: Vec::new(),
             fronts: Fronts::default(),
+            by_lanes: None,
             limit: u64::MAX,
             worst: None,
             held: Held::default(),
@@ -141,6 +151,7 @@ impl<'p> Sorter<'p> {
         self.rows.clear();
         self.entries.clear();
         self.fronts.clear();
+        self.by_lanes = None;
         self.worst = None;
         self.held.release(run);
         self.runs.clear();
@@ -171,15 +182,58 @@ impl<'p> Sorter<'p> {
         self.rows.end_row();
         self.entries.push(Entry { front, row: self.entries.len() as u32 });
         self.held.grow(run, bytes)?;
-        let twice = usize::try_from(self.limit).unwrap_or(usize::MAX).saturating_mul(2).max(256);
+        let twice = self.wanted().saturating_mul(2).max(256);
         if self.entries.len() >= twice || self.entries.len() > u32::MAX as usize - 1 {
             self.cut(run)?;
         }
         if self.held.bytes() > self.memory { self.spill(run) } else { Ok(()) }
     }
 
-    /// Brings the entries in order.
+    /// Whether rows may come as lanes: no key is computed.
+    pub fn takes_lanes(&self) -> bool {
+        self.order.computed.is_empty()
+    }
+
+    /// Rows come as lanes of these types, all of them.
+    pub fn begin_lanes(&mut self, types: Vec<LaneType>) {
+        debug_assert!(self.takes_lanes() && self.entries.is_empty(), "keys are columns, no row has come");
+        let keys = self.order.places.iter().copied().zip(self.order.keys.iter().copied());
+        self.by_lanes = Some(Box::new(LaneRows::new(types, keys)));
+    }
+
+    /// Takes rows in.
+    pub fn push_lanes(&mut self, run: Run<'_, 'p>, lanes: &Lanes) -> SqlResult<()> {
+        let wanted = self.wanted();
+        let rows = self.by_lanes.as_mut().expect("rows come as lanes");
+        self.held.grow(run, rows.append(lanes))?;
+        if rows.len() >= wanted.saturating_mul(2).max(LANE_ROWS_CUT_MIN) {
+            let freed = rows.cut(wanted, run.eval)?;
+            self.held.shrink(run, freed);
+        }
+        let is_full = self.by_lanes.as_ref().is_some_and(|rows| rows.is_full());
+        if is_full || self.held.bytes() > self.memory { self.spill(run) } else { Ok(()) }
+    }
+
+    fn wanted(&self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+
+    /// Rows in memory.
+    fn len(&self) -> usize {
+        self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.len())
+    }
+
+    /// Rows in memory that have been brought in order.
+    fn sorted_len(&self) -> usize {
+        self.by_lanes.as_ref().map_or(self.entries.len(), |rows| rows.sorted_rows())
+    }
+
+    /// Brings the rows in memory in order.
     fn sort(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
+        let wanted = self.wanted();
+        if let Some(rows) = &mut self.by_lanes {
+            return rows.sort(wanted, run.eval);
+        }
         let (rows, order) = (&self.rows, &self.order);
         let row = |entry: &Entry| rows.row(entry.row as usize);
         let fronts = &self.fronts;
@@ -200,7 +254,6 @@ impl<'p> Sorter<'p> {
                 sort_equal_fronts(&mut self.entries, &full, run.eval)?;
             }
         }
-        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
         self.entries.truncate(wanted);
         Ok(())
     }
@@ -243,6 +296,16 @@ impl<'p> Sorter<'p> {
         for entry in &self.entries {
             run.eval.step()?;
             chain.push(&file, self.rows.row(entry.row as usize))?;
+        }
+        if let Some(rows) = &mut self.by_lanes {
+            let mut row = Vec::new();
+            for n in 0..rows.sorted_rows() {
+                run.eval.step()?;
+                row.clear();
+                row.extend(rows.row(n));
+                chain.push(&file, &row)?;
+            }
+            rows.clear();
         }
         chain.finish(&file)?;
         self.runs.push(SortedRun { chain, file, level: 0 });
@@ -287,10 +350,10 @@ impl<'p> Sorter<'p> {
         };
         if self.runs.is_empty() {
             self.sort(run)?;
-            note(self.entries.len() as u64, self.of_range);
+            note(self.len() as u64, self.of_range);
             return Ok(());
         }
-        if !self.entries.is_empty() {
+        if self.len() > 0 {
             self.spill(run)?;
         }
         let rows: u64 = self.runs.iter().map(|run| run.chain.rows()).sum();
@@ -310,7 +373,7 @@ impl<'p> Sorter<'p> {
         if self.merge.is_some() {
             return None;
         }
-        let left = (self.entries.len() - self.next) as u64;
+        let left = (self.sorted_len() - self.next) as u64;
         let skipped = rows.min(left);
         self.next += skipped as usize;
         Some(skipped)
@@ -331,9 +394,14 @@ impl<'p> Sorter<'p> {
             }
             return Ok(());
         }
-        let end = self.entries.len().min(self.next.saturating_add(want));
-        for entry in &self.entries[self.next..end] {
-            out.push(crate::batch::taken(&mut self.rows.row_mut(entry.row as usize)[keys..]));
+        let end = self.sorted_len().min(self.next.saturating_add(want));
+        match &self.by_lanes {
+            Some(rows) => (self.next..end).for_each(|n| out.push(rows.row(n))),
+            None => {
+                for entry in &self.entries[self.next..end] {
+                    out.push(crate::batch::taken(&mut self.rows.row_mut(entry.row as usize)[keys..]));
+                }
+            }
         }
         self.next = end;
         Ok(())
@@ -444,6 +512,18 @@ impl<'p> SortOperator<'p> {
         if self.sorter.is_sorted() {
             return Ok(());
         }
+        if self.sorter.limit > 0
+            && self.sorter.takes_lanes()
+            && expects_many(&self.node.input)
+            && let Some(types) = self.input.lane_types(run)?
+        {
+            self.sorter.begin_lanes(types.clone());
+            let mut lanes = Lanes::new(types);
+            while self.input.next_lanes(run, &mut lanes)? {
+                self.sorter.push_lanes(run, &lanes)?;
+            }
+            return self.sorter.finish(run);
+        }
         let mut batch = Batch::new();
         while self.sorter.limit > 0 && self.input.refill_all(run, &mut batch)? {
             for n in 0..batch.len() {
@@ -451,6 +531,25 @@ impl<'p> SortOperator<'p> {
             }
         }
         self.sorter.finish(run)
+    }
+}
+
+/// Whether so many rows are expected that lanes pay.
+fn expects_many(node: &Node) -> bool {
+    match node {
+        Node::Scan(scan) => scan.rows >= LANE_ROWS_MIN,
+        Node::Filter { input, .. } | Node::Gate { input, .. } | Node::Project { input, .. } => {
+            expects_many(input)
+        }
+        Node::Join(join) => {
+            let many_on_right = match &join.method {
+                JoinMethod::Lookup(scan) => scan.rows >= LANE_ROWS_MIN,
+                JoinMethod::Hash { right, .. } | JoinMethod::Loop { right, .. } => expects_many(right),
+                JoinMethod::Json(_) => false,
+            };
+            many_on_right || expects_many(&join.left)
+        }
+        _ => false,
     }
 }
 

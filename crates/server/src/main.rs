@@ -23,6 +23,12 @@ use cohort_vfs::{SharedClock, World};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Asks the kernel for huge pages: queries of many rows wait for the tables of pages else. An idle server
+/// has 14 MiB more for it (docs/benchmarks.md). The environment variable `_RJEM_MALLOC_CONF` overrides it.
+// SAFETY: jemalloc reads its configuration, a C string, through the pointer of this name.
+#[unsafe(export_name = "_rjem_malloc_conf")]
+static MALLOC_CONF: &[u8; 11] = b"thp:always\0";
+
 /// How long statements may go on after a stop was asked for, and once more after they were killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 

@@ -8,6 +8,8 @@
 //!
 //! Columns of other types (doubles, ENUM, BIGINT UNSIGNED, decimals of more than 18 digits) have no lane.
 
+use std::ops::Range;
+
 use crate::decimal::Decimal;
 use crate::row::{HEADER, RowError, RowLayout, Slot};
 use crate::scalar::little_endian;
@@ -45,7 +47,7 @@ pub const NO_ELEMENT: u32 = u32::MAX;
 pub struct Lane {
     /// Of numbers; 0 where NULL.
     pub numbers: Vec<i64>,
-    /// Of texts: where each ends in `bytes`.
+    /// Of texts: where each ends in `bytes`, which are not there where only lengths were read.
     ends: Vec<u32>,
     bytes: Vec<u8>,
     /// Which are NULL; empty when none is.
@@ -66,6 +68,12 @@ impl Lane {
     pub fn text(&self, n: usize) -> &[u8] {
         let start = if n == 0 { 0 } else { self.ends[n - 1] as usize };
         &self.bytes[start..self.ends[n] as usize]
+    }
+
+    /// The bytes of each text; of NULL 0.
+    pub fn text_lens(&self) -> impl Iterator<Item = usize> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        self.ends.iter().zip(starts).map(|(end, start)| (end - start) as usize)
     }
 
     /// Whether the n-th element is NULL.
@@ -91,12 +99,21 @@ impl Lane {
         }
     }
 
+    /// Appends a text of which nobody reads more than the length.
+    #[inline]
+    fn push_text_len(&mut self, length: usize) {
+        self.ends.push(self.ends.last().copied().unwrap_or(0) + length as u32);
+        if !self.nulls.is_empty() {
+            self.nulls.push(false);
+        }
+    }
+
     pub(crate) fn push_null(&mut self, is_text: bool) {
         let before = if is_text { self.ends.len() } else { self.numbers.len() };
         self.nulls.resize(before, false);
         self.nulls.push(true);
         match is_text {
-            true => self.ends.push(self.bytes.len() as u32),
+            true => self.ends.push(self.ends.last().copied().unwrap_or(0)),
             false => self.numbers.push(0),
         }
     }
@@ -118,6 +135,20 @@ impl Lane {
                 }
             }
         }
+    }
+
+    /// Appends all elements of another lane of the same type.
+    pub fn append(&mut self, other: &Lane) {
+        if !self.nulls.is_empty() || !other.nulls.is_empty() {
+            let of_lane = |lane: &Lane| lane.numbers.len().max(lane.ends.len());
+            self.nulls.resize(of_lane(self), false);
+            self.nulls.extend_from_slice(&other.nulls);
+            self.nulls.resize(of_lane(self) + of_lane(other), false);
+        }
+        let before = self.bytes.len() as u32;
+        self.numbers.extend_from_slice(&other.numbers);
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
     }
 
     /// Bytes that the elements take.
@@ -267,9 +298,14 @@ impl LaneReader {
     /// Appends the column's element of each row that `rows` yields. They are plain.
     pub fn read<'r>(&self, rows: impl Iterator<Item = &'r [u8]>, lane: &mut Lane) -> Result<(), RowError> {
         match self.place {
-            Place::Text { ends, index, texts } => {
+            Place::Text { texts, .. } => {
                 for row in rows {
-                    self.read_text(row, (ends, index, texts), lane)?;
+                    let Some(range) = self.text_range(row) else {
+                        lane.push_null(true);
+                        continue;
+                    };
+                    let text = row.get(texts + range.start..texts + range.end).ok_or(RowError::Corrupt)?;
+                    self.read_text(text, lane)?;
                 }
             }
             // The common forms have a loop of their own.
@@ -317,19 +353,40 @@ impl LaneReader {
         Ok(())
     }
 
-    fn read_text(
+    /// Appends the lengths of the column's texts, and no texts; of other columns what [`LaneReader::read`]
+    /// does.
+    pub fn read_lens<'r>(
         &self,
-        row: &[u8],
-        (ends, index, texts): (usize, usize, usize),
+        rows: impl Iterator<Item = &'r [u8]>,
         lane: &mut Lane,
     ) -> Result<(), RowError> {
+        if !self.ty.is_text() {
+            return self.read(rows, lane);
+        }
+        for row in rows {
+            match self.text_range(row) {
+                Some(range) => {
+                    lane.push_text_len(range.end.checked_sub(range.start).ok_or(RowError::Corrupt)?)
+                }
+                None => lane.push_null(true),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the column's text lies among the texts of a row; None: it is NULL.
+    #[inline]
+    fn text_range(&self, row: &[u8]) -> Option<Range<usize>> {
+        let Place::Text { ends, index, .. } = self.place else { return None };
         if row[HEADER + self.column / 8] >> (self.column % 8) & 1 == 1 {
-            lane.push_null(true);
-            return Ok(());
+            return None;
         }
         let end = |n: usize| usize::from(u16::from_le_bytes([row[ends + 2 * n], row[ends + 2 * n + 1]]));
-        let start = if index == 0 { 0 } else { end(index - 1) };
-        let text = row.get(texts + start..texts + end(index)).ok_or(RowError::Corrupt)?;
+        Some(if index == 0 { 0 } else { end(index - 1) }..end(index))
+    }
+
+    #[inline]
+    fn read_text(&self, text: &[u8], lane: &mut Lane) -> Result<(), RowError> {
         let is_text = self.ty != LaneType::Text(Collation::BINARY);
         if is_text && !text.is_ascii() && !crate::is_text(text) {
             return Err(RowError::Corrupt);
@@ -465,6 +522,9 @@ mod tests {
             let reader = layout.lane(column).expect("a lane");
             let mut lane = Lane::default();
             reader.read(stored.iter().map(Vec::as_slice), &mut lane).expect("good");
+            let mut lens = Lane::default();
+            reader.read_lens(stored.iter().map(Vec::as_slice), &mut lens).expect("good");
+            assert!(lens.text_lens().eq(lane.text_lens()) && lens.nulls == lane.nulls);
             let mut again = Lane::default();
             for (n, row) in rows.iter().enumerate() {
                 assert_eq!(lane.value(n, reader.ty()), row[column], "column {column} of row {n}");

@@ -467,6 +467,23 @@ impl LaneProgram {
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
     }
+
+    /// Whether more is read of an input's texts than their lengths and what is NULL.
+    pub fn reads_texts(&self, input: usize) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::CompareText(_, text, ..) | Step::IsTextIn(text, ..) | Step::Like(text, _) => {
+                text.input == input
+            }
+            Step::CompareTexts(_, a, b, _) => a.input == input || b.input == input,
+            Step::Characters(of) => *of == input,
+            _ => false,
+        })
+    }
+
+    /// Whether some numbers may not fit, so that rows are evaluated one by one.
+    pub fn may_overflow(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Add(..) | Step::Sub(..) | Step::Mul(..)))
+    }
 }
 
 /// The column whose year an expression is.

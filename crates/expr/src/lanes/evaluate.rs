@@ -155,10 +155,16 @@ impl<'d> Done<'d> {
             Step::IsTextNull(text) => {
                 out.truths.extend((0..rows).map(|n| u8::from(inputs[text.input].is_null(n))));
             }
-            Step::Bytes(input) => measured(inputs[*input], rows, out, |text| text.len()),
+            Step::Bytes(input) => {
+                out.numbers.extend(inputs[*input].text_lens().map(|length| length as i64));
+                out.nulls.extend_from_slice(&inputs[*input].nulls);
+            }
             Step::Characters(input) => {
+                let lane = inputs[*input];
                 let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
-                measured(inputs[*input], rows, out, |text| text.iter().filter(begins).count());
+                let count = |n| lane.text(n).iter().filter(begins).count() as i64;
+                out.numbers.extend((0..rows).map(count));
+                out.nulls.extend_from_slice(&lane.nulls);
                 interrupt.steps(rows as u32)?;
             }
             Step::And(a, b) => out.truths.extend(truth(*a).iter().zip(truth(*b)).map(|(a, b)| and(*a, *b))),
@@ -236,13 +242,6 @@ fn each_text(
         truths.push(truth);
     }
     Ok(())
-}
-
-/// A number for each text of a lane.
-#[inline]
-fn measured(lane: &Lane, rows: usize, out: &mut Register, measure: impl Fn(&[u8]) -> usize) {
-    out.numbers.extend((0..rows).map(|n| measure(lane.text(n)) as i64));
-    out.nulls.extend_from_slice(&lane.nulls);
 }
 
 /// True if any result does not fit.

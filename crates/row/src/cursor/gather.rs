@@ -1,6 +1,6 @@
 //! The entries of many spans in one batch: what a join's rows are matched with.
 
-use cohort_engine::{Batch, Direction, ReadAt};
+use cohort_engine::{Batch, Direction, Looks, ReadAt};
 use cohort_trx::{Counted, SessionTrx, engine_error};
 use cohort_types::SqlResult;
 
@@ -87,20 +87,26 @@ impl TableCursor {
         Ok(rest)
     }
 
-    /// Appends the row that an entry leads to, which is there by construction.
-    pub(crate) fn gather_row(&mut self, trx: &mut SessionTrx, key: &[u8], value: &[u8]) -> SqlResult<bool> {
-        let row_key = self.table.clustered_key_of(self.spans.index, key, value)?;
-        let view = self.view.take().expect("entries are gathered from a snapshot");
-        let clustered = self.table.indexes[0].id;
-        let engine = trx.engine(self.table.engine);
-        let at = ReadAt::View(&view);
-        let found = engine.get_near(at, clustered, row_key, &mut self.value, &mut self.near_row);
-        self.view = Some(view);
-        let found = found.map_err(engine_error)?;
-        if found {
-            self.batch.push(&[], &self.value);
+    /// Appends the rows that some entries lead to, which are there by construction, and to `found` the numbers
+    /// of the entries; stops once the batch holds `bytes_max`, and says of how many entries.
+    pub(crate) fn gather_rows(
+        &mut self,
+        trx: &mut SessionTrx,
+        leads: &[(&[u8], &[u8])],
+        bytes_max: usize,
+        found: &mut Vec<u32>,
+    ) -> SqlResult<usize> {
+        let mut keys = Vec::with_capacity(leads.len());
+        for (key, value) in leads {
+            keys.push(self.table.clustered_key_of(self.spans.index, key, value)?);
         }
-        Ok(found)
+        let view = self.view.take().expect("entries are gathered from a snapshot");
+        let index = self.table.indexes[0].id;
+        let engine = trx.engine(self.table.engine);
+        let mut looks = Looks { index, keys: &keys, bytes_max, batch: &mut self.batch, found };
+        let looked = engine.get_many(ReadAt::View(&view), &mut looks, &mut self.near_row);
+        self.view = Some(view);
+        looked.map_err(engine_error)
     }
 
     /// Remembers how long the rows gathered are.

@@ -513,7 +513,7 @@ pub fn scan(name: &str, width: usize) -> Scan {
     }
 }
 
-/// The same of a table whose columns are declared as integers, so that plans know their lanes.
+/// The same of a table of many rows, whose columns are declared as integers: plans know their lanes.
 pub fn declared(mut scan: Scan) -> Scan {
     let column = |n: usize| {
         let ty = ColumnType::int(TypeKind::BigInt, None, false);
@@ -521,7 +521,7 @@ pub fn declared(mut scan: Scan) -> Scan {
     };
     let table = Arc::make_mut(&mut scan.table);
     table.columns = (0..table.indexes.len()).map(column).collect();
-    scan
+    Scan { rows: 1000.0, ..scan }
 }
 
 /// The table asked by a column.

@@ -1,0 +1,74 @@
+//! Looks for many keys, which are best near each other: rows that entries of another index lead to.
+//!
+//! # Concepts
+//! Of the keys that one leaf covers some are looked for at once. First each gets its place among the slots,
+//! by the front of the key alone, and the entry is asked for; then the entries are compared and copied. So
+//! the processor waits for several of them at a time, and the leaf is latched once for all.
+
+use cohort_engine::{EngineError, Looks};
+
+use crate::inner::Inner;
+use crate::near::NearLeaf;
+use crate::pool::Touch;
+use crate::version::Horizon;
+
+/// Keys of a leaf that are looked for at once.
+const AT_ONCE: usize = 16;
+
+impl Inner {
+    /// Looks for keys at the horizon ([`cohort_engine::EngineTrx::get_many`]).
+    pub fn get_many(
+        &self,
+        horizon: Horizon,
+        looks: &mut Looks<'_>,
+        near: &mut NearLeaf,
+    ) -> Result<usize, EngineError> {
+        let Some(tree) = self.tree(looks.index) else { return Ok(looks.keys.len()) };
+        let mut value = Vec::new();
+        let mut at = 0;
+        while at < looks.keys.len() && (at == 0 || looks.batch.size_bytes() < looks.bytes_max) {
+            let frame = near.leaf(&tree, &self.ground, looks.keys[at], Touch::Usual)?;
+            let page = frame.page();
+            let mut places = [0; AT_ONCE];
+            let mut count = 0;
+            for (key, place) in looks.keys[at..].iter().zip(&mut places) {
+                if count > 0 && !page.covers(key) {
+                    break;
+                }
+                *place = page.front_place(key);
+                page.prefetch(*place);
+                count += 1;
+            }
+            let end = at + count;
+            for place in &places[..count] {
+                let key = looks.keys[at];
+                let Some(n) = page.find_from(*place, key) else {
+                    at += 1;
+                    continue;
+                };
+                let Some(straight) = page.straight(n) else { break };
+                if straight.trx.is_some_and(|trx| !self.versions.is_seen_by_all(trx)) {
+                    break;
+                }
+                looks.batch.push(key, &straight.entry[straight.suffix_len..]);
+                looks.found.push(at as u32);
+                at += 1;
+                if looks.batch.size_bytes() >= looks.bytes_max {
+                    return Ok(at);
+                }
+            }
+            drop(frame);
+            if at < end {
+                // It has versions, or a long value.
+                let key = looks.keys[at];
+                value.clear();
+                if self.get(looks.index, horizon, key, &mut value, Some(&mut *near))? {
+                    looks.batch.push(key, &value);
+                    looks.found.push(at as u32);
+                }
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+}
