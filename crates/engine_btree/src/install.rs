@@ -169,14 +169,12 @@ impl Inner {
         if !has_room(page, found, needed) {
             return Ok(Some(needed));
         }
-        let (version, skip) = self.versions.chain_over(present.version);
         let before = Before {
             index: write.index,
             key: write.key,
             is_deletion: write.value.is_none(),
             existed: found.is_ok(),
-            version,
-            skip,
+            link: self.versions.link_over(present.version),
             value: present.value,
             is_overflow: present.is_overflow,
         };
@@ -257,10 +255,15 @@ impl Inner {
         if !entry.is_deleted || entry.version.is_none_or(|version| version.trx != record.number()) {
             return Ok(false);
         }
-        let is_small = remove_entry(&mut frame, n);
-        self.ground.changes.list(&mut frame);
+        Ok(self.remove(&mut frame, tree, n))
+    }
+
+    /// Takes an entry out of its leaf. True: that has become small.
+    pub fn remove(&self, frame: &mut Frame, tree: &Tree, n: usize) -> bool {
+        let is_small = remove_entry(frame, n);
+        self.ground.changes.list(frame);
         tree.entries.fetch_sub(1, Ordering::Relaxed);
-        Ok(is_small)
+        is_small
     }
 }
 

@@ -2,6 +2,7 @@
 //! follows one write through it.
 
 mod bulk;
+mod chain;
 mod changes;
 mod checkpoint;
 mod compress;
@@ -24,6 +25,7 @@ mod space;
 mod spill;
 mod store;
 mod superblock;
+mod sweep;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ mod undo;
 mod value;
 mod verify;
 mod version;
+mod views;
 mod warm;
 
 pub use engine::{BtreeEngine, BtreeOptions};

@@ -27,6 +27,8 @@
 
 #[path = "../src/bulk.rs"]
 mod bulk;
+#[path = "../src/chain.rs"]
+mod chain;
 #[path = "../src/changes.rs"]
 mod changes;
 #[path = "../src/checkpoint.rs"]
@@ -67,6 +69,8 @@ mod spill;
 mod store;
 #[path = "../src/superblock.rs"]
 mod superblock;
+#[path = "../src/sweep.rs"]
+mod sweep;
 #[path = "../src/tree.rs"]
 mod tree;
 #[path = "../src/trx.rs"]
@@ -79,6 +83,8 @@ mod value;
 mod verify;
 #[path = "../src/version.rs"]
 mod version;
+#[path = "../src/views.rs"]
+mod views;
 #[path = "../src/warm.rs"]
 mod warm;
 
@@ -134,6 +140,7 @@ fn open(fs: &SharedFs, bed_of: BedOf) -> BtreeEngine {
         pool_bytes: 4 * 16384,
         rollback_segments: 2,
         undo_bytes: 1 << 20,
+        young_views: 1,
         has_threads: false,
         bed_of,
     };
@@ -338,6 +345,54 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
             })
         };
         join([writer, purge, reader]);
+        world.settle();
+    });
+}
+
+/// Purge sorts versions out behind a view that is held, beside writers, other views and a transaction that is
+/// dropped.
+#[test]
+fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
+    check(300, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1)), (20, Some(1)), (30, Some(1))]);
+        let held = world.view();
+        world.look();
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, Some(2)), (15, Some(2))]);
+                world.commit(&[(10, Some(3)), (15, None), (20, None)]);
+                drop(world.prepare(&[(10, None), (15, Some(9)), (20, Some(9))]));
+                world.commit(&[(10, Some(4)), (20, Some(4)), (30, None)]);
+                world.commit(&[(10, Some(5)), (25, Some(5))]);
+            })
+        };
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..4 {
+                    world.engine.purge().expect("purges");
+                }
+            })
+        };
+        let reader = {
+            let world = world.clone();
+            spawn(move || {
+                let (view, expected) = world.view();
+                for _ in 0..2 {
+                    world.look();
+                    assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected);
+                }
+            })
+        };
+        join([writer, purge, reader]);
+        let (view, expected) = &held;
+        for _ in 0..2 {
+            assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+            world.engine.purge().expect("purges");
+        }
+        drop(held);
         world.settle();
     });
 }
