@@ -24,7 +24,7 @@ use std::sync::Arc;
 use cohort_base::CommitSeq;
 use cohort_engine::EngineError;
 
-use crate::undo::Link;
+use crate::undo::{End, Link};
 use crate::version::{Horizon, Shown, TrxRecord, TrxState, VersionRef, Versions};
 use crate::views::InUse;
 
@@ -38,9 +38,7 @@ impl Versions {
     /// page.
     pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
         let Some(mut at) = version else { return Ok(Shown::Entry) };
-        let Some(mut record) = self.find(at.trx).filter(|record| !horizon.sees_record(record)) else {
-            return Ok(Shown::Entry);
-        };
+        let Some(mut record) = self.unseen(horizon, at.trx) else { return Ok(Shown::Entry) };
         while let Some(link) = record.link(at.undo).filter(|link| !horizon.sees(link.seq)) {
             at = link.below;
             record = self.find(at.trx).expect("purge does not pass what a view needs");
@@ -48,22 +46,23 @@ impl Versions {
         record.undo(at.undo).map(Shown::Older)
     }
 
-    /// The link of a version that is about to be written over `older`, which is ordered. None: everybody sees
-    /// what is written over. The caller holds the page's latch alone.
-    pub fn link_over(&self, older: Option<VersionRef>) -> Option<Link> {
-        let older = older?;
-        let record = self.find(older.trx)?;
+    /// The link of a version that is about to be written over `older`, the version of an ordered transaction
+    /// with this record. The caller holds the page's latch alone.
+    pub fn link_over(&self, older: VersionRef, record: &TrxRecord) -> Link {
         let TrxState::Committed(seq) = record.state() else {
             unreachable!("what is written over was ordered")
         };
-        let below = match record.link(older.undo) {
+        match record.link(older.undo) {
+            None if record.has_value(older.undo) == Some(false) => {
+                Link { seq, older, below: older, end: End::Nothing }
+            }
+            None => Link { seq, older, below: older, end: End::Next },
             // If everybody sees what `link` is about, nobody goes further down.
             Some(link) if link.seq > self.views.oldest_at_least() && !self.views.is_any_in(link.seq, seq) => {
-                link.below
+                Link { seq, older, below: link.below, end: link.end }
             }
-            _ => older,
-        };
-        Some(Link { seq, older, below })
+            Some(_) => Link { seq, older, below: older, end: End::Far },
+        }
     }
 
     /// Lets the chains below a record's writes go past what no view needs any more. Writes whose chains went
@@ -112,9 +111,9 @@ impl Versions {
             if record.has_value(at.undo) != Some(false) && in_use.is_any_in(from, to) {
                 return true;
             }
-            let Some(link) = link.filter(|link| in_use.is_any_in(CommitSeq(0), link.seq)) else {
-                return false;
-            };
+            let further =
+                link.filter(|link| link.end != End::Nothing && in_use.is_any_in(CommitSeq(0), link.seq));
+            let Some(link) = further else { return false };
             (at, to) = (link.below, link.seq);
         }
         true

@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_vfs::{MemFs, SharedFs};
 
 use crate::spill::UndoFile;
-use crate::undo::{Before, Cursor, Grows, Link, UndoLog};
+use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
 use crate::version::{Horizon, Shown, TrxNo, VersionRef, Versions};
 use crate::views::Views;
 
@@ -29,6 +29,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
             seq: CommitSeq(n as u64),
             older: reference(n),
             below: reference(n + 1),
+            end: if n % 4 == 1 { End::Far } else { End::Nothing },
         }),
         value: (!n.is_multiple_of(7)).then_some(&*values[n]),
         is_overflow: n.is_multiple_of(14) && !n.is_multiple_of(7),
@@ -76,7 +77,7 @@ fn write_over(versions: &Versions, newest: Option<VersionRef>, seq: u64) -> Vers
         key: b"hot",
         is_deletion: false,
         existed: true,
-        link: versions.link_over(newest),
+        link: newest.and_then(|newest| Some(versions.link_over(newest, &*versions.find(newest.trx)?))),
         value: Some(&(seq - 1).to_le_bytes()),
         is_overflow: false,
     };

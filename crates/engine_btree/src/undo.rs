@@ -46,6 +46,18 @@ pub struct Link {
     pub older: VersionRef,
     /// Where a view goes on that does not see the replaced version.
     pub below: VersionRef,
+    pub end: End,
+}
+
+/// What is known of a chain's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It may be anywhere.
+    Far,
+    /// At `below`: everybody sees what that write replaced, or no view needs it.
+    Next,
+    /// The same, and there was nothing, or nothing that a view needs.
+    Nothing,
 }
 
 /// What stood under a key before a write.
@@ -94,6 +106,7 @@ struct Linked {
     below_undo: u32,
     /// The record's place.
     place: u32,
+    end: End,
 }
 
 impl Linked {
@@ -105,6 +118,7 @@ impl Linked {
             older_undo: link.older.undo,
             below_undo: link.below.undo,
             place,
+            end: link.end,
         }
     }
 
@@ -113,6 +127,7 @@ impl Linked {
             seq: CommitSeq(self.seq),
             older: VersionRef { trx: TrxNo(self.older_trx), undo: self.older_undo },
             below: VersionRef { trx: TrxNo(self.below_trx), undo: self.below_undo },
+            end: self.end,
         }
     }
 }
@@ -142,7 +157,8 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub struct UndoLog {
     chunks: Vec<Chunk>,
-    /// Those of the records that have one, in order.
+    /// Those of the records that have one, in order. The first is all that most transactions have.
+    first_link: Option<Linked>,
     links: Vec<Linked>,
     /// Chunks before this one are spilled.
     spilled: usize,
@@ -189,11 +205,15 @@ impl UndoLog {
         write(before, chunk);
         chunk.resize(start + len, 0);
         let place = place_of(number, start);
-        if let Some(link) = before.link {
-            if self.links.is_empty() {
-                self.links.reserve_exact(1);
+        match (before.link, &mut self.first_link) {
+            (None, _) => {}
+            (Some(link), first @ None) => *first = Some(Linked::new(place, link)),
+            (Some(link), Some(_)) => {
+                if self.links.is_empty() {
+                    self.links.reserve_exact(1);
+                }
+                self.links.push(Linked::new(place, link));
             }
-            self.links.push(Linked::new(place, link));
         }
         Some((place, taken))
     }
@@ -222,26 +242,32 @@ impl UndoLog {
         self.at(place, |before| before.to_undo())
     }
 
-    fn linked(&self, place: u32) -> Option<usize> {
-        self.links.binary_search_by_key(&place, |link| link.place).ok()
+    fn all_links(&self) -> impl Iterator<Item = &Linked> {
+        self.first_link.iter().chain(&self.links)
     }
 
     /// Where the chain goes on below the record at a place.
     pub fn link_at(&self, place: u32) -> Option<Link> {
-        self.linked(place).map(|n| self.links[n].link())
+        let first = self.first_link.as_ref()?;
+        if first.place == place {
+            return Some(first.link());
+        }
+        let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
+        Some(self.links[n].link())
     }
 
-    /// The links that go past nothing, with their places.
+    /// The links that go past nothing and may, with their places.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
-        let all = self.links.iter().map(|linked| (linked.place, linked.link()));
-        all.filter(|(_, link)| link.older == link.below).collect()
+        let all = self.all_links().map(|linked| (linked.place, linked.link()));
+        all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
 
     /// Lets the chain go on further down.
     pub fn shorten(&mut self, place: u32, below: VersionRef) {
-        let n = self.linked(place).expect("what is shortened has a link");
-        self.links[n].below_trx = below.trx.0;
-        self.links[n].below_undo = below.undo;
+        let mut all = self.first_link.iter_mut().chain(&mut self.links);
+        let link = all.find(|link| link.place == place).expect("what is shortened has a link");
+        link.below_trx = below.trx.0;
+        link.below_undo = below.undo;
     }
 
     /// Whether the write at a place replaced a value; none: that stands in the undo file. What was freed
@@ -261,7 +287,7 @@ impl UndoLog {
     /// Whether a value is needed, by when it was written; 0: all views see it. What stands in the undo file is
     /// not looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
-        let mut links = self.links.iter().peekable();
+        let mut links = self.all_links().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let Chunk::Memory(bytes) = chunk else { return true };
             let mut at = 0;

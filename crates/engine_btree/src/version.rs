@@ -324,6 +324,10 @@ impl Versions {
 
     /// The record; none: everybody sees what this transaction wrote.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        self.look_up(trx, Arc::clone)
+    }
+
+    fn look_up<R>(&self, trx: TrxNo, look: impl FnOnce(&Arc<TrxRecord>) -> R) -> Option<R> {
         let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
         if place < self.watermarks[at].load(Ordering::Acquire) {
             return None;
@@ -331,7 +335,12 @@ impl Versions {
         let segment = self.segments[at].read();
         let place = place.checked_sub(segment.base)?;
         let record = segment.records.get(place as usize);
-        Some(record.expect("references name transactions that exist or existed").clone())
+        Some(look(record.expect("references name transactions that exist or existed")))
+    }
+
+    /// The record of a transaction whose writes the horizon does not take in.
+    pub fn unseen(&self, horizon: Horizon, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        self.look_up(trx, |record| (!horizon.sees_record(record)).then(|| record.clone())).flatten()
     }
 
     /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
