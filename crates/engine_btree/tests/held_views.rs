@@ -192,7 +192,8 @@ fn a_deletion_that_an_aborted_transaction_wrote_over_is_purged_in_the_end() {
     let mut run = Run::new();
     run.put(0..10, 0);
     let view = run.view();
-    run.put(20..40, 1);
+    // Each of the three has a rollback segment of its own, so the last one is purged before the others.
+    run.write(&(20..40).map(|n| (n, Some(vec![1; 100]))).collect::<Vec<_>>());
     run.write(&(20..40).map(|n| (n, None)).collect::<Vec<_>>());
     let undecided = run.prepare(&(20..40).map(|n| (n, Some(b"never".to_vec()))).collect::<Vec<_>>());
     run.purge();

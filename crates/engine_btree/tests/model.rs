@@ -23,6 +23,9 @@
 //! | a read that is over wakes nobody | `whoever_sleeps` |
 //! | a page that went into its neighbour does not say so | `a_reader_that_keeps` |
 //! | a reader thread tells the sleepers before the page is there | `whoever_sleeps` |
+//! | purge frees, or takes out, behind a held view what a view needs | `a_held_view_keeps` |
+//! | a chain goes past what a view needs | `a_held_view_keeps` |
+//! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
 #![allow(dead_code)]
 
 #[path = "../src/bulk.rs"]
@@ -393,6 +396,30 @@ fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
             world.engine.purge().expect("purges");
         }
         drop(held);
+        world.settle();
+    });
+}
+
+/// Of what purge sorts out behind the held view, the other one may need something.
+#[test]
+fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1))]);
+        let held = world.view();
+        world.commit(&[(10, Some(2))]);
+        world.look();
+        let purge = {
+            let world = world.clone();
+            spawn(move || drop(world.engine.purge().expect("purges")))
+        };
+        world.commit(&[(10, Some(3)), (20, Some(3))]);
+        let (view, expected) = world.view();
+        world.commit(&[(10, Some(4)), (20, None)]);
+        join([purge]);
+        assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected, "the later one");
+        assert_eq!(rows(&world.engine, ReadAt::View(&held.0), Direction::Forward), held.1, "the held one");
+        drop((view, held));
         world.settle();
     });
 }
