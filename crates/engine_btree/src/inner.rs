@@ -170,9 +170,9 @@ impl Inner {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far
-    /// as no view needs it. Behind a view that is held, old versions are sorted out. What is left and too much
-    /// goes into the undo file.
+    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as
+    /// far as no view needs it. Behind a view that is held, old versions are sorted out. What is left and
+    /// too much goes into the undo file.
     pub fn purge(&self) -> Result<Purged, PurgeError> {
         let _alone = self.purging.lock();
         let oldest = self.views.oldest();

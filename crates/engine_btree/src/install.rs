@@ -198,9 +198,9 @@ impl Inner {
         Ok(None)
     }
 
-    /// Whose the entry's newest version is; none: everybody sees it. If it was aborted, it counts for nothing.
-    /// A version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
-    /// the undo of the next version would hold what never was.
+    /// Whose the entry's newest version is; none: everybody sees it. If it was aborted, it counts for
+    /// nothing. A version that is neither ordered nor aborted is refused: its writer's locks are gone, and
+    /// if it aborts, the undo of the next version would hold what never was.
     fn writer(&self, entry: &Entry<'_>) -> Result<Option<Arc<TrxRecord>>, EngineError> {
         let writer = entry.version.and_then(|version| self.versions.find(version.trx));
         if writer.as_ref().is_some_and(|writer| writer.state() == TrxState::Installed) {

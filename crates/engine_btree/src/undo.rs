@@ -8,8 +8,9 @@
 //! Records begin at multiples of [`ALIGN`] in chunks that double in size up to [`CHUNK_BYTES_MAX`], so the
 //! undo of one row takes little and that of a million is never moved. A record is never changed.
 //!
-//! The [`Link`]s lie beside the chunks and in memory: a reader goes past versions that it does not need, and a
-//! writer learns where its link leads, without a look at them. So a chunk that takes no more records may be
+//! The [`Link`]s lie beside the chunks and in memory: a reader goes past versions that it does not need,
+//! and a writer learns where its link leads, without a look at them. So a chunk that takes no more records
+//! may be
 //! *spilled* into the undo file (`spill.rs`), and all of them are *freed* when no view needs a value of them
 //! (`sweep.rs`).
 
@@ -284,8 +285,8 @@ impl UndoLog {
         }
     }
 
-    /// Whether a value is needed, by when it was written; 0: all views see it. What stands in the undo file is
-    /// not looked at and counts as needed.
+    /// Whether a value is needed, by when it was written; 0: all views see it. What stands in the undo file
+    /// is not looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         let mut links = self.all_links().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {

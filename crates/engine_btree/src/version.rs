@@ -28,8 +28,8 @@
 //! # Memory
 //! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
 //! being installed, by its session, and whole records that wait for old views, by purge. What no view needs
-//! is freed before that (`sweep.rs`). The transaction records and the links between versions (`chain.rs`) stay
-//! in memory beside the bound.
+//! is freed before that (`sweep.rs`). The transaction records and the links between versions (`chain.rs`)
+//! stay in memory beside the bound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -458,8 +458,8 @@ impl Versions {
         found
     }
 
-    /// The oldest records of each segment that were not swept and that all views from `until` on see, with those
-    /// that were aborted between them.
+    /// The oldest records of each segment that were not swept and that all views from `until` on see, with
+    /// those that were aborted between them.
     pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let is_done = |record: &&Arc<TrxRecord>| match record.state() {
             TrxState::Installed => false,

@@ -411,7 +411,9 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
         world.look();
         let purge = {
             let world = world.clone();
-            spawn(move || drop(world.engine.purge().expect("purges")))
+            spawn(move || {
+                world.engine.purge().expect("purges");
+            })
         };
         world.commit(&[(10, Some(3)), (20, Some(3))]);
         let (view, expected) = world.view();
