@@ -18,12 +18,13 @@ use cohort_base::{IndexId, Lsn};
 use cohort_engine::{CheckpointTask, EngineError};
 
 use crate::changes::{Reconciled, Running};
-use crate::inner::{Inner, Pin};
+use crate::inner::Inner;
 use crate::map::{MapChange, Place};
 use crate::page::PageId;
 use crate::store::MapError;
 use crate::sync::Ordering;
 use crate::tree::Tree;
+use crate::views::Pin;
 
 /// A checkpoint that has begun. Dropped unfinished, it failed.
 pub struct Checkpoint {
@@ -49,7 +50,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// The order stage is held, and all that is ordered is hardened and published.
     pub fn begin(inner: &Arc<Inner>, lsn: Lsn) -> Checkpoint {
-        let pin = inner.pin();
+        let pin = inner.views.pin();
         let running = inner.ground.changes.begin(pin.seq);
         Checkpoint {
             inner: Arc::clone(inner),

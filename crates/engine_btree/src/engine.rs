@@ -17,7 +17,7 @@ use cohort_vfs::{SharedClock, SharedFs};
 use crate::bulk::Load;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
-use crate::inner::{Inner, Pin, PurgeError, Purged};
+use crate::inner::{Inner, PurgeError, Purged};
 use crate::pool::Pool;
 use crate::spill::UndoFile;
 use crate::store::Store;
@@ -25,6 +25,7 @@ use crate::sync::{AtomicI64, Mutex, Ordering};
 use crate::tree::{Ground, Tree};
 use crate::trx::{BtreeTrx, Installation};
 use crate::version::Versions;
+use crate::views::{Pin, Views};
 use crate::warm::{self, Warm};
 
 /// Between two rounds of purge when there is nothing to do.
@@ -45,6 +46,8 @@ pub struct BtreeOptions {
     pub rollback_segments: usize,
     /// Undo that is kept in memory; the rest goes into the undo file.
     pub undo_bytes: usize,
+    /// Later views that make one count as held open: old versions are then sorted out behind it.
+    pub young_views: usize,
     /// Whether a thread purges; simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
     /// Where the caller sleeps while a page is read for it; none: it reads for itself.
@@ -57,6 +60,7 @@ impl Default for BtreeOptions {
             pool_bytes: 128 << 20,
             rollback_segments: 8,
             undo_bytes: 64 << 20,
+            young_views: 256,
             has_threads: true,
             bed_of: || None,
         }
@@ -98,7 +102,9 @@ impl BtreeEngine {
     ) -> Result<BtreeEngine, EngineError> {
         let store = Arc::new(Store::open(fs, dir)?);
         let undo_file = UndoFile::open(fs, dir)?;
-        let versions = Arc::new(Versions::new(options.rollback_segments, options.undo_bytes, undo_file));
+        let views = Arc::new(Views::new(options.young_views));
+        let versions = Versions::new(options.rollback_segments, options.undo_bytes, undo_file, views);
+        let versions = Arc::new(versions);
         let pool = Arc::new(Pool::new(store.clone(), options.pool_bytes, options.bed_of));
         let next_page = store.with_map(|map| map.next_page);
         let ground = Ground::new(pool, Changes::new(versions.clone()), next_page);
@@ -129,7 +135,7 @@ impl BtreeEngine {
     /// be moved out of memory.
     pub fn purge(&self) -> Result<usize, EngineError> {
         match self.inner.purge() {
-            Ok(Purged { transactions: 0, spilled }) => spilled.map(|()| 0),
+            Ok(Purged { transactions: 0, spilled, .. }) => spilled.map(|()| 0),
             Ok(Purged { transactions, .. }) => Ok(transactions),
             Err(error) => error.into_cause().map_or(Ok(0), Err),
         }
@@ -145,7 +151,7 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
         let mut told = String::new();
         while !inner.is_closed() {
             let (is_done, trouble) = match inner.purge() {
-                Ok(Purged { transactions, spilled }) => (transactions == 0, spilled.err()),
+                Ok(Purged { transactions, swept, spilled }) => (transactions + swept == 0, spilled.err()),
                 Err(PurgeError::Later(error)) => (true, Some(error)),
                 Err(PurgeError::Closed) => (false, None),
                 Err(PurgeError::Damaged(error)) => {
@@ -201,7 +207,7 @@ impl Participant for BtreeEngine {
             installation.expect("prepared by this engine").record.commit(seq);
             self.inner.unflushed_bytes.fetch_add(redo.size_bytes(), Ordering::Relaxed);
         }
-        self.inner.advance(seq);
+        self.inner.views.advance(seq);
     }
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
@@ -243,7 +249,7 @@ impl Engine for BtreeEngine {
     }
 
     fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
-        Arc::new(View { pin: self.inner.pin() })
+        Arc::new(View { pin: self.inner.views.pin() })
     }
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {

@@ -2,7 +2,7 @@
 //!
 //! # Lock order
 //! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a
-//! record's leftovers, a tree's sets. `live` and `directory` are held alone and for no I/O, but that
+//! record's leftovers, a tree's sets, `views`. `directory` is held alone and for no I/O, but that
 //! `directory` may be held while a new tree's root is entered into the pool.
 
 use std::collections::{BTreeMap, HashSet};
@@ -18,6 +18,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 use crate::tree::{Ground, Tree};
 use crate::undo::Cursor;
 use crate::version::{Cleanup, TrxRecord, TrxState, Versions};
+use crate::views::Views;
 use crate::warm::Warm;
 
 /// Records that one round of purge takes.
@@ -33,9 +34,7 @@ pub struct Inner {
     pub directory: RwLock<Arc<BTreeMap<IndexId, Arc<Tree>>>>,
     /// Key spaces that were dropped and that the page map in force may name.
     pub dropped: Mutex<Vec<IndexId>>,
-    /// Views in use, with the horizon of a checkpoint that runs: CommitSeq -> how many.
-    live: Mutex<BTreeMap<CommitSeq, usize>>,
-    applied: AtomicU64,
+    pub views: Arc<Views>,
     pub unflushed_bytes: AtomicU64,
     /// Bytes on disk that the next checkpoint frees, of trees that are gone.
     pub freeable_bytes: AtomicU64,
@@ -53,6 +52,8 @@ pub struct Inner {
 pub struct Purged {
     /// Transactions that it passed.
     pub transactions: usize,
+    /// Those behind a view that is held that it swept.
+    pub swept: usize,
     /// Whether what is left and too much is in the undo file. If not, it takes memory until a later round.
     pub spilled: Result<(), EngineError>,
 }
@@ -71,7 +72,7 @@ pub enum PurgeError {
 
 impl PurgeError {
     /// Of an error of reading the undo.
-    fn of_undo(error: EngineError) -> PurgeError {
+    pub fn of_undo(error: EngineError) -> PurgeError {
         match error {
             EngineError::Corrupt(_) => PurgeError::Damaged(error),
             error => PurgeError::Later(error),
@@ -87,23 +88,6 @@ impl PurgeError {
     }
 }
 
-/// A view that purge does not pass while it lives.
-pub struct Pin {
-    pub seq: CommitSeq,
-    inner: Arc<Inner>,
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        let mut live = self.inner.live.lock();
-        let count = live.get_mut(&self.seq).expect("counted when made");
-        *count -= 1;
-        if *count == 0 {
-            live.remove(&self.seq);
-        }
-    }
-}
-
 impl Inner {
     pub fn new(
         id: ParticipantId,
@@ -112,15 +96,15 @@ impl Inner {
         ground: Ground,
         warm: Warm,
     ) -> Inner {
+        let views = versions.views.clone();
         Inner {
             id,
             store,
             versions,
+            views,
             ground,
             directory: RwLock::default(),
             dropped: Mutex::default(),
-            live: Mutex::default(),
-            applied: AtomicU64::new(0),
             unflushed_bytes: AtomicU64::new(0),
             freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
@@ -167,37 +151,6 @@ impl Inner {
         self.store.doom(values);
     }
 
-    /// The last ordered transaction.
-    pub fn applied(&self) -> CommitSeq {
-        CommitSeq(self.applied.load(Ordering::Acquire))
-    }
-
-    /// Everything up to `seq` is ordered. The order stage is held.
-    pub fn advance(&self, seq: CommitSeq) {
-        self.applied.fetch_max(seq.0, Ordering::AcqRel);
-    }
-
-    /// A view of what is ordered. The order stage is held, so it covers whole transactions.
-    pub fn pin(self: &Arc<Inner>) -> Pin {
-        let mut live = self.live.lock();
-        let seq = self.applied();
-        *live.entry(seq).or_default() += 1;
-        Pin { seq, inner: Arc::clone(self) }
-    }
-
-    /// Views in use, what the oldest of them sees, and the newest transaction.
-    pub fn views(&self) -> (usize, CommitSeq, CommitSeq) {
-        let live = self.live.lock();
-        let newest = self.applied();
-        (live.values().sum(), live.keys().next().copied().unwrap_or(newest), newest)
-    }
-
-    /// What every present and later view sees.
-    fn oldest(&self) -> CommitSeq {
-        let live = self.live.lock();
-        live.keys().next().copied().unwrap_or_else(|| self.applied())
-    }
-
     /// Extents of long values that nobody reads any more. Those of a dropped tree went with it.
     pub fn doom(&self, tree: &Tree, extents: impl IntoIterator<Item = Extent>) {
         let mut values = tree.values.lock();
@@ -217,15 +170,17 @@ impl Inner {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as far
-    /// as no view needs it. What is left and too much goes into the undo file.
+    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as
+    /// far as no view needs it. Behind a view that is held, old versions are sorted out. What is left and
+    /// too much goes into the undo file.
     pub fn purge(&self) -> Result<Purged, PurgeError> {
         let _alone = self.purging.lock();
-        let oldest = self.oldest();
+        let oldest = self.views.oldest();
         let records = self.versions.purgeable(oldest, PURGE_RECORDS_MAX);
         records.iter().try_for_each(|record| self.clean(record, oldest))?;
         self.versions.forget(&records);
-        Ok(Purged { transactions: records.len(), spilled: self.versions.spill() })
+        let swept = self.sweep()?;
+        Ok(Purged { transactions: records.len(), swept, spilled: self.versions.spill() })
     }
 
     /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
@@ -274,9 +229,18 @@ impl Inner {
             Ok(true) => tree.merge(&self.ground, key),
             other => other.map(drop),
         };
+        self.unless_replaced(&tree, done)
+    }
+
+    /// What was done to a tree's entry. The pages of a tree that was dropped or loaded anew are gone, and the
+    /// entry with them.
+    pub fn unless_replaced<T: Default>(
+        &self,
+        tree: &Arc<Tree>,
+        done: Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         match done {
-            // The pages of a tree that was dropped or loaded anew are gone, and the entry with them.
-            Err(_) if self.tree(index).is_none_or(|now| !Arc::ptr_eq(&now, &tree)) => Ok(()),
+            Err(_) if self.tree(tree.index).is_none_or(|now| !Arc::ptr_eq(&now, tree)) => Ok(T::default()),
             done => done,
         }
     }

@@ -17,6 +17,8 @@
 //! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
 //! installation. The caller aborts the record, and purge takes out what is in place.
 
+use std::sync::Arc;
+
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::{EngineError, INDEX_ID_BYTES};
 
@@ -149,15 +151,16 @@ impl Inner {
         let frame = place.leaf.as_mut().expect("gone to");
         let page = frame.page();
         let found = page.find(write.key);
-        let aborted;
-        let present = match found.ok().map(|n| page.entry(n)) {
-            None => Present { value: None, is_overflow: false, version: None },
-            Some(entry) => match self.aborted(&entry)? {
-                Some(undo) => {
-                    aborted = undo;
-                    Present::of_undo(&aborted)
+        let undone;
+        let (present, writer) = match found.ok().map(|n| page.entry(n)) {
+            None => (Present { value: None, is_overflow: false, version: None }, None),
+            Some(entry) => match self.writer(&entry)? {
+                Some(writer) if writer.state() == TrxState::Aborted => {
+                    undone = writer.undo(entry.version.expect("it has a writer").undo)?;
+                    let writer = undone.version.and_then(|version| self.versions.find(version.trx));
+                    (Present::of_undo(&undone), writer)
                 }
-                None => Present::of_entry(&entry),
+                writer => (Present::of_entry(&entry), writer),
             },
         };
         if write.value.is_none() && present.value.is_none() {
@@ -169,14 +172,15 @@ impl Inner {
         if !has_room(page, found, needed) {
             return Ok(Some(needed));
         }
-        let (version, skip) = self.versions.chain_over(present.version);
         let before = Before {
             index: write.index,
             key: write.key,
             is_deletion: write.value.is_none(),
             existed: found.is_ok(),
-            version,
-            skip,
+            link: present
+                .version
+                .zip(writer)
+                .map(|(version, writer)| self.versions.link_over(version, &writer)),
             value: present.value,
             is_overflow: present.is_overflow,
         };
@@ -194,20 +198,16 @@ impl Inner {
         Ok(None)
     }
 
-    /// What stood there before, if the entry's newest version is an aborted one, which counts for nothing. A
-    /// version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
-    /// the undo of the next version would hold what never was.
-    fn aborted(&self, entry: &Entry<'_>) -> Result<Option<Undo>, EngineError> {
-        let Some(version) = entry.version else { return Ok(None) };
-        let Some(record) = self.versions.find(version.trx) else { return Ok(None) };
-        match record.state() {
-            TrxState::Aborted => record.undo(version.undo).map(Some),
-            TrxState::Committed(_) => Ok(None),
-            TrxState::Installed => {
-                let what = "a row is written while another transaction's write of it is undecided";
-                Err(EngineError::Corrupt(what.to_owned()))
-            }
+    /// Whose the entry's newest version is; none: everybody sees it. If it was aborted, it counts for
+    /// nothing. A version that is neither ordered nor aborted is refused: its writer's locks are gone, and
+    /// if it aborts, the undo of the next version would hold what never was.
+    fn writer(&self, entry: &Entry<'_>) -> Result<Option<Arc<TrxRecord>>, EngineError> {
+        let writer = entry.version.and_then(|version| self.versions.find(version.trx));
+        if writer.as_ref().is_some_and(|writer| writer.state() == TrxState::Installed) {
+            let what = "a row is written while another transaction's write of it is undecided";
+            return Err(EngineError::Corrupt(what.to_owned()));
         }
+        Ok(writer)
     }
 
     /// Takes out an aborted transaction's version of a key, if it is still there, for what stood there before
@@ -257,10 +257,15 @@ impl Inner {
         if !entry.is_deleted || entry.version.is_none_or(|version| version.trx != record.number()) {
             return Ok(false);
         }
-        let is_small = remove_entry(&mut frame, n);
-        self.ground.changes.list(&mut frame);
+        Ok(self.remove(&mut frame, tree, n))
+    }
+
+    /// Takes an entry out of its leaf. True: that has become small.
+    pub fn remove(&self, frame: &mut Frame, tree: &Tree, n: usize) -> bool {
+        let is_small = remove_entry(frame, n);
+        self.ground.changes.list(frame);
         tree.entries.fetch_sub(1, Ordering::Relaxed);
-        Ok(is_small)
+        is_small
     }
 }
 

@@ -2,6 +2,7 @@
 //! follows one write through it.
 
 mod bulk;
+mod chain;
 mod changes;
 mod checkpoint;
 mod compress;
@@ -25,6 +26,7 @@ mod space;
 mod spill;
 mod store;
 mod superblock;
+mod sweep;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,7 @@ mod undo;
 mod value;
 mod verify;
 mod version;
+mod views;
 mod warm;
 
 pub use engine::{BtreeEngine, BtreeOptions};

@@ -37,7 +37,7 @@ pub fn report(inner: &Inner) -> String {
         inner.versions.spilled_bytes() as f64 / MIB,
         inner.versions.segments_in_use()
     ));
-    let (views, oldest, newest) = inner.views();
+    let (views, oldest, newest) = inner.views.count();
     line(format_args!(
         "{views} read views in use; the oldest sees transactions up to {oldest}, the newest transaction is {newest}"
     ));

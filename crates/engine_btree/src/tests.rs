@@ -8,8 +8,9 @@ use cohort_base::{CommitSeq, IndexId};
 use cohort_vfs::{MemFs, SharedFs};
 
 use crate::spill::UndoFile;
-use crate::undo::{Before, Cursor, Grows, UndoLog, links_of};
-use crate::version::{Horizon, Shown, Skip, TrxNo, VersionRef, Versions};
+use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
+use crate::version::{Horizon, Shown, TrxNo, VersionRef, Versions};
+use crate::views::Views;
 
 #[test]
 fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
@@ -24,8 +25,12 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         key: &keys[n],
         is_deletion: n.is_multiple_of(3),
         existed: !n.is_multiple_of(5),
-        version: (n % 2 == 1).then(|| reference(n)),
-        skip: (n % 4 == 1).then(|| Skip { to: reference(n + 1), to_depth: 3, depth: n as u32 }),
+        link: (n % 2 == 1).then(|| Link {
+            seq: CommitSeq(n as u64),
+            older: reference(n),
+            below: reference(n + 1),
+            end: if n % 4 == 1 { End::Far } else { End::Nothing },
+        }),
         value: (!n.is_multiple_of(7)).then_some(&*values[n]),
         is_overflow: n.is_multiple_of(14) && !n.is_multiple_of(7),
     };
@@ -36,8 +41,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
             while let Some(chunk) = log.to_spill(Grows::Yes) {
                 // Behind something else.
                 let extent = file.write(&[&[0; 999], chunk].concat()).expect("writes");
-                let links = links_of(chunk);
-                log.spilled(&extent, 999, links);
+                log.spilled(&extent, 999);
             }
             assert!(log.memory_bytes() > 0, "the last chunk stays");
         }
@@ -45,41 +49,41 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
     let mut cursor = Cursor::default();
     for (n, place) in places.iter().enumerate() {
         log.at(*place, |found| assert_eq!(found, before(n))).expect("reads");
-        let skip = before(n).skip;
-        assert_eq!(log.link_at(*place), (before(n).version, skip.filter(|skip| skip.depth > 0)));
+        assert_eq!(log.link_at(*place), before(n).link);
         assert_eq!(log.next(&mut cursor).expect("reads"), Some(before(n)));
     }
     assert_eq!(log.next(&mut cursor).expect("reads"), None);
     assert!(file.bytes() > 0);
-    drop(log);
-    assert_eq!(file.bytes(), 0);
+    assert!(log.memory_bytes() > 0 && log.free() > 0);
+    assert_eq!((file.bytes(), log.memory_bytes()), (0, 0));
+    for (n, place) in places.iter().enumerate() {
+        assert_eq!(log.link_at(*place), before(n).link);
+        assert!(log.undo_at(*place).expect("without a read").value.is_none());
+    }
+    assert_eq!(log.next(&mut Cursor::default()).expect("nothing is left"), None);
 }
 
 fn versions(undo_bytes_max: usize) -> Versions {
     let fs: SharedFs = Arc::new(MemFs::new());
-    Versions::new(3, undo_bytes_max, UndoFile::open(&fs, Path::new("/")).expect("opens"))
+    let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
+    Versions::new(3, undo_bytes_max, file, Arc::new(Views::new(0)))
 }
 
-/// Writes the number of the transaction before over it. Returns the newest version.
-fn chain(versions: &Versions, numbers: std::ops::Range<u64>) -> VersionRef {
-    let mut newest = None;
-    for seq in numbers {
-        let record = versions.begin();
-        let value = (seq - 1).to_le_bytes();
-        let (version, skip) = versions.chain_over(newest);
-        let before = Before {
-            index: IndexId(16),
-            key: b"hot",
-            is_deletion: false,
-            existed: true,
-            version,
-            skip,
-            value: Some(&value),
-            is_overflow: false,
-        };
-        newest = versions.push_undo(&record, &before);
-        record.commit(CommitSeq(seq));
-    }
+/// Writes the number of the transaction before over `newest`. Returns the newest version.
+fn write_over(versions: &Versions, newest: Option<VersionRef>, seq: u64) -> VersionRef {
+    let record = versions.begin();
+    let before = Before {
+        index: IndexId(16),
+        key: b"hot",
+        is_deletion: false,
+        existed: true,
+        link: newest.and_then(|newest| Some(versions.link_over(newest, &*versions.find(newest.trx)?))),
+        value: Some(&(seq - 1).to_le_bytes()),
+        is_overflow: false,
+    };
+    let newest = versions.push_undo(&record, &before);
+    record.commit(CommitSeq(seq));
+    versions.views.advance(CommitSeq(seq));
     newest.expect("there is room")
 }
 
@@ -92,37 +96,99 @@ fn seen(versions: &Versions, view: u64, newest: VersionRef) -> u64 {
     }
 }
 
+fn chain_len(versions: &Versions, newest: VersionRef) -> usize {
+    let (mut at, mut len) = (newest, 0);
+    while let Some(link) = versions.find(at.trx).and_then(|record| record.link(at.undo)) {
+        (at, len) = (link.below, len + 1);
+    }
+    len
+}
+
+fn sweep(versions: &Versions) {
+    let in_use = versions.views.in_use();
+    let records = versions.to_sweep(in_use.until, usize::MAX);
+    versions.swept(&records);
+    for record in records {
+        let seq = match record.state() {
+            crate::version::TrxState::Committed(seq) => seq,
+            other => panic!("{other:?}"),
+        };
+        versions.shorten(&record, &in_use);
+        if !record.is_value_needed(&|from| in_use.is_any_in(from, seq)) {
+            versions.free_values(&record);
+        }
+    }
+}
+
+/// Views are held for good, for a while, and between two writes.
 #[test]
-fn every_view_finds_its_version_of_a_hot_row_in_few_steps() {
+fn a_hot_row_has_the_versions_that_views_in_use_need() {
     const COUNT: u64 = 5000;
     for undo_bytes_max in [usize::MAX, 10_000] {
         let versions = versions(undo_bytes_max);
-        let newest = chain(&versions, 1..COUNT + 1);
-        versions.spill().expect("spills");
-        assert!(versions.undo_bytes() <= undo_bytes_max);
-        for view in (0..COUNT).step_by(7) {
-            let reads = versions.spilled_reads();
-            assert_eq!(seen(&versions, view, newest), view);
-            assert!(versions.spilled_reads() <= reads + 2, "the version itself, and nothing on the way");
+        let (mut newest, mut held, mut short) = (None, Vec::new(), std::collections::VecDeque::new());
+        for seq in 1..=COUNT {
+            newest = Some(write_over(&versions, newest, seq));
+            let newest = newest.expect("just written");
+            match seq % 500 {
+                7 | 400 => held.push(versions.views.pin()),
+                _ if seq % 3 == 0 => short.push_back(versions.views.pin()),
+                _ => {}
+            }
+            if short.len() > 10 {
+                short.pop_front();
+            }
+            if seq % 100 == 0 {
+                versions.spill().expect("spills");
+                sweep(&versions);
+                assert!(chain_len(&versions, newest) <= held.len() + short.len() + 2);
+            }
+            if seq % 250 == 0 {
+                for pin in held.iter().chain(&short) {
+                    let expected = if pin.seq.0 == seq { u64::MAX } else { pin.seq.0 };
+                    assert_eq!(seen(&versions, pin.seq.0, newest), expected);
+                }
+            }
         }
-        assert_eq!(seen(&versions, COUNT, newest), u64::MAX);
-        // The way to the oldest version, as `resolve` goes it.
-        let (mut at, mut steps) = (newest, 0);
-        loop {
-            let (older, skip) = versions.find(at.trx).expect("kept").older(at.undo);
-            let Some(older) = older else { break };
-            at = skip.map_or(older, |skip| skip.to);
-            steps += 1;
+        let newest = newest.expect("written");
+        // Views go, the one in the middle first, and what the others need stays.
+        short.clear();
+        while !held.is_empty() {
+            held.remove(held.len() / 2);
+            sweep(&versions);
+            for pin in &held {
+                assert_eq!(seen(&versions, pin.seq.0, newest), pin.seq.0);
+            }
         }
-        assert!(steps < 40, "{steps} steps");
-        // Purge takes the oldest ones while a view needs the others.
-        let records = versions.purgeable(CommitSeq(COUNT / 2), usize::MAX);
+        let records = versions.purgeable(versions.views.oldest(), usize::MAX);
+        assert_eq!(records.len(), COUNT as usize);
         versions.forget(&records);
         drop(records);
-        for view in (COUNT / 2..COUNT).step_by(7) {
-            assert_eq!(seen(&versions, view, newest), view);
-        }
-        versions.forget(&versions.purgeable(CommitSeq(COUNT), usize::MAX));
         assert_eq!((versions.undo_bytes(), versions.spilled_bytes()), (0, 0));
+        let shown = versions.resolve(Horizon::Latest, Some(newest)).expect("without a read");
+        assert!(matches!(shown, Shown::Entry));
+    }
+}
+
+#[test]
+fn what_is_freed_is_what_lies_between_views() {
+    let versions = versions(usize::MAX);
+    let mut newest = None;
+    let pins: Vec<_> = (1..=100)
+        .filter_map(|seq| {
+            newest = Some(write_over(&versions, newest, seq));
+            [20, 50, 51].contains(&seq).then(|| versions.views.pin())
+        })
+        .collect();
+    sweep(&versions);
+    // 21, 51 and 52 replaced what the views see.
+    let kept: Vec<_> = versions.purgeable(CommitSeq(100), usize::MAX);
+    let mut kept: Vec<_> =
+        kept.iter().filter(|record| record.undo_bytes() > 0).map(|record| record.state()).collect();
+    kept.sort_by_key(|state| format!("{state:?}"));
+    let committed = |seq| crate::version::TrxState::Committed(CommitSeq(seq));
+    assert_eq!(kept, [21, 51, 52].map(committed));
+    for pin in &pins {
+        assert_eq!(seen(&versions, pin.seq.0, newest.expect("written")), pin.seq.0);
     }
 }

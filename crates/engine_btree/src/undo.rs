@@ -1,27 +1,27 @@
 //! A transaction's undo: what each of its writes replaced, packed one behind the other.
 //!
 //! ```text
-//! record  u8 flags (1 the write is a deletion, 2 there was an entry, 4 it had a value, 8 a long one,
-//!         16 a version reference, 32 a skip) | u16 length of the key | u32 length of the value
-//!         | u32 key space | u64 transaction, u32 place in its undo (with a version reference)
-//!         | u64 transaction, u32 place, u32 its depth, u32 own depth (with a skip) | key | value
+//! record  u8 flags (1 the write is a deletion, 2 there was an entry, 4 it had a value, 8 a long one)
+//!         | u16 length of the key | u32 length of the value | u32 key space | key | value
 //! ```
 //!
 //! Records begin at multiples of [`ALIGN`] in chunks that double in size up to [`CHUNK_BYTES_MAX`], so the
 //! undo of one row takes little and that of a million is never moved. A record is never changed.
 //!
-//! A chunk that takes no more records may be *spilled* into the undo file (`spill.rs`). Its records are read
-//! from there by the reader that needs one. The references and skips stay in memory ([`Link`]): a reader goes
-//! past versions that it does not need, and a writer learns where its skip leads, without a look at the file.
+//! The [`Link`]s lie beside the chunks and in memory: a reader goes past versions that it does not need,
+//! and a writer learns where its link leads, without a look at them. So a chunk that takes no more records
+//! may be
+//! *spilled* into the undo file (`spill.rs`), and all of them are *freed* when no view needs a value of them
+//! (`sweep.rs`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_base::IndexId;
+use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
 
 use crate::spill::SpilledExtent;
-use crate::version::{Skip, TrxNo, Undo, Value, VersionRef};
+use crate::version::{TrxNo, Undo, Value, VersionRef};
 
 const CHUNK_BYTES_MIN: usize = 256;
 const CHUNK_BYTES_MAX: usize = 8 << 20;
@@ -30,8 +30,6 @@ const ALIGN: usize = 8;
 const OFFSET_BITS: u32 = 20;
 const CHUNKS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
 const HEADER: usize = 11;
-const REFERENCE: usize = 12;
-const SKIP: usize = 20;
 /// Most of what one transaction's undo takes.
 pub const UNDO_BYTES_MAX: u64 = (CHUNKS_MAX * CHUNK_BYTES_MAX) as u64;
 
@@ -39,8 +37,29 @@ const DELETES: u8 = 1;
 const EXISTED: u8 = 2;
 const VALUE: u8 = 4;
 const OVERFLOW: u8 = 8;
-const REFERRED: u8 = 16;
-const SKIPS: u8 = 32;
+
+/// Where the chain goes on below a write (`chain.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// When the version that the write replaced was written.
+    pub seq: CommitSeq,
+    /// The reference that stood in the entry before the write.
+    pub older: VersionRef,
+    /// Where a view goes on that does not see the replaced version.
+    pub below: VersionRef,
+    pub end: End,
+}
+
+/// What is known of a chain's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It may be anywhere.
+    Far,
+    /// At `below`: everybody sees what that write replaced, or no view needs it.
+    Next,
+    /// The same, and there was nothing, or nothing that a view needs.
+    Nothing,
+}
 
 /// What stood under a key before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +70,8 @@ pub struct Before<'u> {
     pub is_deletion: bool,
     /// Whether there was an entry, if only one with a delete mark.
     pub existed: bool,
-    /// Who wrote that; none: everybody sees it.
-    pub version: Option<VersionRef>,
-    /// A way past many older versions; none: there is at most this one.
-    pub skip: Option<Skip>,
+    /// None: everybody sees that.
+    pub link: Option<Link>,
     /// None: it was deleted, or not there.
     pub value: Option<&'u [u8]>,
     pub is_overflow: bool,
@@ -64,14 +81,12 @@ impl Before<'_> {
     /// The same without the key, to be kept.
     pub fn to_undo(self) -> Undo {
         let value = self.value.map(|bytes| Value { is_overflow: self.is_overflow, bytes: bytes.into() });
-        Undo { value, existed: self.existed, version: self.version }
+        Undo { value, existed: self.existed, version: self.link.map(|link| link.older) }
     }
 
     fn len(&self) -> usize {
-        let reference = if self.version.is_some() { REFERENCE } else { 0 };
-        let skip = if self.skip.is_some() { SKIP } else { 0 };
         let value = self.value.map_or(0, <[u8]>::len);
-        (HEADER + reference + skip + self.key.len() + value).next_multiple_of(ALIGN)
+        (HEADER + self.key.len() + value).next_multiple_of(ALIGN)
     }
 }
 
@@ -79,60 +94,43 @@ impl Before<'_> {
 #[derive(Debug)]
 enum Chunk {
     Memory(Vec<u8>),
-    Spilled { extent: Arc<SpilledExtent>, start: u32, len: u32, links: Links },
+    Spilled { extent: Arc<SpilledExtent>, start: u32, len: u32 },
 }
 
-/// Where the chain goes on below a spilled record. Fields of its own: nested ones would take half as much
-/// again.
+/// A record's link as a log keeps it. Fields of its own: nested ones would take a quarter more.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
-    trx: u64,
-    skip_trx: u64,
-    /// The record's place in its chunk, in units of [`ALIGN`].
-    at: u32,
-    undo: u32,
-    skip_undo: u32,
-    skip_to_depth: u32,
-    /// 0: there is no skip.
-    skip_depth: u32,
+struct Linked {
+    seq: u64,
+    older_trx: u64,
+    below_trx: u64,
+    older_undo: u32,
+    below_undo: u32,
+    /// The record's place.
+    place: u32,
+    end: End,
 }
 
-/// Those of a chunk's records that have one, in order.
-pub type Links = Box<[Link]>;
-
-impl Link {
-    fn new(at: usize, version: VersionRef, skip: Option<Skip>) -> Link {
-        let skip = skip.unwrap_or(Skip { to: VersionRef { trx: TrxNo(0), undo: 0 }, to_depth: 0, depth: 0 });
-        Link {
-            trx: version.trx.0,
-            skip_trx: skip.to.trx.0,
-            at: (at / ALIGN) as u32,
-            undo: version.undo,
-            skip_undo: skip.to.undo,
-            skip_to_depth: skip.to_depth,
-            skip_depth: skip.depth,
+impl Linked {
+    fn new(place: u32, link: Link) -> Linked {
+        Linked {
+            seq: link.seq.0,
+            older_trx: link.older.trx.0,
+            below_trx: link.below.trx.0,
+            older_undo: link.older.undo,
+            below_undo: link.below.undo,
+            place,
+            end: link.end,
         }
     }
 
-    fn version(&self) -> VersionRef {
-        VersionRef { trx: TrxNo(self.trx), undo: self.undo }
+    fn link(&self) -> Link {
+        Link {
+            seq: CommitSeq(self.seq),
+            older: VersionRef { trx: TrxNo(self.older_trx), undo: self.older_undo },
+            below: VersionRef { trx: TrxNo(self.below_trx), undo: self.below_undo },
+            end: self.end,
+        }
     }
-
-    fn skip(&self) -> Option<Skip> {
-        let to = VersionRef { trx: TrxNo(self.skip_trx), undo: self.skip_undo };
-        (self.skip_depth > 0).then_some(Skip { to, to_depth: self.skip_to_depth, depth: self.skip_depth })
-    }
-}
-
-/// The links of a chunk that is about to be spilled.
-pub fn links_of(chunk: &[u8]) -> Links {
-    let (mut links, mut at) = (Vec::new(), 0);
-    while at < chunk.len() {
-        let before = parse(&chunk[at..]);
-        links.extend(before.version.map(|version| Link::new(at, version, before.skip)));
-        at += record_len(&chunk[at..]);
-    }
-    links.into_boxed_slice()
 }
 
 impl Chunk {
@@ -160,9 +158,14 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub struct UndoLog {
     chunks: Vec<Chunk>,
+    /// Those of the records that have one, in order. The first is all that most transactions have.
+    first_link: Option<Linked>,
+    links: Vec<Linked>,
     /// Chunks before this one are spilled.
     spilled: usize,
     memory_bytes: usize,
+    /// The chunks were freed.
+    is_bare: bool,
 }
 
 /// A place between two records, with what was read behind it.
@@ -202,7 +205,18 @@ impl UndoLog {
         let start = chunk.len();
         write(before, chunk);
         chunk.resize(start + len, 0);
-        Some((((number as u32) << OFFSET_BITS) | (start / ALIGN) as u32, taken))
+        let place = place_of(number, start);
+        match (before.link, &mut self.first_link) {
+            (None, _) => {}
+            (Some(link), first @ None) => *first = Some(Linked::new(place, link)),
+            (Some(link), Some(_)) => {
+                if self.links.is_empty() {
+                    self.links.reserve_exact(1);
+                }
+                self.links.push(Linked::new(place, link));
+            }
+        }
+        Some((place, taken))
     }
 
     /// Bytes of memory that it takes.
@@ -210,29 +224,103 @@ impl UndoLog {
         self.memory_bytes
     }
 
-    /// Looks at the record at a place that [`UndoLog::push`] returned.
+    /// Looks at the record at a place that [`UndoLog::push`] returned, whose chunk was not freed.
     pub fn at<R>(&self, place: u32, look: impl FnOnce(Before<'_>) -> R) -> Result<R, EngineError> {
         let offset = (place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN;
         let chunk = &self.chunks[(place >> OFFSET_BITS) as usize];
         let bytes = chunk.read(offset, HEADER)?;
         let len = record_len(&bytes);
         let bytes = if bytes.len() < len { chunk.read(offset, len)? } else { bytes };
-        Ok(look(parse(&bytes)))
+        Ok(look(parse(&bytes, self.link_at(place))))
     }
 
-    /// Where the chain goes on below the record at a place, and the way past it.
-    pub fn link_at(&self, place: u32) -> (Option<VersionRef>, Option<Skip>) {
-        let (chunk, at) = (&self.chunks[(place >> OFFSET_BITS) as usize], place & ((1 << OFFSET_BITS) - 1));
-        match chunk {
-            Chunk::Memory(bytes) => {
-                let before = parse(&bytes[at as usize * ALIGN..]);
-                (before.version, before.skip)
-            }
-            Chunk::Spilled { links, .. } => match links.binary_search_by_key(&at, |link| link.at) {
-                Ok(n) => (Some(links[n].version()), links[n].skip()),
-                Err(_) => (None, None),
-            },
+    /// What stood there before the write at a place. If that was freed, no view needs a value of it.
+    pub fn undo_at(&self, place: u32) -> Result<Undo, EngineError> {
+        if self.is_bare {
+            let version = self.link_at(place).map(|link| link.older);
+            return Ok(Undo { value: None, existed: true, version });
         }
+        self.at(place, |before| before.to_undo())
+    }
+
+    fn all_links(&self) -> impl Iterator<Item = &Linked> {
+        self.first_link.iter().chain(&self.links)
+    }
+
+    /// Where the chain goes on below the record at a place.
+    pub fn link_at(&self, place: u32) -> Option<Link> {
+        let first = self.first_link.as_ref()?;
+        if first.place == place {
+            return Some(first.link());
+        }
+        let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
+        Some(self.links[n].link())
+    }
+
+    /// The links that go past nothing and may, with their places.
+    pub fn whole_links(&self) -> Vec<(u32, Link)> {
+        let all = self.all_links().map(|linked| (linked.place, linked.link()));
+        all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
+    }
+
+    /// Lets the chain go on further down.
+    pub fn shorten(&mut self, place: u32, below: VersionRef) {
+        let mut all = self.first_link.iter_mut().chain(&mut self.links);
+        let link = all.find(|link| link.place == place).expect("what is shortened has a link");
+        link.below_trx = below.trx.0;
+        link.below_undo = below.undo;
+    }
+
+    /// Whether the write at a place replaced a value; none: that stands in the undo file. What was freed
+    /// counts for nothing.
+    pub fn has_value(&self, place: u32) -> Option<bool> {
+        if self.is_bare {
+            return Some(false);
+        }
+        match &self.chunks[(place >> OFFSET_BITS) as usize] {
+            Chunk::Memory(bytes) => {
+                Some(bytes[(place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN] & VALUE != 0)
+            }
+            Chunk::Spilled { .. } => None,
+        }
+    }
+
+    /// Whether a value is needed, by when it was written; 0: all views see it. What stands in the undo file
+    /// is not looked at and counts as needed.
+    pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
+        let mut links = self.all_links().peekable();
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let Chunk::Memory(bytes) = chunk else { return true };
+            let mut at = 0;
+            while at < bytes.len() {
+                let place = place_of(number, at);
+                while links.next_if(|link| link.place < place).is_some() {}
+                let seq = links.peek().filter(|link| link.place == place).map_or(0, |link| link.seq);
+                if bytes[at] & VALUE != 0 && is_needed(CommitSeq(seq)) {
+                    return true;
+                }
+                at += record_len(&bytes[at..]);
+            }
+        }
+        false
+    }
+
+    /// Whether some of it is in the undo file.
+    pub fn has_spilled(&self) -> bool {
+        self.spilled > 0
+    }
+
+    /// Frees all but the links. Returns the bytes of memory that are free.
+    pub fn free(&mut self) -> usize {
+        self.is_bare = true;
+        self.chunks = Vec::new();
+        self.spilled = 0;
+        self.leave()
+    }
+
+    /// The log goes, and its memory counts no more. Returns how much that was.
+    pub fn leave(&mut self) -> usize {
+        std::mem::take(&mut self.memory_bytes)
     }
 
     /// The record behind the cursor, which moves on.
@@ -252,7 +340,7 @@ impl UndoLog {
             }
         };
         cursor.at += record_len(bytes);
-        Ok(Some(parse(bytes)))
+        Ok(Some(parse(bytes, self.link_at(place_of(cursor.chunk, at)))))
     }
 
     /// The oldest chunk in memory, if it can be spilled: while records are still added, the last one stays.
@@ -273,12 +361,15 @@ impl UndoLog {
     }
 
     /// The chunk that [`UndoLog::to_spill`] gave stands in the extent from `start` on. Returns the bytes of
-    /// memory that are free, but for the links.
-    pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: u32, links: Links) -> usize {
+    /// memory that are free: none if the log was freed meanwhile.
+    pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: u32) -> usize {
+        if self.is_bare {
+            return 0;
+        }
         let chunk = &mut self.chunks[self.spilled];
         let Chunk::Memory(bytes) = &*chunk else { unreachable!("chunks are spilled in order") };
         let (len, freed) = (bytes.len() as u32, bytes.capacity());
-        *chunk = Chunk::Spilled { extent: extent.clone(), start, len, links };
+        *chunk = Chunk::Spilled { extent: extent.clone(), start, len };
         self.spilled += 1;
         self.memory_bytes -= freed;
         freed
@@ -299,25 +390,11 @@ fn write(before: &Before<'_>, out: &mut Vec<u8>) {
         flag(before.is_deletion, DELETES)
             | flag(before.existed, EXISTED)
             | flag(before.value.is_some(), VALUE)
-            | flag(before.is_overflow, OVERFLOW)
-            | flag(before.version.is_some(), REFERRED)
-            | flag(before.skip.is_some(), SKIPS),
+            | flag(before.is_overflow, OVERFLOW),
     );
     out.extend_from_slice(&(before.key.len() as u16).to_le_bytes());
     out.extend_from_slice(&(value.len() as u32).to_le_bytes());
     out.extend_from_slice(&before.index.0.to_le_bytes());
-    let put_reference = |out: &mut Vec<u8>, version: VersionRef| {
-        out.extend_from_slice(&version.trx.0.to_le_bytes());
-        out.extend_from_slice(&version.undo.to_le_bytes());
-    };
-    if let Some(version) = before.version {
-        put_reference(out, version);
-    }
-    if let Some(skip) = before.skip {
-        put_reference(out, skip.to);
-        out.extend_from_slice(&skip.to_depth.to_le_bytes());
-        out.extend_from_slice(&skip.depth.to_le_bytes());
-    }
     out.extend_from_slice(before.key);
     out.extend_from_slice(value);
 }
@@ -326,42 +403,30 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-fn reference_at(bytes: &[u8], at: usize) -> VersionRef {
-    let trx = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-    VersionRef { trx: TrxNo(trx), undo: u32_at(bytes, at + 8) }
+fn place_of(chunk: usize, at: usize) -> u32 {
+    ((chunk as u32) << OFFSET_BITS) | (at / ALIGN) as u32
 }
 
-/// Bytes before the key, and those of the key and the value.
-fn lengths(bytes: &[u8]) -> (usize, usize, usize) {
-    let flags = bytes[0];
-    let reference = if flags & REFERRED != 0 { REFERENCE } else { 0 };
-    let skip = if flags & SKIPS != 0 { SKIP } else { 0 };
-    let key = usize::from(u16::from_le_bytes([bytes[1], bytes[2]]));
-    (HEADER + reference + skip, key, u32_at(bytes, 3) as usize)
+/// Bytes of the key and of the value.
+fn lengths(bytes: &[u8]) -> (usize, usize) {
+    (usize::from(u16::from_le_bytes([bytes[1], bytes[2]])), u32_at(bytes, 3) as usize)
 }
 
 fn record_len(bytes: &[u8]) -> usize {
-    let (head, key, value) = lengths(bytes);
-    (head + key + value).next_multiple_of(ALIGN)
+    let (key, value) = lengths(bytes);
+    (HEADER + key + value).next_multiple_of(ALIGN)
 }
 
-fn parse(bytes: &[u8]) -> Before<'_> {
-    let (head, key_len, value_len) = lengths(bytes);
+fn parse(bytes: &[u8], link: Option<Link>) -> Before<'_> {
+    let (key_len, value_len) = lengths(bytes);
     let flags = bytes[0];
-    let version = (flags & REFERRED != 0).then(|| reference_at(bytes, HEADER));
-    let skip = (flags & SKIPS != 0).then(|| {
-        let at = head - SKIP;
-        let (to_depth, depth) = (u32_at(bytes, at + REFERENCE), u32_at(bytes, at + REFERENCE + 4));
-        Skip { to: reference_at(bytes, at), to_depth, depth }
-    });
-    let (key, value) = bytes[head..head + key_len + value_len].split_at(key_len);
+    let (key, value) = bytes[HEADER..HEADER + key_len + value_len].split_at(key_len);
     Before {
         index: IndexId(u32_at(bytes, 7)),
         key,
         is_deletion: flags & DELETES != 0,
         existed: flags & EXISTED != 0,
-        version,
-        skip,
+        link,
         value: (flags & VALUE != 0).then_some(value),
         is_overflow: flags & OVERFLOW != 0,
     }

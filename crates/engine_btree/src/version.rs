@@ -25,16 +25,11 @@
 //! - The versions of one entry were committed in the order of their chain. So a view that does not see one
 //!   sees none that is newer.
 //!
-//! # Long chains
-//! A hot row has as many versions as the oldest view lets stand. Each undo record that has a predecessor in
-//! the chain also names one far below it ([`Skip`]), by the rule of skew-binary lists (Myers, "An applicative
-//! random-access stack", 1983). So a view finds its version in steps that grow with the logarithm of the
-//! chain's length.
-//!
 //! # Memory
 //! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
-//! being installed, by its session, and whole records that wait for old views, by purge. The transaction
-//! records and the links of what is spilled stay in memory beside the bound.
+//! being installed, by its session, and whole records that wait for old views, by purge. What no view needs
+//! is freed before that (`sweep.rs`). The transaction records and the links between versions (`chain.rs`)
+//! stay in memory beside the bound.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,7 +40,8 @@ use cohort_engine::EngineError;
 use crate::space::Extent;
 use crate::spill::UndoFile;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, RwLock};
-use crate::undo::{Before, Cursor, Grows, UndoLog, links_of};
+use crate::undo::{Before, Cursor, Grows, Link, UndoLog};
+use crate::views::Views;
 
 /// Rollback segments that a number can name.
 pub const SEGMENTS_MAX: usize = 128;
@@ -63,16 +59,6 @@ pub struct TrxNo(pub u64);
 pub struct VersionRef {
     pub trx: TrxNo,
     pub undo: u32,
-}
-
-/// A way from a version to one far below it in its chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Skip {
-    pub to: VersionRef,
-    /// Versions below that one, when it was written.
-    pub to_depth: u32,
-    /// The same of the version that has the skip.
-    pub depth: u32,
 }
 
 /// What a reader sees of an entry.
@@ -173,12 +159,37 @@ impl TrxRecord {
 
     /// What stood there before the write that `place` belongs to.
     pub fn undo(&self, place: u32) -> Result<Undo, EngineError> {
-        self.undo.read().at(place, |before| before.to_undo())
+        self.undo.read().undo_at(place)
     }
 
-    /// Where the chain goes on below the write that `place` belongs to, and the way past it.
-    pub fn older(&self, place: u32) -> (Option<VersionRef>, Option<Skip>) {
+    /// Where the chain goes on below the write that `place` belongs to.
+    pub fn link(&self, place: u32) -> Option<Link> {
         self.undo.read().link_at(place)
+    }
+
+    /// The links of writes whose chains go past nothing, with the writes' places.
+    pub fn whole_links(&self) -> Vec<(u32, Link)> {
+        self.undo.read().whole_links()
+    }
+
+    /// Lets that chain go on further down.
+    pub fn shorten(&self, place: u32, below: VersionRef) {
+        self.undo.write().shorten(place, below);
+    }
+
+    /// Whether that write replaced a value; none: not without a look at the undo file.
+    pub fn has_value(&self, place: u32) -> Option<bool> {
+        self.undo.read().has_value(place)
+    }
+
+    /// Whether one of the values that it replaced is needed, by when they were written.
+    pub fn is_value_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
+        self.undo.read().is_any_needed(is_needed)
+    }
+
+    /// Whether some of its undo is in the undo file.
+    pub fn has_spilled(&self) -> bool {
+        self.undo.read().has_spilled()
     }
 
     /// Bytes of memory that its undo takes.
@@ -224,17 +235,8 @@ struct Segment {
     records: VecDeque<Arc<TrxRecord>>,
     /// Number of the first record that may have undo in memory.
     unspilled: u64,
-}
-
-/// How far the skip of a version of this depth leads: the least digit of the depth as a skew-binary number,
-/// whose digits are 2^k - 1. So a writer need not look at the version to know.
-fn skip_len(mut depth: u32) -> u32 {
-    let mut least = 0;
-    while depth > 0 {
-        least = (1 << depth.saturating_add(1).ilog2()) - 1;
-        depth -= least;
-    }
-    least
+    /// Number of the first record that was not swept.
+    unswept: u64,
 }
 
 /// Which versions a reader sees.
@@ -244,6 +246,21 @@ pub enum Horizon {
     Latest,
     /// All up to this one.
     At(CommitSeq),
+}
+
+impl Horizon {
+    /// Whether it takes in what was ordered at `seq`.
+    pub fn sees(self, seq: CommitSeq) -> bool {
+        match self {
+            Horizon::Latest => true,
+            Horizon::At(view) => seq <= view,
+        }
+    }
+
+    /// Whether it takes in what this transaction wrote.
+    pub fn sees_record(self, record: &TrxRecord) -> bool {
+        matches!(record.state(), TrxState::Committed(seq) if self.sees(seq))
+    }
 }
 
 /// All transaction records of an engine.
@@ -259,13 +276,14 @@ pub struct Versions {
     undo_bytes: AtomicUsize,
     undo_bytes_max: usize,
     file: Arc<UndoFile>,
+    pub views: Arc<Views>,
     /// Transactions that found their segment taken.
     segment_waits: AtomicU64,
 }
 
 impl Versions {
     /// With so many rollback segments in use, from 1 to [`SEGMENTS_MAX`], and so much undo in memory.
-    pub fn new(segments: usize, undo_bytes_max: usize, file: Arc<UndoFile>) -> Versions {
+    pub fn new(segments: usize, undo_bytes_max: usize, file: Arc<UndoFile>, views: Arc<Views>) -> Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
             watermarks: (0..SEGMENTS_MAX).map(|_| AtomicU64::new(0)).collect(),
@@ -274,6 +292,7 @@ impl Versions {
             undo_bytes: AtomicUsize::new(0),
             undo_bytes_max,
             file,
+            views,
             segment_waits: AtomicU64::new(0),
         }
     }
@@ -312,6 +331,10 @@ impl Versions {
 
     /// The record; none: everybody sees what this transaction wrote.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        self.look_up(trx, Arc::clone)
+    }
+
+    fn look_up<R>(&self, trx: TrxNo, look: impl FnOnce(&Arc<TrxRecord>) -> R) -> Option<R> {
         if self.is_seen_by_all(trx) {
             return None;
         }
@@ -319,56 +342,12 @@ impl Versions {
         let segment = self.segments[at].read();
         let place = place.checked_sub(segment.base)?;
         let record = segment.records.get(place as usize);
-        Some(record.expect("references name transactions that exist or existed").clone())
+        Some(look(record.expect("references name transactions that exist or existed")))
     }
 
-    /// Whether the horizon takes in what this transaction wrote.
-    fn sees(horizon: Horizon, record: &TrxRecord) -> bool {
-        match (record.state(), horizon) {
-            (TrxState::Committed(_), Horizon::Latest) => true,
-            (TrxState::Committed(seq), Horizon::At(view)) => seq <= view,
-            (TrxState::Installed | TrxState::Aborted, _) => false,
-        }
-    }
-
-    /// What an entry that refers to `version` shows at the horizon. The caller holds the latch of the entry's
-    /// page.
-    pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
-        let Some(mut at) = version else { return Ok(Shown::Entry) };
-        let Some(mut record) = self.unseen(horizon, at) else { return Ok(Shown::Entry) };
-        loop {
-            let (older, skip) = record.older(at.undo);
-            let Some(next) = older.and_then(|older| Some((older, self.unseen(horizon, older)?))) else {
-                return record.undo(at.undo).map(Shown::Older);
-            };
-            let far = skip.and_then(|skip| Some((skip.to, self.unseen(horizon, skip.to)?)));
-            (at, record) = far.unwrap_or(next);
-        }
-    }
-
-    /// The version's record, if the horizon does not take it in.
-    fn unseen(&self, horizon: Horizon, version: VersionRef) -> Option<Arc<TrxRecord>> {
-        self.find(version.trx).filter(|record| !Versions::sees(horizon, record))
-    }
-
-    /// Where the chain goes on below a version that is about to be written over `older`, and the way past it.
-    /// None: everybody sees what is written over.
-    pub fn chain_over(&self, older: Option<VersionRef>) -> (Option<VersionRef>, Option<Skip>) {
-        let Some((older, record)) = older.and_then(|older| Some((older, self.find(older.trx)?))) else {
-            return (None, None);
-        };
-        let Some(first) = record.older(older.undo).1 else {
-            // It is the chain's lowest.
-            return (Some(older), Some(Skip { to: older, to_depth: 0, depth: 1 }));
-        };
-        let depth = first.depth + 1;
-        let has_twin = skip_len(first.to_depth) == first.depth - first.to_depth;
-        let twin = if has_twin { self.find(first.to.trx) } else { None };
-        let skip = match twin.and_then(|record| record.older(first.to.undo).1) {
-            Some(Skip { to, to_depth, .. }) => Skip { to, to_depth, depth },
-            None => Skip { to: older, to_depth: first.depth, depth },
-        };
-        (Some(older), Some(skip))
+    /// The record of a transaction whose writes the horizon does not take in.
+    pub fn unseen(&self, horizon: Horizon, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        self.look_up(trx, |record| (!horizon.sees_record(record)).then(|| record.clone())).flatten()
     }
 
     /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
@@ -396,11 +375,11 @@ impl Versions {
 
     fn spill_chunks(&self, record: &TrxRecord, grows: Grows) -> Result<(), EngineError> {
         loop {
-            let (extent, links) = match record.undo.read().to_spill(grows) {
-                Some(chunk) => (self.file.write(chunk)?, links_of(chunk)),
+            let extent = match record.undo.read().to_spill(grows) {
+                Some(chunk) => self.file.write(chunk)?,
                 None => return Ok(()),
             };
-            let freed = record.undo.write().spilled(&extent, 0, links);
+            let freed = record.undo.write().spilled(&extent, 0);
             self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
         }
     }
@@ -449,7 +428,7 @@ impl Versions {
         for record in records {
             let undo = record.undo.read();
             for chunk in undo.all_to_spill() {
-                starts.push((record, bytes.len() as u32, links_of(chunk)));
+                starts.push((record, bytes.len() as u32));
                 bytes.extend_from_slice(chunk);
             }
         }
@@ -457,8 +436,8 @@ impl Versions {
             return Ok(());
         }
         let extent = self.file.write(&bytes)?;
-        for (record, start, links) in starts {
-            let freed = record.undo.write().spilled(&extent, start, links);
+        for (record, start) in starts {
+            let freed = record.undo.write().spilled(&extent, start);
             self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
         }
         Ok(())
@@ -467,7 +446,7 @@ impl Versions {
     /// Whether every view from `oldest` on sees what the version's transaction wrote.
     pub fn is_passed(&self, oldest: CommitSeq, version: Option<VersionRef>) -> bool {
         let record = version.and_then(|version| self.find(version.trx));
-        record.is_none_or(|record| Versions::sees(Horizon::At(oldest), &record))
+        record.is_none_or(|record| Horizon::At(oldest).sees_record(&record))
     }
 
     /// The oldest records of each segment that every view from `oldest` on has passed. They stay until
@@ -486,6 +465,37 @@ impl Versions {
         found
     }
 
+    /// The oldest records of each segment that were not swept and that all views from `until` on see, with
+    /// those that were aborted between them.
+    pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
+        let is_done = |record: &&Arc<TrxRecord>| match record.state() {
+            TrxState::Installed => false,
+            TrxState::Aborted => true,
+            TrxState::Committed(seq) => seq <= until,
+        };
+        let mut found = Vec::new();
+        for segment in &self.segments {
+            let segment = segment.read();
+            let from = segment.unswept.saturating_sub(segment.base) as usize;
+            found.extend(segment.records.iter().skip(from).take_while(is_done).take(max).cloned());
+        }
+        found
+    }
+
+    /// The records that [`Versions::to_sweep`] gave are not swept again.
+    pub fn swept(&self, records: &[Arc<TrxRecord>]) {
+        for run in records.chunk_by(|a, b| a.number.0 >> SEGMENT_SHIFT == b.number.0 >> SEGMENT_SHIFT) {
+            let last = run.last().expect("a run has one").number.0;
+            self.segments[(last >> SEGMENT_SHIFT) as usize].write().unswept = (last & PLACE_MASK) + 1;
+        }
+    }
+
+    /// Frees what a record's writes replaced, which no view needs, but for the links.
+    pub fn free_values(&self, record: &TrxRecord) {
+        let freed = record.undo.write().free();
+        self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
+    }
+
     /// Raises watermarks over records whose leftovers are gone: each is the first of its segment by then.
     pub fn forget(&self, records: &[Arc<TrxRecord>]) {
         for record in records {
@@ -494,7 +504,7 @@ impl Versions {
             let first = segment.records.pop_front().expect("it is still there");
             assert_eq!(first.number, record.number, "records go in the order of their numbers");
             segment.base += 1;
-            self.undo_bytes.fetch_sub(record.undo_bytes(), Ordering::Relaxed);
+            self.undo_bytes.fetch_sub(record.undo.write().leave(), Ordering::Relaxed);
             self.watermarks[at].store(segment.base, Ordering::Release);
         }
     }

@@ -17,6 +17,7 @@ const TINY: BtreeOptions = BtreeOptions {
     pool_bytes: 8 * 16384,
     rollback_segments: 3,
     undo_bytes: 4096,
+    young_views: 2,
     has_threads: false,
     bed_of: || None,
 };

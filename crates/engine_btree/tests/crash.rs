@@ -18,6 +18,7 @@ const TINY: BtreeOptions = BtreeOptions {
     pool_bytes: 4 * 16384,
     rollback_segments: 2,
     undo_bytes: 4096,
+    young_views: 2,
     has_threads: false,
     bed_of: || None,
 };

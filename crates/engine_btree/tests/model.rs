@@ -23,10 +23,15 @@
 //! | a read that is over wakes nobody | `whoever_sleeps` |
 //! | a page that went into its neighbour does not say so | `a_reader_that_keeps` |
 //! | a reader thread tells the sleepers before the page is there | `whoever_sleeps` |
+//! | purge frees, or takes out, behind a held view what a view needs | `a_held_view_keeps` |
+//! | a chain goes past what a view needs | `a_held_view_keeps` |
+//! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
 #![allow(dead_code)]
 
 #[path = "../src/bulk.rs"]
 mod bulk;
+#[path = "../src/chain.rs"]
+mod chain;
 #[path = "../src/changes.rs"]
 mod changes;
 #[path = "../src/checkpoint.rs"]
@@ -69,6 +74,8 @@ mod spill;
 mod store;
 #[path = "../src/superblock.rs"]
 mod superblock;
+#[path = "../src/sweep.rs"]
+mod sweep;
 #[path = "../src/tree.rs"]
 mod tree;
 #[path = "../src/trx.rs"]
@@ -81,6 +88,8 @@ mod value;
 mod verify;
 #[path = "../src/version.rs"]
 mod version;
+#[path = "../src/views.rs"]
+mod views;
 #[path = "../src/warm.rs"]
 mod warm;
 
@@ -136,6 +145,7 @@ fn open(fs: &SharedFs, bed_of: BedOf) -> BtreeEngine {
         pool_bytes: 4 * 16384,
         rollback_segments: 2,
         undo_bytes: 1 << 20,
+        young_views: 1,
         has_threads: false,
         bed_of,
     };
@@ -340,6 +350,80 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
             })
         };
         join([writer, purge, reader]);
+        world.settle();
+    });
+}
+
+/// Purge sorts versions out behind a view that is held, beside writers, other views and a transaction that is
+/// dropped.
+#[test]
+fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
+    check(300, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1)), (20, Some(1)), (30, Some(1))]);
+        let held = world.view();
+        world.look();
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, Some(2)), (15, Some(2))]);
+                world.commit(&[(10, Some(3)), (15, None), (20, None)]);
+                drop(world.prepare(&[(10, None), (15, Some(9)), (20, Some(9))]));
+                world.commit(&[(10, Some(4)), (20, Some(4)), (30, None)]);
+                world.commit(&[(10, Some(5)), (25, Some(5))]);
+            })
+        };
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..4 {
+                    world.engine.purge().expect("purges");
+                }
+            })
+        };
+        let reader = {
+            let world = world.clone();
+            spawn(move || {
+                let (view, expected) = world.view();
+                for _ in 0..2 {
+                    world.look();
+                    assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected);
+                }
+            })
+        };
+        join([writer, purge, reader]);
+        let (view, expected) = &held;
+        for _ in 0..2 {
+            assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+            world.engine.purge().expect("purges");
+        }
+        drop(held);
+        world.settle();
+    });
+}
+
+/// Of what purge sorts out behind the held view, the other one may need something.
+#[test]
+fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1))]);
+        let held = world.view();
+        world.commit(&[(10, Some(2))]);
+        world.look();
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                world.engine.purge().expect("purges");
+            })
+        };
+        world.commit(&[(10, Some(3)), (20, Some(3))]);
+        let (view, expected) = world.view();
+        world.commit(&[(10, Some(4)), (20, None)]);
+        join([purge]);
+        assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected, "the later one");
+        assert_eq!(rows(&world.engine, ReadAt::View(&held.0), Direction::Forward), held.1, "the held one");
+        drop((view, held));
         world.settle();
     });
 }

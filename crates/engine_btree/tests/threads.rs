@@ -15,6 +15,7 @@ const OPTIONS: BtreeOptions = BtreeOptions {
     pool_bytes: 12 * 16384,
     rollback_segments: 4,
     undo_bytes: 4096,
+    young_views: 2,
     has_threads: true,
     bed_of: || None,
 };

@@ -42,6 +42,7 @@ fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
         let fs = slow_undo(&reads);
         let options = BtreeOptions {
             undo_bytes: 4096,
+            young_views: 2,
             has_threads: false,
             rollback_segments: 2,
             ..BtreeOptions::default()

@@ -1,0 +1,121 @@
+//! Sweeping: old versions are sorted out while a view is held open.
+//!
+//! Purge stops at the oldest view. If that one is held, transactions behind it are swept: each is looked at
+//! once, when every view that does not see it is held. What it replaced is freed if no view needs it, but
+//! for the links; chains go on behind what no view needs any more (`chain.rs`); entries that it deleted,
+//! and that no view saw come, are taken out. So a view that is held open for an hour keeps one version of
+//! each row that changed meanwhile, not all of them.
+//!
+//! # Invariants
+//! - What is freed or taken out is seen by no view in use, and by none that comes: those see the transaction
+//!   ([`InUse`]).
+//! - The keys of a transaction's deletions are kept while the usual purge may need them: an entry is there
+//!   whose deletion a view needs, or that an undecided transaction has written over and may bring back.
+//! - Aborted transactions, and those that have undo in the undo file, are left to purge.
+//!
+//! # On failure
+//! A page that cannot be read ends the round, and a later one tries again.
+
+use std::sync::Arc;
+
+use cohort_base::CommitSeq;
+use cohort_engine::EngineError;
+
+use crate::inner::{Inner, PurgeError};
+use crate::tree::Tree;
+use crate::undo::Cursor;
+use crate::version::{Cleanup, TrxRecord, TrxState};
+use crate::views::InUse;
+
+/// Records of each segment that one round takes.
+const SWEEP_RECORDS_MAX: usize = 1024;
+
+/// What became of a deleted entry.
+enum Deleted {
+    /// It was taken out, and its leaf has become small.
+    Small,
+    /// It is not there any more, or another transaction's.
+    Gone,
+    /// The usual purge has to look at it.
+    Kept,
+}
+
+impl Inner {
+    /// One round; returns how many transactions it swept. Purge calls it, and nobody else at the same time.
+    pub fn sweep(&self) -> Result<usize, PurgeError> {
+        let in_use = self.views.in_use();
+        if !in_use.is_any_held() {
+            return Ok(0);
+        }
+        let records = self.versions.to_sweep(in_use.until, SWEEP_RECORDS_MAX);
+        records.iter().try_for_each(|record| self.sweep_record(record, &in_use))?;
+        self.versions.swept(&records);
+        Ok(records.len())
+    }
+
+    fn sweep_record(&self, record: &Arc<TrxRecord>, in_use: &InUse) -> Result<(), PurgeError> {
+        let TrxState::Committed(seq) = record.state() else { return Ok(()) };
+        self.versions.shorten(record, in_use);
+        if record.has_spilled() {
+            return Ok(());
+        }
+        let mut is_needed = record.is_value_needed(&|from| in_use.is_any_in(from, seq));
+        if record.has_deletions() {
+            let (mut cursor, mut key) = (Cursor::default(), Vec::new());
+            while let Some((index, cleanup)) =
+                record.next_write(&mut cursor, &mut key).map_err(PurgeError::of_undo)?
+            {
+                if self.is_closed() {
+                    return Err(PurgeError::Closed);
+                }
+                let Some(tree) = self.tree(index).filter(|_| matches!(cleanup, Cleanup::Remove)) else {
+                    continue;
+                };
+                let swept = self.sweep_deleted(record, seq, &tree, &key, in_use);
+                is_needed |= self.unless_replaced(&tree, swept).map_err(PurgeError::Later)?;
+            }
+        }
+        if !is_needed {
+            self.versions.free_values(record);
+        }
+        Ok(())
+    }
+
+    /// True: the usual purge needs the key.
+    fn sweep_deleted(
+        &self,
+        record: &TrxRecord,
+        seq: CommitSeq,
+        tree: &Tree,
+        key: &[u8],
+        in_use: &InUse,
+    ) -> Result<bool, EngineError> {
+        let deleted = self.take_out_unseen(record, seq, tree, key, in_use)?;
+        if matches!(deleted, Deleted::Small) {
+            tree.merge(&self.ground, key)?;
+        }
+        Ok(matches!(deleted, Deleted::Kept))
+    }
+
+    fn take_out_unseen(
+        &self,
+        record: &TrxRecord,
+        seq: CommitSeq,
+        tree: &Tree,
+        key: &[u8],
+        in_use: &InUse,
+    ) -> Result<Deleted, EngineError> {
+        let mut frame = tree.leaf_exclusive(&self.ground, key)?;
+        let Ok(n) = frame.page().find(key) else { return Ok(Deleted::Gone) };
+        let Some(version) = frame.page().entry(n).version else { return Ok(Deleted::Gone) };
+        if version.trx != record.number() {
+            let writer = self.versions.find(version.trx);
+            let is_decided = writer.is_none_or(|writer| matches!(writer.state(), TrxState::Committed(_)));
+            return Ok(if is_decided { Deleted::Gone } else { Deleted::Kept });
+        }
+        if self.versions.is_needed(version, seq, in_use) {
+            return Ok(Deleted::Kept);
+        }
+        Ok(if self.remove(&mut frame, tree, n) { Deleted::Small } else { Deleted::Gone })
+    }
+}

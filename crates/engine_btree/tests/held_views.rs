@@ -1,0 +1,283 @@
+//! Read views that stay open while rows change: what is sorted out behind them, and what is not.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_engine::{Batch, Direction, Engine, KeyRange, Participant, ReadAt, ReadView, Redo};
+use cohort_engine_btree::{BtreeEngine, BtreeOptions};
+use cohort_vfs::{MemFs, OpenMode, Rng, SeededRng, SharedFs};
+
+const OPTIONS: BtreeOptions = BtreeOptions {
+    pool_bytes: 64 * 16384,
+    rollback_segments: 3,
+    undo_bytes: 256 << 10,
+    young_views: 1,
+    has_threads: false,
+    bed_of: || None,
+};
+const TABLE: IndexId = IndexId(16);
+
+type Rows = BTreeMap<u64, Vec<u8>>;
+type Write = (u64, Option<Vec<u8>>);
+
+/// An engine, the order of its commits and its rows.
+struct Run {
+    fs: SharedFs,
+    engine: BtreeEngine,
+    seq: u64,
+    rows: Rows,
+}
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:08}").into_bytes()
+}
+
+fn open(fs: &SharedFs) -> BtreeEngine {
+    BtreeEngine::open(ParticipantId(1), fs, Path::new("/btree"), OPTIONS).expect("opens")
+}
+
+impl Run {
+    fn new() -> Run {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        Run { engine: open(&fs), fs, seq: 0, rows: Rows::new() }
+    }
+
+    fn prepare(&self, writes: &[Write]) -> Redo {
+        let mut trx = self.engine.begin();
+        for (n, value) in writes {
+            match value {
+                Some(value) => trx.put(TABLE, &key(*n), value).expect("puts"),
+                None => trx.delete(TABLE, &key(*n)).expect("deletes"),
+            }
+        }
+        trx.prepare().expect("prepares")
+    }
+
+    fn write(&mut self, writes: &[Write]) {
+        let redo = self.prepare(writes);
+        self.seq += 1;
+        self.engine.commit_ordered(CommitSeq(self.seq), &[&redo]);
+        for (n, value) in writes {
+            match value {
+                Some(value) => drop(self.rows.insert(*n, value.clone())),
+                None => drop(self.rows.remove(n)),
+            }
+        }
+    }
+
+    fn put(&mut self, keys: std::ops::Range<u64>, value: u8) {
+        for n in keys {
+            self.write(&[(n, Some(vec![value; 100]))]);
+        }
+    }
+
+    /// A view with what it shows.
+    fn view(&self) -> (ReadView, Rows) {
+        let view = ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())]);
+        (view, self.rows.clone())
+    }
+
+    /// A view that goes at once: those before it are held from now on.
+    fn purge(&self) {
+        drop(self.view());
+        self.engine.purge().expect("purges");
+        self.engine.purge().expect("purges");
+    }
+
+    fn look(&self, (view, expected): &(ReadView, Rows)) {
+        assert_eq!(&rows(&self.engine, ReadAt::View(view)), expected, "at {:?}", view.seq());
+    }
+
+    fn checkpoint(&self) {
+        self.engine.begin_checkpoint(Lsn(self.seq)).expect("begins").finish().expect("finishes");
+    }
+
+    fn status(&self, name: &str) -> u64 {
+        let status = self.engine.status();
+        status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
+    }
+
+    /// All views are gone.
+    fn settle(self) {
+        while self.engine.purge().expect("purges") > 0 {}
+        assert_eq!(self.status("Innodb_history_list_length"), 0);
+        assert_eq!(self.engine.stats(TABLE).entries, self.rows.len() as u64, "no deleted entry is left");
+        assert_eq!(rows(&self.engine, ReadAt::Latest), self.rows);
+        assert_eq!(self.engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
+        self.checkpoint();
+        let Run { fs, engine, rows: expected, .. } = self;
+        drop(engine);
+        assert_eq!(rows(&open(&fs), ReadAt::Latest), expected, "what is durable");
+    }
+}
+
+fn rows(engine: &BtreeEngine, at: ReadAt<'_>) -> Rows {
+    let trx = engine.begin();
+    let (mut found, mut range) = (Rows::new(), KeyRange::default());
+    loop {
+        let mut batch = Batch::default();
+        let more = trx.scan(at, TABLE, &range, Direction::Forward, 1 << 20, &mut batch).expect("scans");
+        for (key, value) in batch.iter() {
+            let n = std::str::from_utf8(&key[4..]).expect("digits").parse().expect("a number");
+            found.insert(n, value.to_vec());
+        }
+        if !more {
+            return found;
+        }
+        batch.cut(&mut range, Direction::Forward);
+    }
+}
+
+#[test]
+fn a_held_view_keeps_one_version_of_each_row() {
+    let mut run = Run::new();
+    run.put(0..300, 0);
+    let first = run.view();
+    for round in 1..40 {
+        run.put(0..300, round);
+        run.purge();
+    }
+    let second = run.view();
+    for round in 40..80 {
+        run.put(0..300, round);
+        run.purge();
+    }
+    // Two versions of 300 rows of 100 bytes are far from the bound of the memory, all eighty are beyond it.
+    assert!(!run.fs.exists(Path::new("/btree/btree.undo")), "nothing was too much");
+    run.look(&first);
+    run.look(&second);
+    drop(first);
+    run.purge();
+    run.look(&second);
+    drop(second);
+    run.settle();
+}
+
+#[test]
+fn entries_that_no_view_saw_come_are_taken_out() {
+    let mut run = Run::new();
+    run.put(0..50, 0);
+    let first = run.view();
+    for round in 0..60_u64 {
+        let from = 100 + round * 100;
+        run.put(from..from + 100, 1);
+        if round == 30 {
+            // Rows that this one sees are kept for it.
+            let second = run.view();
+            run.write(&(from..from + 100).map(|n| (n, None)).collect::<Vec<_>>());
+            run.purge();
+            run.look(&second);
+            assert_eq!(run.engine.stats(TABLE).entries, 150);
+            drop(second);
+        } else {
+            run.write(&(from..from + 100).map(|n| (n, None)).collect::<Vec<_>>());
+            run.purge();
+        }
+        run.look(&first);
+    }
+    assert_eq!(run.engine.stats(TABLE).entries, 150, "those of the second view wait for the first one");
+    assert!(run.engine.stats(TABLE).bytes <= 8 * 16384, "{:?}", run.engine.stats(TABLE));
+    // Its own rows stay, whatever becomes of them.
+    run.write(&(0..50).map(|n| (n, None)).collect::<Vec<_>>());
+    run.purge();
+    run.look(&first);
+    drop(first);
+    run.settle();
+}
+
+#[test]
+fn a_deletion_that_an_aborted_transaction_wrote_over_is_purged_in_the_end() {
+    let mut run = Run::new();
+    run.put(0..10, 0);
+    let view = run.view();
+    // Each of the three has a rollback segment of its own, so the last one is purged before the others.
+    run.write(&(20..40).map(|n| (n, Some(vec![1; 100]))).collect::<Vec<_>>());
+    run.write(&(20..40).map(|n| (n, None)).collect::<Vec<_>>());
+    let undecided = run.prepare(&(20..40).map(|n| (n, Some(b"never".to_vec()))).collect::<Vec<_>>());
+    run.purge();
+    drop(undecided);
+    run.purge();
+    run.look(&view);
+    drop(view);
+    run.settle();
+}
+
+#[test]
+fn a_swept_version_comes_back_when_what_replaced_it_is_dropped() {
+    let mut run = Run::new();
+    run.put(0..10, 0);
+    let held = run.view();
+    for round in 1..10 {
+        run.put(0..10, round);
+        run.purge();
+    }
+    let young = run.view();
+    let undecided = run.prepare(&(0..10).map(|n| (n, Some(b"never".to_vec()))).collect::<Vec<_>>());
+    run.purge();
+    run.look(&held);
+    run.look(&young);
+    drop(undecided);
+    run.purge();
+    run.look(&held);
+    run.look(&young);
+    run.put(0..10, 10);
+    run.purge();
+    run.look(&held);
+    run.look(&young);
+    drop((held, young));
+    run.settle();
+}
+
+/// Views come and go in any order; long values, deletions, aborts, checkpoints and too much undo between.
+#[test]
+fn random_views_see_their_state() {
+    for seed in 1..=12 {
+        let rng = SeededRng::new(seed);
+        let mut run = Run::new();
+        let mut views = Vec::new();
+        for step in 0..1500_u64 {
+            let writes: BTreeMap<u64, Option<Vec<u8>>> = (0..1 + rng.below(4))
+                .map(|_| {
+                    let value = match rng.below(20) {
+                        0..=5 => None,
+                        6 => Some(vec![step as u8; 5000]),
+                        _ => Some(vec![step as u8; 10 + rng.below(300) as usize]),
+                    };
+                    (rng.below(60), value)
+                })
+                .collect();
+            let writes: Vec<Write> = writes.into_iter().collect();
+            match rng.below(12) {
+                0 => drop(run.prepare(&writes)),
+                1 => run.purge(),
+                2 if views.len() < 6 => views.push(run.view()),
+                3 if !views.is_empty() => drop(views.swap_remove(rng.below(views.len() as u64) as usize)),
+                4 if step % 5 == 0 => run.checkpoint(),
+                5 => views.iter().for_each(|view| run.look(view)),
+                _ => run.write(&writes),
+            }
+        }
+        views.iter().for_each(|view| run.look(view));
+        drop(views);
+        run.settle();
+    }
+}
+
+#[test]
+fn sorting_out_leaves_what_is_in_the_undo_file() {
+    let mut run = Run::new();
+    run.put(0..10, 0);
+    let view = run.view();
+    // More than may stay in memory, written by one transaction.
+    run.write(&(0..3000).map(|n| (n, Some(vec![1; 200]))).collect::<Vec<_>>());
+    run.write(&(0..3000).map(|n| (n, Some(vec![2; 200]))).collect::<Vec<_>>());
+    run.write(&(10..3000).map(|n| (n, None)).collect::<Vec<_>>());
+    let file = run.fs.open(Path::new("/btree/btree.undo"), OpenMode::Read).expect("it was spilled");
+    assert!(file.len().expect("in memory") > 100 << 10);
+    run.purge();
+    run.look(&view);
+    drop(view);
+    run.settle();
+}
