@@ -8,7 +8,7 @@ mod support;
 use std::time::Instant;
 
 use cohort_exec::Session;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
 
 /// Counts rows.
@@ -18,7 +18,7 @@ struct CountSink {
 }
 
 impl ResultSink for CountSink {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {
         self.rows += 1;
     }

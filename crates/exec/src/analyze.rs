@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_run::{Measures, nanos_since};
 use cohort_session::Job;
 use cohort_sql::ast::{ExplainFormat, Statement};
@@ -21,7 +21,7 @@ use crate::session::Session;
 struct Discarded<'d>(&'d mut dyn ResultSink);
 
 impl ResultSink for Discarded<'_> {
-    fn start(&mut self, _: &[cohort_protocol::ColumnMeta]) {}
+    fn start(&mut self, _: &[cohort_protocol::ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}

@@ -46,7 +46,7 @@ use cohort_binlog::event::{
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;
 use cohort_expr::SessionHooks;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
@@ -120,7 +120,7 @@ struct Outcome {
 }
 
 impl ResultSink for Outcome {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}

@@ -4,7 +4,7 @@
 //! is one statement for each row, and what came before a failure stays, as in MariaDB. Rows are read from the
 //! packet one by one, so that memory holds the packet and one row.
 
-use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
 use cohort_session::Command;
 use cohort_sql::ast::Statement;
 use cohort_trx::BeginOptions;
@@ -185,7 +185,7 @@ impl Tally {
 }
 
 impl ResultSink for Tally {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, ok: &OkInfo<'_>) {

@@ -22,16 +22,17 @@ use cohort_base::{CommitSeq, Reservation};
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
 use cohort_table::definition_changed;
+use cohort_trx::SessionTrx;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use crate::account_tables;
 use crate::command_counters::{counter_of, counter_of_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::session::Session;
+use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
 use cohort_dml::{DeletePlan, DmlOutcome, InsertPlan, JoinedChange, UpdatePlan};
 use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
@@ -446,6 +447,7 @@ impl Session {
             text: job.text,
             param_at: job.param_at,
             params: job.params,
+            more: job.more,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
@@ -533,11 +535,7 @@ impl Session {
 
     /// Status flags for a result.
     pub(crate) fn status_for(&self, more: bool) -> StatusFlags {
-        let mut flags = self.status();
-        if self.state.reads_whole_table.get() {
-            flags = flags.with(StatusFlags::NO_INDEX_USED);
-        }
-        if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
+        statement_status(&self.trx, &self.state, more)
     }
 
     /// An OK packet.
@@ -600,12 +598,13 @@ impl Session {
         rows: &[Vec<Value>],
         sink: &mut dyn ResultSink,
     ) {
-        sink.start(columns);
+        let head = ResultHead { status: self.status_for(more), warnings };
+        sink.start(columns, head);
         for row in rows {
             sink.row(row);
         }
         (self.state.env.found_rows, self.state.env.row_count) = (rows.len() as u64, -1);
-        self.finish_rows(self.status_for(more), warnings, sink);
+        self.finish_rows(head.status, warnings, sink);
     }
 
     /// Plans a statement without running anything: for PREPARE and EXPLAIN.
@@ -622,11 +621,20 @@ impl Session {
     }
 }
 
+/// What a result tells of the session, and of the statement that it belongs to.
+fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> StatusFlags {
+    let mut flags = status_of(trx, session);
+    if session.reads_whole_table.get() {
+        flags = flags.with(StatusFlags::NO_INDEX_USED);
+    }
+    if more { flags.with(StatusFlags::MORE_RESULTS) } else { flags }
+}
+
 /// Sends nothing.
 pub(crate) struct Nowhere;
 
 impl ResultSink for Nowhere {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}
@@ -739,9 +747,11 @@ fn run_plan(
             if !plan.into.is_empty() {
                 return run_into(plan, ctx, limit);
             }
-            let mut out = ClientSink { sink, columns: &plan.columns, started: false, held: CommitSeq(0) };
+            let status = statement_status(ctx.trx, ctx.session, ctx.more);
+            let columns = &plan.columns;
+            let mut out = ClientSink { sink, columns, status, started: false, held: CommitSeq(0) };
             let counts = run_query(plan, ctx, limit, &mut out)?;
-            out.start();
+            out.start(&ctx.eval);
             Ok(Executed::Rows(counts))
         }
         Planned::Insert(plan) => run_logged(ctx, plan.table(), |ctx| plan.run(ctx)).map(Executed::Changed),
@@ -843,27 +853,29 @@ fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> Sql
 struct ClientSink<'c> {
     sink: &'c mut dyn ResultSink,
     columns: &'c [ColumnMeta],
+    status: StatusFlags,
     started: bool,
     /// Told to the sink.
     held: CommitSeq,
 }
 
 impl ClientSink<'_> {
-    fn start(&mut self) {
+    fn start(&mut self, eval: &EvalContext<'_>) {
         if !self.started {
             self.started = true;
-            self.sink.start(self.columns);
+            let warnings = u16::try_from(eval.warning_count()).unwrap_or(u16::MAX);
+            self.sink.start(self.columns, ResultHead { status: self.status, warnings });
         }
     }
 }
 
 impl RowSink for ClientSink<'_> {
-    fn row(&mut self, _: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+    fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
         if hold > self.held {
             self.held = hold;
             self.sink.hold_until(hold);
         }
-        self.start();
+        self.start(eval);
         self.sink.try_row(values)?;
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }

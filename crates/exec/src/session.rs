@@ -156,23 +156,7 @@ impl Session {
 
     /// State of the session, for answers to commands that run no statement.
     pub fn status(&self) -> StatusFlags {
-        let mut flags = StatusFlags::default();
-        if self.trx.in_transaction() {
-            flags = flags.with(StatusFlags::IN_TRANS);
-            if self.trx.is_read_only() {
-                flags = flags.with(StatusFlags::IN_TRANS_READONLY);
-            }
-        }
-        if self.trx.autocommit() {
-            flags = flags.with(StatusFlags::AUTOCOMMIT);
-        }
-        if self.state.parse.mode.no_backslash_escapes {
-            flags = flags.with(StatusFlags::NO_BACKSLASH_ESCAPES);
-        }
-        if self.state.parse.mode.ansi_quotes {
-            flags = flags.with(StatusFlags::ANSI_QUOTES);
-        }
-        flags
+        status_of(&self.trx, &self.state)
     }
 
     /// COM_QUERY: one or more results.
@@ -325,6 +309,20 @@ impl Session {
         self.state.env.row_count = -1;
         sink.error(error);
     }
+}
+
+/// State of a session, for clients.
+pub(crate) fn status_of(trx: &SessionTrx, session: &SessionState) -> StatusFlags {
+    let mode = &session.parse.mode;
+    [
+        (trx.in_transaction(), StatusFlags::IN_TRANS),
+        (trx.in_transaction() && trx.is_read_only(), StatusFlags::IN_TRANS_READONLY),
+        (trx.autocommit(), StatusFlags::AUTOCOMMIT),
+        (mode.no_backslash_escapes, StatusFlags::NO_BACKSLASH_ESCAPES),
+        (mode.ansi_quotes, StatusFlags::ANSI_QUOTES),
+    ]
+    .into_iter()
+    .fold(StatusFlags::default(), |flags, (is_set, flag)| if is_set { flags.with(flag) } else { flags })
 }
 
 /// Errors 1044 when the account may not know of a schema, and else 1049 when it is not there.

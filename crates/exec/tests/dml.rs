@@ -6,7 +6,7 @@ use cohort_base::CommitSeq;
 use cohort_binlog::EventReader;
 use cohort_binlog::event::Event;
 use cohort_exec::{Database, Session};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server, disk};
@@ -16,7 +16,7 @@ use world::{Client, Server, disk};
 struct Text(Vec<String>);
 
 impl ResultSink for Text {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
 
     fn row(&mut self, values: &[Value]) {
         let text = |value: &Value| if value.is_null() { "NULL".to_owned() } else { value.to_text() };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cohort_exec::{Database, Session};
 use cohort_locks::KillLevel;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{ErrorCode, SqlError, Value};
 use support::{TextSink, run};
 
@@ -63,7 +63,7 @@ struct FlagSink {
 }
 
 impl ResultSink for FlagSink {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, status: StatusFlags, _: u16) {
         self.results.push(status);

@@ -3,7 +3,7 @@
 mod world;
 
 use cohort_base::CommitSeq;
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{Date, DateTime, SqlError, Value};
 use world::{Client, Server};
 
@@ -108,7 +108,7 @@ fn text_of_a_utf8mb3_connection_has_no_characters_of_four_bytes() {
 struct Status(StatusFlags);
 
 impl ResultSink for Status {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
 
     fn row(&mut self, _: &[Value]) {}
 

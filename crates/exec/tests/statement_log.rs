@@ -141,7 +141,7 @@ fn tables_of_logs_can_be_emptied_and_nothing_else() {
 struct Nowhere;
 
 impl cohort_protocol::ResultSink for Nowhere {
-    fn start(&mut self, _: &[cohort_protocol::ColumnMeta]) {}
+    fn start(&mut self, _: &[cohort_protocol::ColumnMeta], _: cohort_protocol::ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: cohort_protocol::StatusFlags, _: u16) {}
     fn ok(&mut self, _: &cohort_protocol::OkInfo<'_>) {}

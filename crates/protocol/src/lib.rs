@@ -52,7 +52,7 @@ pub use proof::certificate_proof;
 pub use result_writer::{
     Drain, ListedColumn, PreparedReply, ResultEncoding, ResultWriter, RowFormat, write_error, write_ok,
 };
-pub use sink::{OkInfo, ResultSink, SessionChange, StatusFlags};
+pub use sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
 
 /// The bytes are no such message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
 use crate::column_meta::ColumnMeta;
 use crate::packet::PacketWriter;
-use crate::sink::{OkInfo, ResultSink, SessionChange, StatusFlags};
+use crate::sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
 use crate::text_row::{ColumnEncoding, write_text_row};
 
 /// Rows of which command.
@@ -262,10 +262,10 @@ pub struct PreparedReply<'a> {
 }
 
 impl ResultSink for ResultWriter<'_> {
-    fn start(&mut self, columns: &[ColumnMeta]) {
+    fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
         self.expect(columns);
         self.definitions(columns);
-        self.eof_after_columns(StatusFlags::default(), 0);
+        self.eof_after_columns(head.status, head.warnings);
     }
 
     fn row(&mut self, values: &[Value]) {

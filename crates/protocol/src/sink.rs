@@ -57,6 +57,13 @@ pub struct OkInfo<'a> {
     pub info: &'a str,
 }
 
+/// What is known when a result set begins, for clients that look at it before the rows have come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResultHead {
+    pub status: StatusFlags,
+    pub warnings: u16,
+}
+
 /// What a statement changed of its session, for clients that keep a copy (CLIENT_SESSION_TRACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionChange<'a> {
@@ -76,7 +83,7 @@ pub enum SessionChange<'a> {
 /// by methods that do not fail.
 pub trait ResultSink {
     /// Begins a result set.
-    fn start(&mut self, columns: &[ColumnMeta]);
+    fn start(&mut self, columns: &[ColumnMeta], head: ResultHead);
 
     /// Adds a row: one value per column, in the session's time zone (no `Value::Timestamp`).
     fn row(&mut self, values: &[Value]);

@@ -7,7 +7,8 @@ use cohort_base::CommitSeq;
 use cohort_config::Counter;
 use cohort_protocol::{
     BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, InputBuffer, OkInfo, Packet, PreparedReply,
-    ResultEncoding, ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags, write_error,
+    ResultEncoding, ResultHead, ResultSink, ResultWriter, RowFormat, StatementParams, StatusFlags,
+    write_error,
 };
 use cohort_replication::source::{DumpRequest, MarkedEvents};
 use cohort_types::{ErrorCode, SqlError, Value};
@@ -285,7 +286,7 @@ fn refresh(session: &mut dyn Session, bits: u8, writer: &mut ResultWriter<'_>) {
 pub(crate) struct OnlyError(pub Option<SqlError>);
 
 impl ResultSink for OnlyError {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}

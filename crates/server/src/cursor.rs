@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, Reservation};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, ResultWriter, SessionChange, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, SessionChange, StatusFlags};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
@@ -218,9 +218,9 @@ impl ResultSink for CursorSink<'_, '_> {
         true
     }
 
-    fn start(&mut self, columns: &[ColumnMeta]) {
+    fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
         match &mut self.open {
-            None => self.writer.start(columns),
+            None => self.writer.start(columns, head),
             // An error may come instead of the end.
             Some((kept, _)) => {
                 columns.clone_into(kept);
@@ -362,7 +362,7 @@ mod tests {
                 let mut sink = CursorSink::new(writer, space);
                 assert!(sink.keep_rows());
                 sink.hold_until(CommitSeq(7));
-                sink.start(&[ColumnMeta::text("t", 1000)]);
+                sink.start(&[ColumnMeta::text("t", 1000)], ResultHead::default());
                 match rows.iter().try_for_each(|row| sink.try_row(row)) {
                     Ok(()) => sink.finish(StatusFlags::AUTOCOMMIT, 0),
                     Err(error) => {
@@ -434,7 +434,7 @@ mod tests {
         let answer = |with_sink: bool| {
             packets(|writer| {
                 let say = |sink: &mut dyn ResultSink| {
-                    sink.start(&[ColumnMeta::text("t", 10)]);
+                    sink.start(&[ColumnMeta::text("t", 10)], ResultHead::default());
                     sink.row(&[Value::text("a")]);
                     sink.finish(StatusFlags::default(), 0);
                 };

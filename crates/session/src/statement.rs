@@ -36,6 +36,8 @@ pub struct StatementContext<'s> {
     /// Where the question marks stand in the text of a prepared statement, and the values given for them.
     pub param_at: &'s [u32],
     pub params: &'s [Value],
+    /// Another statement of the same command follows.
+    pub more: bool,
     /// The outcome depends on the session's time zone, or on the microseconds of its clock: its event says
     /// so.
     pub uses_zone: Cell<bool>,

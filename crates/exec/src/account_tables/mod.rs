@@ -28,7 +28,7 @@ mod description;
 mod statements;
 
 use cohort_plan::{ParamSource, not_supported};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState};
 use cohort_sql::ast::{
@@ -297,7 +297,7 @@ fn assigned(old: &Row, assignments: &[Assignment], values: Vec<Value>) -> SqlRes
 struct Unheard;
 
 impl ResultSink for Unheard {
-    fn start(&mut self, _: &[ColumnMeta]) {}
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}

@@ -16,7 +16,7 @@ use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_exec::{ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session, VirtualTables};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, ColumnDefault, DeclaredKind, KeyKind, Statement};
 use cohort_types::{Collation, ColumnType, SqlError, TypeKind, Value};
 use cohort_vfs::{MemFs, RealClock, SharedClock, SharedFs, World};
@@ -136,7 +136,7 @@ pub struct TextSink {
 }
 
 impl ResultSink for TextSink {
-    fn start(&mut self, columns: &[ColumnMeta]) {
+    fn start(&mut self, columns: &[ColumnMeta], _: ResultHead) {
         self.decimals = columns.iter().map(|c| c.decimals).collect();
         let names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         self.header = Some(names.join("\t"));

@@ -32,7 +32,7 @@ use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_exec::{BinlogCache, ConnectionInfo, Database, DatabaseParts, ProcessIdentity, Session};
 use cohort_locks::LockTable;
 use cohort_log::{LogOptions, Preallocation};
-use cohort_protocol::{ColumnMeta, OkInfo, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{Collation, SqlError, Value};
 use cohort_vfs::{MemFs, SharedFs, World};
 
@@ -252,7 +252,7 @@ struct Answer {
 }
 
 impl ResultSink for Answer {
-    fn start(&mut self, columns: &[ColumnMeta]) {
+    fn start(&mut self, columns: &[ColumnMeta], _: ResultHead) {
         self.decimals = columns.iter().map(|c| c.decimals).collect();
         if !self.is_list {
             let names: Vec<&str> = columns.iter().map(|c| &*c.name).collect();

@@ -322,6 +322,7 @@ impl Storage for TrxStorage<'_> {
             text: &[],
             param_at: &[],
             params: &[],
+            more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
-use cohort_protocol::{ColumnMeta, ListedColumn, NativePassword, OkInfo, ParamText, ResultSink, StatusFlags};
+use cohort_protocol::{
+    ColumnMeta, ListedColumn, NativePassword, OkInfo, ParamText, ResultHead, ResultSink, StatusFlags,
+};
 use cohort_server::{
     Account, Accounts, Backend, BootstrapAccounts, ConnectionInfo, Endpoints, ErrorLog, Found, Killed,
     Method, MultiStatements, PreparedStatement, Server, ServerOptions, Session, SessionSettings, Wake,
@@ -95,7 +97,7 @@ impl StubSession {
             }
             "big" => {
                 let rows: usize = rest.parse().expect("a number of rows");
-                sink.start(&[ColumnMeta::text("filler", 1000)]);
+                sink.start(&[ColumnMeta::text("filler", 1000)], ResultHead::default());
                 let row = [Value::text("x".repeat(1000))];
                 for _ in 0..rows {
                     if sink.is_dead() {
@@ -107,7 +109,7 @@ impl StubSession {
             }
             "length" => {
                 let value = Value::UInt(rest.len() as u64);
-                sink.start(&[ColumnMeta::integer("length", 20)]);
+                sink.start(&[ColumnMeta::integer("length", 20)], ResultHead::default());
                 sink.row(&[value]);
                 sink.finish(self.status(), 0);
             }
@@ -119,7 +121,7 @@ impl StubSession {
             }
             "two" => {
                 for (n, status) in [(1, self.status().with(StatusFlags::MORE_RESULTS)), (2, self.status())] {
-                    sink.start(&[ColumnMeta::integer("n", 20)]);
+                    sink.start(&[ColumnMeta::integer("n", 20)], ResultHead::default());
                     sink.row(&[Value::Int(n)]);
                     sink.finish(status, 0);
                 }
@@ -161,7 +163,7 @@ impl StubSession {
             });
             row.push(value);
         }
-        sink.start(&columns);
+        sink.start(&columns, ResultHead::default());
         sink.row(&row);
         sink.finish(self.status(), 0);
     }
