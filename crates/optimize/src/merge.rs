@@ -6,6 +6,9 @@
 //!
 //! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
 //! rows, which only items that are columns themselves become; with other items nothing is merged.
+//!
+//! FOR UPDATE around a derived table does not lock the rows that it reads (those of a view it does), so such a
+//! table stays apart.
 
 use cohort_expr::Expr;
 use cohort_plan::{
@@ -41,7 +44,7 @@ fn merge_query(query: &mut Query, items: &mut Items) {
     let alone = query.order.is_empty();
     match &mut query.body {
         Body::Select(select) => {
-            let order = merge_select(select, items);
+            let order = merge_select(select, query.locking.is_some(), items);
             let keeps_rows = select.group.is_none() && !select.distinct && select.windows.is_empty();
             // The order of a view is that of a query that reads it alone and asks for none.
             if let Some(order) = order.filter(|_| alone && keeps_rows) {
@@ -58,9 +61,9 @@ fn merge_query(query: &mut Query, items: &mut Items) {
 }
 
 /// Merges into FROM; the order of the view that FROM was.
-fn merge_select(select: &mut Select, items: &mut Items) -> Option<Vec<cohort_plan::Order>> {
+fn merge_select(select: &mut Select, locks: bool, items: &mut Items) -> Option<Vec<cohort_plan::Order>> {
     let from = select.from.take()?;
-    let mut merging = Merging { items, tables: from.tables().len(), order: None };
+    let mut merging = Merging { items, locks, tables: from.tables().len(), order: None };
     let is_view = matches!(&from, From::Table(table) if table.view.is_some());
     let mut conditions = Vec::new();
     select.from = Some(merging.from(from, false, &mut conditions));
@@ -71,6 +74,8 @@ fn merge_select(select: &mut Select, items: &mut Items) -> Option<Vec<cohort_pla
 
 struct Merging<'m> {
     items: &'m mut Items,
+    /// The SELECT locks the rows that it reads.
+    locks: bool,
     /// Of the SELECT, so far.
     tables: usize,
     /// The order of the query merged last.
@@ -96,7 +101,8 @@ impl Merging<'_> {
                     .select()
                     .and_then(|select| select.from.as_ref())
                     .map_or(0, |from| from.tables().len());
-                if !can_merge(query, padded) || self.tables - 1 + count > TABLES_MAX {
+                let stays_unlocked = self.locks && table.view.is_none();
+                if stays_unlocked || !can_merge(query, padded) || self.tables - 1 + count > TABLES_MAX {
                     return From::Table(table);
                 }
                 self.tables = self.tables - 1 + count;
