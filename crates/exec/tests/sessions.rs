@@ -148,7 +148,7 @@ fn a_limit_takes_whatever_a_driver_binds_for_a_number() {
         ];
         for (value, rows) in numbers {
             let mut sink = TextSink::default();
-            a.execute(info.id, &[value.clone()], &mut sink);
+            a.execute(info.id, std::slice::from_ref(&value), &mut sink);
             assert_eq!(sink.text, rows, "{text} {value:?}");
         }
     }
