@@ -389,7 +389,7 @@ mod tests {
             let text = match random(5) {
                 0 => Value::Null,
                 1 => Value::text(""),
-                _ => Value::text(&format!(
+                _ => Value::text(format!(
                     "a beginning of all {}",
                     ["x", "X ", "xy", "xylophone"][random(4) as usize]
                 )),

@@ -142,6 +142,7 @@ fn try_all(sql: &[u8]) {
             high_not_precedence: true,
             ignore_space: true,
             oracle: true,
+            empty_string_is_null: true,
         },
     ];
     for mode in modes {
