@@ -2,7 +2,7 @@
 //!
 //! An INSERT or REPLACE is one statement for all rows: the first that fails undoes all. An UPDATE or DELETE
 //! is one statement for each row, and what came before a failure stays, as in MariaDB. Rows are read from the
-//! packet one by one, so that memory holds the packet and one row.
+//! packet one by one, so that memory holds the packet and one row. Rows of RETURNING are one result.
 
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
 use cohort_session::Command;
@@ -29,9 +29,8 @@ impl Bulk {
     /// Error 1295 for statements that cannot be executed so.
     pub(crate) fn of(statement: &Statement) -> SqlResult<Bulk> {
         match statement {
-            Statement::Insert(insert) if insert.returning.is_empty() => Ok(Bulk::AllOrNothing),
-            Statement::Update(_) => Ok(Bulk::OneByOne),
-            Statement::Delete(delete) if delete.returning.is_empty() => Ok(Bulk::OneByOne),
+            Statement::Insert(_) => Ok(Bulk::AllOrNothing),
+            Statement::Update(_) | Statement::Delete(_) => Ok(Bulk::OneByOne),
             _ => {
                 let text = "This command is not supported in the prepared statement protocol yet";
                 Err(SqlError::new(ErrorCode::UnsupportedPs, text))
@@ -54,12 +53,16 @@ impl Session {
         };
         self.begin_process(Command::Execute, &text);
         let watch = self.watch("Bulk_execute", &text);
-        let mut tally = Tally::default();
+        let mut tally = Tally { out: sink, total: Total::default() };
         let outcome = match bulk {
             Bulk::OneByOne => self.execute_rows(id, rows, &mut tally),
             Bulk::AllOrNothing => self.execute_as_one(id, rows, &mut tally),
         };
+        let tally = tally.total;
         match outcome {
+            Ok(()) if tally.returning => {
+                sink.finish(self.status(), tally.warnings.min(u32::from(u16::MAX)) as u16);
+            }
             Ok(()) => {
                 self.state.env.row_count = tally.affected as i64;
                 let info = match tally.rows {
@@ -90,7 +93,7 @@ impl Session {
         &mut self,
         id: u32,
         rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
     ) -> SqlResult<()> {
         let lasts = self.trx.in_transaction() || !self.trx.autocommit();
         if !lasts {
@@ -116,7 +119,7 @@ impl Session {
         &mut self,
         id: u32,
         rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
     ) -> SqlResult<()> {
         let mut variants: Vec<(Unfilled, u32)> = Vec::new();
         let mut outcome = Ok(());
@@ -135,7 +138,7 @@ impl Session {
         id: u32,
         params: Vec<Parameter>,
         variants: &mut Vec<(Unfilled, u32)>,
-        tally: &mut Tally,
+        tally: &mut Tally<'_>,
     ) -> SqlResult<()> {
         self.begin_command();
         let (values, unfilled) = unfilled::split(params);
@@ -144,7 +147,7 @@ impl Session {
             Some(unfilled) => self.variant(id, unfilled, variants)?,
         };
         self.run_prepared_by_id(id, &values, tally)?;
-        tally.rows += 1;
+        tally.total.rows += 1;
         Ok(())
     }
 
@@ -167,38 +170,55 @@ impl Session {
     }
 }
 
-/// Adds up the answers of the rows.
+/// What the answers of the rows add up to.
 #[derive(Default)]
-struct Tally {
+struct Total {
     rows: u64,
     affected: u64,
     /// The first that was generated.
     insert_id: u64,
     warnings: u32,
+    /// The answers are rows, and their columns have been told.
+    returning: bool,
 }
 
-impl Tally {
+impl Total {
     /// REPLACE and ON DUPLICATE KEY UPDATE count two rows where one was there.
     fn duplicates(&self) -> u64 {
         self.affected.saturating_sub(self.rows)
     }
 }
 
-impl ResultSink for Tally {
-    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {}
-    fn row(&mut self, _: &[Value]) {}
-    fn finish(&mut self, _: StatusFlags, _: u16) {}
-    fn ok(&mut self, ok: &OkInfo<'_>) {
-        self.affected += ok.affected_rows;
-        if self.insert_id == 0 {
-            self.insert_id = ok.last_insert_id;
+/// Adds up the answers of the rows, and passes on what they return.
+struct Tally<'a> {
+    out: &'a mut dyn ResultSink,
+    total: Total,
+}
+
+impl ResultSink for Tally<'_> {
+    fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
+        if !std::mem::replace(&mut self.total.returning, true) {
+            self.out.start(columns, head);
         }
-        self.warnings += u32::from(ok.warnings);
+    }
+    fn row(&mut self, values: &[Value]) {
+        self.out.row(values);
+    }
+    fn finish(&mut self, _: StatusFlags, warnings: u16) {
+        self.total.warnings += u32::from(warnings);
+    }
+    fn ok(&mut self, ok: &OkInfo<'_>) {
+        self.total.affected += ok.affected_rows;
+        if self.total.insert_id == 0 {
+            self.total.insert_id = ok.last_insert_id;
+        }
+        self.total.warnings += u32::from(ok.warnings);
     }
     fn error(&mut self, _: &SqlError) {}
-    // The session's own `hold_until` covers all rows.
-    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
+    fn hold_until(&mut self, seq: cohort_base::CommitSeq) {
+        self.out.hold_until(seq);
+    }
     fn is_dead(&self) -> bool {
-        false
+        self.out.is_dead()
     }
 }
