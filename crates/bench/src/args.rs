@@ -19,6 +19,8 @@ pub struct Pages {
     /// Else to the terminal.
     pub markdown: Option<PathBuf>,
     pub html: Option<PathBuf>,
+    pub front: Option<PathBuf>,
+    pub plot: Option<PathBuf>,
     /// A page with a place for results, which is filled.
     pub docs: Option<PathBuf>,
 }
@@ -37,7 +39,7 @@ pub enum Command {
 pub fn help() -> String {
     format!(
         "cohort-bench run [TABLE|WORKLOAD...] [OPTION...]   measure servers side by side
-cohort-bench report FILE... [--markdown=F] [--html=F] [--docs=F]
+cohort-bench report FILE... [--markdown=F] [--html=F] [--docs=F] [--front=F] [--plot=F]
                                                    the tables of results kept by --json; of several runs: medians over all
 cohort-bench demo --server=PATH --port=N -- ARGS   start a server, load it for ten seconds
 
@@ -55,8 +57,8 @@ cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
-  --servers=LIST        cohort,mariadb; options behind colons make a further contestant of a server:
-                        cohort,cohort:early_lock_release=off,mariadb
+  --servers=LIST        cohort,mariadb; postgres where the SQL is the same; options behind colons make a further
+                        contestant of a server: cohort,cohort:early_lock_release=off,mariadb
   --seconds=N           length of each measurement (5; goals 3; quick 2)
   --warm=N              seconds of load before it (2; goals 1; quick 0.5)
   --repeats=N           measurements of each case, whose median counts (3; quick 1)
@@ -75,6 +77,8 @@ Options of run:
   --markdown=FILE       write the tables there, not to the terminal
   --html=FILE           write a page with tables and charts
   --docs=FILE           put the tables into the results section of docs/benchmarks.md
+  --front=FILE          put the rates into the results section of README.md
+  --plot=FILE           draw the rates by MariaDB's, as SVG
 
 {}",
         plan::listing()
@@ -195,6 +199,8 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
             "--json" => json = Some(words.value(name)?.into()),
             "--markdown" => pages.markdown = Some(words.value(name)?.into()),
             "--html" => pages.html = Some(words.value(name)?.into()),
+            "--front" => pages.front = Some(words.value(name)?.into()),
+            "--plot" => pages.plot = Some(words.value(name)?.into()),
             "--docs" => pages.docs = Some(words.value(name)?.into()),
             "--help" | "-h" => return Ok(Command::Help),
             _ if name.starts_with("--") => return Err(format!("unknown option '{name}'")),
@@ -217,6 +223,9 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         contestants: match contestants {
             Some(named) => named,
             None if names.iter().any(|name| name == plan::LAYOUTS) => Contestant::layouts(),
+            None if names.iter().any(|name| name == plan::FRONT) => {
+                ["cohort", "mariadb", "postgres"].into_iter().filter_map(Contestant::parse).collect()
+            }
             None => ["cohort", "mariadb"].into_iter().filter_map(Contestant::parse).collect(),
         },
         setup,
@@ -334,6 +343,8 @@ fn parse_report(mut words: Words) -> Result<Command, String> {
         match word.as_str() {
             "--markdown" => pages.markdown = Some(words.value("--markdown")?.into()),
             "--html" => pages.html = Some(words.value("--html")?.into()),
+            "--front" => pages.front = Some(words.value("--front")?.into()),
+            "--plot" => pages.plot = Some(words.value("--plot")?.into()),
             "--docs" => pages.docs = Some(words.value("--docs")?.into()),
             other if other.starts_with("--") => return Err(format!("unknown option '{other}' of report")),
             _ => json.push(word.clone().into()),

@@ -10,8 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::dialect::Dialect;
+use crate::postgres;
 use crate::socket::Socket;
-use crate::wire::{self, COM_QUERY, COM_STMT_PREPARE, ServerError};
+use crate::wire::{self, COM_STMT_PREPARE, Reply, ServerError};
 
 /// A server that does not answer within this time counts as dead.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
@@ -23,12 +25,21 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The same, encrypted.
     Tls(SocketAddr),
+    /// The Unix socket of a PostgreSQL.
+    Postgres(PathBuf),
+}
+
+impl Address {
+    /// What is spoken there.
+    pub fn dialect(&self) -> Dialect {
+        if matches!(self, Address::Postgres(_)) { Dialect::Postgres } else { Dialect::MySql }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Unix(path) | Address::Postgres(path) => write!(f, "{}", path.display()),
             Address::Tcp(address) | Address::Tls(address) => write!(f, "{address}"),
         }
     }
@@ -69,13 +80,30 @@ pub struct Connection {
     socket: Socket,
     input: Vec<u8>,
     version: String,
+    dialect: Dialect,
+    /// Statements prepared so far, where the client numbers them.
+    prepared: u32,
 }
 
 impl Connection {
     /// Connects as `root` without a password.
     pub fn open(address: &Address, schema: &str) -> Result<Connection, ConnectionError> {
-        let socket = Socket::new(open_socket(address)?);
-        let mut connection = Connection { socket, input: Vec::new(), version: String::new() };
+        let mut connection = Connection {
+            socket: Socket::new(open_socket(address)?),
+            input: Vec::new(),
+            version: String::new(),
+            dialect: address.dialect(),
+            prepared: 0,
+        };
+        match connection.dialect {
+            Dialect::MySql => connection.log_in(address, schema)?,
+            Dialect::Postgres => connection.log_in_to_postgres(schema)?,
+        }
+        Ok(connection)
+    }
+
+    fn log_in(&mut self, address: &Address, schema: &str) -> Result<(), ConnectionError> {
+        let connection = self;
         let greeting = connection.read_packet()?;
         if wire::is_error(&greeting) {
             return Err(ConnectionError::Server(wire::parse_error(&greeting)));
@@ -102,7 +130,25 @@ impl Connection {
         if wire::is_error(&answer) {
             return Err(ConnectionError::Server(wire::parse_error(&answer)));
         }
-        Ok(connection)
+        Ok(())
+    }
+
+    fn log_in_to_postgres(&mut self, database: &str) -> Result<(), ConnectionError> {
+        let mut out = Vec::new();
+        postgres::startup("root", if database.is_empty() { "postgres" } else { database }, &mut out);
+        self.socket.write_all(&out)?;
+        let (mut version, mut asks) = (None, false);
+        self.read_messages(|tag, body| {
+            version = version.take().or_else(|| postgres::version(tag, body));
+            asks |= postgres::asks_for_proof(tag, body);
+            // Its answer would never come.
+            !asks
+        })?;
+        if asks {
+            return Err(ConnectionError::Protocol("a password is asked for"));
+        }
+        self.version = version.ok_or(ConnectionError::Protocol("no version"))?;
+        Ok(())
     }
 
     /// What the server calls its version.
@@ -110,9 +156,24 @@ impl Connection {
         &self.version
     }
 
+    /// What the server speaks.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// Runs a statement of the text protocol.
     pub fn query(&mut self, sql: &str) -> Result<Rows, ConnectionError> {
-        self.send(COM_QUERY, sql)?;
+        let mut out = Vec::new();
+        self.dialect.query(&mut out, |out| out.extend_from_slice(sql.as_bytes()));
+        self.socket.write_all(&out)?;
+        if self.dialect == Dialect::Postgres {
+            let mut rows = Rows::new();
+            self.read_messages(|tag, body| {
+                rows.extend(postgres::text_row(tag, body));
+                true
+            })?;
+            return Ok(rows);
+        }
         let columns = match self.read_checked()? {
             ok if ok.first() == Some(&0) => return Ok(Rows::new()),
             head => wire::length_encoded(&head).ok_or(ConnectionError::Protocol("column count"))?.0,
@@ -132,7 +193,15 @@ impl Connection {
 
     /// Prepares a statement; its number.
     pub fn prepare(&mut self, sql: &str) -> Result<u32, ConnectionError> {
-        self.send(COM_STMT_PREPARE, sql)?;
+        if self.dialect == Dialect::Postgres {
+            self.prepared += 1;
+            let mut out = Vec::new();
+            postgres::prepare(self.prepared, &postgres::numbered(sql), &mut out);
+            self.socket.write_all(&out)?;
+            self.read_messages(|_, _| true)?;
+            return Ok(self.prepared);
+        }
+        self.command(COM_STMT_PREPARE, |out| out.extend_from_slice(sql.as_bytes()))?;
         let head = self.read_checked()?;
         let number = |at: usize| head.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         let (Some(columns), Some(parameters)) = (number(5), number(7)) else {
@@ -161,10 +230,6 @@ impl Connection {
         self.socket
     }
 
-    fn send(&mut self, code: u8, sql: &str) -> Result<(), ConnectionError> {
-        self.command(code, |out| out.extend_from_slice(sql.as_bytes()))
-    }
-
     fn write_packet(&mut self, sequence: u8, payload: &[u8]) -> Result<(), ConnectionError> {
         let mut out = Vec::new();
         wire::packet(sequence, payload, &mut out);
@@ -186,14 +251,38 @@ impl Connection {
                 self.input.drain(..bytes);
                 return Ok(payload);
             }
-            let mut chunk = [0; 16384];
-            let bytes = read(&mut self.socket, &mut chunk)?;
-            if bytes == 0 {
-                let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the server");
-                return Err(ConnectionError::Lost(closed));
-            }
-            self.input.extend_from_slice(&chunk[..bytes]);
+            self.read_more()?;
         }
+    }
+
+    /// Shows the messages of a PostgreSQL's reply, until it has ended or `look` says that it will not.
+    fn read_messages(&mut self, mut look: impl FnMut(u8, &[u8]) -> bool) -> Result<(), ConnectionError> {
+        let mut reader = postgres::ReplyReader::default();
+        loop {
+            while let Some((tag, body, bytes)) = postgres::next_message(&self.input) {
+                let goes_on = look(tag, body);
+                let reply = reader.take(tag, body);
+                self.input.drain(..bytes);
+                match reply {
+                    Some(Reply::Error(error)) => return Err(ConnectionError::Server(error)),
+                    Some(Reply::Done { .. }) => return Ok(()),
+                    None if goes_on => {}
+                    None => return Ok(()),
+                }
+            }
+            self.read_more()?;
+        }
+    }
+
+    fn read_more(&mut self) -> Result<(), ConnectionError> {
+        let mut chunk = [0; 16384];
+        let bytes = read(&mut self.socket, &mut chunk)?;
+        if bytes == 0 {
+            let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the server");
+            return Err(ConnectionError::Lost(closed));
+        }
+        self.input.extend_from_slice(&chunk[..bytes]);
+        Ok(())
     }
 }
 
@@ -210,7 +299,7 @@ pub fn read(socket: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 fn open_socket(address: &Address) -> io::Result<File> {
     let socket = match address {
-        Address::Unix(path) => {
+        Address::Unix(path) | Address::Postgres(path) => {
             let stream = UnixStream::connect(path)?;
             stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
             OwnedFd::from(stream)

@@ -22,9 +22,10 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::{Errno, ioctl_fionbio};
 
 use crate::connection::{self, ANSWER_TIMEOUT, Address, Connection, ConnectionError};
+use crate::dialect::Replies;
 use crate::interrupt;
 use crate::socket::Socket;
-use crate::wire::{self, COM_QUERY, Reply, ReplyReader};
+use crate::wire::Reply;
 use crate::workload::{Client, Plan, Protocol, Scale, Workload};
 
 /// Events that one call takes.
@@ -32,9 +33,11 @@ const EVENTS_MAX: usize = 256;
 /// Between two looks at whether the run has failed.
 const TICK_OF_EPOLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
-const ER_LOCK_DEADLOCK: u16 = 1213;
-const ER_CHECKREAD: u16 = 1020;
+const ER_LOCK_WAIT_TIMEOUT: &str = "1205";
+const ER_LOCK_DEADLOCK: &str = "1213";
+const ER_CHECKREAD: &str = "1020";
+/// PostgreSQL's deadlocks.
+const DEADLOCK_DETECTED: &str = "40P01";
 
 /// What to run.
 #[derive(Clone)]
@@ -89,7 +92,7 @@ impl Shared {
 
 /// Runs a load; `watch` is called on this thread.
 pub fn run(load: &Load, mut watch: impl FnMut(Moment)) -> Result<Outcome, Failure> {
-    let plan = Plan::new(load.workload, load.scale, load.protocol);
+    let plan = Plan::new(load.workload, load.scale, load.protocol, load.address.dialect());
     let threads = load.threads.clamp(1, load.clients.max(1));
     let mut shares: Vec<Vec<Driven>> = (0..threads).map(|_| Vec::new()).collect();
     for number in 0..load.clients {
@@ -160,7 +163,7 @@ enum Doing {
 struct Driven {
     socket: Socket,
     client: Client,
-    reader: ReplyReader,
+    replies: Replies,
     input: Vec<u8>,
     output: Vec<u8>,
     doing: Doing,
@@ -172,14 +175,14 @@ fn connect(load: &Load, plan: &Plan, seed: u64) -> Result<Driven, ConnectionErro
     let mut connection = Connection::open(&load.address, &load.schema)?;
     let mut numbers = Vec::new();
     if plan.protocol == Protocol::Prepared {
-        for sql in load.workload.statements(load.scale) {
+        for sql in load.workload.statements(load.scale, plan.dialect) {
             numbers.push(connection.prepare(&sql)?);
         }
     }
     Ok(Driven {
         socket: connection.into_socket(),
         client: Client::new(seed, numbers),
-        reader: ReplyReader::default(),
+        replies: Replies::new(plan.dialect),
         input: Vec::with_capacity(4096),
         output: Vec::with_capacity(1024),
         doing: Doing::Idle,
@@ -309,14 +312,7 @@ impl Driven {
             &kept
         };
         let mut rest = whole;
-        let mut reply = None;
-        while let Some((payload, size)) = wire::next_packet(rest) {
-            rest = &rest[size..];
-            reply = self.reader.take(payload);
-            if reply.is_some() {
-                break;
-            }
-        }
+        let reply = self.replies.take(&mut rest);
         if reply.is_some() && !rest.is_empty() {
             return Err("unexpected answer: bytes behind the reply".to_owned());
         }
@@ -348,14 +344,14 @@ impl Driven {
             }
             (Doing::RollingBack, Reply::Done { .. }) if phase == STOP => self.next(phase, plan),
             (Doing::RollingBack, Reply::Done { .. }) => self.send_step(0, plan),
-            (Doing::Step(_), Reply::Error(error)) if is_retryable(error.code) => {
+            (Doing::Step(_), Reply::Error(error)) if is_retryable(&error.code) => {
                 tally.retries += u64::from(phase == MEASURE);
                 if !self.is_transaction {
                     return if phase == STOP { self.next(phase, plan) } else { self.send_step(0, plan) };
                 }
                 self.doing = Doing::RollingBack;
                 self.output.clear();
-                wire::command(COM_QUERY, &mut self.output, |out| out.extend_from_slice(b"ROLLBACK"));
+                plan.dialect.query(&mut self.output, |out| out.extend_from_slice(b"ROLLBACK"));
                 self.socket.write_all(&self.output).map_err(lost)
             }
             (_, Reply::Error(error)) => Err(error.to_string()),
@@ -373,6 +369,6 @@ impl Driven {
 }
 
 /// What a user would repeat the transaction for.
-pub fn is_retryable(code: u16) -> bool {
-    [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD].contains(&code)
+pub fn is_retryable(code: &str) -> bool {
+    [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD, DEADLOCK_DETECTED].contains(&code)
 }

@@ -235,6 +235,6 @@ mod tests {
         let mut packet = Vec::new();
         wire::packet(1, b"\xff\xd4\x04#HY000no", &mut packet);
         let refused = Counter::default().take(&packet);
-        assert!(matches!(refused, Err(ConnectionError::Server(error)) if error.code == 1236));
+        assert!(matches!(refused, Err(ConnectionError::Server(error)) if error.code == "1236"));
     }
 }

@@ -405,9 +405,10 @@ fn table_bytes(dir: &Path, kind: Kind) -> u64 {
         if found.is_dir() {
             return table_bytes(&entry.path(), kind);
         }
-        let is_table = match kind {
-            Kind::Cohort => name.starts_with("btree"),
-            Kind::MariaDb => name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo"),
+        let is_table = if kind == Kind::Cohort {
+            name.starts_with("btree")
+        } else {
+            name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo")
         };
         if is_table { found.blocks() * 512 } else { 0 }
     };

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use crate::callgrind::Counter;
 use crate::connection::{self, Connection};
+use crate::dialect::{Dialect, Replies};
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables;
 use crate::tpcc::{self, Terminal};
-use crate::wire::{self, Reply, ReplyReader};
+use crate::wire::Reply;
 use crate::workload::{self, Client, Plan, Protocol, Scale, Schema, Workload};
 
 /// sysbench's OLTP workloads.
@@ -172,11 +173,11 @@ impl Load {
             let terminal = Terminal::open(&server.address, tables::SCHEMA, 1, WAREHOUSES);
             return Ok(Load::TpcC(terminal.map_err(told)?));
         };
-        let plan = Plan::new_as(workload, scale, line.protocol);
+        let plan = Plan::new_as(workload, scale, line.protocol, Dialect::MySql);
         let mut connection = Connection::open(&server.address, tables::SCHEMA).map_err(told)?;
         let mut numbers = Vec::new();
         if plan.protocol == Protocol::Prepared {
-            for sql in workload.statements(scale) {
+            for sql in workload.statements(scale, Dialect::MySql) {
                 numbers.push(connection.prepare(&sql).map_err(told)?);
             }
         }
@@ -210,21 +211,21 @@ impl Single {
         let mut request = Vec::new();
         self.client.request(&self.plan, step, &mut request);
         self.socket.write_all(&request).map_err(lost)?;
-        let (mut reader, mut input, mut chunk) = (ReplyReader::default(), Vec::new(), [0; 16384]);
+        let (mut replies, mut input, mut chunk) = (Replies::new(Dialect::MySql), Vec::new(), [0; 16384]);
         loop {
             let bytes = connection::read(&mut self.socket, &mut chunk).map_err(lost)?;
             if bytes == 0 {
                 return Err("connection lost: closed by the server".to_owned());
             }
             input.extend_from_slice(&chunk[..bytes]);
-            while let Some((payload, size)) = wire::next_packet(&input) {
-                let reply = reader.take(payload);
-                input.drain(..size);
-                match reply {
-                    Some(Reply::Done { .. }) => return Ok(()),
-                    Some(Reply::Error(error)) => return Err(error.to_string()),
-                    None => {}
-                }
+            let mut rest = input.as_slice();
+            let reply = replies.take(&mut rest);
+            let left = rest.len();
+            input.drain(..input.len() - left);
+            match reply {
+                Some(Reply::Done { .. }) => return Ok(()),
+                Some(Reply::Error(error)) => return Err(error.to_string()),
+                None => {}
             }
         }
     }

@@ -8,6 +8,7 @@ mod callgrind;
 mod certificate;
 mod connection;
 mod demo;
+mod dialect;
 mod disk;
 mod driver;
 mod dump;
@@ -21,6 +22,8 @@ mod large;
 mod memory;
 mod pipeline;
 mod plan;
+mod plot;
+mod postgres;
 mod process;
 mod progress;
 mod random;
@@ -107,9 +110,14 @@ fn show(results: &Results, pages: &Pages) -> Result<(), String> {
         write(path, &html::page(results))?;
     }
     if let Some(path) = &pages.docs {
-        let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let page = report::into_page(&page, results);
-        write(path, &page.ok_or_else(|| format!("{}: has no place for results", path.display()))?)?;
+        fill_in(path, &report::markdown(results))?;
+    }
+    if let Some(path) = &pages.front {
+        fill_in(path, &report::in_short(results))?;
+    }
+    if let Some(path) = &pages.plot {
+        let picture = plot::svg(results).ok_or("nothing to draw: MariaDB was not measured")?;
+        write(path, &picture)?;
     }
     let text = report::markdown(results);
     match &pages.markdown {
@@ -119,6 +127,13 @@ fn show(results: &Results, pages: &Pages) -> Result<(), String> {
             Ok(())
         }
     }
+}
+
+/// Puts results into their place in a page.
+fn fill_in(path: &Path, text: &str) -> Result<(), String> {
+    let page = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let page = report::into_page(&page, text);
+    write(path, &page.ok_or_else(|| format!("{}: has no place for results", path.display()))?)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

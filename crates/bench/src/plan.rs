@@ -1,5 +1,6 @@
 //! Which cases a run measures: tables by name, workloads by name, and the defaults of each.
 
+use crate::dialect::Dialect;
 use crate::disk::Disk;
 use crate::goals;
 use crate::servers::Kind;
@@ -123,7 +124,11 @@ impl Case {
 
     /// Whether servers of this kind are measured.
     pub fn has(&self, kind: Kind) -> bool {
-        self.only.is_none_or(|only| only == kind)
+        let is_spoken = kind != Kind::Postgres
+            || self.workload.is_spoken_by(Dialect::Postgres)
+                && self.link == Link::AsSet
+                && self.large_mib.is_none();
+        is_spoken && self.only.is_none_or(|only| only == kind)
     }
 
     /// As tables show it.
@@ -194,6 +199,8 @@ const REPLICA: &str = "replica";
 pub const LAYOUTS: &str = "layouts";
 /// The cases of all goals, with shorter measurements.
 pub const GOALS: &str = "goals";
+/// The cases of the front page; has contestants of its own.
+pub const FRONT: &str = "front";
 const LARGE_MIB: u32 = 256;
 const IDLE_CONNECTIONS: usize = 5000;
 /// Measured when no table is named.
@@ -294,6 +301,7 @@ pub fn agenda(
             IDLE => idle(overrides, &mut agenda.cases),
             TLS => tls(overrides, &mut agenda.cases),
             PIPELINE => pipeline(overrides, quick, &mut agenda.pipeline),
+            FRONT => agenda.cases.extend(front()),
             GOALS => {
                 agenda.cases.extend(goals::cases());
                 agenda.pipeline.extend(goals::PIPELINE.map(|threads| (threads, Disk::FAST)));
@@ -352,6 +360,24 @@ fn add(workload: &'static str, clients: &[usize], disks: &[Disk], asked: Protoco
             Case { protocol: case.workload.protocol(asked), ..case }
         }));
     }
+}
+
+/// What users ask for first, each with few lines.
+fn front() -> impl Iterator<Item = Case> {
+    let real = [
+        ("point_select", 64),
+        ("read_only", 64),
+        ("read_write", 64),
+        ("write_only", 64),
+        ("update_index", 1),
+        ("update_index", 64),
+        ("insert", 64),
+        ("insert", 256),
+        ("hot_row", 64),
+    ];
+    let slow = [("update_index", 1), ("insert", 64), ("hot_row", 64)];
+    let real = real.into_iter().map(|(workload, clients)| Case::new(workload, clients, Disk::REAL));
+    real.chain(slow.into_iter().map(|(workload, clients)| Case::new(workload, clients, Disk::SSD)))
 }
 
 /// Small inserts alone, then with a large transaction that commits beside them.
@@ -423,6 +449,7 @@ pub fn listing() -> String {
         (REPLICATION, "what a replica costs, dumps from files, semi-synchronous commits"),
         (REPLICA, "how fast replicas apply a backlog in each parallel mode; lag; a large transaction"),
         (MEMORY, "resident memory of an idle server, and with 1,000 idle connections"),
+        (FRONT, "the figures of README.md, with PostgreSQL as a third server"),
         (GOALS, "every case that a goal of docs/benchmarks.md is measured by, in about 25 minutes"),
     ] {
         out.push_str(&format!("  {name:17} {about}\n"));

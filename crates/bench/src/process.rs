@@ -15,6 +15,15 @@ pub fn processor_seconds(pid: u32) -> Option<f64> {
     Some(ticks_of(&stat)? as f64 / ticks_per_second())
 }
 
+/// A process and those that it started.
+pub fn family(pid: u32) -> Vec<u32> {
+    let parent = |pid: u32| parent_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?);
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let children = numbers.filter(|number| parent(*number) == Some(pid));
+    std::iter::once(pid).chain(children).collect()
+}
+
 /// Processor time that all programs together have used since the machine's start, in seconds.
 pub fn machine_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
@@ -44,9 +53,15 @@ fn ticks_of(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// Sends a signal to a process that this one started and has not reaped.
+/// Out of `/proc/PID/stat`.
+fn parent_of(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Sends a signal to a process that this one started and has not reaped, or to a child of one.
 pub fn signal(pid: u32, signal: i32) {
-    // SAFETY: no pointers; the caller owns the process, so the number is not another's.
+    // SAFETY: no pointers; the caller owns the process or its parent, so the number is not another's.
     unsafe { libc::kill(pid as i32, signal) };
 }
 
@@ -70,6 +85,14 @@ mod tests {
     fn a_name_with_parentheses_and_spaces() {
         let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
         assert_eq!(ticks_of(stat), Some(42));
+    }
+
+    #[test]
+    fn children_belong_to_the_family() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let family = family(std::process::id());
+        child.kill().and_then(|()| child.wait()).expect("it ends");
+        assert!(family.contains(&std::process::id()) && family.contains(&child.id()), "{family:?}");
     }
 
     #[test]

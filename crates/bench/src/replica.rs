@@ -61,10 +61,7 @@ const VARIANTS: [Variant; 9] = [
 #[cfg(test)]
 pub fn one_rate(per_second: f64) -> Vec<ReplicaRate> {
     let of = |variant: &Variant, workload: &str| ReplicaRate {
-        server: match variant.kind {
-            Kind::MariaDb => crate::report::BASE.to_owned(),
-            Kind::Cohort => crate::report::SUBJECT.to_owned(),
-        },
+        server: label(variant.kind).to_owned(),
         mode: variant.mode.to_owned(),
         disk: variant.disk.name(),
         workload: workload.to_owned(),
@@ -103,13 +100,13 @@ impl Place {
     /// START SLAVE that ends here. MariaDB refuses a GTID while the receiver runs, and Cohort applies nothing
     /// in parallel up to a place in a file.
     fn start_until(&self, kind: Kind) -> String {
-        match kind {
-            Kind::Cohort => format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", self.gtid),
-            Kind::MariaDb => format!(
-                "START SLAVE SQL_THREAD UNTIL master_log_file='{}', master_log_pos={}",
-                self.file, self.position
-            ),
+        if kind == Kind::Cohort {
+            return format!("START SLAVE SQL_THREAD UNTIL master_gtid_pos='{}'", self.gtid);
         }
+        format!(
+            "START SLAVE SQL_THREAD UNTIL master_log_file='{}', master_log_pos={}",
+            self.file, self.position
+        )
     }
 }
 
@@ -137,12 +134,12 @@ pub fn measure(run: &Run) -> Result<(ReplicaResults, Vec<ServerInfo>), String> {
     Ok((results, servers))
 }
 
+fn label(kind: Kind) -> &'static str {
+    if kind == Kind::Cohort { crate::report::SUBJECT } else { crate::report::BASE }
+}
+
 fn start(kind: Kind, name: &str, options: &[&str], run: &Run) -> Result<Server, String> {
-    let contestant = Contestant::parse(match kind {
-        Kind::Cohort => "cohort",
-        Kind::MariaDb => "mariadb",
-    });
-    Server::start(&contestant.expect("known").with(options).named(name), &run.setup)
+    Server::start(&Contestant::parse(label(kind)).expect("known").with(options).named(name), &run.setup)
 }
 
 /// Fills the tables, then writes the backlogs; where they begin, and each one's end.

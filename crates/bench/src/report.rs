@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::goals;
+use crate::plot;
 use crate::results::{
     CaseResult, Memory, PipelineResult, RecoveryResult, ReplicaLive, ReplicaRate, ReplicationResult, Results,
 };
@@ -39,24 +40,37 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// Without the title.
+    pub fn markdown(&self) -> String {
+        let mut out =
+            format!("| {} |\n|---|{}\n", self.head.join(" | "), "---:|".repeat(self.head.len() - 1));
+        for row in &self.rows {
+            writeln!(out, "| {} |", row.join(" | ")).expect("a string");
+        }
+        out
+    }
+}
+
 /// All tables, behind a line about the run.
 pub fn markdown(results: &Results) -> String {
     let mut out = format!("{}\n", heading(results));
     for table in tables(results) {
-        writeln!(out, "\n### {}\n\n| {} |", table.title, table.head.join(" | ")).expect("a string");
-        writeln!(out, "|---|{}", "---:|".repeat(table.head.len() - 1)).expect("a string");
-        for row in &table.rows {
-            writeln!(out, "| {} |", row.join(" | ")).expect("a string");
-        }
+        write!(out, "\n### {}\n\n{}", table.title, table.markdown()).expect("a string");
     }
     out
 }
 
-/// A page with the tables in its place for results; `None` if it has no such place.
-pub fn into_page(page: &str, results: &Results) -> Option<String> {
+/// The rates alone, with a line about the run below.
+pub fn in_short(results: &Results) -> String {
+    format!("{}\n{}\n", plot::table(results).markdown(), heading(results))
+}
+
+/// A page with a text in its place for results; `None` if it has no such place.
+pub fn into_page(page: &str, text: &str) -> Option<String> {
     let (before, rest) = page.split_once(RESULTS_BEGIN)?;
     let (_, after) = rest.split_once(RESULTS_END)?;
-    Some(format!("{before}{RESULTS_BEGIN}\n{}\n{RESULTS_END}{after}", markdown(results)))
+    Some(format!("{before}{RESULTS_BEGIN}\n{text}\n{RESULTS_END}{after}"))
 }
 
 /// The goals; for each disk a line for each case: rates, latencies, stages; then what needs no cases.
@@ -500,10 +514,11 @@ mod tests {
     fn the_place_of_results_in_a_page_is_filled_again_and_again() {
         let page = format!("# Title\n{RESULTS_BEGIN}old\n{RESULTS_END}behind\n");
         let results = results(&[("mariadb", &[100.0])]);
-        let filled = into_page(&page, &results).expect("has a place");
+        let text = markdown(&results);
+        let filled = into_page(&page, &text).expect("has a place");
         assert!(filled.starts_with("# Title\n") && filled.ends_with("behind\n") && !filled.contains("old"));
-        assert_eq!(into_page(&filled, &results), Some(filled));
-        assert_eq!(into_page("# Title\n", &results), None);
+        assert_eq!(into_page(&filled, &text), Some(filled));
+        assert_eq!(into_page("# Title\n", &text), None);
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn run(run: &Run) -> Result<Results, String> {
         }
     }
     if run.agenda.memory {
-        for contestant in &run.contestants {
+        for contestant in run.mysqls() {
             let (memory, info) = memory::measure(contestant, &run.setup)?;
             results.memory.push(memory);
             results.servers.push(info);
@@ -114,7 +114,7 @@ pub fn run(run: &Run) -> Result<Results, String> {
     }
     if run.agenda.replication {
         results.servers.clear();
-        for contestant in &run.contestants {
+        for contestant in run.mysqls() {
             let (measured, info) = replication::measure(contestant, run)?;
             results.replication.push(measured);
             results.servers.push(info);
@@ -152,6 +152,11 @@ pub fn run(run: &Run) -> Result<Results, String> {
 }
 
 impl Run {
+    /// Those that take part where it is not only the same SQL that counts.
+    fn mysqls(&self) -> impl Iterator<Item = &Contestant> {
+        self.contestants.iter().filter(|contestant| contestant.kind != Kind::Postgres)
+    }
+
     /// Measurements in all.
     fn steps(&self) -> usize {
         let of = |case: &Case| {

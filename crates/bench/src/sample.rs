@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, ConnectionError};
+use crate::dialect::Dialect;
 use crate::flushes::FlushCounts;
 use crate::process;
 use crate::servers::Server;
@@ -30,6 +31,16 @@ pub struct Counters {
 
 impl Counters {
     pub fn read(server: &Server, connection: &mut Connection) -> Result<Counters, ConnectionError> {
+        let of_any = Counters {
+            flushes: server.flushes.counts(),
+            processor_seconds: server.processor_seconds(),
+            load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
+            machine_seconds: process::machine_seconds().unwrap_or(0.0),
+            ..Counters::default()
+        };
+        if connection.dialect() == Dialect::Postgres {
+            return Ok(of_any);
+        }
         let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Binlog\\_%commits'")?;
         let value = |name: &str| {
             let row = rows.iter().find(|row| row[0].as_deref() == Some(name));
@@ -38,14 +49,11 @@ impl Counters {
         Ok(Counters {
             commits: value("Binlog_commits"),
             groups: value("Binlog_group_commits"),
-            flushes: server.flushes.counts(),
             stages: stages(connection)?,
             segment_waits: segment_waits(connection)?,
             engine_syncs: engine_syncs(connection)?,
             syncs_binlog: syncs_binlog(connection)?,
-            processor_seconds: process::processor_seconds(server.pid()).unwrap_or(0.0),
-            load_seconds: process::processor_seconds(std::process::id()).unwrap_or(0.0),
-            machine_seconds: process::machine_seconds().unwrap_or(0.0),
+            ..of_any
         })
     }
 }

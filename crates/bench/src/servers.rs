@@ -1,9 +1,9 @@
 //! Servers that the benchmark starts on throw-away data directories.
 //!
-//! Both kinds get the same disk, the same preloaded library and full durability: the binary log on, in row
-//! format, flushed with every commit group, and the engine's log likewise. Everything else is the server's
-//! default, except the buffer pool (1 GiB, so that nothing is read from the disk) and the limit of
-//! connections.
+//! All kinds get the same disk, the same preloaded library and full durability: the binary log on, in row
+//! format, flushed with every commit group, and the engine's log likewise; PostgreSQL, which has no binary
+//! log, flushes its one log with every group. Everything else is the server's default, except the buffer
+//! pool (1 GiB, so that nothing is read from the disk) and the limit of connections.
 //!
 //! Only the server that is being measured runs: the others are stopped by SIGSTOP, so that what they do in
 //! the background does not disturb, and go on by SIGCONT. A server dies with the benchmark.
@@ -23,6 +23,8 @@ use crate::process;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Where Debian keeps the newest version of PostgreSQL's server first.
+const POSTGRES: &str = "/usr/lib/postgresql";
 const PLACES: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec"];
 
 /// A server program.
@@ -30,6 +32,7 @@ const PLACES: &[&str] = &["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/loca
 pub enum Kind {
     Cohort,
     MariaDb,
+    Postgres,
 }
 
 /// A server as it takes part in a run.
@@ -43,12 +46,13 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// `cohort` or `mariadb`, then options behind colons.
+    /// `cohort`, `mariadb` or `postgres`, then options behind colons.
     pub fn parse(text: &str) -> Option<Contestant> {
         let mut parts = text.split(':');
         let kind = match parts.next()? {
             "cohort" => Kind::Cohort,
             "mariadb" => Kind::MariaDb,
+            "postgres" => Kind::Postgres,
             _ => return None,
         };
         let options = parts.map(|option| format!("--{option}")).collect();
@@ -112,6 +116,7 @@ impl Setup {
 
 /// A running server.
 pub struct Server {
+    kind: Kind,
     pub label: String,
     pub address: Address,
     /// On the loopback interface, whatever `address` is.
@@ -138,10 +143,19 @@ impl Server {
         let mut command = match contestant.kind {
             Kind::Cohort => cohort_command(setup, contestant, &label, &dir, &log)?,
             Kind::MariaDb => mariadb_command(setup, &dir, &log)?,
+            Kind::Postgres => postgres_command(setup, &dir, &log)?,
         };
         command.args(&contestant.options);
-        command.arg(format!("--socket={}", socket.display()));
-        command.arg(format!("--port={port}")).arg("--bind-address=127.0.0.1");
+        command.arg(format!("--port={port}"));
+        let address = match (contestant.kind, setup.tcp) {
+            (Kind::Postgres, true) => return Err(format!("{label} is measured over its Unix socket only")),
+            (Kind::Postgres, false) => Address::Postgres(dir.join(format!(".s.PGSQL.{port}"))),
+            (_, true) => Address::Tcp((Ipv4Addr::LOCALHOST, port).into()),
+            (_, false) => Address::Unix(socket.clone()),
+        };
+        if contestant.kind != Kind::Postgres {
+            command.arg(format!("--socket={}", socket.display())).arg("--bind-address=127.0.0.1");
+        }
         let out = File::create(&log).and_then(|out| Ok((out.try_clone()?, out)));
         let (out, err) = out.map_err(|error| format!("{}: {error}", log.display()))?;
         command.stdin(Stdio::null()).stdout(out).stderr(err);
@@ -154,10 +168,18 @@ impl Server {
             });
         }
         let child = command.spawn().map_err(|error| format!("{label} does not start: {error}"))?;
-        let address =
-            if setup.tcp { Address::Tcp((Ipv4Addr::LOCALHOST, port).into()) } else { Address::Unix(socket) };
-        let mut server =
-            Server { label, address, port, version: String::new(), flushes, child, command, dir, log };
+        let mut server = Server {
+            kind: contestant.kind,
+            label,
+            address,
+            port,
+            version: String::new(),
+            flushes,
+            child,
+            command,
+            dir,
+            log,
+        };
         server.version = server.await_answer()?;
         Ok(server)
     }
@@ -216,11 +238,21 @@ impl Server {
 
     /// Stops the process where it stands.
     pub fn pause(&self) {
-        process::signal(self.pid(), libc::SIGSTOP);
+        self.processes().into_iter().for_each(|pid| process::signal(pid, libc::SIGSTOP));
     }
 
     pub fn resume(&self) {
-        process::signal(self.pid(), libc::SIGCONT);
+        self.processes().into_iter().for_each(|pid| process::signal(pid, libc::SIGCONT));
+    }
+
+    /// Processor time used so far, in seconds.
+    pub fn processor_seconds(&self) -> f64 {
+        self.processes().into_iter().filter_map(process::processor_seconds).sum()
+    }
+
+    /// PostgreSQL has one for each connection.
+    fn processes(&self) -> Vec<u32> {
+        if self.kind == Kind::Postgres { process::family(self.pid()) } else { vec![self.pid()] }
     }
 }
 
@@ -228,7 +260,9 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.flushes.set_disk(Disk::REAL);
         self.resume();
-        process::signal(self.pid(), libc::SIGTERM);
+        // On SIGTERM a PostgreSQL waits for its clients.
+        let stop = if self.kind == Kind::Postgres { libc::SIGINT } else { libc::SIGTERM };
+        process::signal(self.pid(), stop);
         let end = Instant::now() + STOP_TIMEOUT;
         while self.death().is_none() {
             if Instant::now() > end {
@@ -322,6 +356,49 @@ fn mariadb_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, Str
     Ok(command)
 }
 
+fn postgres_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, String> {
+    let mut versions: Vec<PathBuf> = fs::read_dir(POSTGRES)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path().join("bin"))
+        .collect();
+    versions.sort();
+    let bin = versions.pop().ok_or("no PostgreSQL on this system: install its server")?;
+    let data = dir.join("data");
+    // Neither program runs as root: in a name space of their own they own what root does, and are nobody.
+    // SAFETY: no pointers.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let program = |name: &str| {
+        let path = bin.join(name);
+        if !is_root {
+            return Command::new(path);
+        }
+        let mut command = Command::new("unshare");
+        command.arg("--user").arg(path);
+        command
+    };
+    let mut install = program("initdb");
+    install.arg("-D").arg(&data);
+    install.args(["--username=root", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
+    let out = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let err = out.try_clone().map_err(|error| format!("{}: {error}", log.display()))?;
+    install.stdin(Stdio::null()).stdout(out).stderr(err);
+    let status = install.status().map_err(|error| format!("initdb: {error}"))?;
+    if !status.success() {
+        let said = fs::read_to_string(log).unwrap_or_default();
+        return Err(format!("initdb failed: {}", said.trim()));
+    }
+    let mut command = program("postgres");
+    command.arg("-D").arg(&data);
+    command.arg(format!("--unix_socket_directories={}", dir.display()));
+    command.args(["--listen_addresses=", "--max_connections=1100"]);
+    if !setup.defaults {
+        command.arg("--shared_buffers=1GB");
+    }
+    Ok(command)
+}
+
 fn beside_this_program(name: &str) -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|error| format!("{name}: {error}"))?;
     let path = here.with_file_name(name);
@@ -354,6 +431,7 @@ mod tests {
         assert_eq!(contestant.kind, Kind::Cohort);
         assert_eq!(contestant.options, ["--early_lock_release=off", "--log-bin=x"]);
         assert_eq!(Contestant::parse("mariadb").expect("a server").options, Vec::<String>::new());
+        assert_eq!(Contestant::parse("postgres").expect("a server").kind, Kind::Postgres);
         assert_eq!(Contestant::parse("oracle"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Creates and fills the tables of the workloads.
 
 use crate::connection::{Address, Connection, ConnectionError};
+use crate::dialect::Dialect;
 use crate::random::Random;
 use crate::workload::{Scale, Schema};
 
@@ -28,7 +29,19 @@ pub fn prepare(connection: &mut Connection, schema: Schema, scale: Scale) -> Res
 }
 
 fn exists(connection: &mut Connection, table: &str) -> Result<bool, ConnectionError> {
-    Ok(!connection.query(&format!("SHOW TABLES LIKE '{table}'"))?.is_empty())
+    let asked = match connection.dialect() {
+        Dialect::MySql => format!("SHOW TABLES LIKE '{table}'"),
+        Dialect::Postgres => format!("SELECT 1 FROM pg_tables WHERE tablename = '{table}'"),
+    };
+    Ok(!connection.query(&asked)?.is_empty())
+}
+
+/// The type of a column that numbers its rows.
+fn numbered(connection: &Connection) -> &'static str {
+    match connection.dialect() {
+        Dialect::MySql => "INTEGER NOT NULL AUTO_INCREMENT",
+        Dialect::Postgres => "SERIAL",
+    }
 }
 
 /// The tables of sysbench's OLTP workloads.
@@ -38,8 +51,9 @@ fn sbtest(connection: &mut Connection, scale: Scale) -> Result<(), ConnectionErr
         if exists(connection, &format!("sbtest{table}"))? {
             continue;
         }
+        let id = numbered(connection);
         connection.query(&format!(
-            "CREATE TABLE sbtest{table} (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
+            "CREATE TABLE sbtest{table} (id {id}, k INTEGER DEFAULT '0' NOT NULL, \
              c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))"
         ))?;
         fill(connection, scale.rows, |first, last| {
@@ -61,9 +75,8 @@ fn sbtest(connection: &mut Connection, scale: Scale) -> Result<(), ConnectionErr
 
 fn slap(connection: &mut Connection) -> Result<(), ConnectionError> {
     if !exists(connection, "slap")? {
-        connection.query(
-            "CREATE TABLE slap (id INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY, value INTEGER NOT NULL)",
-        )?;
+        let id = numbered(connection);
+        connection.query(&format!("CREATE TABLE slap (id {id} PRIMARY KEY, value INTEGER NOT NULL)"))?;
     }
     Ok(())
 }

@@ -23,10 +23,11 @@ const CHARSET_UTF8MB4: u8 = 45;
 const TYPE_LONG: u16 = 0x03;
 const TYPE_STRING: u16 = 0xfe;
 
-/// An error packet.
+/// What a server refuses a request with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    pub code: u16,
+    /// The error's number; PostgreSQL's SQLSTATE.
+    pub code: String,
     pub message: String,
 }
 
@@ -164,7 +165,7 @@ pub fn parse_error(payload: &[u8]) -> ServerError {
     let text = payload.get(3..).unwrap_or_default();
     // '#' and the SQLSTATE come first, but not before the login.
     let text = if text.first() == Some(&b'#') { text.get(6..).unwrap_or_default() } else { text };
-    ServerError { code, message: String::from_utf8_lossy(text).into_owned() }
+    ServerError { code: code.to_string(), message: String::from_utf8_lossy(text).into_owned() }
 }
 
 pub fn is_error(payload: &[u8]) -> bool {
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn errors_end_a_reply_at_its_start_and_between_rows() {
         let error = b"\xff\xbd\x04#40001Deadlock found";
-        let expected = Reply::Error(ServerError { code: 1213, message: "Deadlock found".into() });
+        let expected = Reply::Error(ServerError { code: "1213".into(), message: "Deadlock found".into() });
         let mut reader = ReplyReader::default();
         assert_eq!(reader.take(error), Some(expected.clone()));
         reader.take(&[1]);

@@ -1,12 +1,13 @@
 //! Workloads: what a client does in one transaction, as data.
 //!
 //! A workload is a list of steps that run one after the other, each a round trip, over and over. In SQL,
-//! `{t}` stands for the number of a table, `?` for a parameter. The shapes and texts are those that users of
+//! `{t}` stands for the number of a table, `{auto}` for a number that the server chooses, `?` for a parameter. The shapes and texts are those that users of
 //! sysbench, mysqlslap and the founding discussions of group commit know, so that figures can be compared;
 //! keys are drawn evenly over all rows, or skewed as sysbench does by default.
 
+use crate::dialect::Dialect;
 use crate::random::Random;
-use crate::wire::{self, COM_QUERY, Types, Value};
+use crate::wire::{Types, Value};
 
 /// How big the data set is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +193,7 @@ pub const WORKLOADS: &[Workload] = &[
         schema: Schema::Sbtest,
         text_only: true,
         steps: &[step(
-            "INSERT INTO sbtest{t} (id, k, c, pad) VALUES (0, ?, ?, ?)",
+            "INSERT INTO sbtest{t} (id, k, c, pad) VALUES ({auto}, ?, ?, ?)",
             &[Parameter::K, Parameter::C, Parameter::Pad],
         )],
     },
@@ -312,12 +313,17 @@ impl Workload {
         self.steps[0] == BEGIN
     }
 
+    /// Whether a server of this dialect can run it.
+    pub fn is_spoken_by(&self, dialect: Dialect) -> bool {
+        dialect == Dialect::MySql || !["xa_branch", "slap"].contains(&self.name)
+    }
+
     /// The distinct statements of a connection; several steps may share one.
-    pub fn statements(&self, scale: Scale) -> Vec<String> {
+    pub fn statements(&self, scale: Scale, dialect: Dialect) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for step in self.steps {
             for table in 1..=scale.tables {
-                let sql = with_table(step.sql, table);
+                let sql = dialect.statement(step.sql, table);
                 if !all.contains(&sql) {
                     all.push(sql);
                 }
@@ -327,13 +333,10 @@ impl Workload {
     }
 }
 
-fn with_table(sql: &str, table: u32) -> String {
-    sql.replace("{t}", &table.to_string())
-}
-
 /// A workload made ready for sending: the same for all connections.
 pub struct Plan {
     pub protocol: Protocol,
+    pub dialect: Dialect,
     scale: Scale,
     /// By step, then by table.
     steps: Vec<(&'static Step, Vec<Prepared>)>,
@@ -348,15 +351,15 @@ struct Prepared {
 
 impl Plan {
     /// Sends as the workload's model does.
-    pub fn new(workload: &'static Workload, scale: Scale, asked: Protocol) -> Plan {
-        Plan::new_as(workload, scale, workload.protocol(asked))
+    pub fn new(workload: &'static Workload, scale: Scale, asked: Protocol, dialect: Dialect) -> Plan {
+        Plan::new_as(workload, scale, workload.protocol(asked), dialect)
     }
 
     /// Sends by this protocol.
-    pub fn new_as(workload: &'static Workload, scale: Scale, protocol: Protocol) -> Plan {
-        let statements = workload.statements(scale);
+    pub fn new_as(workload: &'static Workload, scale: Scale, protocol: Protocol, dialect: Dialect) -> Plan {
+        let statements = workload.statements(scale, dialect);
         let of_table = |step: &'static Step, table: u32| {
-            let sql = with_table(step.sql, table);
+            let sql = dialect.statement(step.sql, table);
             Prepared {
                 statement: statements.iter().position(|s| *s == sql).expect("listed above"),
                 pieces: sql.split('?').map(str::to_owned).collect(),
@@ -365,7 +368,7 @@ impl Plan {
         let all_tables =
             |step: &'static Step| (1..=scale.tables).map(|table| of_table(step, table)).collect();
         let steps = workload.steps.iter().map(|step| (step, all_tables(step))).collect();
-        Plan { protocol, scale, steps }
+        Plan { protocol, dialect, scale, steps }
     }
 
     pub fn steps(&self) -> usize {
@@ -408,10 +411,10 @@ impl Client {
         match plan.protocol {
             Protocol::Prepared => {
                 let (number, types) = &mut self.statements[prepared.statement];
-                wire::execute(*number, &self.values, *types, out);
+                plan.dialect.execute(*number, &self.values, *types, out);
                 *types = Types::Known;
             }
-            Protocol::Text => wire::command(COM_QUERY, out, |out| {
+            Protocol::Text => plan.dialect.query(out, |out| {
                 for (index, piece) in prepared.pieces.iter().enumerate() {
                     out.extend_from_slice(piece.as_bytes());
                     if let Some(value) = self.values.get(index) {
@@ -478,12 +481,12 @@ mod tests {
     fn statements_are_shared_by_equal_steps() {
         let read_write = find("read_write").expect("listed");
         // BEGIN, COMMIT, and nine statements on each table.
-        assert_eq!(read_write.statements(SCALE).len(), 2 + 9 * 3);
+        assert_eq!(read_write.statements(SCALE, Dialect::MySql).len(), 2 + 9 * 3);
     }
 
     #[test]
     fn the_insert_goes_to_the_row_that_was_deleted() {
-        let plan = Plan::new(find("write_only").expect("listed"), SCALE, Protocol::Text);
+        let plan = Plan::new(find("write_only").expect("listed"), SCALE, Protocol::Text, Dialect::MySql);
         let mut client = Client::new(1, Vec::new());
         for _ in 0..20 {
             let mut texts = Vec::new();
@@ -504,7 +507,7 @@ mod tests {
 
     #[test]
     fn a_branch_has_its_clients_name_from_start_to_commit() {
-        let plan = Plan::new(find("xa_branch").expect("listed"), SCALE, Protocol::Text);
+        let plan = Plan::new(find("xa_branch").expect("listed"), SCALE, Protocol::Text, Dialect::MySql);
         let mut client = Client::new(7, Vec::new());
         let texts: Vec<String> = (0..plan.steps())
             .map(|step| {
@@ -521,7 +524,7 @@ mod tests {
 
     #[test]
     fn types_are_sent_with_the_first_execution_only() {
-        let plan = Plan::new(find("hot_row").expect("listed"), SCALE, Protocol::Prepared);
+        let plan = Plan::new(find("hot_row").expect("listed"), SCALE, Protocol::Prepared, Dialect::MySql);
         let mut client = Client::new(1, vec![9, 10, 11]);
         let sizes = [(); 2].map(|()| {
             let mut out = Vec::new();

@@ -60,6 +60,7 @@ pub(crate) fn counter_of(statement: &Statement) -> Option<Counter> {
         S::Deallocate(_) => Counter::ComDeallocSql,
         S::Use(_) => Counter::ComChangeDb,
         S::Kill(_) => Counter::ComKill,
+        S::GetDiagnostics(_) => Counter::ComGetDiagnostics,
         S::Show(show) => counter_of_show(show),
         S::Describe { .. } => Counter::ComShowFields,
         S::Explain { statement, .. } => return counter_of(statement),

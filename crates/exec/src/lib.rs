@@ -30,6 +30,7 @@ mod explain;
 mod explain_access;
 mod explain_json;
 mod field_list;
+mod get_diagnostics;
 mod handler;
 mod inner_query;
 mod kept;

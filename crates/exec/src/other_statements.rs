@@ -92,6 +92,11 @@ impl Session {
                 self.send_ok(job.more, killed, 0, "", sink);
                 return Ok(());
             }
+            Statement::GetDiagnostics(get) => {
+                self.get_diagnostics(get, job)?;
+                self.send_ok(job.more, 0, 0, "", sink);
+                return Ok(());
+            }
             Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,
             Statement::Execute { name, using } => return self.execute_named(name, using, job, sink),
             Statement::ExecuteImmediate { source, using } => {

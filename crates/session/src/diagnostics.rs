@@ -53,6 +53,13 @@ impl Diagnostics {
         self.list.push(warning);
     }
 
+    /// An error about the conditions themselves: it stands behind them, and the statement goes on.
+    pub fn add_error(&mut self, error: SqlError) {
+        self.total += 1;
+        self.errors += 1;
+        self.list.push(Warning { level: Level::Error, error });
+    }
+
     /// What the plan was warned of, before it ran.
     pub fn put_first(&mut self, warnings: &[Warning]) {
         if warnings.is_empty() {
@@ -134,6 +141,7 @@ pub fn conditions_before(statement: &Statement) -> Conditions {
             }
             _ => Conditions::Cleared,
         },
+        Statement::GetDiagnostics(_) => Conditions::Kept,
         Statement::Query(_)
         | Statement::Do(_)
         | Statement::Begin(_)

@@ -58,7 +58,8 @@ pub fn statement_kind(statement: &Statement) -> StatementKind {
         | S::ExecuteImmediate { .. }
         | S::Deallocate(_)
         | S::Use(_)
-        | S::Kill(_) => StatementKind::Session,
+        | S::Kill(_)
+        | S::GetDiagnostics(_) => StatementKind::Session,
         S::SetStatement { statement, .. } | S::WithLockWait { statement, .. } => statement_kind(statement),
         S::Show(_) | S::Describe { .. } | S::Explain { .. } | S::Help(_) => StatementKind::Show,
         S::Flush(_)

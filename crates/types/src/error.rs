@@ -122,6 +122,8 @@ errors! {
     NetUncompress = 1157, "08S01";
     StmtHasNoOpenCursor = 1421, "HY000";
     SpBadCursorSelect = 1323, "42000";
+    SpUndeclaredVar = 1327, "42000";
+    DaInvalidConditionNumber = 1758, "35000";
     UserLimitReached = 1226, "42000";
     SetPasswordAuthPlugin = 1699, "HY000";
     MustChangePassword = 1820, "HY000";

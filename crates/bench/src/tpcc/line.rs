@@ -188,6 +188,6 @@ mod tests {
     fn an_answer_without_rows_and_an_error() {
         assert_eq!(answer(&packets(&[&[0, 1, 0, 2, 0, 0, 0]])).expect("no error"), Some(Rows::new()));
         let error = answer(&packets(&[b"\xff\xb5\x04#40001Deadlock"]));
-        assert!(matches!(error, Err(ConnectionError::Server(error)) if error.code == 1205));
+        assert!(matches!(error, Err(ConnectionError::Server(error)) if error.code == "1205"));
     }
 }

@@ -81,7 +81,7 @@ impl Terminal {
         let mut done = Done { is_new_order: matches!(transaction, Transaction::NewOrder { .. }), retries: 0 };
         loop {
             match self.attempt(w, &transaction).await {
-                Err(ConnectionError::Server(error)) if is_retryable(error.code) => {
+                Err(ConnectionError::Server(error)) if is_retryable(&error.code) => {
                     done.retries += 1;
                     self.line.query("ROLLBACK").await?;
                 }

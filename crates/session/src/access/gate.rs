@@ -42,7 +42,7 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         | Statement::Execute { .. }
         | Statement::ExecuteImmediate { .. } => Ok(()),
         // Each assignment, the schema, the target.
-        Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) => Ok(()),
+        Statement::Set(_) | Statement::Use(_) | Statement::Kill(_) | Statement::GetDiagnostics(_) => Ok(()),
         Statement::Begin(_)
         | Statement::Commit(_)
         | Statement::Rollback(_)
@@ -452,6 +452,7 @@ fn changes_definitions(statement: &Statement) -> bool {
         | Statement::Set(_)
         | Statement::Use(_)
         | Statement::Kill(_)
+        | Statement::GetDiagnostics(_)
         | Statement::Begin(_)
         | Statement::Commit(_)
         | Statement::Rollback(_)

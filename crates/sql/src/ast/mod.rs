@@ -128,6 +128,7 @@ pub enum Statement {
     Deallocate(String),
     Use(String),
     Kill(Kill),
+    GetDiagnostics(GetDiagnostics),
 
     Show(Box<Show>),
     /// DESCRIBE table [column | 'pattern'].

@@ -117,6 +117,32 @@ pub enum PrepareSource {
     Expr(Expr),
 }
 
+/// GET DIAGNOSTICS into user variables.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GetDiagnostics {
+    /// Of the statement before.
+    Statement(Vec<(String, StatementInfo)>),
+    /// Of one of its conditions.
+    Condition { number: Expr, items: Vec<(String, ConditionInfo)> },
+}
+
+/// What GET DIAGNOSTICS tells of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatementInfo {
+    Number,
+    RowCount,
+}
+
+/// What GET DIAGNOSTICS tells of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionInfo {
+    Errno,
+    Sqlstate,
+    MessageText,
+    /// What only SIGNAL fills: names of a class, a table, a constraint.
+    Named,
+}
+
 /// KILL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kill {

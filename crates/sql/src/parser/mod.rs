@@ -557,7 +557,8 @@ impl<'a> Parser<'a> {
             "LOAD" => self.load(),
             "HANDLER" => self.handler(),
             "INSTALL" | "UNINSTALL" => self.plugin(&word),
-            "CALL" | "CACHE" | "SIGNAL" | "RESIGNAL" | "GET" => Err(self.unsupported(&word)),
+            "GET" => self.get_diagnostics(),
+            "CALL" | "CACHE" | "SIGNAL" | "RESIGNAL" => Err(self.unsupported(&word)),
             _ => Err(self.error()),
         }
     }

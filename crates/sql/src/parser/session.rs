@@ -4,8 +4,8 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
-    AccessMode, Begin, Completion, Kill, KillTarget, LockTable, PrepareSource, Statement, TableLockMode,
-    Using, Xa, XaId,
+    AccessMode, Begin, Completion, ConditionInfo, Expr, GetDiagnostics, Kill, KillTarget, LockTable,
+    PrepareSource, Statement, StatementInfo, TableLockMode, Using, Xa, XaId,
 };
 use crate::lexer::Kind;
 use crate::literal;
@@ -245,6 +245,60 @@ impl Parser<'_> {
     pub(super) fn use_statement(&mut self) -> SqlResult<Statement> {
         self.advance();
         Ok(Statement::Use(self.name()?))
+    }
+
+    /// GET [CURRENT] DIAGNOSTICS.
+    pub(super) fn get_diagnostics(&mut self) -> SqlResult<Statement> {
+        self.advance();
+        self.eat_word("CURRENT");
+        self.expect_word("DIAGNOSTICS")?;
+        if !self.eat_word("CONDITION") {
+            let items = self.diagnostics_items(|name| match name {
+                "NUMBER" => Some(StatementInfo::Number),
+                "ROW_COUNT" => Some(StatementInfo::RowCount),
+                _ => None,
+            })?;
+            return Ok(Statement::GetDiagnostics(GetDiagnostics::Statement(items)));
+        }
+        let at_number = self.error();
+        let number = self.primary_expr()?;
+        match &number {
+            Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {}
+            Expr::Column(column) => {
+                let text = format!("Unknown column '{}' in 'GET DIAGNOSTICS'", column.name);
+                return Err(SqlError::new(ErrorCode::BadField, text));
+            }
+            _ => return Err(at_number),
+        }
+        let items = self.diagnostics_items(|name| match name {
+            "MYSQL_ERRNO" => Some(ConditionInfo::Errno),
+            "RETURNED_SQLSTATE" => Some(ConditionInfo::Sqlstate),
+            "MESSAGE_TEXT" => Some(ConditionInfo::MessageText),
+            "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" | "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA"
+            | "CONSTRAINT_NAME" | "CATALOG_NAME" | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME"
+            | "CURSOR_NAME" => Some(ConditionInfo::Named),
+            _ => None,
+        })?;
+        Ok(Statement::GetDiagnostics(GetDiagnostics::Condition { number, items }))
+    }
+
+    /// `@variable = NAME, ..`.
+    fn diagnostics_items<T>(&mut self, named: impl Fn(&str) -> Option<T>) -> SqlResult<Vec<(String, T)>> {
+        self.list(|p| {
+            if p.is_name_at(0) {
+                let text = format!("Undeclared variable: {}", p.any_name());
+                return Err(SqlError::new(ErrorCode::SpUndeclaredVar, text));
+            }
+            let variable = p.user_variable()?;
+            p.expect(Kind::Equal)?;
+            if p.is("ROW_NUMBER") {
+                return Err(p.unsupported("ROW_NUMBER of conditions"));
+            }
+            let name = String::from_utf8_lossy(p.bytes(p.token())).to_ascii_uppercase();
+            let Some(item) = named(&name) else { return Err(p.error()) };
+            p.advance();
+            Ok((variable, item))
+        })
     }
 
     pub(super) fn kill(&mut self) -> SqlResult<Statement> {

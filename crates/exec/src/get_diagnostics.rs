@@ -1,0 +1,56 @@
+//! GET DIAGNOSTICS: what SHOW WARNINGS would list, into user variables.
+//!
+//! ROW_NUMBER is missing: conditions do not know the row that they are about.
+
+use cohort_expr::SessionHooks;
+use cohort_session::Job;
+use cohort_sql::ast::{ConditionInfo, GetDiagnostics, StatementInfo};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Str, Value, Warning};
+
+use crate::session::Session;
+
+impl Session {
+    /// Leaves the conditions and ROW_COUNT() as they are. A condition that there is not adds error 1758 to
+    /// them, and the statement succeeds.
+    pub(crate) fn get_diagnostics(&mut self, get: &GetDiagnostics, job: &Job<'_>) -> SqlResult<()> {
+        match get {
+            GetDiagnostics::Statement(items) => {
+                let (number, row_count) = (self.diagnostics.total(), self.state.env.row_count);
+                for (variable, item) in items {
+                    let value = match item {
+                        StatementInfo::Number => Value::UInt(number),
+                        StatementInfo::RowCount => Value::Int(row_count),
+                    };
+                    self.state.set_user_variable(variable, value)?;
+                }
+            }
+            GetDiagnostics::Condition { number, items } => {
+                let counts = (self.state.env.found_rows, self.state.env.row_count);
+                let number = self.eval_alone(number, job)?.to_int(&mut cohort_types::NoWarnings);
+                (self.state.env.found_rows, self.state.env.row_count) = counts;
+                let at = number.and_then(|n| usize::try_from(n.wide()).ok()).and_then(|n| n.checked_sub(1));
+                let Some(condition) = at.and_then(|at| self.diagnostics.list().get(at)).cloned() else {
+                    let text = "Invalid condition number";
+                    self.diagnostics.add_error(SqlError::new(ErrorCode::DaInvalidConditionNumber, text));
+                    return Ok(());
+                };
+                for (variable, item) in items {
+                    self.state.set_user_variable(variable, told(&condition, *item))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn told(condition: &Warning, item: ConditionInfo) -> Value {
+    let text = |text: &str| {
+        Value::Str(Str { bytes: text.as_bytes().to_vec(), collation: Collation::UTF8MB3_GENERAL_CI })
+    };
+    match item {
+        ConditionInfo::Errno => Value::UInt(condition.error.code.number().into()),
+        ConditionInfo::Sqlstate => text(condition.error.code.sqlstate()),
+        ConditionInfo::MessageText => text(&condition.error.message),
+        ConditionInfo::Named => text(""),
+    }
+}
