@@ -1,9 +1,10 @@
 //! Workloads: what a client does in one transaction, as data.
 //!
 //! A workload is a list of steps that run one after the other, each a round trip, over and over. In SQL,
-//! `{t}` stands for the number of a table, `{auto}` for a number that the server chooses, `?` for a parameter. The shapes and texts are those that users of
-//! sysbench, mysqlslap and the founding discussions of group commit know, so that figures can be compared;
-//! keys are drawn evenly over all rows, or skewed as sysbench does by default.
+//! `{t}` stands for the number of a table, `{auto}` for a number that the server chooses, `?` for a
+//! parameter. The shapes and texts are those that users of sysbench, mysqlslap and the founding discussions
+//! of group commit know, so that figures can be compared; keys are drawn evenly over all rows, or skewed as
+//! sysbench does by default.
 
 use crate::dialect::Dialect;
 use crate::random::Random;

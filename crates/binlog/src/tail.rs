@@ -97,7 +97,8 @@ struct State {
     interrupts: u64,
 }
 
-/// The tail. Written by whoever hands bytes to the [`crate::Materialiser`], read by any number of threads.
+/// The tail. Written by the thread that hands bytes to the [`crate::Materialiser`], read by any number of
+/// threads.
 #[derive(Debug)]
 pub struct StreamTail {
     state: Mutex<State>,

@@ -121,7 +121,7 @@ impl Binlog {
         Ok(batch)
     }
 
-    /// Hands hardened bytes to whoever shows them: the files. `position` is behind them; `note` brings the
+    /// Hands hardened bytes to the files, which show them. `position` is behind them; `note` brings the
     /// GTIDs there.
     pub fn submit(&self, position: BinlogPos, batch: Batch, note: impl FnOnce(&mut GtidState)) {
         {

@@ -279,7 +279,8 @@ impl Coordinator {
         self.pipeline.has_queued()
     }
 
-    /// Flushes all that is ordered, whoever leads. At return it is published, unless replicas are waited for.
+    /// Flushes all that is ordered, whichever worker leads. At return it is published, unless replicas are
+    /// waited for.
     pub fn flush_ordered(&self) -> Result<(), CommitError> {
         Ok(self.pipeline.hold(|_| ())?)
     }

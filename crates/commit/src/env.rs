@@ -4,10 +4,10 @@
 //! | field | who, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
-//! | `logs` | appended to by the leader, flushed by whoever hardens |
+//! | `logs` | appended to by the leader, flushed by the thread that hardens |
 //! | `stream` | the leader (while it writes), and start and stop |
 //! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
-//! | `view` | written by whoever publishes, read by every statement |
+//! | `view` | written by the publisher, read by every statement |
 //!
 //! # Commit ids (I8)
 //! The leader cuts a group into runs. A transaction starts a new run if it took a row lock that a member of

@@ -6,8 +6,8 @@
 //! | step `prepare` | every worker |
 //! | steps `order_wait`, `order_work` | the holder of the order stage |
 //! | steps `queue`, `write`, `flush`, the times of flushes | the decider |
-//! | steps `replica_wait`, `publish`, the counters of groups and their size | whoever lets hardened groups out, under its lock |
-//! | step `acknowledge` | whoever let groups out; the next may be at work |
+//! | steps `replica_wait`, `publish`, the counters of groups and their size | the thread that lets hardened groups out, under its lock |
+//! | step `acknowledge` | the thread that let groups out; the next may be at work |
 //!
 //! Where a lock keeps all others away, recording uses plain loads and stores: a transaction pays for two
 //! readings of the clock (four, when it is ordered alone) and some nanoseconds, a group for six readings.
@@ -111,7 +111,7 @@ pub struct Metrics {
     pub flush_began_ns: AtomicU64,
     /// When the last flush ended; before `flush_began_ns`: one is under way. Written by the decider.
     pub flush_ended_ns: AtomicU64,
-    /// A flush is slow from here on; `u64::MAX`: never. Written by whoever sets `slow_flush_warning_ms`.
+    /// A flush is slow from here on; `u64::MAX`: never. Written by SET `slow_flush_warning_ms`.
     pub slow_flush_ns: AtomicU64,
     /// Flushes that were slow.
     pub slow_flushes: AtomicU64,

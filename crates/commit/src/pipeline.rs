@@ -53,7 +53,7 @@
 //!   view). It is made under `order` while the queue is empty, and published once the group is hardened (I5).
 //! - **Behind**: hardened groups on their way out, oldest first. A [`Gate`] that the environment holds shut
 //!   (semi-synchronous replication) keeps them there, unpublished or unacknowledged, while later groups go on
-//!   being hardened. Whoever opens the gate calls [`Pipeline::gate_opened`].
+//!   being hardened. The thread that opens the gate calls [`Pipeline::gate_opened`].
 //! - **Alone** ([`Pipeline::order_alone`]): a transaction too large for the order stage. Its engines have its
 //!   writes staged. It is ordered and hardened with the order stage held, and only then do the engines ingest
 //!   what they staged. Its locks stay until then.

@@ -93,7 +93,7 @@ impl Coordinator {
     fn purge_released(&self, wanted: u32, written: u32) -> Result<Purged, PurgeError> {
         let floor = self.checkpointer.binlog_from().min(written);
         let purge = |files: &mut BinlogFiles| {
-            // Whoever pins a file from here on finds those that stay.
+            // A reader that pins a file from here on finds those that stay.
             let reader = files.pins().oldest_reader().filter(|(file, _)| *file < wanted);
             let gone = files.purge_to(wanted, floor)?;
             let held_back = reader.map(|(file, by)| HeldBack { file: files.name().file(file), by });

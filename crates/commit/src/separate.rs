@@ -42,8 +42,8 @@
 //! ```
 //!
 //! # Invariants
-//! - I1: only the leader appends PREPARE records, only the decider writes binlog files, and only whoever is
-//!   both appends DECIDED records.
+//! - I1: only the leader appends PREPARE records, only the decider writes binlog files, and only the thread
+//!   that is both appends DECIDED records.
 //! - I2: the binlog decides, DECIDED records decide about what is not in it; recovery keeps the longest
 //!   prefix that is decided (`separate_recovery.rs`).
 //! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held and everything

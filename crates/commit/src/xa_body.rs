@@ -57,8 +57,8 @@ pub struct XaHead {
 
 /// A prepared branch. A copy is the same branch, and costs nothing.
 ///
-/// It is also the token of the PREPARE's redo: whoever prepares has read it, and the order stage has nothing
-/// to decode.
+/// It is also the token of the PREPARE's redo: the preparing session has read it, and the order stage has
+/// nothing to decode.
 #[derive(Clone, Debug)]
 pub struct XaBody(Arc<Inner>);
 

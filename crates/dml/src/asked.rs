@@ -1,8 +1,8 @@
-//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, and of
-//! SET of LOAD DATA.
+//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, and
+//! of SET of LOAD DATA.
 //!
-//! The subqueries of a value are the items of one SELECT without FROM, bound within the row's scope. It is run
-//! for the row, whose columns it gets, and its answers stand behind the row when the value is computed.
+//! The subqueries of a value are the items of one SELECT without FROM, bound within the row's scope. It is
+//! run for the row, whose columns it gets, and its answers stand behind the row when the value is computed.
 
 use cohort_catalog::Table;
 use cohort_expr::ExprType;

@@ -11,10 +11,10 @@
 //! |---|---|---|---|---|
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
 //! | [`EngineTrx::prepare`] | the session's worker, all locks of its writes held until it is ordered | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
-//! | [`Participant::commit_ordered`] | whoever holds the order stage | no | no: it aborts the process instead | nothing (I3) |
+//! | [`Participant::commit_ordered`] | the holder of the order stage | no | no: it aborts the process instead | nothing (I3) |
 //! | [`Participant::stage`] | the session's worker, after prepare | yes | yes | what it wrote aside |
 //! | [`StagedRedo::apply`] | the session's worker, holding the order stage, log hardened | milliseconds | no: it aborts the process instead | may be: it is hardened (I3) |
-//! | [`Engine::snapshot`] | whoever holds the order stage | no | no | - |
+//! | [`Engine::snapshot`] | the holder of the order stage | no | no | - |
 //! | [`Participant::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
 //! | [`Participant::replay`] | recovery, before any session | yes | yes | nothing |

@@ -6,7 +6,7 @@
 //!
 //! # Short chains
 //! A view that is held open keeps one version of a row, and the row may be written a thousand times
-//! meanwhile. So whoever writes over a version links past it if no view in use sees that version's
+//! meanwhile. So a writer that replaces a version links past it if no view in use sees that version's
 //! predecessor and not itself ([`Versions::link_over`]). If one does that is gone later, sweeping lets the
 //! chain go on further down ([`Versions::shorten`]). A chain has about as many versions as views that are
 //! held need, and those of the moment.

@@ -28,8 +28,8 @@ pub(crate) fn is_of_definitions(error: &SqlError) -> bool {
     )
 }
 
-/// Waits for whoever changes a table that a statement names; stale if one of them was changed since the
-/// catalog that the statement was planned with. Locks nothing afterwards: nothing was read.
+/// Waits for the session that changes a table that a statement names; stale if one of them was changed since
+/// the catalog that the statement was planned with. Locks nothing afterwards: nothing was read.
 pub(crate) fn await_definitions(
     ctx: &mut StatementContext<'_>,
     statement: &Statement,

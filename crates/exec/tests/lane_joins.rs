@@ -65,7 +65,8 @@ const ASKED: [&str; 22] = [
     "SELECT grp, SUM(LENGTH(name)), COUNT(name), MAX(x) FROM a WHERE x > 3 GROUP BY grp ORDER BY grp",
     "SELECT name, SUM(LENGTH(name)), SUM(LENGTH(name) * grp), SUM(CHAR_LENGTH(name)) FROM a WHERE a.id > 5 \
      GROUP BY name ORDER BY name",
-    // Rows that are sorted as lanes: whole columns, with NULLs, by texts, dates and decimals, and a part of them.
+    // Rows that are sorted as lanes: whole columns, with NULLs, by texts, dates and decimals, and a part of
+    // them.
     "SELECT y, id, part FROM b WHERE part < 2 ORDER BY y, id, part",
     "SELECT d, id, part, long_text FROM b WHERE id < 900 ORDER BY d DESC, part, id DESC",
     "SELECT name, x, a.id FROM a WHERE grp <> 7 ORDER BY name DESC, x, a.id",

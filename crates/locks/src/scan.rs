@@ -69,9 +69,9 @@ impl LockTable {
         }
     }
 
-    /// Locks what a scan has read, up to an entry or to the end of what it watches; waits for whoever has put
-    /// a key there. After [`Step::Again`] what was read may lack rows: watch, and read again, from behind the
-    /// entry that was passed last.
+    /// Locks what a scan has read, up to an entry or to the end of what it watches; waits for the transaction
+    /// that has put a key there. After [`Step::Again`] what was read may lack rows: watch, and read again,
+    /// from behind the entry that was passed last.
     pub fn advance(
         &self,
         owner: &mut LockOwner,

@@ -5,7 +5,7 @@
 pub enum Preallocation {
     /// By a background thread that the log starts.
     Thread,
-    /// By whoever finds too little room; deterministic, for tests and simulations.
+    /// By the caller that finds too little room; deterministic, for tests and simulations.
     Inline,
 }
 

@@ -85,7 +85,7 @@ impl Space {
         !worker.stop && !self.is_ready(wanted_end.max(worker.waited_for))
     }
 
-    /// Ends the background thread, and whoever waits for it.
+    /// Ends the background thread, and the waits for it.
     pub fn stop(&self) {
         self.worker.lock().stop = true;
         self.work.notify_all();

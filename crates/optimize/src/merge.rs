@@ -7,8 +7,8 @@
 //! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
 //! rows, which only items that are columns themselves become; with other items nothing is merged.
 //!
-//! FOR UPDATE around a derived table does not lock the rows that it reads (those of a view it does), so such a
-//! table stays apart.
+//! FOR UPDATE around a derived table does not lock the rows that it reads (those of a view it does), so such
+//! a table stays apart.
 
 use cohort_expr::Expr;
 use cohort_plan::{

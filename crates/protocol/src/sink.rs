@@ -79,8 +79,8 @@ pub enum SessionChange<'a> {
     TransactionCharacteristics(&'a str),
 }
 
-/// Takes the results of one command. A client that is gone is noticed by `is_dead`; what has committed is told
-/// by methods that do not fail.
+/// Takes the results of one command. A client that is gone is noticed by `is_dead`; what has committed is
+/// told by methods that do not fail.
 pub trait ResultSink {
     /// Begins a result set.
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead);

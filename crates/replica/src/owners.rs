@@ -122,7 +122,7 @@ mod tests {
         // A source that ends has nothing on its way, whatever it claimed.
         owners.leave("a");
         assert_eq!(claim("b", "0-1-8", 7), Claim::Granted);
-        // What is ordered and not published is waited for, whoever has done it.
+        // What is ordered and not published is waited for, whichever applier has done it.
         let not_published = || DomainReached { ordered: 8, published: 7 };
         assert_eq!(owners.claim("a", gtid("0-1-9"), not_published), Claim::Wait);
         owners.leave("b");

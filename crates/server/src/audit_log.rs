@@ -13,7 +13,7 @@
 //! write is a copy into the page cache or an error at once, and a datagram that would wait is lost.
 //!
 //! # Lock order
-//! The sink of [`Audit`], then `state`. Whoever sets the sink holds no `state`.
+//! The sink of [`Audit`], then `state`. A caller that sets the sink holds no `state`.
 
 use std::io;
 use std::path::{Path, PathBuf};

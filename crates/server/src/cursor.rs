@@ -1,10 +1,10 @@
 //! Cursors of the binary protocol: the rows of a prepared query, kept for COM_STMT_FETCH.
 //!
 //! # Concepts
-//! A query that is executed with CURSOR_TYPE_READ_ONLY runs to its end, as in MariaDB: nothing of it waits for
-//! the client, neither a read view nor a lock. A [`CursorSink`] stands between the query and the connection's
-//! [`ResultWriter`]. It keeps the rows as they go over the wire, and sends the columns alone. Of statements
-//! without a cursor (the executor does not call `keep_rows` for them) it passes everything on.
+//! A query that is executed with CURSOR_TYPE_READ_ONLY runs to its end, as in MariaDB: nothing of
+//! it waits for the client, neither a read view nor a lock. A [`CursorSink`] stands between the query and the
+//! connection's [`ResultWriter`]. It keeps the rows as they go over the wire, and sends the columns alone. Of
+//! statements without a cursor (the executor does not call `keep_rows` for them) it passes everything on.
 //!
 //! # States
 //! A statement has no [`Cursor`], or an open one. A cursor closes when a fetch finds its end, when a fetch
@@ -12,8 +12,8 @@
 //! transactions and its tables.
 //!
 //! # Memory
-//! Rows are charged to the session and lie in memory up to `tmp_memory_table_size`, then in a file in `tmpdir`
-//! without a name. A connection has at most [`FILES_MAX`] such files.
+//! Rows are charged to the session and lie in memory up to `tmp_memory_table_size`, then in a file
+//! in `tmpdir` without a name. A connection has at most [`FILES_MAX`] such files.
 //!
 //! # Order (I4, I5)
 //! The answer that opens a cursor is held until what the rows show is acknowledged. A fetch that was sent

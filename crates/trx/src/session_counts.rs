@@ -1,5 +1,5 @@
-//! Counters of SHOW STATUS that each connection has of its own: what its statements asked of their tables, row
-//! by row (`Handler_%`), and what their plans did (`Select_%`, `Sort_%`, `Created_tmp_%`).
+//! Counters of SHOW STATUS that each connection has of its own: what its statements asked of their tables,
+//! row by row (`Handler_%`), and what their plans did (`Select_%`, `Sort_%`, `Created_tmp_%`).
 //!
 //! Their session alone writes them, without the processor's locked instructions. SHOW GLOBAL STATUS adds up
 //! those of all connections and what ended ones have left.

@@ -87,8 +87,8 @@ impl TableCursor {
         Ok(rest)
     }
 
-    /// Appends the rows that some entries lead to, which are there by construction, and to `found` the numbers
-    /// of the entries; stops once the batch holds `bytes_max`, and says of how many entries.
+    /// Appends the rows that some entries lead to, which are there by construction, and to `found` the
+    /// numbers of the entries; stops once the batch holds `bytes_max`, and says of how many entries.
     pub(crate) fn gather_rows(
         &mut self,
         trx: &mut SessionTrx,

@@ -1,8 +1,8 @@
 //! Tests of the C API from MariaDB's own sources, run by `mariadb-client-test` against this server: prepared
 //! statements, cursors, long data, metadata, bulk execution, changes of user.
 //!
-//! `passing.txt` names those that must pass; it only grows. With `COHORT_LONG_TESTS` all of them are tried, the
-//! failures are printed, and one that passes without being listed fails the run.
+//! `passing.txt` names those that must pass; it only grows. With `COHORT_LONG_TESTS` all of them are tried,
+//! the failures are printed, and one that passes without being listed fails the run.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -12,8 +12,8 @@ const VALUES: &[Bound<'static>] = &[
     (6, 0, None),
 ];
 
-/// Decimals with more and with fewer digits, times without and with fractions: a plan made for one is not to cut
-/// the next.
+/// Decimals with more and with fewer digits, times without and with fractions: a plan made for one is not to
+/// cut the next.
 const OF_SOME_WIDTH: &[Bound<'static>] = &[
     (246, 0, Some(b"\x031.5")),
     (246, 0, Some(b"\x0510.25")),

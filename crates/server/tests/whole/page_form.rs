@@ -28,8 +28,8 @@ fn altered(client: &mut Conn, what: &str) -> u64 {
 }
 
 /// Blocks of the data file once nothing more is given back: old versions are gone, and as many checkpoints as
-/// can be under way have ended. PURGE waits for one where files before the written one are needed, and one that
-/// began before the ALTER still names what the table was.
+/// can be under way have ended. PURGE waits for one where files before the written one are needed, and one
+/// that began before the ALTER still names what the table was.
 fn settled(client: &mut Conn) -> u64 {
     let mut alike = 0;
     let mut before = used(client);
