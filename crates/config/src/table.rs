@@ -383,7 +383,7 @@ with_inert_settings! { settings! {
     RandSeed2 = Setting::session("rand_seed2", num(0, 0, u64::MAX)).doc("State of RAND().").no_effect("RAND() without a seed is not repeatable");
     ErrorCount = Setting::session("error_count", num(0, 0, u64::MAX)).read_only().computed().doc("Errors of the last statement.");
     WarningCount = Setting::session("warning_count", num(0, 0, u64::MAX)).read_only().computed().doc("Conditions of the last statement.");
-    MaxErrorCount = Setting::both("max_error_count", num(64, 0, 65_535)).doc("Conditions that are kept for SHOW WARNINGS.").no_effect("not enforced yet");
+    MaxErrorCount = Setting::both("max_error_count", num(64, 0, 65_535)).doc("Conditions that are kept for SHOW WARNINGS.");
     NoteVerbosity = Setting::both("note_verbosity", set(5, &["basic", "unusable_keys", "explain"])).no_effect("all notes are sent").doc("Which notes are sent.");
     GroupConcatMaxLen = Setting::both("group_concat_max_len", num(1 << 20, 4, 1 << 30)).doc("Longest result of GROUP_CONCAT.").unit("bytes");
     DivPrecisionIncrement = Setting::both("div_precision_increment", num(4, 0, 38)).doc("Digits that `/` adds.");

@@ -251,6 +251,8 @@ impl Session {
     /// The statement's clock and what it may look back at.
     pub(crate) fn begin_command(&mut self) {
         self.state.reads_whole_table.set(false);
+        // A text that cannot be parsed leaves its error here, too.
+        self.diagnostics.set_limit(self.state.env.max_error_count);
         self.state.env.now_micros = self.state.now_micros();
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
@@ -259,8 +261,9 @@ impl Session {
     }
 
     fn begin_diagnostics(&mut self, statement: &Statement) {
+        self.diagnostics.set_limit(self.state.env.max_error_count);
         match conditions_before(statement) {
-            Conditions::Kept => {}
+            Conditions::Kept => self.diagnostics.keep(),
             Conditions::Old => self.diagnostics.begin(),
             Conditions::Cleared => self.diagnostics.clear(),
         }

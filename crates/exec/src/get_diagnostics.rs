@@ -15,7 +15,9 @@ impl Session {
     pub(crate) fn get_diagnostics(&mut self, get: &GetDiagnostics, job: &Job<'_>) -> SqlResult<()> {
         match get {
             GetDiagnostics::Statement(items) => {
-                let (number, row_count) = (self.diagnostics.total(), self.state.env.row_count);
+                // Those that are kept, whose numbers are asked for next.
+                let number = self.diagnostics.list().len() as u64;
+                let row_count = self.state.env.row_count;
                 for (variable, item) in items {
                     let value = match item {
                         StatementInfo::Number => Value::UInt(number),

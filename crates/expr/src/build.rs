@@ -665,7 +665,7 @@ pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr
 /// The type of a variable that holds a value of this type: the next execution finds another value.
 fn widest(ty: ExprType) -> ExprType {
     match ty.class() {
-        TypeClass::Int => ExprType::bigint(20),
+        TypeClass::Int => ExprType { unsigned: ty.unsigned, ..ExprType::bigint(20) },
         TypeClass::String => ty.into_long_text(),
         _ => ty,
     }

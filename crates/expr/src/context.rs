@@ -112,6 +112,8 @@ pub struct SessionEnv {
     /// Bytes; a longer result is NULL with warning 1301.
     pub max_allowed_packet: u64,
     pub default_week_format: u8,
+    /// Warnings of a statement that are kept.
+    pub max_error_count: usize,
     /// Names of months and days; English when there are none.
     pub date_names: Option<&'static DateNames>,
     pub connection_id: u64,
@@ -141,6 +143,7 @@ impl SessionEnv {
             group_concat_max_len: 1 << 20,
             max_allowed_packet: 16 << 20,
             default_week_format: 0,
+            max_error_count: 64,
             date_names: None,
             connection_id: 0,
             user: String::new(),
@@ -362,7 +365,7 @@ impl<'s> EvalContext<'s> {
     /// A context for one statement.
     pub fn new(env: &'s SessionEnv, hooks: &'s dyn SessionHooks, params: &'s [Value]) -> EvalContext<'s> {
         let memory = hooks.memory().map(|budget| Reservation::new(Arc::clone(budget)));
-        let own = EvalState::new(memory, StackFloor::current());
+        let own = EvalState::new(memory, StackFloor::current(), env.max_error_count);
         EvalContext { env, hooks, params, subqueries: None, own, shared: None }
     }
 
@@ -378,7 +381,7 @@ impl<'s> EvalContext<'s> {
             hooks: self.hooks,
             params: self.params,
             subqueries: self.subqueries,
-            own: EvalState::new(None, self.state().floor),
+            own: EvalState::new(None, self.state().floor, 0),
             shared: Some(self.state()),
         }
     }
@@ -516,7 +519,8 @@ impl<'s> EvalContext<'s> {
 
     /// Takes the warnings noted so far.
     pub fn take_warnings(&self) -> Warnings {
-        self.state().warnings.take()
+        let none = Warnings::new(self.env.max_error_count);
+        self.state().warnings.replace(none)
     }
 
     /// How many warnings were noted so far.
@@ -526,11 +530,11 @@ impl<'s> EvalContext<'s> {
 }
 
 impl EvalState {
-    fn new(memory: Option<Reservation>, floor: StackFloor) -> EvalState {
+    fn new(memory: Option<Reservation>, floor: StackFloor, warnings_max: usize) -> EvalState {
         EvalState {
             abort_on_warning: Cell::new(false),
             forgives: Cell::new(false),
-            warnings: RefCell::new(Warnings::default()),
+            warnings: RefCell::new(Warnings::new(warnings_max)),
             memory: RefCell::new(memory),
             floor,
             steps_left: Cell::new(STEPS_UNASKED),

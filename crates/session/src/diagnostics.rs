@@ -12,21 +12,35 @@ pub struct Diagnostics {
     errors: u64,
     /// They are those of an earlier statement: the first condition of this one clears them.
     are_old: bool,
+    /// So many are those of an earlier statement, which this one adds to.
+    kept: u64,
+    /// `max_error_count`: further ones are only counted.
+    limit: usize,
 }
 
 impl Diagnostics {
+    /// How many a statement keeps from now on.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// A statement begins that reads a table, or changes something.
     pub fn clear(&mut self) {
         self.are_old = false;
         if self.total > 0 {
             self.list.clear();
-            (self.total, self.errors) = (0, 0);
+            (self.total, self.errors, self.kept) = (0, 0, 0);
         }
     }
 
     /// Any other statement begins: the conditions stay until it has its own.
     pub fn begin(&mut self) {
         self.are_old = true;
+    }
+
+    /// A statement begins that shows them, or adds to them.
+    pub fn keep(&mut self) {
+        (self.are_old, self.kept) = (false, self.total);
     }
 
     /// The statement has read a table, or has a condition of its own.
@@ -41,6 +55,7 @@ impl Diagnostics {
     pub fn add_all(&mut self, warnings: &Warnings) {
         self.drop_old();
         self.list.extend_from_slice(warnings.list());
+        self.list.truncate(self.limit);
         self.total += warnings.total();
         self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
     }
@@ -50,14 +65,18 @@ impl Diagnostics {
         self.drop_old();
         self.total += 1;
         self.errors += u64::from(warning.level == Level::Error);
-        self.list.push(warning);
+        if self.list.len() < self.limit {
+            self.list.push(warning);
+        }
     }
 
     /// An error about the conditions themselves: it stands behind them, and the statement goes on.
     pub fn add_error(&mut self, error: SqlError) {
         self.total += 1;
         self.errors += 1;
-        self.list.push(Warning { level: Level::Error, error });
+        if self.list.len() < self.limit {
+            self.list.push(Warning { level: Level::Error, error });
+        }
     }
 
     /// What the plan was warned of, before it ran.
@@ -69,6 +88,7 @@ impl Diagnostics {
         self.total += warnings.len() as u64;
         self.errors += warnings.iter().filter(|w| w.level == Level::Error).count() as u64;
         self.list.splice(0..0, warnings.iter().cloned());
+        self.list.truncate(self.limit);
     }
 
     /// The statement failed. What is said of a table that could not be made, and of further columns without
@@ -87,6 +107,7 @@ impl Diagnostics {
         let behind = self.list.split_off(before);
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(behind);
+        self.list.truncate(self.limit);
     }
 
     /// What SHOW WARNINGS lists.
@@ -110,7 +131,7 @@ impl Diagnostics {
         if self.are_old {
             return 0;
         }
-        self.total.min(u64::from(u16::MAX)) as u16
+        (self.total - self.kept).min(u64::from(u16::MAX)) as u16
     }
 }
 

@@ -399,6 +399,7 @@ impl SessionState {
         env.group_concat_max_len = vars.uint(VarId::GroupConcatMaxLen);
         env.max_allowed_packet = vars.uint(VarId::MaxAllowedPacket);
         env.default_week_format = vars.uint(VarId::DefaultWeekFormat) as u8;
+        env.max_error_count = vars.uint(VarId::MaxErrorCount) as usize;
         env.date_names = DateNames::of_session(&vars.value(VarId::LcTimeNames).to_string());
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
