@@ -428,6 +428,31 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     });
 }
 
+/// Who reads the newest row while its writer is ordered, and swept at once, finds it before or after the write.
+#[test]
+fn a_row_whose_writer_is_swept_meanwhile_is_found() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(20, Some(1))]);
+        let held = world.view();
+        world.commit(&[(10, Some(1))]);
+        world.look();
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, Some(2))]);
+                world.engine.purge().expect("purges");
+            })
+        };
+        let mut value = Vec::new();
+        let found = world.engine.begin().get(ReadAt::Latest, TABLE, &[10], &mut value).expect("reads");
+        assert!(found && matches!(value[0], 1 | 2), "the row is there before and after the write");
+        join([writer]);
+        drop(held);
+        world.settle();
+    });
+}
+
 #[test]
 fn a_checkpoint_is_one_state_beside_everything() {
     check(200, || {
