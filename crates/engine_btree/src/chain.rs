@@ -43,7 +43,9 @@ impl Versions {
             at = link.below;
             record = self.find(at.trx).expect("purge does not pass what a view needs");
         }
-        record.undo(at.undo).map(Shown::Older)
+        let older = record.undo(at.undo)?;
+        // At `Latest` the writer may have been ordered since the first look, and what it replaced freed.
+        Ok(if horizon.sees_record(&record) { Shown::Entry } else { Shown::Older(older) })
     }
 
     /// The link of a version that is about to be written over `older`, the version of an ordered transaction

@@ -265,8 +265,13 @@ impl UndoLog {
 
     /// Lets the chain go on further down.
     pub fn shorten(&mut self, place: u32, below: VersionRef) {
-        let mut all = self.first_link.iter_mut().chain(&mut self.links);
-        let link = all.find(|link| link.place == place).expect("what is shortened has a link");
+        let link = match &mut self.first_link {
+            Some(first) if first.place == place => first,
+            _ => {
+                let n = self.links.binary_search_by_key(&place, |link| link.place);
+                &mut self.links[n.expect("what is shortened has a link")]
+            }
+        };
         link.below_trx = below.trx.0;
         link.below_undo = below.undo;
     }

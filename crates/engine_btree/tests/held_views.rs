@@ -265,6 +265,32 @@ fn random_views_see_their_state() {
     }
 }
 
+/// The chains of a transaction of many rows all go past a version that a view needed when they were made. The
+/// clock is real: to look for each link from the first one on takes a minute.
+#[test]
+fn a_large_transaction_is_sorted_out_link_by_link() {
+    const ROWS: u64 = 300_000;
+    let write_all =
+        |run: &mut Run, value: u8| run.write(&(0..ROWS).map(|n| (n, Some(vec![value]))).collect::<Vec<_>>());
+    let mut run = Run::new();
+    write_all(&mut run, 0);
+    let held = run.view();
+    write_all(&mut run, 1);
+    let young = run.view();
+    write_all(&mut run, 2);
+    let begun = std::time::Instant::now();
+    write_all(&mut run, 3);
+    let written = begun.elapsed();
+    drop(young);
+    let begun = std::time::Instant::now();
+    run.purge();
+    let swept = begun.elapsed();
+    assert!(swept < 6 * written, "{swept:?} for what was written in {written:?}");
+    run.look(&held);
+    drop(held);
+    run.settle();
+}
+
 #[test]
 fn sorting_out_leaves_what_is_in_the_undo_file() {
     let mut run = Run::new();

@@ -26,6 +26,7 @@
 //! | purge frees, or takes out, behind a held view what a view needs | `a_held_view_keeps` |
 //! | a chain goes past what a view needs | `a_held_view_keeps` |
 //! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
+//! | a reader of the newest row does not look again whether its writer was ordered | `a_row_whose_writer` |
 #![allow(dead_code)]
 
 #[path = "../src/bulk.rs"]
@@ -424,6 +425,34 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
         assert_eq!(rows(&world.engine, ReadAt::View(&view), Direction::Forward), expected, "the later one");
         assert_eq!(rows(&world.engine, ReadAt::View(&held.0), Direction::Forward), held.1, "the held one");
         drop((view, held));
+        world.settle();
+    });
+}
+
+/// Who reads the newest row while its writer is ordered, and swept at once, finds it before or after the
+/// write.
+#[test]
+fn a_row_whose_writer_is_swept_meanwhile_is_found() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(20, Some(1))]);
+        let held = world.view();
+        world.commit(&[(10, Some(1))]);
+        world.look();
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, Some(2))]);
+                world.engine.purge().expect("purges");
+            })
+        };
+        let mut value = Vec::new();
+        for _ in 0..4 {
+            let found = world.engine.begin().get(ReadAt::Latest, TABLE, &[10], &mut value).expect("reads");
+            assert!(found && matches!(value[0], 1 | 2), "the row is there before and after the write");
+        }
+        join([writer]);
+        drop(held);
         world.settle();
     });
 }

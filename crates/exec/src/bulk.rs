@@ -59,6 +59,11 @@ impl Session {
             Bulk::AllOrNothing => self.execute_as_one(id, rows, &mut tally),
         };
         let tally = tally.total;
+        if bulk == Bulk::AllOrNothing
+            && let Some(id) = self.work.generated_id
+        {
+            self.state.env.last_insert_id = id;
+        }
         match outcome {
             Ok(()) if tally.returning => {
                 sink.finish(self.status(), tally.warnings.min(u32::from(u16::MAX)) as u16);
@@ -183,9 +188,9 @@ struct Total {
 }
 
 impl Total {
-    /// REPLACE and ON DUPLICATE KEY UPDATE count two rows where one was there.
+    /// REPLACE and ON DUPLICATE KEY UPDATE count two rows where one was there, IGNORE none.
     fn duplicates(&self) -> u64 {
-        self.affected.saturating_sub(self.rows)
+        self.affected.abs_diff(self.rows)
     }
 }
 

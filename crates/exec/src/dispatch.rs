@@ -522,6 +522,7 @@ impl Session {
             Executed::Changed(outcome) => {
                 if let Some(id) = outcome.generated_id {
                     env.last_insert_id = id;
+                    self.work.generated_id.get_or_insert(id);
                 }
                 if let Some(rows) = outcome.returned {
                     self.send_rows(job.more, plan.columns(), &rows, sink);

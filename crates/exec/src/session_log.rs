@@ -36,11 +36,13 @@ pub(crate) struct PlanNotes {
     lines: String,
 }
 
-/// What logs tell of a statement besides its text.
+/// What logs, and the statement behind it, are told of a statement besides its text.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) rows_sent: u64,
     pub(crate) rows_affected: u64,
+    /// The first number that it generated.
+    pub(crate) generated_id: Option<u64>,
     /// The error that it ended with; 0: none.
     pub(crate) error: u16,
 }

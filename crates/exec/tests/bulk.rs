@@ -86,6 +86,25 @@ fn what_many_rows_return_is_one_result() {
 }
 
 #[test]
+fn of_the_numbers_of_many_rows_the_first_counts() {
+    let db = database();
+    let mut session = session(&db, 1);
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)");
+    for (insert, first) in [
+        ("INSERT INTO t (v) VALUES (?)", "1"),
+        ("INSERT INTO t (v) VALUES (? + 10) RETURNING id", "4"),
+        ("INSERT IGNORE INTO t (v) VALUES (? + 11)", "9"),
+    ] {
+        bulk(&mut session, insert, vec![row(&[1]), row(&[2]), row(&[3])]);
+        assert_eq!(run(&mut session, "SELECT LAST_INSERT_ID()").lines().last(), Some(first), "{insert}");
+    }
+    let failing =
+        bulk(&mut session, "INSERT INTO t (v) VALUES (? + 20)", vec![row(&[1]), row(&[2]), row(&[1])]);
+    assert!(failing.contains("1062"), "{failing}");
+    assert_eq!(run(&mut session, "SELECT LAST_INSERT_ID()").lines().last(), Some("10"));
+}
+
+#[test]
 fn a_row_may_have_defaults_and_columns_that_stay() {
     use Parameter::{Default, Ignore};
     let db = database();

@@ -51,6 +51,26 @@ fn strings_behind_an_introducer_are_the_bytes_sent() {
     assert_eq!(client.run("SELECT HEX(b) AS h FROM b ORDER BY b"), "h\nFE\nFF80\n");
 }
 
+/// Of sets with a second backslash or apostrophe, or with a letter in the backslash's place.
+#[test]
+fn a_character_that_looks_like_a_sign_ends_no_literal() {
+    let (_server, mut client) = client();
+    client.ok("CREATE TABLE t (a VARCHAR(20) CHARACTER SET utf8mb4)");
+    for (name, literal, held) in [
+        ("sjis", &b"'\x81_\\' OR 1=1 -- '"[..], "5C27204F5220313D31202D2D20"),
+        ("ujis", b"'\xa1\xc0\\' OR 1=1 -- '", "5C27204F5220313D31202D2D20"),
+        ("armscii8", b"'\xff OR 1=1 -- '", "27204F5220313D31202D2D20"),
+        ("swe7", b"'x\\' OR 1=1 -- \\\\'", "7827204F5220313D31202D2D20C396"),
+    ] {
+        client.ok("DELETE FROM t");
+        client.ok(&format!("SET NAMES {name}"));
+        let answer = client.run_bytes(&[b"INSERT INTO t VALUES (", literal, b")"].concat());
+        assert!(answer.starts_with("OK"), "{name}: {answer}");
+        client.ok("SET NAMES utf8mb4");
+        assert_eq!(client.run("SELECT HEX(a) AS h FROM t"), format!("h\n{held}\n"), "{name}");
+    }
+}
+
 #[test]
 fn a_client_cannot_send_units_of_several_bytes() {
     let (_server, mut client) = client();

@@ -115,6 +115,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         Command::StmtBulkExecute { statement, flags, rest } if may_bulk(*capabilities, flags) => {
             shared.status.count(Counter::Questions);
             shared.status.count(Counter::ComStmtExecute);
+            writer.set_format(RowFormat::Binary);
             execute_bulk(session, &mut prepared, (statement, flags), rest, &mut writer);
         }
         Command::StmtSendLongData { statement, param, data } => {

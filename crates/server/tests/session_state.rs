@@ -184,6 +184,15 @@ fn many_rows_are_written_by_one_command() {
     }
     let got: Vec<(i32, Option<String>)> = client.query("SELECT * FROM t ORDER BY id").expect("rows");
     assert_eq!(got, [(1, Some("one".to_owned())), (2, None)]);
+    let mut raw = raw_login(server.port, 0, BULK).0;
+    send(&mut raw, 0, b"\x16REPLACE INTO t VALUES (?, ?) RETURNING id");
+    assert_eq!(receive(&mut raw)[0], 0, "prepared");
+    (0..5).for_each(|_| drop(receive(&mut raw)));
+    send(&mut raw, 0, rows);
+    // How many columns, the column and its end.
+    (0..3).for_each(|_| drop(receive(&mut raw)));
+    assert_eq!(receive(&mut raw), b"\0\0\x01\0\0\0", "what is returned has the binary form");
+    assert_eq!(receive(&mut raw), b"\0\0\x02\0\0\0");
 }
 
 /// What a MariaDB 10.11 sends in the same places.

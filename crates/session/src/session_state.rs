@@ -353,6 +353,10 @@ impl SessionState {
                 .map(Cow::Owned)
                 .map_err(|UnsafeText| SqlError::invalid_character_string(charset.name(), text));
         }
+        if charset.has_other_signs() {
+            let decoded = cohort_sql::decode_literals(text, charset, self.parse.mode);
+            return Ok(decoded.map_or(Cow::Borrowed(text), Cow::Owned));
+        }
         let mut out = Vec::with_capacity(text.len());
         Ok(match charset.decode(text, &mut out) {
             Ok(()) => Cow::Owned(out),

@@ -9,6 +9,7 @@
 //! | `ast` | what a statement says, as plain data |
 //! | `options` | [`ParseOptions`]: the parts of the session that change how a text is read |
 //! | `lexer`, `literal` | tokens, literals, comments |
+//! | `client_text` | [`decode_literals`]: statements in character sets that do not leave ASCII alone |
 //! | `parser` | the grammar |
 //! | `digest` | [`Digest`]: a statement without its literals, as a number |
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
@@ -20,6 +21,7 @@
 //! | `print_query` | queries back to text |
 
 pub mod ast;
+mod client_text;
 mod digest;
 mod first_words;
 mod kind;
@@ -34,6 +36,7 @@ pub mod print_query;
 mod secrets;
 mod unsafe_words;
 
+pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, first_words};
 pub use kind::{StatementKind, commits_implicitly, statement_kind};

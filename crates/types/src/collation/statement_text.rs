@@ -4,7 +4,8 @@
 //! escapes what it puts into literals byte by byte and by characters: it leaves `bf 5c` as it is, which is
 //! one character of gbk, and writes `5c bf 5c 27` for `bf 27`, which is none. A server that draws the borders
 //! between characters elsewhere than the client lets a quote end the literal. They are drawn here as the
-//! lexer of MariaDB does: behind a backslash comes one byte, whatever follows.
+//! lexer of MariaDB does: behind a backslash comes one byte, whatever follows. A character of two bytes that
+//! is a backslash, `81 5f` of sjis, is escaped.
 
 use super::Charset;
 use super::fold;
@@ -17,6 +18,17 @@ impl Charset {
     /// Whether a character may end in an ASCII byte.
     pub fn has_ascii_trails(self) -> bool {
         matches!(self, Charset::Gbk | Charset::Sjis | Charset::Cp932 | Charset::Big5)
+    }
+
+    /// Whether bytes of ASCII are other characters, or a character of ASCII has other bytes, and no character
+    /// ends in an ASCII byte: a lexer looks at the bytes of such a set.
+    pub fn has_other_signs(self) -> bool {
+        matches!(self, Charset::Ujis | Charset::Armscii8 | Charset::Swe7)
+    }
+
+    /// The first character of bytes of a set with tables, and how many it takes; none: they are no text.
+    pub fn first_character(self, bytes: &[u8]) -> Option<(u32, usize)> {
+        self.first(bytes)
     }
 
     /// Whether two bytes stand where a character of two bytes does, known or not.
@@ -44,15 +56,17 @@ impl Charset {
 
     /// Whether all of it is text.
     fn decode_text(self, text: &[u8], backslash_escapes: bool, out: &mut Vec<u8>) -> bool {
-        let mut rest = text;
+        let (mut rest, mut is_escaped) = (text, false);
         while let Some(&byte) = rest.first() {
             if byte.is_ascii() {
                 out.push(byte);
                 rest = &rest[1..];
+                is_escaped = byte == b'\\';
                 match rest {
                     [next, ..] if byte == b'\\' && backslash_escapes && next.is_ascii() => {
                         out.push(*next);
                         rest = &rest[1..];
+                        is_escaped = false;
                     }
                     // Not a character: the second backslash escapes what comes behind it.
                     [lead, b'\\', ..] if byte == b'\\' && backslash_escapes && self.is_pair(*lead, b'\\') => {
@@ -63,8 +77,11 @@ impl Charset {
                 continue;
             }
             let Some((c, len)) = self.first(rest) else { return false };
+            if c == u32::from(b'\\') && backslash_escapes && !is_escaped {
+                out.push(b'\\');
+            }
             fold::encode(c, out);
-            rest = &rest[len..];
+            (rest, is_escaped) = (&rest[len..], false);
         }
         true
     }
@@ -122,6 +139,32 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_of_two_bytes_escapes_nothing() {
+        assert_eq!(decoded(Charset::Sjis, b"'\x81_\\' '"), Ok(br"'\\\' '".to_vec()));
+        assert_eq!(decoded(Charset::Sjis, b"'\\\x81_' '"), Ok(br"'\\' '".to_vec()));
+        assert_eq!(decoded(Charset::Sjis, b"'\\\\\x81_'"), Ok(br"'\\\\'".to_vec()));
+        assert_eq!(Charset::Sjis.decode_statement(b"'\x81_'", false), Ok(br"'\'".to_vec()));
+    }
+
+    /// A set whose bytes or characters of ASCII mean something else is known as one.
+    #[test]
+    fn other_sets_leave_ascii_alone() {
+        for charset in Charset::ALL.into_iter().filter(|charset| charset.mbminlen() == 1) {
+            let mut is_other = false;
+            let mut look = |bytes: &[u8]| {
+                let mut utf8 = Vec::new();
+                let is_ascii = charset.decode(bytes, &mut utf8).is_ok() && utf8.len() == 1 && utf8[0] < 0x80;
+                is_other |= is_ascii && utf8 != bytes || bytes[0] < 0x7f && bytes.len() == 1 && utf8 != bytes;
+            };
+            (0..=255).for_each(|byte| look(&[byte]));
+            (0x8000..=0xffff_u16).for_each(|pair| look(&pair.to_be_bytes()));
+            (0x8f_8080..=0x8f_ffff_u32).for_each(|three| look(&three.to_be_bytes()[1..]));
+            let is_known = charset.has_other_signs() || charset == Charset::Sjis;
+            assert_eq!(is_other, is_known, "{charset:?}");
+        }
+    }
+
+    #[test]
     fn bytes_that_are_no_text_do_not_move_the_borders_of_others() {
         // ff is no character; bf 5c is one, whose backslash is not to escape the quote behind it.
         assert_eq!(decoded(Charset::Gbk, b"'\xff\xbf\\'"), Ok(b"'\xff\xbf\\\\'".to_vec()));
@@ -174,7 +217,7 @@ mod tests {
         #[test]
         fn no_value_leaves_its_literal(
             value in proptest::collection::vec(
-                proptest::sample::select(&b"\\\\''A~\x10\x81\x83\x95\xa1\xbf\xd0\xd6\xe0\xfe\xff"[..]),
+                proptest::sample::select(&b"\\\\''A_~\x10\x81\x83\x95\xa1\xbf\xd0\xd6\xe0\xfe\xff"[..]),
                 0..12,
             ),
         ) {
