@@ -24,6 +24,7 @@
 //! | `table`, `alter`, `schema` | CREATE TABLE, ALTER TABLE, databases and indexes |
 //! | `view` | CREATE VIEW, ALTER VIEW |
 //! | `session`, `set`, `admin`, `show`, `account` | the rest |
+//! | `quick` | BEGIN, COMMIT, ROLLBACK and XA in their usual forms, without tokens |
 
 use std::ops::Range;
 
@@ -46,6 +47,7 @@ mod function;
 mod handler;
 mod json_table;
 mod query;
+mod quick;
 mod schema;
 mod sequence;
 mod session;
@@ -82,6 +84,17 @@ pub struct Parsed {
 /// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
 /// empty text, 1235 for what is MariaDB's language but not there yet.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
+    match quick::statement(sql) {
+        // No plan is made of any of them; names of XA branches are literals that are no parameters.
+        Some(statement) => {
+            let cacheable = !matches!(statement, Statement::Xa(_));
+            Ok(Parsed { statement, params: 0, param_at: Vec::new(), cacheable })
+        }
+        None => parse_by_grammar(sql, options),
+    }
+}
+
+fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     let mut parser = Parser::new(sql, options);
     if parser.at_end() {
         return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
