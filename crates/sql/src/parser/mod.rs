@@ -116,6 +116,10 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
 /// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts.
 /// None when only spaces, comments and `;` are left.
 pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
+    // Most packets hold one statement, which begins with a word.
+    if sql.first()?.is_ascii_alphabetic() && !sql.contains(&b';') {
+        return Some((0..trim_end(sql, 0, sql.len()), sql.len()));
+    }
     let mut from = 0;
     loop {
         let start = from + sql[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
