@@ -72,29 +72,31 @@ impl Point {
 }
 
 /// A transaction that nothing can stop any more, without a place in the order yet.
+///
+/// What it brings lies behind a pointer, here and in the later states: on its way it passes a dozen lists.
 #[derive(Debug)]
 pub struct Prepared<T> {
-    trx: T,
+    trx: Box<T>,
 }
 
 /// A transaction with its place; visible to `Latest` reads, not yet safe from a crash.
 #[derive(Debug)]
 pub struct Ordered<T> {
     seq: CommitSeq,
-    trx: T,
+    trx: Box<T>,
 }
 
 /// A transaction that every crash keeps.
 #[derive(Debug)]
 pub struct Hardened<T> {
     seq: CommitSeq,
-    trx: T,
+    trx: Box<T>,
 }
 
 impl<T> Prepared<T> {
     /// The caller has done all that can fail (I6).
     pub fn new(trx: T) -> Prepared<T> {
-        Prepared { trx }
+        Prepared { trx: Box::new(trx) }
     }
 
     pub(crate) fn order(self, seq: CommitSeq) -> Ordered<T> {
@@ -108,7 +110,7 @@ impl<T> Prepared<T> {
 
     /// Gives the transaction back: it was not ordered and may be rolled back.
     pub fn into_inner(self) -> T {
-        self.trx
+        *self.trx
     }
 }
 
@@ -146,6 +148,6 @@ impl<T> Hardened<T> {
 
     /// What it brought, to be let go.
     pub fn into_inner(self) -> T {
-        self.trx
+        *self.trx
     }
 }

@@ -42,7 +42,6 @@
 //! # Missing
 //! Ranges (gap locks) of a branch are not in its redo: they end with the server, as InnoDB's do.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,6 +50,7 @@ use cohort_binlog::event::XaXid;
 use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
 use cohort_locks::LockOwner;
 use cohort_vfs::SharedFs;
+use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
 
 use crate::xa_body::{WeakBody, XaBody, XaChange};
@@ -139,10 +139,33 @@ pub enum ReaderEnd {
 }
 
 /// What tells branches apart: gtrid and bqual.
-type Name = (Vec<u8>, Vec<u8>);
+#[derive(PartialEq, Eq, Hash)]
+struct Name {
+    gtrid: Vec<u8>,
+    bqual: Vec<u8>,
+}
 
-fn name(xid: &XaXid) -> Name {
-    (xid.gtrid.clone(), xid.bqual.clone())
+/// The same without a copy, to look for it.
+#[derive(Hash)]
+struct NameRef<'x> {
+    gtrid: &'x [u8],
+    bqual: &'x [u8],
+}
+
+impl Equivalent<Name> for NameRef<'_> {
+    fn equivalent(&self, name: &Name) -> bool {
+        (self.gtrid, self.bqual) == (&*name.gtrid, &*name.bqual)
+    }
+}
+
+impl NameRef<'_> {
+    fn to_name(&self) -> Name {
+        Name { gtrid: self.gtrid.to_vec(), bqual: self.bqual.to_vec() }
+    }
+}
+
+fn name(xid: &XaXid) -> NameRef<'_> {
+    NameRef { gtrid: &xid.gtrid, bqual: &xid.bqual }
 }
 
 /// Whether both are the same branch's.
@@ -157,7 +180,7 @@ enum Branch {
 
 #[derive(Default)]
 struct State {
-    branches: HashMap<Name, Branch>,
+    branches: HashMap<Name, Branch, ahash::RandomState>,
     /// Those in the hands of who ends them.
     leaving: Vec<WeakBody>,
     /// Grows with every branch that is prepared or ends.
@@ -175,10 +198,19 @@ impl State {
     }
 
     fn insert(&mut self, body: XaBody, seq: CommitSeq, place: Place) {
-        let name = name(&body.head().xid);
         let (warn_at_us, is_reader) = (FORGOTTEN_US, false);
-        let prepared = Prepared { body, seq, place, held: None, warn_at_us, is_reader };
-        self.branches.insert(name, Branch::Prepared(Box::new(prepared)));
+        self.put(Prepared { body, seq, place, held: None, warn_at_us, is_reader });
+    }
+
+    /// A branch is prepared; as a rule its name is there since it began.
+    fn put(&mut self, prepared: Prepared) {
+        let body = prepared.body.clone();
+        let branch = Branch::Prepared(Box::new(prepared));
+        let name = name(&body.head().xid);
+        match self.branches.get_mut(&name) {
+            Some(begun) => *begun = branch,
+            None => drop(self.branches.insert(name.to_name(), branch)),
+        }
     }
 
     fn remove(&mut self, xid: &XaXid) {
@@ -211,7 +243,7 @@ impl XaBranches {
         if state.branches.contains_key(&name) {
             return false;
         }
-        state.branches.insert(name, Branch::Begun);
+        state.branches.insert(name.to_name(), Branch::Begun);
         true
     }
 
@@ -233,16 +265,14 @@ impl XaBranches {
 
     /// The branch has only read: it is prepared without a commit.
     pub fn keep_reader(&self, body: XaBody, held: XaHeld) {
-        let name = name(&body.head().xid);
-        let prepared = Prepared {
+        self.state.lock().put(Prepared {
             body,
             seq: CommitSeq(0),
             place: Place::Session,
             held: Some(held),
             warn_at_us: FORGOTTEN_US,
             is_reader: true,
-        };
-        self.state.lock().branches.insert(name, Branch::Prepared(Box::new(prepared)));
+        });
     }
 
     /// Whether a prepared branch has changed anything.

@@ -20,6 +20,8 @@ use cohort_locks::{MetadataMode, NameKey, RowMode};
 const PREPARE: u8 = 1;
 const END: u8 = 2;
 const LOGGED: u8 = 1;
+/// What a name takes besides its parts, with the kind of the record before it.
+const XID_FRAME_BYTES_MAX: usize = 8;
 /// Why a body is not looked through again.
 const WHOLE: &str = "looked through when it was read";
 
@@ -244,7 +246,8 @@ impl XaBodyBuilder {
 
 /// The redo of a COMMIT or ROLLBACK.
 pub fn end_redo(of: &XaXid) -> Redo {
-    let mut bytes = vec![END];
+    let mut bytes = Vec::with_capacity(XID_FRAME_BYTES_MAX + of.gtrid.len() + of.bqual.len());
+    bytes.put_u8(END);
     put_xid(&mut bytes, of);
     Redo::new(bytes)
 }

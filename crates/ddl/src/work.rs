@@ -6,7 +6,7 @@ use cohort_base::{CommitSeq, IndexId, TableId};
 use cohort_binlog::event::{QueryEvent, StatusVars};
 use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_commit::GroupKind;
-use cohort_config::{VarId, VarValue};
+use cohort_config::VarId;
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
@@ -247,13 +247,10 @@ pub fn change_event(ctx: &StatementContext<'_>, text: &[u8]) -> QueryEvent {
 
 fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
     let vars = &session.vars;
-    let charset = match vars.value(VarId::CharacterSetClient) {
-        VarValue::Text(name) => Charset::by_name(&name),
-        _ => None,
-    };
+    let named = session.named_charsets();
     // The text of the event is UTF-8, whatever the client sent; ASCII is the same in both.
     let says = |charset: &Charset| text.is_ascii() || charset.is_as_in_memory();
-    let charset = charset.filter(says).unwrap_or(Charset::Utf8mb4);
+    let charset = named.client.filter(says).unwrap_or(Charset::Utf8mb4);
     let client = match session.client_collation {
         named if named.charset() == charset => named,
         _ => charset.default_collation(),
@@ -271,18 +268,14 @@ fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
         sql_mode: Some(session.env.sql_mode.0),
         catalog: Some(b"std".to_vec()),
         auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
-        charset: Some([client.0, session.env.collation_connection.0, server_collation(session).0]),
+        charset: Some([client.0, session.env.collation_connection.0, named.server.0]),
         ..StatusVars::default()
     }
 }
 
 /// What a new database inherits.
 pub(super) fn server_collation(session: &SessionState) -> Collation {
-    let found = match session.vars.value(VarId::CollationServer) {
-        VarValue::Text(name) => Collation::by_name(&name),
-        _ => None,
-    };
-    found.unwrap_or(Collation::UTF8MB4_GENERAL_CI)
+    session.named_charsets().server
 }
 
 /// The schema that a name is in; error 1046.

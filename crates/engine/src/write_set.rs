@@ -26,6 +26,8 @@ use crate::traits::{Batch, Direction, EachWrite, EngineError, KeyRange, Savepoin
 /// A value, or the mark that the key is deleted.
 type Slot = Option<Box<[u8]>>;
 
+/// Room for most full keys.
+const FULL_KEY_BYTES: usize = 64;
 /// A set of so many writes has no runs yet.
 const MAP_ONLY_MAX: usize = 64;
 /// What an entry of the map takes besides its bytes: its two boxes in a node that is not full, and their
@@ -72,7 +74,8 @@ fn index_of(full_key: &[u8]) -> IndexBytes {
 /// Writes the index id before the key.
 pub fn full_key(index: IndexId, key: &[u8], out: &mut Vec<u8>) {
     out.clear();
-    out.reserve(INDEX_ID_BYTES + key.len());
+    // A buffer that is made for the first key has room for most of the next ones.
+    out.reserve((INDEX_ID_BYTES + key.len()).max(FULL_KEY_BYTES));
     out.extend_from_slice(&index.0.to_be_bytes());
     out.extend_from_slice(key);
 }

@@ -293,6 +293,7 @@ impl Applier {
         if self.parts != Parts::Never {
             self.put_part_in_place(map)?;
         }
+        self.session.look_at_clock();
         self.session.begin_command();
         let kept = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
         self.session.trx.settings.binlog.rows_flags = rows.flags & kept;
@@ -371,6 +372,7 @@ impl Applier {
 
     fn run(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
         let mut outcome = Outcome::default();
+        self.session.look_at_clock();
         self.session.run_text(sql, false, &mut outcome);
         match outcome.error {
             None => Ok(()),
@@ -389,6 +391,7 @@ impl Applier {
             return Err(before);
         }
         create.mode = CreateMode::OrReplace;
+        self.session.look_at_clock();
         self.session.begin_command();
         let job = Job { text: sql, ..NO_JOB };
         self.session.run_statement(&parsed.statement, &job, None, &mut Outcome::default())

@@ -145,6 +145,7 @@ impl Session {
         variants: &mut Vec<(Unfilled, u32)>,
         tally: &mut Tally<'_>,
     ) -> SqlResult<()> {
+        self.look_at_clock();
         self.begin_command();
         let (values, unfilled) = unfilled::split(params);
         let id = match unfilled {

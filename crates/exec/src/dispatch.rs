@@ -248,12 +248,12 @@ impl Session {
         self.run_statement(&parsed.statement, &job, key, sink)
     }
 
-    /// The statement's clock and what it may look back at.
+    /// The statement's clock, which the caller has looked at, and what it may look back at.
     pub(crate) fn begin_command(&mut self) {
         self.state.reads_whole_table.set(false);
         // A text that cannot be parsed leaves its error here, too.
         self.diagnostics.set_limit(self.state.env.max_error_count);
-        self.state.env.now_micros = self.state.now_micros();
+        self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
         self.state.last.warnings = self.diagnostics.total();
         self.state.last.errors = self.diagnostics.errors();
         self.state.last.in_transaction = self.trx.in_transaction();

@@ -73,6 +73,7 @@ impl Session {
         self.begin_command();
         self.diagnostics.begin();
         let outcome = self.prepare_text(sql);
+        self.look_at_clock();
         self.end_process();
         let (prepared, columns) = match outcome {
             Ok(made) => made,

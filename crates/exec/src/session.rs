@@ -42,6 +42,9 @@ pub struct Session {
     pub(crate) executed_text: Option<Arc<[u8]>>,
     /// What it will have to say about its plan.
     pub(crate) plan_notes: PlanNotes,
+    /// The wall clock at the last look: a statement looks when it begins and when it has ended, and all that
+    /// want to know its time share these looks.
+    pub(crate) clock_us: u64,
 }
 
 impl Session {
@@ -89,6 +92,7 @@ impl Session {
             work: Work::default(),
             executed_text: None,
             plan_notes: PlanNotes::default(),
+            clock_us: 0,
         };
         session.apply_settings();
         Ok(session)
@@ -193,6 +197,7 @@ impl Session {
             }
             // The next statement may run for long, or wait: what is ordered does not wait for it.
             self.state.db.commit.lead();
+            self.look_at_clock();
             rest = after;
         }
         // A text of comments alone is answered with OK; played back binlogs send such.
@@ -206,13 +211,20 @@ impl Session {
     }
 
     /// A command begins.
-    pub(crate) fn begin_process(&self, command: Command, text: &[u8]) {
-        let db = &self.state.db;
-        self.process.begin_statement(command, text, db.clock.wall_us(), db.processes.next_query_id());
+    pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
+        self.look_at_clock();
+        let query_id = self.state.db.processes.next_query_id();
+        self.process.begin_statement(command, text, self.clock_us, query_id);
     }
 
+    /// It has ended; the caller has looked at the clock since.
     pub(crate) fn end_process(&self) {
-        self.process.end_statement(self.state.db.clock.wall_us(), self.trx.hold_until());
+        self.process.end_statement(self.clock_us, self.trx.hold_until());
+    }
+
+    /// Notes the time, for what begins or ends now.
+    pub(crate) fn look_at_clock(&mut self) {
+        self.clock_us = self.state.db.clock.wall_us();
     }
 
     /// COM_INIT_DB.

@@ -48,7 +48,7 @@ pub(crate) struct Work {
 }
 
 impl Session {
-    /// A statement begins: tells the general log, and looks at the clock for the slow log.
+    /// A statement begins, as the clock was looked at: tells the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
         self.work = Work::default();
         if self.state.db.globals.flag(VarId::GeneralLog) {
@@ -57,10 +57,10 @@ impl Session {
         let profiled = self.state.vars.flag(VarId::Profiling);
         if self.verbosity().is_about_plans() && self.has_slow_log() {
             self.state.measure(Some(Arc::default()));
-            self.plan_notes = PlanNotes { began_us: self.state.db.clock.wall_us(), lines: String::new() };
+            self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
         }
         let audited = self.state.audit_begins();
-        Watch { began_us: self.state.db.clock.wall_us(), rows_read: self.rows_read(), profiled, audited }
+        Watch { began_us: self.clock_us, rows_read: self.rows_read(), profiled, audited }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -86,13 +86,15 @@ impl Session {
         }
     }
 
-    /// The statement has ended. `params` are those of a prepared statement, and where they stand in its text.
+    /// The statement has ended: looks at the clock. `params` are those of a prepared statement, and where
+    /// they stand in its text.
     pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
         // Statements that switch the log on are in it, too.
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
-        let took_us = self.state.db.clock.wall_us().saturating_sub(watch.began_us);
+        self.look_at_clock();
+        let took_us = self.clock_us.saturating_sub(watch.began_us);
         let notes = match self.state.measure(None) {
             Some(_) => std::mem::take(&mut self.plan_notes).lines,
             None => String::new(),

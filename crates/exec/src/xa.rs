@@ -30,11 +30,11 @@ impl Session {
     pub(crate) fn xa(&mut self, xa: &Xa, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {
         self.trx.set_statement_time((self.state.env.now_micros / 1_000_000) as u32);
         match xa {
-            Xa::Start { xid, join, resume } => self.xa_start(xid, *join, *resume)?,
-            Xa::End { xid, suspend } => self.xa_end(xid, *suspend)?,
-            Xa::Prepare(xid) => self.xa_prepare(xid)?,
-            Xa::Commit { xid, one_phase } => self.xa_commit(xid, *one_phase)?,
-            Xa::Rollback(xid) => self.xa_rollback(xid)?,
+            Xa::Start { xid, join, resume } => self.xa_start(name_of(xid), *join, *resume)?,
+            Xa::End { xid, suspend } => self.xa_end(&name_of(xid), *suspend)?,
+            Xa::Prepare(xid) => self.xa_prepare(&name_of(xid))?,
+            Xa::Commit { xid, one_phase } => self.xa_commit(&name_of(xid), *one_phase)?,
+            Xa::Rollback(xid) => self.xa_rollback(&name_of(xid))?,
             Xa::Recover { sql_format } => {
                 let listed = self.trx.show_branches();
                 let listing = cohort_info::xa_recover(&listed, *sql_format);
@@ -46,10 +46,10 @@ impl Session {
         Ok(())
     }
 
-    fn xa_start(&mut self, xid: &XaId, join: bool, resume: bool) -> SqlResult<()> {
+    fn xa_start(&mut self, xid: XaXid, join: bool, resume: bool) -> SqlResult<()> {
         let state = self.trx.branch_state();
         if resume && state == Some(XaState::Idle) {
-            return match self.trx.is_in_branch(&name_of(xid)) {
+            return match self.trx.is_in_branch(&xid) {
                 true => {
                     self.trx.resume_branch();
                     Ok(())
@@ -64,20 +64,20 @@ impl Session {
             return Err(rmfail(state.name()));
         }
         self.trx.check_outside()?;
-        self.trx.start_branch(name_of(xid))
+        self.trx.start_branch(xid)
     }
 
     /// The state of the session's branch if it has this name. Errors 1399 when it has none, or in another
     /// state than `wanted`, and 1397 when it is another.
-    fn check_own(&self, xid: &XaId, wanted: XaState) -> SqlResult<()> {
+    fn check_own(&self, xid: &XaXid, wanted: XaState) -> SqlResult<()> {
         let state = self.trx.branch_state();
         if state != Some(wanted) {
             return Err(rmfail(state.map_or(NONE, XaState::name)));
         }
-        if self.trx.is_in_branch(&name_of(xid)) { Ok(()) } else { Err(unknown()) }
+        if self.trx.is_in_branch(xid) { Ok(()) } else { Err(unknown()) }
     }
 
-    fn xa_end(&mut self, xid: &XaId, suspend: bool) -> SqlResult<()> {
+    fn xa_end(&mut self, xid: &XaXid, suspend: bool) -> SqlResult<()> {
         if suspend {
             return Err(invalid());
         }
@@ -86,24 +86,23 @@ impl Session {
         Ok(())
     }
 
-    fn xa_prepare(&mut self, xid: &XaId) -> SqlResult<()> {
+    fn xa_prepare(&mut self, xid: &XaXid) -> SqlResult<()> {
         self.check_own(xid, XaState::Idle)?;
-        let name = self.trx.branch_name().map(XaXid::to_sql).unwrap_or_default();
         let state = &self.state;
-        self.trx.prepare_branch(|| cohort_ddl::query_event(state, &format!("XA END {name}")))
+        self.trx.prepare_branch(|of| cohort_ddl::query_event(state, &of.to_sql_behind("XA END ")))
     }
 
     /// Whether the session works in the branch of this name. Error 1400 when it works in another, or in a
     /// transaction of its own.
-    fn is_own(&self, xid: &XaId) -> SqlResult<bool> {
-        if self.trx.is_in_branch(&name_of(xid)) {
+    fn is_own(&self, xid: &XaXid) -> SqlResult<bool> {
+        if self.trx.is_in_branch(xid) {
             return Ok(true);
         }
         let is_in_transaction = self.trx.in_transaction() || !self.trx.autocommit();
         if is_in_transaction { Err(outside()) } else { Ok(false) }
     }
 
-    fn xa_commit(&mut self, xid: &XaId, one_phase: bool) -> SqlResult<()> {
+    fn xa_commit(&mut self, xid: &XaXid, one_phase: bool) -> SqlResult<()> {
         if !self.is_own(xid)? {
             return match one_phase {
                 true => Err(invalid()),
@@ -113,7 +112,7 @@ impl Session {
         match (self.trx.branch_state(), one_phase) {
             (Some(XaState::RollbackOnly(code)), _) => Err(self.trx.answer_rolled_back(code)),
             (Some(XaState::Idle), true) => {
-                self.check_may_end(&name_of(xid))?;
+                self.check_may_end(xid)?;
                 self.trx.commit_branch_at_once()
             }
             (Some(XaState::Prepared), false) => self.xa_finish(xid, XaEnding::Commit),
@@ -122,7 +121,7 @@ impl Session {
         }
     }
 
-    fn xa_rollback(&mut self, xid: &XaId) -> SqlResult<()> {
+    fn xa_rollback(&mut self, xid: &XaXid) -> SqlResult<()> {
         if !self.is_own(xid)? {
             return self.xa_finish(xid, XaEnding::Rollback);
         }
@@ -130,7 +129,7 @@ impl Session {
             Some(state @ XaState::Active) => Err(rmfail(state.name())),
             Some(XaState::Prepared) => self.xa_finish(xid, XaEnding::Rollback),
             _ => {
-                self.check_may_end(&name_of(xid))?;
+                self.check_may_end(xid)?;
                 self.trx.leave_branch();
                 Ok(())
             }
@@ -140,19 +139,22 @@ impl Session {
     /// Error 1290: under `read_only` a branch that has written waits for better times, whatever its end. It
     /// may be prepared.
     fn check_may_end(&self, xid: &XaXid) -> SqlResult<()> {
-        if self.trx.has_branch_written(xid) { check_read_only(&self.state) } else { Ok(()) }
+        match check_read_only(&self.state) {
+            Err(error) if self.trx.has_branch_written(xid) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Ends a prepared branch. Error 1397 when there is none of this name, or a session has it.
-    fn xa_finish(&mut self, xid: &XaId, ending: XaEnding) -> SqlResult<()> {
-        self.check_may_end(&name_of(xid))?;
-        let (name, state) = (name_of(xid), &self.state);
+    fn xa_finish(&mut self, xid: &XaXid, ending: XaEnding) -> SqlResult<()> {
+        self.check_may_end(xid)?;
         let verb = match ending {
-            XaEnding::Commit => "XA COMMIT",
-            XaEnding::Rollback => "XA ROLLBACK",
+            XaEnding::Commit => "XA COMMIT ",
+            XaEnding::Rollback => "XA ROLLBACK ",
         };
-        let event = |of: &XaXid| cohort_ddl::query_event(state, &format!("{verb} {}", of.to_sql()));
-        if self.trx.end_branch(&name, ending, event)? { Ok(()) } else { Err(unknown()) }
+        let state = &self.state;
+        let event = |of: &XaXid| cohort_ddl::query_event(state, &of.to_sql_behind(verb));
+        if self.trx.end_branch(xid, ending, event)? { Ok(()) } else { Err(unknown()) }
     }
 
     /// Statements about transactions, and savepoints, that a branch does not let pass in its state.

@@ -41,8 +41,8 @@ pub(crate) struct Owner {
 pub(crate) struct Wait {
     pub on: Option<WaitOn>,
     pub verdict: Verdict,
-    /// When it began.
-    pub since: Instant,
+    /// When it began; None: it has never waited.
+    pub since: Option<Instant>,
     /// Where the owner sleeps while it waits; kept until its next wait, so that a late wake finds somebody.
     pub sleeper: Option<Arc<dyn Sleeper>>,
 }
@@ -74,17 +74,12 @@ impl Owner {
             released: AtomicU64::new(0),
             range_bytes: AtomicU64::new(0),
             claims: Mutex::default(),
-            wait: Mutex::new(Wait {
-                on: None,
-                verdict: Verdict::Waiting,
-                since: Instant::now(),
-                sleeper: None,
-            }),
+            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, since: None, sleeper: None }),
         }
     }
 
     pub fn start_wait(&self, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
-        let since = Instant::now();
+        let since = Some(Instant::now());
         *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
     }
 

@@ -76,7 +76,7 @@ impl LockTable {
 
     fn wait_of(&self, owner: &Arc<Owner>) -> Option<LockWait> {
         let on = owner.waits_on()?;
-        let waited = owner.wait.lock().since.elapsed();
+        let waited = owner.wait.lock().since?.elapsed();
         let blockers = match &on {
             WaitOn::Row(key) => {
                 let blockers = self.rows.blockers(*key, owner);

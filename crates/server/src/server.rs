@@ -142,9 +142,9 @@ impl Drop for Place {
 const HALF_OPEN_MAX: usize = 128;
 
 impl Shared {
-    /// Monotonic milliseconds.
+    /// Monotonic milliseconds, some late.
     pub fn now_ms(&self) -> u64 {
-        self.clock.monotonic_ns() / 1_000_000
+        self.clock.coarse_ms()
     }
 
     /// Seconds since 1970.
@@ -459,7 +459,7 @@ impl Server {
         let watch = "cannot watch an event";
         epoll.add(&stop_event, TOKEN_STOP, Interest::Level).map_err(failed(watch))?;
         epoll.add(ready.bell(), TOKEN_READY, Interest::Input).map_err(failed(watch))?;
-        let started_ms = clock.monotonic_ns() / 1_000_000;
+        let started_ms = clock.coarse_ms();
         let stack_bytes = globals.uint(VarId::ThreadStack) as usize;
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
             fibers: Fibers::new(FiberOptions {

@@ -35,6 +35,14 @@ use crate::settings::to_value;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
+/// Character sets that the session's variables name.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedCharsets {
+    /// None: a name that is none.
+    pub client: Option<Charset>,
+    pub server: Collation,
+}
+
 /// Facts that variables tell about the statement before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastCounts {
@@ -67,6 +75,8 @@ pub struct SessionState {
     pub memory: Arc<Budget>,
     /// The collation that the client's character set was last named with; query events carry it.
     pub client_collation: Collation,
+    /// Character sets by their names, as of this version of the variables.
+    named_charsets: Cell<(u64, Option<NamedCharsets>)>,
     /// LAST_INSERT_ID(n) of the running statement.
     pub next_insert_id: Cell<Option<u64>>,
     /// While a prepared statement of the protocol runs: how many result columns its client knows of.
@@ -307,6 +317,7 @@ impl SessionState {
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&memory))),
             memory,
             client_collation: Collation::UTF8MB4_GENERAL_CI,
+            named_charsets: Cell::default(),
             next_insert_id: Cell::new(None),
             columns_told: Cell::new(None),
             reads_whole_table: Cell::new(false),
@@ -362,6 +373,28 @@ impl SessionState {
             Ok(()) => Cow::Owned(out),
             Err(_) => Cow::Borrowed(text),
         })
+    }
+
+    /// What is named by `character_set_client` and `collation_server`. Every query event tells of them, and
+    /// names are long to look for.
+    pub fn named_charsets(&self) -> NamedCharsets {
+        let version = self.vars.version();
+        match self.named_charsets.get() {
+            (of, Some(named)) if of == version => return named,
+            _ => {}
+        }
+        let word = |id| match self.vars.value(id) {
+            VarValue::Text(name) => name,
+            _ => "".into(),
+        };
+        let named = NamedCharsets {
+            client: Charset::by_name(&word(VarId::CharacterSetClient)),
+            server: Collation::by_name(&word(VarId::CollationServer))
+                .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
+        };
+        // Variables that nobody has changed yet are of no version.
+        self.named_charsets.set((version, (version > 0).then_some(named)));
+        named
     }
 
     /// The character set that the client named in the handshake.
@@ -427,12 +460,6 @@ impl SessionState {
         self.vars.flag(VarId::SqlSafeUpdates).hash(&mut hasher);
         self.temporary.epoch().hash(&mut hasher);
         hasher.finish()
-    }
-
-    /// The time now, as the session's clock says.
-    #[inline]
-    pub fn now_micros(&self) -> i64 {
-        self.clock_override.unwrap_or_else(|| self.db.clock.wall_us() as i64)
     }
 
     /// The type of a user variable's value; None when it was never set.

@@ -44,7 +44,7 @@ pub enum XaEnding {
 }
 
 /// The row locks of a branch, by key space and key.
-pub(crate) type NotedRows = HashMap<(IndexId, Box<[u8]>), RowMode>;
+pub(crate) type NotedRows = HashMap<(IndexId, Box<[u8]>), RowMode, ahash::RandomState>;
 
 /// The branch that a session works in.
 pub(crate) struct SessionXa {
@@ -66,7 +66,7 @@ pub(crate) struct SessionXa {
 
 impl SessionXa {
     pub(crate) fn new(xid: XaXid, branches: Arc<XaBranches>, memory: Reservation) -> SessionXa {
-        let (state, rows) = (XaState::Active, HashMap::new());
+        let (state, rows) = (XaState::Active, NotedRows::default());
         SessionXa { xid, state, rows, row_bytes: 0, memory, branches, temporary: None, is_over: false }
     }
 

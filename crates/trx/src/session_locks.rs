@@ -33,7 +33,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_locks::{KillFlag, MetadataMode, NameKey, WaitLimit};
+use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, WaitLimit};
 use cohort_sql::ast::BackupStage;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -215,13 +215,16 @@ impl SessionTrx {
     /// they may again.
     pub(super) fn refuse_tables(&mut self, state: Option<&'static str>) {
         if state.is_some() && self.session_locks.is_none() {
-            let owner = self.env.locks.owner(self.env.trx_ids.next());
-            self.session_locks = Some(Box::new(SessionLocks::new(owner)));
+            let (env, spare) = (&self.env, self.spare_session_locks.take());
+            let new = || Box::new(SessionLocks::new(env.locks.owner(env.trx_ids.next())));
+            self.session_locks = Some(spare.unwrap_or_else(new));
         }
         let Some(locks) = &mut self.session_locks else { return };
         locks.branch = state;
         if locks.is_empty() {
-            self.session_locks = None;
+            // Every XA transaction comes here; what has locked nothing serves the next one, too.
+            let has_locked = |owner: &LockOwner| !owner.is_as_new() || owner.held_names().next().is_some();
+            self.spare_session_locks = self.session_locks.take().filter(|it| !has_locked(&it.owner));
         }
     }
 

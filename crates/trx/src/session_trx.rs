@@ -59,6 +59,8 @@ pub struct SessionTrx {
     pub(crate) temporary: Arc<TemporaryTables>,
     /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
     pub(super) session_locks: Option<Box<SessionLocks>>,
+    /// Kept from the XA transaction before; it holds nothing.
+    pub(super) spare_session_locks: Option<Box<SessionLocks>>,
     /// The connection as the pace of flush groups remembers it.
     pub(super) client: Arc<ClientPace>,
 }
@@ -98,6 +100,7 @@ impl SessionTrx {
             annotation: Vec::new(),
             attached: Vec::new(),
             session_locks: None,
+            spare_session_locks: None,
             memory,
         }
     }

@@ -188,12 +188,12 @@ impl SessionTrx {
 
     /// XA PREPARE: the branch outlives session and server from here on; the reply must be held as that of a
     /// commit. An error has rolled it back. `end` is the XA END of the binlog.
-    pub fn prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+    pub fn prepare_branch(&mut self, end: impl FnOnce(&XaXid) -> QueryEvent) -> SqlResult<()> {
         self.try_prepare_branch(end).inspect_err(|_| self.leave_branch())
     }
 
     /// The same. After an error the caller leaves the branch, which rolls it back.
-    pub fn try_prepare_branch(&mut self, end: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
+    pub fn try_prepare_branch(&mut self, end: impl FnOnce(&XaXid) -> QueryEvent) -> SqlResult<()> {
         let xa = self.xa.as_mut().expect("asked in a branch");
         let (xid, rows, row_bytes) = (xa.xid.clone(), std::mem::take(&mut xa.rows), xa.row_bytes);
         // What the commit takes is the session's, what is kept the server's.
@@ -211,7 +211,7 @@ impl SessionTrx {
         let is_logged = !active.log.is_empty();
         if is_logged {
             active.log.statement_end()?;
-            active.log.xa_prepare(&self.settings.binlog, &end(), &xid)?;
+            active.log.xa_prepare(&self.settings.binlog, &end(&xid), &xid)?;
         }
         let has_work = is_logged || active.has_writes() || !active.counters.is_empty();
         if !has_work && self.attached.is_empty() {
@@ -393,12 +393,15 @@ impl SessionTrx {
         if !body.head().is_logged || !settings.on {
             return Ok((redo, None));
         }
-        let mut log = StatementLog::new(self.env.new_binlog_cache());
+        let spare = self.spare_log.take();
+        let mut log = spare.unwrap_or_else(|| StatementLog::new(self.env.new_binlog_cache()));
         log.statement_begin(self.statement_timestamp);
         log.query(settings, flags::SUPPRESS_USE | settings.event_flags, &event(&body.head().xid))?;
         log.statement_end()?;
+        let events = log.seal()?;
+        self.spare_log = Some(log);
         let part = BinlogPart {
-            events: log.seal()?,
+            events,
             kind: GroupKind::XaEnd,
             xa: Some(Box::new(body.head().xid.clone())),
             domain: settings.domain,

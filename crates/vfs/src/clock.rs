@@ -2,29 +2,51 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::{Clock, SharedClock};
 
 /// The machine's clock.
+///
+/// It asks the system without the standard library, whose times are checked structures: a statement looks at
+/// the clock some ten times, and each look costs a quarter of the instructions so.
 pub struct RealClock {
-    start: Instant,
+    start_ns: u64,
 }
 
 impl RealClock {
     /// As a shared clock.
     pub fn shared() -> SharedClock {
-        Arc::new(RealClock { start: Instant::now() })
+        Arc::new(RealClock { start_ns: ns(&read(libc::CLOCK_MONOTONIC)) })
     }
+}
+
+fn read(clock: libc::clockid_t) -> libc::timespec {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a place for what the call writes.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    debug_assert_eq!(failed, 0, "Linux has these clocks");
+    time
+}
+
+fn ns(time: &libc::timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 impl Clock for RealClock {
     fn wall_us(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+        let time = read(libc::CLOCK_REALTIME);
+        // A clock that is set to a time before 1970 shows its beginning.
+        u64::try_from(time.tv_sec).map_or(0, |s| s * 1_000_000 + time.tv_nsec as u64 / 1000)
     }
 
     fn monotonic_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        ns(&read(libc::CLOCK_MONOTONIC)) - self.start_ns
+    }
+
+    fn coarse_ms(&self) -> u64 {
+        // Late as it is, it may lie before the start.
+        ns(&read(libc::CLOCK_MONOTONIC_COARSE)).saturating_sub(self.start_ns) / 1_000_000
     }
 }
 
@@ -59,5 +81,30 @@ impl Clock for SimClock {
 
     fn monotonic_ns(&self) -> u64 {
         self.monotonic_ns.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn the_machines_clock_shows_the_systems_time() {
+        let clock = RealClock::shared();
+        let wall_us = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_micros() as u64;
+        let (before, shown, after) = (wall_us(), clock.wall_us(), wall_us());
+        assert!(before <= shown && shown <= after, "{before} {shown} {after}");
+    }
+
+    #[test]
+    fn coarse_time_is_late_by_some_milliseconds_at_most() {
+        let clock = RealClock::shared();
+        let began_ns = clock.monotonic_ns();
+        std::thread::sleep(Duration::from_millis(30));
+        let (coarse_ms, exact_ns) = (clock.coarse_ms(), clock.monotonic_ns());
+        assert!(exact_ns - began_ns >= 30_000_000);
+        assert!((10..=exact_ns / 1_000_000).contains(&coarse_ms), "{coarse_ms} ms, {exact_ns} ns");
     }
 }

@@ -120,6 +120,11 @@ pub trait Clock: Send + Sync {
     fn wall_us(&self) -> u64;
     /// Nanoseconds since some moment, never going back.
     fn monotonic_ns(&self) -> u64;
+    /// Milliseconds since the same moment, up to some milliseconds late: for deadlines of seconds, which are
+    /// set with every request.
+    fn coarse_ms(&self) -> u64 {
+        self.monotonic_ns() / 1_000_000
+    }
 }
 
 /// Random numbers.

@@ -13,6 +13,11 @@ use cohort_base::{Reader, Write};
 
 use super::{DecodeError, Packing, StatusVars, deflate, inflate};
 
+/// What stands before the status variables, and the zero byte behind the database.
+const HEAD_BYTES: usize = 14;
+/// Room for the status variables of most statements.
+const STATUS_BYTES: usize = 64;
+
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryEvent {
@@ -39,7 +44,7 @@ impl QueryEvent {
             thread_id,
             exec_time: 0,
             error: 0,
-            status: Vec::new(),
+            status: Vec::with_capacity(STATUS_BYTES),
             db: db.to_vec(),
             packing: Packing::Plain,
             sql: sql.to_vec(),
@@ -86,6 +91,7 @@ impl QueryEvent {
 
     /// Appends the body.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        out.reserve(HEAD_BYTES + self.status.len() + self.db.len() + self.sql.len());
         out.put_u32(self.thread_id);
         out.put_u32(self.exec_time);
         out.put_u8(self.db.len() as u8);

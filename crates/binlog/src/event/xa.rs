@@ -10,6 +10,8 @@ use super::DecodeError;
 
 /// Longest gtrid and longest bqual.
 const PART_MAX: u32 = 64;
+/// Bytes of a name in a statement besides its parts' digits, at most.
+const NAME_FRAME_BYTES_MAX: usize = 18;
 
 /// The name that an XA client gave its transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,15 +27,30 @@ pub struct XaXid {
 impl XaXid {
     /// As statements in the binlog write it: `X'7831',X'6231',7`.
     pub fn to_sql(&self) -> String {
-        let mut text = String::new();
+        self.to_sql_behind("")
+    }
+
+    /// The same behind other words.
+    pub fn to_sql_behind(&self, words: &str) -> String {
+        let parts_bytes = 2 * (self.gtrid.len() + self.bqual.len());
+        let mut text = String::with_capacity(words.len() + parts_bytes + NAME_FRAME_BYTES_MAX);
+        text.push_str(words);
         for part in [&self.gtrid, &self.bqual] {
             text.push_str("X'");
             push_hex(&mut text, part, Case::Lower);
             text.push_str("',");
         }
-        text.push_str(&self.format_id.to_string());
+        push_number(&mut text, self.format_id);
         text
     }
+}
+
+/// Appends the decimal digits, without the machinery of formatting.
+fn push_number(text: &mut String, number: u32) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 #[derive(Clone, Copy)]
@@ -47,10 +64,10 @@ pub(super) fn push_hex(text: &mut String, bytes: &[u8], case: Case) {
         Case::Lower => b"0123456789abcdef",
         Case::Upper => b"0123456789ABCDEF",
     };
-    for byte in bytes {
-        text.push(char::from(digits[usize::from(byte >> 4)]));
-        text.push(char::from(digits[usize::from(byte & 15)]));
-    }
+    text.reserve(2 * bytes.len());
+    text.extend(bytes.iter().flat_map(|byte| {
+        [char::from(digits[usize::from(byte >> 4)]), char::from(digits[usize::from(byte & 15)])]
+    }));
 }
 
 /// An XA PREPARE (or the end of XA COMMIT ONE PHASE).
@@ -80,5 +97,21 @@ impl XaPrepare {
         out.put_u32(self.xid.bqual.len() as u32);
         out.extend_from_slice(&self.xid.gtrid);
         out.extend_from_slice(&self.xid.bqual);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_written_as_statements_have_it() {
+        for (format_id, text) in [(0, "0"), (9, "9"), (10, "10"), (u32::MAX, "4294967295")] {
+            let xid = XaXid { format_id, gtrid: vec![0x0a, 0xf0], bqual: Vec::new() };
+            assert_eq!(xid.to_sql(), format!("X'0af0',X'',{text}"));
+            assert_eq!(xid.to_sql_behind("XA END "), format!("XA END X'0af0',X'',{text}"));
+            let longest = XaXid { format_id, gtrid: vec![1; 64], bqual: vec![2; 64] }.to_sql();
+            assert!(longest.len() <= 256 + NAME_FRAME_BYTES_MAX);
+        }
     }
 }

@@ -29,9 +29,8 @@ impl Applier {
         let trx = &mut self.session.trx;
         trx.set_statement_time(timestamp);
         trx.attach(attached.0, attached.1);
-        let name = trx.branch_name().map(XaXid::to_sql).unwrap_or_default();
         let state = &self.session.state;
-        let prepared = trx.try_prepare_branch(|| query_event(state, &format!("XA END {name}")));
+        let prepared = trx.try_prepare_branch(|of| query_event(state, &of.to_sql_behind("XA END ")));
         trx.leave_branch();
         if prepared.is_err() {
             self.rollback();
@@ -54,11 +53,11 @@ impl Applier {
         trx.set_statement_time(timestamp);
         trx.attach(attached.0, attached.1);
         let (ending, verb) = match commits {
-            true => (XaEnding::Commit, "XA COMMIT"),
-            false => (XaEnding::Rollback, "XA ROLLBACK"),
+            true => (XaEnding::Commit, "XA COMMIT "),
+            false => (XaEnding::Rollback, "XA ROLLBACK "),
         };
         let state = &self.session.state;
-        let event = |of: &XaXid| query_event(state, &format!("{verb} {}", of.to_sql()));
+        let event = |of: &XaXid| query_event(state, &of.to_sql_behind(verb));
         let ended = trx.end_branch(xid, ending, event);
         match ended {
             Ok(true) => {

@@ -24,6 +24,7 @@
 //! | `table`, `alter`, `schema` | CREATE TABLE, ALTER TABLE, databases and indexes |
 //! | `view` | CREATE VIEW, ALTER VIEW |
 //! | `session`, `set`, `admin`, `show`, `account` | the rest |
+//! | `quick` | BEGIN, COMMIT, ROLLBACK and XA in their usual forms, without tokens |
 
 use std::ops::Range;
 
@@ -46,6 +47,7 @@ mod function;
 mod handler;
 mod json_table;
 mod query;
+mod quick;
 mod schema;
 mod sequence;
 mod session;
@@ -82,6 +84,17 @@ pub struct Parsed {
 /// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
 /// empty text, 1235 for what is MariaDB's language but not there yet.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
+    match quick::statement(sql) {
+        // No plan is made of any of them; names of XA branches are literals that are no parameters.
+        Some(statement) => {
+            let cacheable = !matches!(statement, Statement::Xa(_));
+            Ok(Parsed { statement, params: 0, param_at: Vec::new(), cacheable })
+        }
+        None => parse_by_grammar(sql, options),
+    }
+}
+
+fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     let mut parser = Parser::new(sql, options);
     if parser.at_end() {
         return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
@@ -103,6 +116,10 @@ pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
 /// Finds the end of the first statement of `sql`: its range without the `;`, and where the next one starts.
 /// None when only spaces, comments and `;` are left.
 pub fn next_statement(sql: &[u8], mode: ParseMode) -> Option<(Range<usize>, usize)> {
+    // Most packets hold one statement, which begins with a word.
+    if sql.first()?.is_ascii_alphabetic() && !sql.contains(&b';') {
+        return Some((0..trim_end(sql, 0, sql.len()), sql.len()));
+    }
     let mut from = 0;
     loop {
         let start = from + sql[from..].iter().take_while(|b| b.is_ascii_whitespace()).count();
