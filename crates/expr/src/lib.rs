@@ -58,6 +58,7 @@ mod json_table;
 mod json_typing;
 mod json_write;
 mod lanes;
+mod load_file;
 pub mod locale;
 mod math;
 mod net;
@@ -103,5 +104,6 @@ pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse,
 pub use lanes::{
     LaneCompiler, LaneProgram, LaneTypes, NumberAt, Numbers, Overflow, TruthAt, UNKNOWN, YES, year_of_column,
 };
+pub use load_file::LoadedFile;
 pub use sort::sort_rows;
 pub use table::functions;

@@ -152,6 +152,7 @@ static FAMILIES: &[&[Function]] = &[
     crate::hash::FUNCTIONS,
     crate::info::FUNCTIONS,
     crate::replication::FUNCTIONS,
+    crate::load_file::FUNCTIONS,
     crate::date_now::FUNCTIONS,
     crate::date_part::FUNCTIONS,
     crate::date_calc::FUNCTIONS,

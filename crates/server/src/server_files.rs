@@ -1,8 +1,8 @@
-//! The machine's files as statements see them: SELECT ... INTO OUTFILE, LOAD DATA.
+//! The machine's files as statements see them: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE.
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cohort_exec::ServerFiles;
@@ -10,6 +10,9 @@ use cohort_exec::ServerFiles;
 /// Files are readable and writable for everybody that the umask lets: the client that asked for one is
 /// another user.
 const MODE: u32 = 0o666;
+
+/// Everybody may read it.
+const PUBLIC: u32 = 0o004;
 
 pub(crate) struct MachineFiles {
     pub datadir: PathBuf,
@@ -34,6 +37,14 @@ impl ServerFiles for MachineFiles {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         Ok(Box::new(fs::File::open(path)?))
+    }
+
+    fn public_bytes(&self, path: &Path) -> io::Result<u64> {
+        let found = fs::metadata(path)?;
+        if !found.is_file() || found.mode() & PUBLIC == 0 {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(found.len())
     }
 
     fn remove(&self, path: &Path) {

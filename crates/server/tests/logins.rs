@@ -678,6 +678,29 @@ fn only_administrators_have_the_server_tell_of_itself() {
 }
 
 #[test]
+fn files_are_shown_with_the_privilege_and_to_everybody_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Cohort::new(&[]);
+    server.sql("CREATE USER guest");
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    for (name, mode) in [("public", 0o644), ("private", 0o640)] {
+        std::fs::write(path(name), name).expect("writable");
+        std::fs::set_permissions(path(name), PermissionsExt::from_mode(mode)).expect("its owner may");
+    }
+    let place = mysql::OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(server.port);
+    let loaded = |user: &str, name: &str| -> Option<String> {
+        let options = place.clone().prefer_socket(false).user(Some(user));
+        let mut client = mysql::Conn::new(options).expect("it may log in");
+        let asked = format!("SELECT LOAD_FILE('{}')", path(name));
+        client.query_first::<Option<String>, _>(asked).expect("an answer").expect("a row")
+    };
+    assert_eq!(loaded("root", "public").as_deref(), Some("public"));
+    assert_eq!(loaded("root", "private"), None);
+    assert_eq!(loaded("guest", "public"), None);
+}
+
+#[test]
 fn whatever_others_hold_somebody_logs_in() {
     let server = Cohort::new(&[]);
     server.sql(

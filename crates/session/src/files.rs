@@ -1,4 +1,4 @@
-//! Files that statements read and write: SELECT ... INTO OUTFILE, LOAD DATA.
+//! Files that statements read and write: SELECT ... INTO OUTFILE, LOAD DATA, LOAD_FILE.
 //! The server opens the files ([`ServerFiles`]); without it there are none.
 
 use std::io;
@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_config::VarId;
-use cohort_expr::EvalContext;
+use cohort_expr::{EvalContext, LoadedFile, SessionHooks};
 use cohort_sql::ast::FileFormat;
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Warning};
+use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Warning};
 
+use crate::access;
 use crate::server_files::ServerFiles;
 use crate::session_state::SessionState;
+
+/// Read between two looks at whether the statement was killed.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// The server's files; error 1235 where there is no server.
 pub fn files(session: &SessionState) -> SqlResult<Arc<dyn ServerFiles>> {
@@ -48,6 +52,34 @@ pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path
     }
     let text = "The MariaDB server is running with the --secure-file-priv option so it cannot execute this statement";
     Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
+}
+
+/// LOAD_FILE: without the privilege FILE, beyond `secure_file_priv`, and where not everybody may read it, a
+/// file is as if it were not there.
+pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
+    let Ok(files) = files(session) else { return Ok(LoadedFile::Missing) };
+    let path = place(&*files, name, None);
+    let may =
+        access::check_global(session, Privilege::File).and_then(|()| check_secure(session, &*files, &path));
+    let (Ok(()), Ok(bytes)) = (may, files.public_bytes(&path)) else { return Ok(LoadedFile::Missing) };
+    if bytes > bytes_max {
+        return Ok(LoadedFile::TooLong(bytes));
+    }
+    let Ok(mut file) = files.open(&path) else { return Ok(LoadedFile::Missing) };
+    let (mut whole, mut piece) = (Vec::with_capacity(bytes as usize), vec![0; PIECE_BYTES]);
+    loop {
+        session.check_interrupt()?;
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(LoadedFile::Bytes(whole)),
+            Ok(read) => whole.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Ok(LoadedFile::Missing),
+        }
+        // It has grown since.
+        if whole.len() as u64 > bytes_max {
+            return Ok(LoadedFile::TooLong(whole.len() as u64));
+        }
+    }
 }
 
 /// Error 1083 for separators that nobody could read again.

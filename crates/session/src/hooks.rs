@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use cohort_base::Budget;
 use cohort_config::{Scope, VarId};
-use cohort_expr::{SequenceName, SessionHooks, VariableScope, WordSource};
+use cohort_expr::{LoadedFile, SequenceName, SessionHooks, VariableScope, WordSource};
 use cohort_locks::LockError;
 use cohort_trx::lock_error;
 use cohort_types::{SqlError, SqlResult, Value};
 
+use crate::files;
 use crate::full_text;
 use crate::sequence;
 use crate::session_state::SessionState;
@@ -57,6 +58,10 @@ impl SessionHooks for SessionState {
 
     fn set_last_insert_id(&self, id: u64) {
         self.next_insert_id.set(Some(id));
+    }
+
+    fn load_file(&self, name: &str, bytes_max: u64) -> SqlResult<LoadedFile> {
+        files::load(self, name, bytes_max)
     }
 
     fn gtid_position_at(&self, file: &str, offset: u64) -> SqlResult<Option<String>> {

@@ -9,6 +9,8 @@ pub trait ServerFiles: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>>;
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>>;
+    /// The length of a file that everybody on the machine may read.
+    fn public_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Removes a file that a statement has made and could not fill.
     fn remove(&self, path: &Path);
     /// The path without links and dots of something that is there.
