@@ -1,11 +1,11 @@
 //! The text of statements from character sets whose characters may end in an ASCII byte.
 //!
 //! In gbk, sjis, cp932 and big5 the second byte of a character may be a backslash or a backquote. A client
-//! escapes what it puts into literals byte by byte and by characters: it leaves `bf 5c` as it is, which is one
-//! character of gbk, and writes `5c bf 5c 27` for `bf 27`, which is none. A server that draws the borders
-//! between characters elsewhere than the client lets a quote end the literal. They are drawn here as the lexer
-//! of MariaDB does: behind a backslash comes one byte, whatever follows. A character of two bytes that is a
-//! backslash, `81 5f` of sjis, is escaped.
+//! escapes what it puts into literals byte by byte and by characters: it leaves `bf 5c` as it is, which is
+//! one character of gbk, and writes `5c bf 5c 27` for `bf 27`, which is none. A server that draws the borders
+//! between characters elsewhere than the client lets a quote end the literal. They are drawn here as the
+//! lexer of MariaDB does: behind a backslash comes one byte, whatever follows. A character of two bytes that
+//! is a backslash, `81 5f` of sjis, is escaped.
 
 use super::Charset;
 use super::fold;
