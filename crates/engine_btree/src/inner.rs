@@ -204,12 +204,17 @@ impl Inner {
                 false => std::mem::take(&mut leftovers.old_values),
             }
         };
+        self.doom_all(values);
+        Ok(())
+    }
+
+    /// Long values that nobody reads any more.
+    pub fn doom_all(&self, values: Vec<(IndexId, Extent)>) {
         for (index, extent) in values {
             if let Some(tree) = self.tree(index) {
                 self.doom(&tree, [extent]);
             }
         }
-        Ok(())
     }
 
     fn clean_key(

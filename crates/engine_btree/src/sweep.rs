@@ -1,10 +1,10 @@
 //! Sweeping: old versions are sorted out while a view is held open.
 //!
 //! Purge stops at the oldest view. If that one is held, transactions behind it are swept: each is looked at
-//! once, when every view that does not see it is held. What it replaced is freed if no view needs it, but
-//! for the links; chains go on behind what no view needs any more (`chain.rs`); entries that it deleted,
-//! and that no view saw come, are taken out. So a view that is held open for an hour keeps one version of
-//! each row that changed meanwhile, not all of them.
+//! once, when every view that does not see it is held. What it replaced is freed if no view needs it, in
+//! memory but for the links, and long values on disk; chains go on behind what no view needs any more
+//! (`chain.rs`); entries that it deleted, and that no view saw come, are taken out. So a view that is held
+//! open for an hour keeps one version of each row that changed meanwhile, not all of them.
 //!
 //! # Invariants
 //! - What is freed or taken out is seen by no view in use, and by none that comes: those see the transaction
@@ -77,6 +77,7 @@ impl Inner {
         }
         if !is_needed {
             self.versions.free_values(record);
+            self.doom_all(std::mem::take(&mut record.leftovers().lock().old_values));
         }
         Ok(())
     }

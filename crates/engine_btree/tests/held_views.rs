@@ -156,6 +156,25 @@ fn a_held_view_keeps_one_version_of_each_row() {
 }
 
 #[test]
+fn long_values_that_no_view_needs_make_room_on_disk() {
+    let mut run = Run::new();
+    run.write(&[(1, Some(vec![0; 5000]))]);
+    let held = run.view();
+    for round in 0..300_u64 {
+        run.write(&[(1, Some(vec![round as u8; 5000]))]);
+        run.purge();
+        if round % 10 == 0 {
+            run.checkpoint();
+        }
+    }
+    let blocks = run.status("Innodb_data_file_blocks");
+    assert!(blocks < 150, "{blocks} blocks of 4 KiB for two values");
+    run.look(&held);
+    drop(held);
+    run.settle();
+}
+
+#[test]
 fn entries_that_no_view_saw_come_are_taken_out() {
     let mut run = Run::new();
     run.put(0..50, 0);

@@ -429,8 +429,8 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     });
 }
 
-/// Who reads the newest row while its writer is ordered, and swept at once, finds it before or after the
-/// write.
+/// Who reads the newest row while its writer is ordered, and swept at once, finds it as it was before the
+/// write or after it.
 #[test]
 fn a_row_whose_writer_is_swept_meanwhile_is_found() {
     check(2000, || {
