@@ -10,7 +10,7 @@ use crate::instructions::Instructions;
 use crate::plan::{self, Overrides};
 use crate::run::Run;
 use crate::servers::{Contestant, Setup};
-use crate::sql::SqlRun;
+use crate::sql::{Benchmark, SqlRun};
 use crate::workload::{Keys, Protocol, Scale};
 
 /// Where the tables go.
@@ -47,8 +47,9 @@ cohort-bench instructions [WORKLOAD...] [--cohortd=PATH,PATH...] [--limit=PERCEN
                           [--transactions=N] [--tables=N] [--rows=N] [--dir=PATH]
                                                    instructions per transaction, counted under valgrind, of
                                                    one build or of some compared with the first
-cohort-bench sql [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
-                                                   TPC-H and single operators beside MariaDB
+cohort-bench sql [--benchmark=NAME] [--scale=F] [--rows=N] [--queries=LIST] [--repeats=N]
+                 [--cohortd=PATH] [--dir=PATH]     TPC-H (tpch, the default) or the Star Schema Benchmark (ssb),
+                                                   and single operators, beside MariaDB
 cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH,PATH...]
                      [--dir=PATH]
                                                    the B+tree engine where short loads do not look; parts:
@@ -271,6 +272,7 @@ fn parse_instructions(mut words: Words) -> Result<Command, String> {
 
 fn parse_sql(mut words: Words) -> Result<Command, String> {
     let mut asked = SqlRun {
+        benchmark: Benchmark::TpcH,
         scale: 0.1,
         rows: 1_000_000,
         repeats: 3,
@@ -281,6 +283,13 @@ fn parse_sql(mut words: Words) -> Result<Command, String> {
     while let Some(word) = words.next() {
         let name = word.as_str();
         match name {
+            "--benchmark" => {
+                asked.benchmark = words.read(name, |s| match s {
+                    "tpch" => Some(Benchmark::TpcH),
+                    "ssb" => Some(Benchmark::StarSchema),
+                    _ => None,
+                })?;
+            }
             "--scale" => asked.scale = words.read(name, |s| s.parse().ok().filter(|n| *n > 0.0))?,
             "--rows" => asked.rows = words.read(name, |s| s.parse().ok())?,
             "--repeats" => asked.repeats = words.read(name, positive)?,

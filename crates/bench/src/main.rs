@@ -37,6 +37,7 @@ mod sample;
 mod servers;
 mod socket;
 mod sql;
+mod ssb;
 mod tables;
 mod tpcc;
 mod tpch;

@@ -10,17 +10,62 @@ use std::time::{Duration, Instant};
 use crate::connection::{Connection, Rows};
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
-use crate::tpch;
+use crate::tpch::TableDefinition;
+use crate::{ssb, tpch};
 
 /// Bytes of one INSERT.
 const INSERT_BYTES: usize = 256 << 10;
 /// A query that takes longer is not repeated.
 const ONCE: Duration = Duration::from_secs(20);
 
+/// Tables and queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Benchmark {
+    TpcH,
+    StarSchema,
+}
+
+impl Benchmark {
+    fn name(self) -> &'static str {
+        match self {
+            Benchmark::TpcH => "TPC-H",
+            Benchmark::StarSchema => "Star Schema Benchmark",
+        }
+    }
+
+    fn tables(self) -> &'static [TableDefinition] {
+        match self {
+            Benchmark::TpcH => &tpch::TABLES,
+            Benchmark::StarSchema => &ssb::TABLES,
+        }
+    }
+
+    /// All queries, in the order of their numbers.
+    fn cases(self) -> Vec<Case> {
+        let case = |name: String, sql: &str| Case { name, settings: ["", ""], sql: sql.to_owned() };
+        match self {
+            Benchmark::TpcH => {
+                tpch::QUERIES.iter().enumerate().map(|(n, sql)| case(format!("Q{}", n + 1), sql)).collect()
+            }
+            Benchmark::StarSchema => {
+                ssb::QUERIES.iter().map(|(name, sql)| case((*name).to_owned(), sql)).collect()
+            }
+        }
+    }
+
+    fn rows_of(self, scale: f64, take: impl FnMut(tpch::Row) -> Result<(), String>) -> Result<(), String> {
+        match self {
+            Benchmark::TpcH => tpch::rows_of(scale, take),
+            Benchmark::StarSchema => ssb::rows_of(scale, take),
+        }
+    }
+}
+
 /// What to measure.
 #[derive(Debug, PartialEq)]
 pub struct SqlRun {
-    /// Of TPC-H.
+    pub benchmark: Benchmark,
+    /// Of the benchmark.
     pub scale: f64,
     /// Of the tables of single operators; 0: none.
     pub rows: u32,
@@ -67,12 +112,11 @@ fn measure_all(asked: &SqlRun, servers: &mut Both) -> Result<(), String> {
     for server in servers.iter_mut() {
         fill(server, asked).map_err(|error| server.complaint(&error))?;
     }
-    let wanted = |n: &usize| asked.queries.is_empty() || asked.queries.contains(n);
-    let query =
-        |n: usize| Case { name: format!("Q{n}"), settings: ["", ""], sql: tpch::QUERIES[n - 1].to_owned() };
-    let tpch: Vec<Case> = (1..=tpch::QUERIES.len()).filter(wanted).map(query).collect();
-    let lines = measure(&tpch, asked.repeats, servers)?;
-    println!("TPC-H at scale {}\n\n{}", asked.scale, table(&lines));
+    let is_wanted = |n: usize| asked.queries.is_empty() || asked.queries.contains(&n);
+    let all = asked.benchmark.cases().into_iter().enumerate();
+    let cases: Vec<Case> = all.filter(|(at, _)| is_wanted(at + 1)).map(|(_, case)| case).collect();
+    let lines = measure(&cases, asked.repeats, servers)?;
+    println!("{} at scale {}\n\n{}", asked.benchmark.name(), asked.scale, table(&lines));
     let mut all = lines;
     if asked.rows > 0 {
         let lines = measure(&operators(asked.rows), asked.repeats, servers)?;
@@ -122,12 +166,12 @@ fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
     let mut tell = |sql: &str| -> Result<(), String> {
         connection.query(sql).map(drop).map_err(|error| format!("{error}: {:.80}", sql))
     };
-    for table in &tpch::TABLES {
+    for table in asked.benchmark.tables() {
         tell(&format!("CREATE TABLE {} ({})", table.name, table.columns))?;
     }
     // Several tables are filled in turns: each has a statement that grows.
     let mut open: Vec<(&'static str, String)> = Vec::new();
-    tpch::rows_of(asked.scale, |row| {
+    asked.benchmark.rows_of(asked.scale, |row| {
         let at = match open.iter().position(|(table, _)| *table == row.table) {
             Some(at) => at,
             None => {
@@ -148,7 +192,7 @@ fn fill(server: &Server, asked: &SqlRun) -> Result<(), String> {
     for (_, sql) in open.iter().filter(|(_, sql)| !sql.is_empty()) {
         tell(sql)?;
     }
-    for table in &tpch::TABLES {
+    for table in asked.benchmark.tables() {
         for index in table.indexes {
             let (name, columns) = index.split_once('(').expect("a name and its columns");
             tell(&format!("CREATE INDEX {name} ON {}({columns}", table.name))?;

@@ -312,6 +312,12 @@ impl Aggregate {
                     let number = value.to_f64(&mut NoWarnings).map_or(Value::Null, Value::Double);
                     return self.add_value(sum, &number, ctx);
                 }
+                // What counts once is what the argument's type holds of it.
+                if is_distinct && let Value::Decimal(number) = &*value {
+                    let decimals = i32::from(self.args[0].ty_cow().decimals);
+                    let number = Value::Decimal(number.round(decimals).unwrap_or(*number));
+                    return self.add_value(sum, &number, ctx);
+                }
                 if value.is_null() { Ok(()) } else { self.add_value(sum, &value, ctx) }
             }
         }
@@ -422,7 +428,7 @@ impl Aggregate {
     fn distinct_key(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<Vec<u8>>> {
         let mut key = Vec::new();
         for arg in &self.args {
-            let value = arg.eval(row, ctx)?;
+            let value = arg.eval_output(row, ctx)?;
             if value.is_null() && self.kind != AggregateKind::JsonArrayagg {
                 return Ok(None);
             }

@@ -1,7 +1,7 @@
 //! What a comparison makes of its operands before it compares them: a literal beside a YEAR column becomes
-//! a year, a year beside a date becomes a date, the text of a JSON string beside text loses its quotes.
+//! a year, a year beside a date or time becomes one, the text of a JSON string beside text loses its quotes.
 
-use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreContext, TypeKind, Value};
+use cohort_types::{ColumnType, Date, FixedOffset, SqlMode, SqlResult, StoreContext, Time, TypeKind, Value};
 
 use crate::args::Args;
 use crate::context::SessionEnv;
@@ -13,6 +13,7 @@ use crate::table::{Extra, Function};
 
 static YEAR_OF: Function = Function::pure("year of", 1, 1, type_kept, year_of);
 static DATE_OF_YEAR: Function = Function::pure("date of year", 1, 1, type_date, date_of_year);
+static TIME_OF_YEAR: Function = Function::pure("time of year", 1, 1, type_time, time_of_year);
 static JSON_TEXT: Function = Function::pure("json text", 1, 1, type_kept, json_text);
 
 fn type_kept(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -21,6 +22,10 @@ fn type_kept(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn type_date(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::date())
+}
+
+fn type_time(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::time(0))
 }
 
 fn wrapped(function: &'static Function, ty: ExprType, operand: Expr) -> Expr {
@@ -69,7 +74,10 @@ pub(crate) fn prepare(operand: Expr, other: &Expr) -> Expr {
     }
     let other_is_known = matches!(other, Expr::Const(_) | Expr::Param(_));
     if own.kind == TypeKind::Year && its.is_temporal() && !(is_year_column(&operand) && other_is_known) {
-        return wrapped(&DATE_OF_YEAR, ExprType::date(), operand);
+        return match its.class() {
+            TypeClass::Time => wrapped(&TIME_OF_YEAR, ExprType::time(0), operand),
+            _ => wrapped(&DATE_OF_YEAR, ExprType::date(), operand),
+        };
     }
     operand
 }
@@ -126,6 +134,14 @@ fn date_of_year(a: Args<'_>) -> SqlResult<Value> {
         Value::UInt(year) => Value::Date(Date::new(*year as u16, 0, 0)),
         Value::Int(year) => Value::Date(Date::new(*year as u16, 0, 0)),
         other => other.clone(),
+    })
+}
+
+/// The clock of a year: midnight.
+fn time_of_year(a: Args<'_>) -> SqlResult<Value> {
+    Ok(match a.value(0)?.is_null() {
+        true => Value::Null,
+        false => Value::Time(Time::default()),
     })
 }
 

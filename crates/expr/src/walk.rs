@@ -161,6 +161,16 @@ impl Expr {
         matches!(self.stability(), Some(Stability::Pure | Stability::Statement))
     }
 
+    /// Whether it asks a subquery. Before a plan is made nobody knows what that reads of the row.
+    pub fn asks_subquery(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |node| {
+            found |= matches!(node, Expr::Subquery(_));
+            !found
+        });
+        found
+    }
+
     /// Whether it may answer anew each time, or has an effect.
     pub fn is_volatile(&self) -> bool {
         let mut volatile = false;

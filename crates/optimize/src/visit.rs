@@ -185,12 +185,7 @@ pub(crate) fn brings(table: &FromTable, column: usize) -> bool {
 
 /// Whether an expression asks a subquery.
 pub(crate) fn has_subquery(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |node| {
-        found |= matches!(node, Expr::Subquery(_));
-        !found
-    });
-    found
+    expr.asks_subquery()
 }
 
 /// Calls `see` with the first number and the count of columns that a query brings: its own, its tables'.

@@ -310,7 +310,7 @@ impl<'c> Change<'c> {
         }
         for item in clauses.order_by {
             let expr = change.binder(Clause::OrderBy).expression(&item.expr)?;
-            if !expr.is_const_per_execution() {
+            if !expr.is_const_per_execution() || expr.asks_subquery() {
                 let collation = expr.ty().collation;
                 let key = cohort_expr::SortKey { collation, descending: item.descending };
                 change.order.push(Order { by: OrderBy::Expr(expr), key });

@@ -173,10 +173,12 @@ impl SelectBinder<'_> {
         for (n, item) in self.items.iter().enumerate().filter(|(_, i)| same_name(&i.name, &name.name)) {
             match found {
                 Some(before) if self.items[before].expr != item.expr => {
-                    // An alias is meant before a column of the same name.
-                    match (self.items[before].has_alias, item.has_alias) {
-                        (true, false) => {}
-                        (false, true) => found = Some(n),
+                    let other = &self.items[before];
+                    let are_columns = [&other.expr, &item.expr].iter().all(|e| matches!(e, Expr::Column(_)));
+                    // The alias of an expression is meant before a column of the same name.
+                    match (other.has_alias, item.has_alias) {
+                        (true, false) if !are_columns => {}
+                        (false, true) if !are_columns => found = Some(n),
                         _ => {
                             let text = format!("Column '{}' in {} is ambiguous", name.name, clause.text());
                             return Err(SqlError::new(ErrorCode::NonUniq, text));
@@ -317,7 +319,7 @@ impl SelectBinder<'_> {
         let aliases = ItemAliases { binder: self, clause: Clause::OrderBy };
         let inner = self.binder(Clause::OrderBy);
         let bound = Binder { aliases: Some(&aliases), ..inner }.expression(expr)?;
-        if bound.is_const_per_execution() {
+        if bound.is_const_per_execution() && !bound.asks_subquery() {
             return Ok(None);
         }
         let item = self.items.iter().position(|i| i.expr == bound);

@@ -17,7 +17,7 @@ impl Day {
     }
 
     /// Year, month and day of the month.
-    fn civil(self) -> (i32, i32, i32) {
+    pub fn civil(self) -> (i32, i32, i32) {
         // Years are counted from March, so that the leap day comes last.
         let days = self.0 + 719_468;
         let era = days.div_euclid(146_097);

@@ -71,6 +71,11 @@ impl Binder<'_> {
         let Expr::Compare(compared) = compare_exprs(op, operand, row(right))? else {
             return Err(not_supported("this comparison with a subquery"));
         };
+        let made_ready = match compared.right {
+            Expr::Row(items) => items,
+            item => vec![item],
+        };
+        self.make_ready(id, made_ready)?;
         let test = SubqueryTest::Quantified { operand: compared.left, op, all, how: compared.how };
         let reads_table = self.ctx.subqueries.borrow()[id].select().is_none_or(|s| s.from.is_some());
         let ty = match reads_table && is_membership && !all {
@@ -79,6 +84,30 @@ impl Binder<'_> {
             false => ExprType::boolean().with_nullable(nullable),
         };
         Ok(expression(id, test, ty))
+    }
+}
+
+impl Binder<'_> {
+    /// The items of a subquery become what a comparison makes of them: a year beside a date is a date.
+    fn make_ready(&self, id: usize, items: Vec<Expr>) -> SqlResult<()> {
+        let mut known = self.ctx.subqueries.borrow_mut();
+        let query = &mut known[id];
+        let Body::Select(select) = &mut query.body else { return Ok(()) };
+        for (n, ready) in items.into_iter().enumerate() {
+            if matches!(ready, Expr::Column(_)) {
+                continue;
+            }
+            let item = select.items[n].clone();
+            let ready = ready.transform(&mut |node| {
+                Ok(match node {
+                    Expr::Column(column) if column.ordinal == n => item.clone(),
+                    other => other,
+                })
+            })?;
+            query.types[n] = ready.ty();
+            select.items[n] = ready;
+        }
+        Ok(())
     }
 }
 

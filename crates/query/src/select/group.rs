@@ -50,7 +50,7 @@ impl<'p> Groups<'p> {
         }
         self.key.clear();
         for (expr, collation) in &self.plan.keys {
-            append_group_key(&*expr.eval(row, &ctx.eval)?, *collation, &mut self.key);
+            append_group_key(&*expr.eval_output(row, &ctx.eval)?, *collation, &mut self.key);
         }
         if let Some(n) = self.by_key.get(self.key.as_slice()) {
             return Ok(*n as usize);

@@ -82,9 +82,10 @@ impl<'p> Output<'p> {
         for item in &self.select.items {
             match item {
                 Expr::Column(c) if self.moves => {
-                    self.values.push(std::mem::replace(&mut row[c.ordinal], Value::Null));
+                    let value = std::mem::replace(&mut row[c.ordinal], Value::Null);
+                    self.values.push(with_digits_of(value, c.ty.decimals));
                 }
-                Expr::Column(_) => self.values.push(item.eval(row, &ctx.eval)?.into_owned()),
+                Expr::Column(_) => self.values.push(item.eval_output(row, &ctx.eval)?.into_owned()),
                 item => {
                     let value = item.eval(row, &ctx.eval)?.into_owned();
                     self.values.push(to_common_class(value, &item.ty()));
@@ -92,6 +93,16 @@ impl<'p> Output<'p> {
             }
         }
         Ok(())
+    }
+}
+
+/// An aggregate may have more digits than its type, such as a sum of quotients.
+fn with_digits_of(value: Value, decimals: u8) -> Value {
+    match value {
+        Value::Decimal(number) if number.scale() > decimals => {
+            Value::Decimal(number.round(i32::from(decimals)).unwrap_or(number))
+        }
+        other => other,
     }
 }
 

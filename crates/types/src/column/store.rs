@@ -47,6 +47,11 @@ impl ColumnType {
             (TypeKind::Float | TypeKind::Double, value) => store.real(value),
             (TypeKind::Bit, value) => store.bit(value),
             (TypeKind::Year, value) => store.year(value),
+            // What was no member once is copied as it is; only a text is asked what it means.
+            (TypeKind::Enum, Value::Enum { index: 0, .. }) => {
+                let label = crate::Str { bytes: Vec::new(), collation: self.collation };
+                Ok(Value::Enum { index: 0, label })
+            }
             (TypeKind::Enum, value) => store.enumeration(value),
             (TypeKind::Set, value) => store.set(value),
             (TypeKind::Uuid, value) => store.fixed(FixedKind::Uuid, value),

@@ -1,0 +1,123 @@
+//! TPC-H and the Star Schema Benchmark at a small scale, the latter with and without its indexes: the answers
+//! are MariaDB's, row by row. Their rows and queries are those of `cohort-bench sql`.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::support::{Cohort, Maria, rows};
+use crate::tpch::{Row, TableDefinition};
+use crate::{ssb, tpch};
+
+/// Scales, of which 1 has six million rows in the largest table.
+///
+/// Below it, suppliers of a part of TPC-H come twice.
+const TPCH_SCALE: f64 = 0.01;
+const STAR_SCALE: f64 = 0.003;
+const INSERT_BYTES: usize = 128 << 10;
+
+/// Inserts rows, many with one statement.
+struct Filler<'a> {
+    clients: &'a mut [Conn; 2],
+    /// For each table the statement that grows.
+    open: Vec<(&'static str, String)>,
+}
+
+impl Filler<'_> {
+    fn take(&mut self, row: Row) -> Result<(), String> {
+        if !self.open.iter().any(|(table, _)| *table == row.table) {
+            self.open.push((row.table, String::new()));
+        }
+        let (table, sql) =
+            self.open.iter_mut().find(|(table, _)| *table == row.table).expect("it was put there");
+        match sql.is_empty() {
+            true => *sql = format!("INSERT INTO {table} VALUES ({})", row.values),
+            false => *sql += &format!(",({})", row.values),
+        }
+        if sql.len() > INSERT_BYTES {
+            let sql = std::mem::take(sql);
+            self.tell(&sql)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, sql: &str) -> Result<(), String> {
+        self.clients
+            .iter_mut()
+            .try_for_each(|client| client.query_drop(sql))
+            .map_err(|error| error.to_string())
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        for (_, sql) in std::mem::take(&mut self.open).iter().filter(|(_, sql)| !sql.is_empty()) {
+            self.tell(sql)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Indexes {
+    None,
+    All,
+}
+
+/// Fills both servers and asks all queries, with each choice of indexes.
+fn compare(
+    tables: &[TableDefinition],
+    queries: &[(String, &str)],
+    asks: &[Indexes],
+    fill: impl FnOnce(&mut Filler<'_>) -> Result<(), String>,
+) {
+    let (server, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
+    let mut clients = [server.client(), mariadb.client()];
+    let tell = |clients: &mut [Conn; 2], sql: &str| {
+        for client in clients {
+            client.query_drop(sql).unwrap_or_else(|error| panic!("{sql:.200}: {error}"));
+        }
+    };
+    tell(&mut clients, "CREATE DATABASE benchmark CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+    tell(&mut clients, "USE benchmark");
+    for table in tables {
+        tell(&mut clients, &format!("CREATE TABLE {} ({})", table.name, table.columns));
+    }
+    let mut filler = Filler { clients: &mut clients, open: Vec::new() };
+    fill(&mut filler).and_then(|()| filler.finish()).expect("the rows are taken");
+    for asked in asks {
+        if *asked == Indexes::All {
+            for table in tables {
+                for index in table.indexes {
+                    let (name, columns) = index.split_once('(').expect("a name and its columns");
+                    tell(&mut clients, &format!("CREATE INDEX {name} ON {} ({columns}", table.name));
+                }
+                tell(&mut clients, &format!("ANALYZE TABLE {}", table.name));
+            }
+        }
+        let mut found = 0;
+        for (name, sql) in queries {
+            let [ours, theirs] = clients.each_mut().map(|client| rows(client, sql));
+            assert_eq!(ours, theirs, "{name}, indexes: {asked:?}: Cohort's rows, then MariaDB's");
+            found += usize::from(!ours.is_empty());
+        }
+        // Empty answers are easily equal.
+        assert!(found * 4 > queries.len() * 3, "{found} of {} queries find rows", queries.len());
+    }
+}
+
+#[test]
+fn tpch_is_answered_as_by_mariadb() {
+    let queries: Vec<(String, &str)> =
+        tpch::QUERIES.iter().enumerate().map(|(n, sql)| (format!("Q{}", n + 1), *sql)).collect();
+    // Without indexes MariaDB takes minutes.
+    compare(&tpch::TABLES, &queries, &[Indexes::All], |filler| {
+        tpch::rows_of(TPCH_SCALE, |row| filler.take(row))
+    });
+}
+
+#[test]
+fn the_star_schema_benchmark_is_answered_as_by_mariadb() {
+    let queries: Vec<(String, &str)> =
+        ssb::QUERIES.iter().map(|(name, sql)| ((*name).to_owned(), *sql)).collect();
+    compare(&ssb::TABLES, &queries, &[Indexes::None, Indexes::All], |filler| {
+        ssb::rows_of(STAR_SCALE, |row| filler.take(row))
+    });
+}
