@@ -1,5 +1,5 @@
-//! Rows from the bytes that the engine stores: what [`crate::text_row`] and [`crate::binary_row`] write of the
-//! values, of texts and integers without the values.
+//! Rows from the bytes that the engine stores: what [`crate::text_row`] and [`crate::binary_row`] write of
+//! the values, of texts and integers without the values.
 
 use cohort_base::Write;
 use cohort_types::{Field, SqlResult, StoredColumns};

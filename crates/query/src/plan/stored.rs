@@ -1,9 +1,9 @@
 //! Direct plans over rows as they are stored.
 //!
 //! A plan that asks nothing of its rows but some columns makes no values of them: bytes go from the engine's
-//! entries to the client, are sorted as they lie there, or are added up. That holds for the rows of a snapshot
-//! that no condition is asked of, because the spans of the index answer all of them; whoever runs the plan
-//! finds that out. Everything else goes row by row.
+//! entries to the client, are sorted as they lie there, or are added up. That holds for the rows of a
+//! snapshot that no condition is asked of, because the spans of the index answer all of them; whoever runs
+//! the plan finds that out. Everything else goes row by row.
 
 use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
 use cohort_optimize::ReadMode;

@@ -56,8 +56,8 @@ impl StoredBatch {
 }
 
 impl TableCursor {
-    /// Whether rows can be had as they are stored: they come from a snapshot, and none is made of the entry of
-    /// an index.
+    /// Whether rows can be had as they are stored: they come from a snapshot, and none is made of the entry
+    /// of an index.
     pub fn gives_stored(&self) -> bool {
         self.view.is_some() && self.covering.is_none()
     }

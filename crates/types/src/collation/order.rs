@@ -317,8 +317,8 @@ fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) 
     rest
 }
 
-/// The symbols of eight characters as [`put_plain`] writes them; None where one of them is not plain, or where
-/// a table weighs them.
+/// The symbols of eight characters as [`put_plain`] writes them; None where one of them is not plain, or
+/// where a table weighs them.
 #[inline]
 fn plain_symbols(text: u64, ascii: Ascii) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
