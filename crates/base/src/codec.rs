@@ -188,6 +188,7 @@ impl Write for Vec<u8> {
         self.extend_from_slice(&v.to_le_bytes());
     }
 
+    #[inline]
     fn put_lenenc(&mut self, v: u64) {
         match v {
             0..=0xfa => self.push(v as u8),
@@ -206,6 +207,7 @@ impl Write for Vec<u8> {
         }
     }
 
+    #[inline]
     fn put_lenenc_bytes(&mut self, v: &[u8]) {
         self.put_lenenc(v.len() as u64);
         self.extend_from_slice(v);

@@ -168,6 +168,27 @@ pub const WORKLOADS: &[Workload] = &[
         steps: &[SIMPLE_RANGE],
     },
     Workload {
+        name: "range_sum",
+        about: "the sum over a hundred rows by primary key",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[SUM_RANGE],
+    },
+    Workload {
+        name: "range_order",
+        about: "a hundred rows by primary key, sorted by a text",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[ORDER_RANGE],
+    },
+    Workload {
+        name: "range_distinct",
+        about: "the different texts of a hundred rows by primary key, sorted",
+        schema: Schema::Sbtest,
+        text_only: false,
+        steps: &[DISTINCT_RANGE],
+    },
+    Workload {
         name: "delete",
         about: "one row by primary key, which may be gone (sysbench oltp_delete)",
         schema: Schema::Sbtest,

@@ -21,7 +21,7 @@
 
 use std::fmt;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
@@ -166,6 +166,12 @@ impl Batch {
         let start = if n == 0 { 0 } else { self.ends[n - 1].1 as usize };
         let (key_end, end) = self.ends[n];
         (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..end as usize])
+    }
+
+    /// The values of some entries.
+    #[inline]
+    pub fn values(&self, entries: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        self.ends[entries].iter().map(|(key_end, end)| &self.bytes[*key_end as usize..*end as usize])
     }
 
     /// All entries in scan order.

@@ -33,6 +33,7 @@
 
 use std::cmp::Ordering;
 use std::io;
+use std::ops::Range;
 
 use cohort_base::{IndexId, prefetch};
 use cohort_engine::EngineError;
@@ -249,8 +250,12 @@ impl Page {
     #[inline]
     pub fn straight(&self, n: usize) -> Option<Straight<'_>> {
         let (at, _) = self.slot(n);
-        let entry = &self.bytes[at..];
-        let (header, rest) = entry.split_first_chunk::<ENTRY_HEADER>()?;
+        self.straight_at(at)
+    }
+
+    #[inline]
+    fn straight_at(&self, at: usize) -> Option<Straight<'_>> {
+        let (header, rest) = self.bytes.get(at..)?.split_first_chunk::<ENTRY_HEADER>()?;
         let [flags, suffix @ .., a, b, c, d] = *header;
         let (trx, rest) = match flags {
             0 => (None, rest),
@@ -264,6 +269,25 @@ impl Page {
         let suffix_len = usize::from(u16::from_le_bytes(suffix));
         let value_len = u32::from_le_bytes([a, b, c, d]) as usize;
         Some(Straight { trx, entry: &rest[..suffix_len + value_len], suffix_len })
+    }
+
+    /// The same of some entries, one after the other. Asks for those that are so far ahead.
+    #[inline]
+    pub fn straights(
+        &self,
+        entries: Range<usize>,
+        ahead: usize,
+    ) -> impl Iterator<Item = Option<Straight<'_>>> {
+        let (slots, _) = self.bytes[HEADER..HEADER + self.len() * SLOT].as_chunks::<SLOT>();
+        let offset = |slot: &[u8; SLOT]| u64::from_le_bytes(*slot) as u32 as usize;
+        let coming = slots.get(entries.start + ahead..).unwrap_or_default().iter();
+        let mut coming = coming.map(offset);
+        slots[entries].iter().map(offset).map(move |at| {
+            if let Some(soon) = coming.next() {
+                (0..PREFETCHED_LINES).for_each(|line| prefetch(&self.bytes, soon + line * CACHE_LINE));
+            }
+            self.straight_at(at)
+        })
     }
 
     /// Asks for the n-th entry, which is about to be read, if there is one.

@@ -8,6 +8,7 @@
 //! entry to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use cohort_base::IndexId;
 use cohort_engine::{BaseScan, Batch, Direction, EngineError, INDEX_ID_BYTES, KeyRange};
@@ -182,9 +183,16 @@ impl Inner {
                 let from = fence.map_or(0, place);
                 let is_last = asked.end.filter(|end| page.high().is_none_or(|high| *end <= high));
                 let to = is_last.map_or(len, place);
-                for n in from..to {
-                    page.prefetch(n + ENTRIES_AHEAD);
-                    match self.push_visible(page, n, asked.horizon, sink)? {
+                let mut n = from;
+                while n < to {
+                    n += self.push_run(page, n..to, sink);
+                    if sink.is_full() {
+                        return Ok(LeafScan::Over);
+                    }
+                    if n == to {
+                        break;
+                    }
+                    match self.push_shown(page, n, asked.horizon, sink)? {
                         Pushed::Full => return Ok(LeafScan::Over),
                         Pushed::Old if self.versions.spilled_reads() < reads_max => {}
                         Pushed::Old | Pushed::Unexpanded => {
@@ -194,6 +202,7 @@ impl Inner {
                         }
                         Pushed::Present => {}
                     }
+                    n += 1;
                 }
                 Ok(if is_last.is_some() { LeafScan::Over } else { LeafScan::Through })
             }
@@ -224,6 +233,35 @@ impl Inner {
         }
         sink.batch.push_joined(page.prefix(), straight.entry, straight.suffix_len);
         true
+    }
+
+    /// Adds entries up to one that is not straight, or that somebody may see otherwise, or until the batch is
+    /// full. Yields how many.
+    #[inline]
+    fn push_run(&self, page: &Page, entries: Range<usize>, sink: &mut Sink<'_>) -> usize {
+        if !sink.prefix.is_empty() {
+            return 0;
+        }
+        let from = sink.batch.len();
+        let prefix = page.prefix();
+        // Most neighbours were written by one transaction.
+        let mut seen = None;
+        for straight in page.straights(entries, ENTRIES_AHEAD) {
+            let Some(straight) = straight else { break };
+            if straight.trx != seen
+                && let Some(trx) = straight.trx
+            {
+                if !self.versions.is_seen_by_all(trx) {
+                    break;
+                }
+                seen = straight.trx;
+            }
+            sink.batch.push_joined(prefix, straight.entry, straight.suffix_len);
+            if sink.is_full() {
+                break;
+            }
+        }
+        sink.batch.len() - from
     }
 
     #[inline]

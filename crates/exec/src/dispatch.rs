@@ -27,7 +27,7 @@ use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, Warning, check_stack};
 
 use crate::account_tables;
 use crate::command_counters::{counter_of, counter_of_plan};
@@ -864,6 +864,13 @@ struct ClientSink<'c> {
 }
 
 impl ClientSink<'_> {
+    fn hold_until(&mut self, hold: CommitSeq) {
+        if hold > self.held {
+            self.held = hold;
+            self.sink.hold_until(hold);
+        }
+    }
+
     fn start(&mut self, eval: &EvalContext<'_>) {
         if !self.started {
             self.started = true;
@@ -875,12 +882,22 @@ impl ClientSink<'_> {
 
 impl RowSink for ClientSink<'_> {
     fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        if hold > self.held {
-            self.held = hold;
-            self.sink.hold_until(hold);
-        }
+        self.hold_until(hold);
         self.start(eval);
         self.sink.try_row(values)?;
+        Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
+    }
+
+    fn stored_rows(
+        &mut self,
+        eval: &EvalContext<'_>,
+        hold: CommitSeq,
+        columns: &StoredColumns<'_>,
+        rows: &[&[u8]],
+    ) -> SqlResult<Flow> {
+        self.hold_until(hold);
+        self.start(eval);
+        self.sink.stored_rows(columns, rows)?;
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }
 }

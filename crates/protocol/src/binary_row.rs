@@ -26,7 +26,7 @@ pub(crate) fn write_binary_row(values: &[Value], columns: &[ColumnEncoding], out
     }
 }
 
-fn write_typed(value: &Value, column: &ColumnEncoding, out: &mut Vec<u8>) {
+pub(crate) fn write_typed(value: &Value, column: &ColumnEncoding, out: &mut Vec<u8>) {
     use TypeCode::*;
     match column.code {
         Tiny => out.put_u8(integer(value) as u8),

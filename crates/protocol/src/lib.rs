@@ -15,6 +15,7 @@
 //! | `column_meta` | [`ColumnMeta`]: what a client is told about a result column |
 //! | `result_writer` | [`ResultWriter`]: a [`ResultSink`] that writes packets |
 //! | `text_row`, `binary_row` | the two row formats |
+//! | `stored_row` | the same from the bytes that the engine stores |
 //! | `params` | [`StatementParams`]: parameters of COM_STMT_EXECUTE |
 //!
 //! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a
@@ -34,6 +35,7 @@ mod params;
 mod proof;
 mod result_writer;
 mod sink;
+mod stored_row;
 mod text_row;
 
 pub use auth::{NATIVE_PASSWORD, NativePassword, Scramble};

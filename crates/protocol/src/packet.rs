@@ -154,6 +154,7 @@ pub struct PacketWriter<'a> {
 
 impl<'a> PacketWriter<'a> {
     /// Opens a packet.
+    #[inline]
     pub fn begin(out: &'a mut Vec<u8>, sequence: &'a mut u8) -> PacketWriter<'a> {
         let header = out.len();
         out.extend_from_slice(&[0; HEADER]);
@@ -166,7 +167,19 @@ impl<'a> PacketWriter<'a> {
     }
 
     /// Closes the packet; a long payload is cut into several.
+    #[inline]
     pub fn end(self) {
+        let length = self.out.len() - self.header - HEADER;
+        if length >= FULL {
+            return self.cut();
+        }
+        let [a, b, c, _] = (length as u32).to_le_bytes();
+        self.out[self.header..self.header + HEADER].copy_from_slice(&[a, b, c, *self.sequence]);
+        *self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    #[cold]
+    fn cut(self) {
         let mut header = self.header;
         loop {
             let length = (self.out.len() - header - HEADER).min(FULL);

@@ -1,13 +1,14 @@
 //! A [`ResultSink`] that writes packets to the end of a session's output buffer.
 
 use cohort_base::{CommitSeq, Write};
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::binary_row::write_binary_row;
 use crate::capability::Capabilities;
 use crate::column_meta::ColumnMeta;
 use crate::packet::PacketWriter;
 use crate::sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
+use crate::stored_row::{write_stored_binary, write_stored_text};
 use crate::text_row::{ColumnEncoding, write_text_row};
 
 /// Rows of which command.
@@ -273,6 +274,25 @@ impl ResultSink for ResultWriter<'_> {
         write_row(self.format, values, &self.columns, packet.payload());
         packet.end();
         self.drain_if_full();
+    }
+
+    fn stored_rows(&mut self, columns: &StoredColumns<'_>, rows: &[&[u8]]) -> SqlResult<()> {
+        assert_eq!(columns.len(), self.columns.len(), "each column of the result is stored");
+        for row in rows {
+            let start = self.out.len();
+            let mut packet = PacketWriter::begin(self.out, &mut self.sequence);
+            let written = match self.format {
+                RowFormat::Text => write_stored_text(row, columns, &self.columns, packet.payload()),
+                RowFormat::Binary => write_stored_binary(row, columns, &self.columns, packet.payload()),
+            };
+            if let Err(error) = written {
+                self.out.truncate(start);
+                return Err(error);
+            }
+            packet.end();
+            self.drain_if_full();
+        }
+        Ok(())
     }
 
     fn finish(&mut self, status: StatusFlags, warnings: u16) {

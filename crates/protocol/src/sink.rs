@@ -10,7 +10,7 @@
 //! sink knows whether the command wants text or binary rows; the executor need not.
 
 use cohort_base::CommitSeq;
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, StoredColumns, Value};
 
 use crate::column_meta::ColumnMeta;
 
@@ -92,6 +92,17 @@ pub trait ResultSink {
     /// statement: 1290 or 1041 without memory, 1, 3 or 1021 without a file.
     fn try_row(&mut self, values: &[Value]) -> SqlResult<()> {
         self.row(values);
+        Ok(())
+    }
+
+    /// Adds rows as they are stored, of which these columns are the result's: what [`ResultSink::try_row`]
+    /// of their values does. None of the columns is a TIMESTAMP.
+    fn stored_rows(&mut self, columns: &StoredColumns<'_>, rows: &[&[u8]]) -> SqlResult<()> {
+        let mut values = Vec::with_capacity(columns.len());
+        for row in rows {
+            columns.values(row, &mut values)?;
+            self.try_row(&values)?;
+        }
         Ok(())
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn put_string(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-fn put_integer(mut v: u64, negative: bool, out: &mut Vec<u8>) {
+pub(crate) fn put_integer(mut v: u64, negative: bool, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {

@@ -31,6 +31,7 @@
 //! ([`Covering`]).
 
 mod gather;
+mod stored;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ use crate::covering::Covering;
 use crate::word_scan::WordScan;
 
 pub(crate) use gather::Into;
+pub use stored::{Stored, StoredBatch};
 
 /// How a cursor reads.
 #[derive(Clone, Debug)]

@@ -46,7 +46,7 @@ pub use access::{KeySpan, KeySpans};
 pub use build::{build_index, copy_rows};
 pub use catch_up::CatchUp;
 pub use check::check_entries;
-pub use cursor::{CursorOptions, RowChanges, RowFilter, TableCursor, every_row};
+pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, TableCursor, every_row};
 pub use foreign_action::chain_too_long;
 pub use lane_scan::LaneScan;
 pub use match_scan::MatchScan;

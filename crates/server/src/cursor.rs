@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cohort_base::{Budget, CommitSeq, Reservation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, SessionChange, StatusFlags};
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 use cohort_vfs::SharedFile;
 
 /// Files of one connection's cursors.
@@ -239,6 +239,18 @@ impl ResultSink for CursorSink<'_, '_> {
         self.row.clear();
         self.writer.encode_row(values, &mut self.row);
         rows.push(&self.row, &self.space)
+    }
+
+    fn stored_rows(&mut self, columns: &StoredColumns<'_>, rows: &[&[u8]]) -> SqlResult<()> {
+        if self.open.is_none() {
+            return self.writer.stored_rows(columns, rows);
+        }
+        let mut values = Vec::with_capacity(columns.len());
+        for row in rows {
+            columns.values(row, &mut values)?;
+            self.try_row(&values)?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self, status: StatusFlags, warnings: u16) {

@@ -14,6 +14,7 @@
 //! | `privilege` | [`Privilege`], [`Privileges`]: what can be granted |
 //! | `row` | the row format of the engines: a record's columns in one byte string |
 //! | `lane` | columns of many rows as numbers and slices |
+//! | `stored` | [`StoredColumns`]: columns of rows as they are stored, one row after the other |
 //! | `scalar` | values of fixed length, as rows and row events hold them |
 //! | `memory` | what values take of it |
 //! | `nesting` | [`check_stack`]: how deep statements may nest |
@@ -41,6 +42,7 @@ mod privilege;
 mod row;
 mod scalar;
 mod sql_mode;
+mod stored;
 mod temporal;
 mod value;
 
@@ -60,6 +62,7 @@ pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
 pub use row::{Columns, RowError, RowLayout};
 pub use sql_mode::SqlMode;
+pub use stored::{Field, StoredColumns};
 pub use temporal::{
     Date, DateTime, FixedOffset, Interval, IntervalUnit, Issues, LocalToUtc, Parsed, Span,
     TIMESTAMP_MICROS_MAX, Time, TimeZone,

@@ -12,6 +12,7 @@ use cohort_plan::{Body, Collected, From, FromTable, OrderBy, Query, Select, Sour
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use crate::plan::query::{DirectPlan, DirectTable, ExactStep, GroupPlan, SortItem, SortValue};
+use crate::plan::stored::StoredWay;
 
 /// The direct plan of a query that has one. The statement has no subqueries and no common tables.
 pub(super) fn direct(query: &Query, stats: &dyn Statistics) -> SqlResult<Option<DirectPlan>> {
@@ -81,7 +82,7 @@ impl Direct<'_> {
             table
         });
         let items_move = group.is_none() && all_movable(&items);
-        DirectPlan {
+        let mut plan = DirectPlan {
             table,
             width,
             constant_filter: all_of(constant),
@@ -95,7 +96,10 @@ impl Direct<'_> {
             read: self.read,
             count_all: self.query.count_all,
             block: self.select.block,
-        }
+            stored: None,
+        };
+        plan.stored = StoredWay::of(&plan);
+        plan
     }
 
     /// The expression over slots.

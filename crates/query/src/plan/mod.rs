@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `query` | [`QueryPlan`]: what planning yields |
 //! | `direct` | queries of one table to fixed pipelines |
+//! | `stored` | [`StoredWay`]: direct plans that need no values of rows |
 //! | `shape` | what SHOW STATUS counts a plan's runs as |
 
 mod direct;
 mod query;
 mod shape;
+mod stored;
 
 use cohort_plan::{Binder, CommonTables, PlanContext, bind_query};
 use cohort_session::PlanStatistics;
@@ -18,6 +20,7 @@ use cohort_types::SqlResult;
 
 pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortItem, SortValue};
 pub use shape::PlanShape;
+pub(crate) use stored::{Measure, MeasureOf, StoredWay};
 
 /// Binds and plans a query.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {

@@ -17,6 +17,7 @@ use cohort_session::AuditTables;
 use cohort_types::Collation;
 
 use crate::plan::shape::PlanShape;
+use crate::plan::stored::StoredWay;
 
 /// A query.
 pub struct QueryPlan {
@@ -58,6 +59,8 @@ pub struct DirectPlan {
     pub count_all: bool,
     /// As EXPLAIN numbers it.
     pub block: u32,
+    /// How it runs over rows that need not become values.
+    pub stored: Option<StoredWay>,
 }
 
 /// The table of a direct plan.

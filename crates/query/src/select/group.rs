@@ -7,9 +7,10 @@ use cohort_session::StatementContext;
 use cohort_types::{SqlResult, Value, row_memory_bytes};
 use hashbrown::HashMap;
 
-use crate::plan::GroupPlan;
+use crate::plan::{GroupPlan, StoredWay};
 use crate::select::output::KEY_BYTES;
 use crate::select::scan::ScanSink;
+use crate::select::stored::{StoredScan, Totals};
 use crate::select::{Flow, count_sort};
 
 struct Group {
@@ -108,5 +109,21 @@ impl ScanSink for Groups<'_> {
             aggregate.add(state, row, &ctx.eval)?;
         }
         Ok(Flow::Continue)
+    }
+
+    fn take_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        way: &StoredWay,
+        scan: StoredScan<'_>,
+    ) -> SqlResult<()> {
+        let StoredWay::Totals { measures, reads_first_row } = way else { unreachable!("rows are no groups") };
+        let mut totals = Totals::of(ctx, measures, *reads_first_row, scan)?;
+        if totals.rows() > 0 {
+            let row = totals.take_first().unwrap_or_else(|| vec![Value::Null; self.width]);
+            let n = self.start_group(ctx, row)?;
+            self.groups[n].states = totals.states(&self.plan.aggregates);
+        }
+        Ok(())
     }
 }

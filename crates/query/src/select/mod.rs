@@ -5,6 +5,8 @@
 //! | `scan` | direct plans: the rows of one table; conditions |
 //! | `group` | GROUP BY and aggregates of direct plans |
 //! | `output` | HAVING, projection, DISTINCT, ORDER BY, LIMIT of direct plans |
+//! | `stored` | direct plans over rows as they are stored: sent, or added up |
+//! | `stored_sort` | such rows in another order |
 //! | `tree` | trees of operators, and where their rows come from |
 //! | `measured` | where those rows come from while they are measured |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
@@ -14,6 +16,8 @@ mod measured;
 mod output;
 mod prepare;
 mod scan;
+mod stored;
+mod stored_sort;
 mod tree;
 
 use std::time::Instant;
@@ -24,7 +28,7 @@ use cohort_optimize::LimitCount;
 use cohort_run::{Measure, Sorted, limit_bounds, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::{Counted, SessionCounts};
-use cohort_types::{SqlResult, Value, check_stack, row_memory_bytes};
+use cohort_types::{SqlResult, StoredColumns, Value, check_stack, row_memory_bytes};
 
 use crate::plan::{DirectPlan, PlanBody, PlanShape, QueryPlan};
 
@@ -41,6 +45,24 @@ pub enum Flow {
 pub trait RowSink {
     /// A row; its values may be taken out. `hold`: what must be published before the client sees it.
     fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow>;
+
+    /// Rows as they are stored, of which these columns are the result's.
+    fn stored_rows(
+        &mut self,
+        eval: &EvalContext<'_>,
+        hold: CommitSeq,
+        columns: &StoredColumns<'_>,
+        rows: &[&[u8]],
+    ) -> SqlResult<Flow> {
+        let mut values = Vec::with_capacity(columns.len());
+        for row in rows {
+            columns.values(row, &mut values)?;
+            if self.row(eval, hold, &mut values)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
 }
 
 /// Keeps all rows.

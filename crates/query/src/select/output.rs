@@ -1,6 +1,7 @@
 //! HAVING, projection, DISTINCT, ORDER BY, LIMIT.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::slice::from_ref;
 
 use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_class};
@@ -10,25 +11,26 @@ use cohort_session::StatementContext;
 use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
-use crate::plan::{DirectPlan, DirectTable, SortItem, SortValue};
+use crate::plan::{DirectPlan, DirectTable, SortItem, SortValue, StoredWay};
 use crate::select::scan::ScanSink;
+use crate::select::stored::StoredScan;
 use crate::select::{Flow, Limits, RowCounts, RowSink, count_sort};
 
 /// Sorting keeps this many rows more than the limit before it throws the last away.
-const SORT_SLACK: usize = 1024;
+pub(super) const SORT_SLACK: usize = 1024;
 
 /// What a key in a hash table takes besides its bytes.
 pub(super) const KEY_BYTES: usize = 48;
 
 /// The last stage of a SELECT.
 pub(super) struct Output<'p> {
-    select: &'p DirectPlan,
-    sink: &'p mut dyn RowSink,
-    window: Window,
+    pub(super) select: &'p DirectPlan,
+    pub(super) sink: &'p mut dyn RowSink,
+    pub(super) window: Window,
     /// Values can be taken out of the row.
     moves: bool,
     distinct: Option<Distinct>,
-    sorter: Option<Sorter<'p>>,
+    pub(super) sorter: Option<Sorter<'p>>,
     values: Vec<Value>,
 }
 
@@ -142,17 +144,49 @@ impl ScanSink for Output<'_> {
         sorter.push(ctx, keys, std::mem::replace(&mut self.values, next))?;
         Ok(Flow::Continue)
     }
+
+    fn take_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        way: &StoredWay,
+        scan: StoredScan<'_>,
+    ) -> SqlResult<()> {
+        let StoredWay::Columns { items, keys } = way else { unreachable!("groups come by rows") };
+        match self.sorter.take() {
+            None => self.send_stored(ctx, items, scan),
+            Some(_) => self.sort_stored(ctx, items, keys, scan),
+        }
+    }
 }
 
 /// OFFSET and LIMIT over rows in their final order.
-struct Window {
-    limits: Limits,
+pub(super) struct Window {
+    pub(super) limits: Limits,
     /// Rows that came, before the limit.
     passed: u64,
     sent: u64,
 }
 
 impl Window {
+    /// So many rows come: those of them that are sent.
+    pub(super) fn pass(&mut self, rows: usize) -> Range<usize> {
+        let skipped = self.limits.offset.saturating_sub(self.passed).min(rows as u64) as usize;
+        let sent = (self.limits.count - self.sent).min((rows - skipped) as u64) as usize;
+        self.passed += rows as u64;
+        self.sent += sent as u64;
+        skipped..skipped + sent
+    }
+
+    /// Whether no more is sent.
+    pub(super) fn is_full(&self) -> bool {
+        self.sent >= self.limits.count
+    }
+
+    /// Rows that may come until no more is sent.
+    pub(super) fn left(&self) -> u64 {
+        self.limits.reach().saturating_sub(self.passed)
+    }
+
     fn send(
         &mut self,
         ctx: &mut StatementContext<'_>,
@@ -208,7 +242,7 @@ impl Distinct {
 }
 
 /// Rows to be sorted; those with equal keys stay in the order they came.
-struct Sorter<'p> {
+pub(super) struct Sorter<'p> {
     sort: &'p [SortItem],
     rows: Vec<SortRow>,
     /// Only the first so many matter.
@@ -289,13 +323,18 @@ impl<'p> Sorter<'p> {
         select: &DirectPlan,
     ) -> SqlResult<impl Iterator<Item = Vec<Value>> + use<>> {
         self.sort(ctx)?;
-        let is_found = |table: &DirectTable| !matches!(table.access.spans, Spans::Full);
-        let sorted = Sorted {
-            rows: self.rows.len().min(self.keep) as u64,
-            of_range: select.group.is_none() && select.table.as_ref().is_some_and(is_found),
-            limited: self.keep < usize::MAX,
-        };
-        count_sort(ctx.process.counts(), sorted);
+        count_sorted(ctx, select, self.rows.len(), self.keep);
         Ok(self.rows.into_iter().map(|sorted| sorted.row))
     }
+}
+
+/// Counts the sort of so many rows, of which the first `keep` matter.
+pub(super) fn count_sorted(ctx: &StatementContext<'_>, select: &DirectPlan, rows: usize, keep: usize) {
+    let is_found = |table: &DirectTable| !matches!(table.access.spans, Spans::Full);
+    let sorted = Sorted {
+        rows: rows.min(keep) as u64,
+        of_range: select.group.is_none() && select.table.as_ref().is_some_and(is_found),
+        limited: keep < usize::MAX,
+    };
+    count_sort(ctx.process.counts(), sorted);
 }

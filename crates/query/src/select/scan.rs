@@ -10,13 +10,22 @@ use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
-use crate::plan::DirectPlan;
+use crate::plan::{DirectPlan, StoredWay};
 use crate::select::Flow;
+use crate::select::stored::StoredScan;
 
 /// Takes the rows of a scan.
 pub(super) trait ScanSink {
     /// A row of the table; values may be taken out.
     fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow>;
+
+    /// Takes all rows as they are stored, in the plan's way.
+    fn take_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        way: &StoredWay,
+        scan: StoredScan<'_>,
+    ) -> SqlResult<()>;
 }
 
 /// Runs the scan of a direct plan.
@@ -40,6 +49,13 @@ pub(super) fn run(
     let options = CursorOptions { mode, columns: columns.clone(), changes: RowChanges::Any, rows_expected };
     let cursor = TableCursor::open(ctx.trx, &direct.table, spans, options)?;
     let Some(measures) = ctx.session.measures() else {
+        if let Some(way) = &plan.stored
+            && filter.is_none()
+            && mode == ReadMode::Snapshot
+            && cursor.gives_stored()
+        {
+            return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
+        }
         return each_row(filter, plan.width, cursor, ctx, sink).map(|_| ());
     };
     let start = Instant::now();
@@ -66,6 +82,15 @@ impl ScanSink for TimedSink<'_> {
         self.rows += 1;
         self.nanos += nanos_since(start);
         Ok(flow)
+    }
+
+    fn take_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        way: &StoredWay,
+        scan: StoredScan<'_>,
+    ) -> SqlResult<()> {
+        self.sink.take_stored(ctx, way, scan)
     }
 }
 

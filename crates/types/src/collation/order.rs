@@ -159,6 +159,12 @@ impl Collation {
     /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in
     /// the order of these. Reads no more of the text than it needs.
     pub fn sort_key_front(self, text: &[u8]) -> u64 {
+        // Most texts begin with letters and digits, whose symbols are made without a key.
+        if let Some(front) = text.first_chunk().filter(|_| self.pads())
+            && let Some(symbols) = plain_symbols(u64::from_be_bytes(*front), self.weighing().ascii())
+        {
+            return symbols;
+        }
         let mut key = Vec::with_capacity(16);
         self.put_key(text, 8, &mut key);
         self.put_end(&mut key);
@@ -309,6 +315,26 @@ fn put_plain<'a>(text: &'a [u8], folds: bool, enough: usize, out: &mut Vec<u8>) 
         false => out.extend(plain.iter().map(|b| b + 2)),
     }
     rest
+}
+
+/// The symbols of eight characters as [`put_plain`] writes them; None where one of them is not plain, or
+/// where a table weighs them.
+#[inline]
+fn plain_symbols(text: u64, ascii: Ascii) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    // The high bit of each byte of an ASCII text that is not less than `least`.
+    let reaches = |least: u8| (text + u64::from(0x80 - least) * EACH) & HIGH;
+    if text & HIGH != 0 || reaches(b'!') != HIGH || reaches(b'~') != 0 {
+        return None;
+    }
+    let small = match ascii {
+        Ascii::Table => return None,
+        Ascii::Itself => 0,
+        Ascii::Upper => reaches(b'a') & !reaches(b'z' + 1),
+    };
+    // A small letter is 0x20 above its capital.
+    Some(text - (small >> 2) + 2 * EACH)
 }
 
 /// Appends the symbols of weights, trailing spaces left out where they are padding, until `out` is `enough`

@@ -1,0 +1,136 @@
+//! Direct plans over rows as they are stored.
+//!
+//! A plan that asks nothing of its rows but some columns makes no values of them: bytes go from the engine's
+//! entries to the client, are sorted as they lie there, or are added up. That holds for the rows of a
+//! snapshot that no condition is asked of, because the spans of the index answer all of them; whoever runs
+//! the plan finds that out. Everything else goes row by row.
+
+use cohort_expr::{Aggregate, AggregateKind, Expr, Quantifier};
+use cohort_optimize::ReadMode;
+use cohort_types::{ColumnType, LaneType, TypeKind};
+
+use crate::plan::query::{DirectPlan, GroupPlan, SortValue};
+
+/// What is done with rows.
+#[derive(Debug, PartialEq, Eq)]
+pub enum StoredWay {
+    /// Columns of the table are the result's. With DISTINCT these are the sort keys, too, in any order: equal
+    /// rows are neighbours.
+    Columns {
+        items: Box<[usize]>,
+        /// Of each sort item.
+        keys: Box<[usize]>,
+    },
+    /// All rows are one group.
+    Totals {
+        /// Of each aggregate.
+        measures: Box<[Measure]>,
+        /// Columns that are not aggregated have the values of the first row.
+        reads_first_row: bool,
+    },
+}
+
+/// What is gathered of an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    pub of: MeasureOf,
+    /// Of the column that it reads, which is 0 where it reads none.
+    pub column: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeasureOf {
+    Rows,
+    /// Rows where the column is not NULL.
+    Present,
+    Total,
+    Least,
+    Greatest,
+}
+
+impl StoredWay {
+    /// None: the plan needs values.
+    pub(super) fn of(plan: &DirectPlan) -> Option<StoredWay> {
+        if plan.read != ReadMode::Snapshot {
+            return None;
+        }
+        match &plan.group {
+            None => columns(plan),
+            Some(group) => totals(plan, group),
+        }
+    }
+}
+
+fn column_type(plan: &DirectPlan, column: usize) -> Option<&ColumnType> {
+    Some(&plan.table.as_ref()?.table.columns.get(column)?.ty)
+}
+
+fn columns(plan: &DirectPlan) -> Option<StoredWay> {
+    // A TIMESTAMP is shown, and sorted, in the session's time zone.
+    let column = |expr: &Expr| match expr {
+        Expr::Column(column) => {
+            let ty = column_type(plan, column.ordinal)?;
+            (ty.kind != TypeKind::Timestamp).then_some(column.ordinal)
+        }
+        _ => None,
+    };
+    if plan.having.is_some() {
+        return None;
+    }
+    let items: Box<[usize]> = plan.items.iter().map(&column).collect::<Option<_>>()?;
+    let key = |value: &SortValue| match value {
+        SortValue::Item(n) => items.get(*n).copied(),
+        SortValue::Expr(expr) => column(expr),
+    };
+    let keys: Box<[usize]> = plan.sort.iter().map(|item| key(&item.value)).collect::<Option<_>>()?;
+    let is_sorted_by = |n: usize| {
+        let mut sorted = plan.sort.iter().zip(&keys);
+        let collation = plan.items[n].ty().collation;
+        sorted.any(|(item, key)| *key == items[n] && item.key.collation == collation)
+    };
+    let tells_equal = |column: &usize| {
+        let ty = column_type(plan, *column);
+        ty.is_some_and(|ty| ty.kind.is_integer() || ty.stored_len().is_none())
+    };
+    let merges_equal = keys.iter().all(|key| items.contains(key))
+        && (0..items.len()).all(is_sorted_by)
+        && items.iter().all(tells_equal);
+    (!plan.distinct || merges_equal).then_some(StoredWay::Columns { items, keys })
+}
+
+fn totals(plan: &DirectPlan, group: &GroupPlan) -> Option<StoredWay> {
+    if !group.keys.is_empty() || group.explicit {
+        return None;
+    }
+    let measures: Option<Box<[Measure]>> = group.aggregates.iter().map(|a| measure(plan, a)).collect();
+    let sorts = plan.sort.iter().filter_map(|item| match &item.value {
+        SortValue::Item(_) => None,
+        SortValue::Expr(expr) => Some(expr),
+    });
+    let mut exprs = plan.items.iter().chain(&plan.having).chain(sorts);
+    let reads_first_row = exprs.any(|expr| expr.columns().into_iter().any(|column| column < plan.width));
+    Some(StoredWay::Totals { measures: measures?, reads_first_row })
+}
+
+fn measure(plan: &DirectPlan, aggregate: &Aggregate) -> Option<Measure> {
+    let kind = aggregate.kind;
+    let is_extreme = matches!(kind, AggregateKind::Min | AggregateKind::Max);
+    if aggregate.options.quantifier == Quantifier::Distinct && !is_extreme {
+        return None;
+    }
+    let column = match (kind, aggregate.args.as_slice()) {
+        (AggregateKind::CountStar, _) => return Some(Measure { of: MeasureOf::Rows, column: 0 }),
+        (_, [Expr::Column(column)]) => column.ordinal,
+        _ => return None,
+    };
+    let ty = LaneType::of(column_type(plan, column)?)?;
+    let is_number = matches!(ty, LaneType::Int | LaneType::UInt | LaneType::Decimal { .. });
+    let of = match kind {
+        AggregateKind::Count => MeasureOf::Present,
+        AggregateKind::Sum | AggregateKind::Avg if is_number => MeasureOf::Total,
+        AggregateKind::Min if !ty.is_text() => MeasureOf::Least,
+        AggregateKind::Max if !ty.is_text() => MeasureOf::Greatest,
+        _ => return None,
+    };
+    Some(Measure { of, column })
+}

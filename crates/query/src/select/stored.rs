@@ -1,0 +1,218 @@
+//! Direct plans over rows as they are stored ([`StoredWay`]): columns are sent, rows are added up.
+//!
+//! Rows come by batches of the engine. KILL and time limits are looked at once for each batch, which is what
+//! a scan reads before it looks, too.
+
+use cohort_expr::{Aggregate, AggregateState, Gathered};
+use cohort_row::{Stored, TableCursor};
+use cohort_session::StatementContext;
+use cohort_table::OpenTable;
+use cohort_types::{
+    Columns, Interrupt, Lane, LaneReader, LaneType, RowError, SqlResult, StoredColumns, Value,
+};
+
+use crate::plan::{Measure, MeasureOf};
+use crate::select::Flow;
+use crate::select::output::Output;
+
+/// Steps that a row counts as: it may come from a disk.
+const STEPS_OF_A_ROW: usize = 16;
+
+/// Rows that nobody has read yet.
+pub(super) struct StoredScan<'s> {
+    pub table: &'s OpenTable,
+    /// What the plan reads of a row.
+    pub columns: &'s Columns,
+    pub cursor: TableCursor,
+}
+
+/// Counts rows, and looks for KILL and time limits.
+pub(super) fn rows_done(ctx: &StatementContext<'_>, rows: usize) -> SqlResult<()> {
+    ctx.trx.check_killed()?;
+    ctx.eval.steps(u32::try_from(rows * STEPS_OF_A_ROW).unwrap_or(u32::MAX))
+}
+
+impl Output<'_> {
+    /// Sends columns of rows in the order they come.
+    pub(super) fn send_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        items: &[usize],
+        mut scan: StoredScan<'_>,
+    ) -> SqlResult<()> {
+        let refuse = |error| scan.table.row_error(error);
+        let columns = StoredColumns::new(&scan.table.layout, items.iter().copied(), &refuse);
+        loop {
+            let left = if self.select.count_all { u64::MAX } else { self.window.left() };
+            let rows_max = usize::try_from(left).unwrap_or(usize::MAX);
+            let Some(found) = scan.cursor.next_stored(ctx.trx, rows_max)? else { return Ok(()) };
+            let flow = match &found {
+                Stored::Single => self.send_rows(ctx, &columns, &[scan.cursor.single()])?,
+                Stored::Entries(entries) => {
+                    let rows: Vec<&[u8]> = scan.cursor.stored_rows(entries.clone()).collect();
+                    self.send_rows(ctx, &columns, &rows)?
+                }
+            };
+            if flow == Flow::Stop {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Counts rows in their final order against the limit and sends them.
+    pub(super) fn send_rows(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        columns: &StoredColumns<'_>,
+        rows: &[&[u8]],
+    ) -> SqlResult<Flow> {
+        let sent = self.window.pass(rows.len());
+        let mut flow = Flow::Continue;
+        if !sent.is_empty() {
+            let hold = ctx.trx.hold_until();
+            flow = self.sink.stored_rows(&ctx.eval, hold, columns, &rows[sent])?;
+        }
+        rows_done(ctx, rows.len())?;
+        Ok(match self.select.count_all {
+            true => Flow::Continue,
+            false if self.window.is_full() => Flow::Stop,
+            false => flow,
+        })
+    }
+}
+
+/// The totals of all rows.
+pub(super) struct Totals {
+    totals: Vec<Total>,
+    /// The first row, if it is wanted.
+    first: Option<Vec<Value>>,
+    rows: u64,
+}
+
+struct Total {
+    measure: Measure,
+    /// None: it reads no column.
+    reader: Option<LaneReader>,
+    lane: Lane,
+    /// Of the least and the greatest its number.
+    total: i128,
+    count: u64,
+}
+
+impl Totals {
+    /// Adds up the rows of a scan.
+    pub(super) fn of(
+        ctx: &mut StatementContext<'_>,
+        measures: &[Measure],
+        reads_first_row: bool,
+        mut scan: StoredScan<'_>,
+    ) -> SqlResult<Totals> {
+        let totals = measures.iter().map(|measure| Total::new(scan.table, *measure)).collect();
+        let mut all = Totals { totals, first: None, rows: 0 };
+        while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
+            let rows: Vec<&[u8]> = match &found {
+                Stored::Single => vec![scan.cursor.single()],
+                Stored::Entries(entries) => scan.cursor.stored_rows(entries.clone()).collect(),
+            };
+            if let (true, None, [first, ..]) = (reads_first_row, &all.first, rows.as_slice()) {
+                let mut row = Vec::new();
+                scan.table.decode(first, scan.columns, &mut row)?;
+                all.first = Some(row);
+            }
+            let is_plain = rows.iter().all(|row| scan.table.layout.is_plain(row));
+            for total in &mut all.totals {
+                let read = total.read(scan.table, &rows, is_plain);
+                read.map_err(|error| scan.table.row_error(error))?;
+                total.add(rows.len());
+            }
+            all.rows += rows.len() as u64;
+            rows_done(ctx, rows.len())?;
+        }
+        Ok(all)
+    }
+
+    /// How many rows there were.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The first row, if it was wanted and there is one.
+    pub(super) fn take_first(&mut self) -> Option<Vec<Value>> {
+        self.first.take()
+    }
+
+    /// What the aggregates have gathered.
+    pub(super) fn states(&self, aggregates: &[Aggregate]) -> Vec<AggregateState> {
+        aggregates.iter().zip(&self.totals).map(|(aggregate, total)| total.state(aggregate)).collect()
+    }
+}
+
+impl Total {
+    fn new(table: &OpenTable, measure: Measure) -> Total {
+        let reader = match measure.of {
+            MeasureOf::Rows => None,
+            _ => Some(table.layout.lane(measure.column).expect("the plan has looked at the column's type")),
+        };
+        Total { measure, reader, lane: Lane::default(), total: 0, count: 0 }
+    }
+
+    /// Reads the column of some rows.
+    fn read(&mut self, table: &OpenTable, rows: &[&[u8]], is_plain: bool) -> Result<(), RowError> {
+        let Some(reader) = &self.reader else { return Ok(()) };
+        self.lane.clear();
+        if !is_plain {
+            return rows.iter().try_for_each(|row| {
+                let value = table.layout.decode_one(row, self.measure.column)?;
+                let is_in_place = self.lane.push_value(&value, reader.ty());
+                if is_in_place { Ok(()) } else { Err(RowError::Corrupt) }
+            });
+        }
+        let rows = rows.iter().copied();
+        match self.measure.of {
+            MeasureOf::Present => reader.read_lens(rows, &mut self.lane),
+            _ => reader.read(rows, &mut self.lane),
+        }
+    }
+
+    /// Takes in what was read of so many rows.
+    fn add(&mut self, rows: usize) {
+        let lane = &self.lane;
+        let nulls = lane.nulls.iter().filter(|is_null| **is_null).count();
+        let present = lane.numbers.iter().enumerate().filter(|(n, _)| !lane.is_null(*n));
+        let present = present.map(|(_, number)| *number);
+        let found = match self.measure.of {
+            MeasureOf::Rows | MeasureOf::Present => None,
+            // NULL is 0 in a lane.
+            MeasureOf::Total => {
+                self.total += lane.numbers.iter().map(|number| i128::from(*number)).sum::<i128>();
+                None
+            }
+            MeasureOf::Least => present.min(),
+            MeasureOf::Greatest => present.max(),
+        };
+        if let Some(found) = found.map(i128::from) {
+            let is_better = match self.measure.of {
+                MeasureOf::Least => found < self.total,
+                _ => found > self.total,
+            };
+            if self.count == 0 || is_better {
+                self.total = found;
+            }
+        }
+        self.count += (rows - nulls) as u64;
+    }
+
+    fn state(&self, aggregate: &Aggregate) -> AggregateState {
+        let (total, count) = (self.total, self.count);
+        let ty = self.reader.as_ref().map_or(LaneType::Int, LaneReader::ty);
+        aggregate.gathered(match self.measure.of {
+            MeasureOf::Rows | MeasureOf::Present => Gathered::Count(count),
+            MeasureOf::Total => match ty {
+                LaneType::Decimal { scale } => Gathered::Total { total, scale, is_int: false, count },
+                _ => Gathered::Total { total, scale: 0, is_int: true, count },
+            },
+            MeasureOf::Least | MeasureOf::Greatest if count == 0 => Gathered::Extreme(Value::Null),
+            MeasureOf::Least | MeasureOf::Greatest => Gathered::Extreme(ty.value_of(total as i64)),
+        })
+    }
+}

@@ -1,0 +1,223 @@
+//! Rows as they are stored, in another order.
+//!
+//! # Concepts
+//! The batches that a scan has read are kept. What is sorted are *places*, numbers of 128 bits: the first
+//! sort key's front ([`Field::front`]), the batch, the row in it. Most rows are told apart by their fronts,
+//! and numbers sort fast. Rows with the same front are compared by all keys afterwards; those that are equal
+//! stay in the order they came, because a place grows with each row.
+//!
+//! With DISTINCT the sort keys are the result's columns ([`StoredWay::Columns`]), so equal rows are
+//! neighbours, and the first one stays.
+//!
+//! [`Field::front`]: cohort_types::Field::front
+//! [`StoredWay::Columns`]: crate::plan::StoredWay::Columns
+
+use std::cmp::Ordering;
+
+use cohort_expr::{EvalContext, sort_rows};
+use cohort_row::{Stored, StoredBatch};
+use cohort_session::StatementContext;
+use cohort_types::{Interrupt, SqlResult, StoredColumns};
+
+use crate::plan::SortItem;
+use crate::select::Flow;
+use crate::select::output::{Output, SORT_SLACK, count_sorted};
+use crate::select::stored::StoredScan;
+
+/// Places that are sorted without a look at KILL: less than a millisecond.
+const SORTED_AT_ONCE: usize = 8192;
+/// Single rows are kept in batches of this size.
+const LOOSE_BYTES_MAX: usize = 1 << 20;
+/// Rows that are sent at once.
+const SENT_AT_ONCE: usize = 1024;
+
+/// Rows to be sorted.
+struct StoredSorter<'s> {
+    sort: &'s [SortItem],
+    /// The sort keys.
+    keys: StoredColumns<'s>,
+    is_distinct: bool,
+    /// Only the first so many rows matter.
+    keep: usize,
+    batches: Vec<StoredBatch>,
+    places: Vec<u128>,
+    /// Bytes that the statement is charged with.
+    charged: usize,
+}
+
+/// Where a row lies.
+fn place(front: u64, batch: usize, row: usize) -> u128 {
+    u128::from(front) << 64 | (batch as u128) << 32 | row as u128
+}
+
+fn front_of(place: u128) -> u64 {
+    (place >> 64) as u64
+}
+
+impl Output<'_> {
+    /// Sends columns of rows in the order of others.
+    pub(super) fn sort_stored(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        items: &[usize],
+        keys: &[usize],
+        mut scan: StoredScan<'_>,
+    ) -> SqlResult<()> {
+        let refuse = |error| scan.table.row_error(error);
+        let layout = &scan.table.layout;
+        let items = StoredColumns::new(layout, items.iter().copied(), &refuse);
+        let reach = if self.select.count_all { u64::MAX } else { self.window.left() };
+        let mut sorter = StoredSorter {
+            sort: &self.select.sort,
+            keys: StoredColumns::new(layout, keys.iter().copied(), &refuse),
+            is_distinct: self.select.distinct,
+            keep: usize::try_from(reach).unwrap_or(usize::MAX),
+            batches: Vec::new(),
+            places: Vec::new(),
+            charged: 0,
+        };
+        while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
+            let rows = match found {
+                Stored::Single => {
+                    sorter.push_single(scan.cursor.single())?;
+                    1
+                }
+                Stored::Entries(entries) => {
+                    let rows = entries.len();
+                    sorter.push_batch(scan.cursor.take_stored(), entries)?;
+                    rows
+                }
+            };
+            super::stored::rows_done(ctx, rows)?;
+            sorter.charge(&ctx.eval)?;
+            if sorter.places.len() >= sorter.keep.saturating_mul(2).saturating_add(SORT_SLACK) {
+                sorter.order(&ctx.eval)?;
+                sorter.drop_rest(&ctx.eval)?;
+            }
+        }
+        sorter.order(&ctx.eval)?;
+        count_sorted(ctx, self.select, sorter.places.len(), sorter.keep);
+        for places in sorter.places.chunks(SENT_AT_ONCE) {
+            let rows: Vec<&[u8]> = places.iter().map(|place| sorter.row(*place)).collect();
+            if self.send_rows(ctx, &items, &rows)? == Flow::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StoredSorter<'_> {
+    fn row(&self, place: u128) -> &[u8] {
+        self.batches[(place >> 32) as u32 as usize].row(place as u32 as usize)
+    }
+
+    /// The front of a row. All keys are read, so that they can be read again.
+    #[inline]
+    fn front(&self, row: &[u8]) -> SqlResult<u64> {
+        let first = &self.sort[0].key;
+        let front = self.keys.front(0, row, first.collation)?;
+        for n in 1..self.sort.len() {
+            self.keys.compare(n, row, row, self.sort[n].key.collation)?;
+        }
+        Ok(if first.descending { !front } else { front })
+    }
+
+    fn push_batch(&mut self, batch: StoredBatch, rows: std::ops::Range<usize>) -> SqlResult<()> {
+        self.places.reserve(rows.len());
+        let at = self.batches.len();
+        for (n, row) in rows.clone().zip(batch.rows(rows)) {
+            let front = self.front(row)?;
+            self.places.push(place(front, at, n));
+        }
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    fn push_single(&mut self, row: &[u8]) -> SqlResult<()> {
+        let front = self.front(row)?;
+        if self.batches.last().is_none_or(|batch| batch.size_bytes() >= LOOSE_BYTES_MAX) {
+            self.batches.push(StoredBatch::default());
+        }
+        let at = self.batches.len() - 1;
+        self.places.push(place(front, at, self.batches[at].len()));
+        self.batches[at].push(row);
+        Ok(())
+    }
+
+    /// Charges the statement with what is kept by now.
+    fn charge(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
+        let batches = self.batches.iter().map(StoredBatch::size_bytes).sum::<usize>();
+        let bytes = batches + self.places.len() * size_of::<u128>();
+        match bytes.checked_sub(self.charged) {
+            Some(more) => eval.keep(more)?,
+            None => eval.let_go(self.charged - bytes),
+        }
+        self.charged = bytes;
+        Ok(())
+    }
+
+    /// Compares by all keys.
+    fn compare(&self, a: u128, b: u128) -> Ordering {
+        let (a, b) = (self.row(a), self.row(b));
+        for (n, item) in self.sort.iter().enumerate() {
+            let order = self.keys.compare(n, a, b, item.key.collation);
+            let order = order.expect("it was read when it came");
+            if order.is_ne() {
+                return if item.key.descending { order.reverse() } else { order };
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// Puts the places in their order, of equal rows the first one alone if the result is DISTINCT.
+    fn order(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
+        let mut places = std::mem::take(&mut self.places);
+        if places.len() <= SORTED_AT_ONCE {
+            eval.steps(places.len() as u32)?;
+            places.sort_unstable();
+        } else {
+            sort_rows(&mut places, &|a, b| a.cmp(b), eval)?;
+        }
+        if places.windows(2).all(|pair| front_of(pair[0]) != front_of(pair[1])) {
+            self.places = places;
+            return Ok(());
+        }
+        self.places.reserve(places.len());
+        for run in places.chunk_by(|a, b| front_of(*a) == front_of(*b)) {
+            match run {
+                [place] => self.places.push(*place),
+                run => self.push_run(run.to_vec(), eval)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds places whose rows have the same front.
+    fn push_run(&mut self, mut run: Vec<u128>, eval: &EvalContext<'_>) -> SqlResult<()> {
+        sort_rows(&mut run, &|a, b| self.compare(*a, *b), eval)?;
+        if self.is_distinct {
+            eval.steps(run.len() as u32)?;
+            run.dedup_by(|b, a| self.compare(*a, *b).is_eq());
+        }
+        self.places.append(&mut run);
+        Ok(())
+    }
+
+    /// Keeps the first rows alone.
+    fn drop_rest(&mut self, eval: &EvalContext<'_>) -> SqlResult<()> {
+        self.places.truncate(self.keep);
+        let before = std::mem::take(&mut self.batches);
+        let mut kept = StoredBatch::default();
+        for at in &mut self.places {
+            if kept.size_bytes() >= LOOSE_BYTES_MAX {
+                self.batches.push(std::mem::take(&mut kept));
+            }
+            let row = before[(*at >> 32) as u32 as usize].row(*at as u32 as usize);
+            *at = place(front_of(*at), self.batches.len(), kept.len());
+            kept.push(row);
+        }
+        self.batches.push(kept);
+        self.charge(eval)
+    }
+}
