@@ -11,7 +11,8 @@ use cohort_sql::ast::{ExplainFormat, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlError, SqlResult, Value};
 
-use crate::dispatch::{CachedPlan, Executed, PLAN_ATTEMPTS, execute, make_plan};
+use crate::cached_plan::{CachedPlan, make_plan};
+use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
 use crate::explain::explain;
 use crate::explain_json::explain_json;
 use crate::other_statements::KnownNow;

@@ -3,7 +3,7 @@
 use cohort_config::Counter;
 use cohort_sql::ast::{self, GrantLevel, Show, Statement, Xa};
 
-use crate::dispatch::Planned;
+use crate::cached_plan::Planned;
 
 /// The counter of a statement; none if the statement that it holds counts alone.
 pub(crate) fn counter_of(statement: &Statement) -> Option<Counter> {

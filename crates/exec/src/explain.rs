@@ -12,7 +12,7 @@ use cohort_run::Measures;
 use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::{Collation, Value};
 
-use crate::dispatch::Planned;
+use crate::cached_plan::Planned;
 use crate::explain_access::{Line, Measured, Read};
 
 /// Columns and rows of EXPLAIN; `extended`: with the share of the rows that conditions leave, which is not

@@ -20,7 +20,7 @@ use cohort_run::{Measure, Measures};
 use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::Value;
 
-use crate::dispatch::Planned;
+use crate::cached_plan::Planned;
 use crate::explain::{block_of, explain_columns};
 use crate::explain_access::{Line, Measured, Read};
 use crate::plan_json::{Json, Members};

@@ -7,7 +7,8 @@ use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
-use crate::dispatch::{PLAN_ATTEMPTS, Planned, check_needs, lock_plan, make_plan, tables_used, tell_tables};
+use crate::cached_plan::{Planned, make_plan};
+use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, tables_used, tell_tables};
 use crate::session::Session;
 
 impl Session {

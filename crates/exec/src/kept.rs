@@ -8,7 +8,7 @@ use cohort_session::{Database, DatabaseParts, KeptForStatements};
 use cohort_sql::PlanCache;
 use cohort_trx::DeadlockWitness;
 
-use crate::dispatch::CachedPlan;
+use crate::cached_plan::CachedPlan;
 use crate::prepared_texts::PreparedTexts;
 
 /// Plans that are kept.

@@ -14,7 +14,8 @@
 //! | `handler` | HANDLER |
 //! | `account_tables/` | changes of `mysql.global_priv` and its like as statements about accounts |
 //! | `command_counters` | which `Com_...` counts a statement |
-//! | `dispatch` | statement -> the code that runs it; the plan cache |
+//! | `dispatch` | statement -> the code that runs it |
+//! | `cached_plan` | [`CachedPlan`]: a statement's plan, and when it serves another |
 //! | `explain`, `explain_access`, `explain_json`, `plan_json` | EXPLAIN, ANALYZE of a statement |
 //! | `slow_plan` | what the slow log tells of plans |
 //! | `inner_query` | queries that statements of other kinds ask |
@@ -24,6 +25,7 @@ mod account_tables;
 mod analyze;
 mod applier;
 mod bulk;
+mod cached_plan;
 mod command_counters;
 mod dispatch;
 mod explain;
@@ -51,6 +53,7 @@ mod variables;
 mod xa;
 
 pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
+pub use cached_plan::CachedPlan;
 pub use cohort_ddl::{drop_orphans, tell_page_forms};
 pub use cohort_dml::{KeySet, RowKeys};
 pub use cohort_info::information_schema;
@@ -64,7 +67,6 @@ pub use cohort_session::{
 };
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
-pub use dispatch::CachedPlan;
 pub use kept::{Kept, database};
 pub use prepared::PrepareInfo;
 pub use session::Session;

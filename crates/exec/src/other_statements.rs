@@ -97,7 +97,11 @@ impl Session {
                 self.send_ok(job.more, 0, 0, "", sink);
                 return Ok(());
             }
-            Statement::Prepare { name, source } => self.prepare_named(name, source, job)?,
+            Statement::Prepare { name, source } => {
+                self.prepare_named(name, source, job)?;
+                self.send_ok(job.more, 0, 0, "Statement prepared", sink);
+                return Ok(());
+            }
             Statement::Execute { name, using } => return self.execute_named(name, using, job, sink),
             Statement::ExecuteImmediate { source, using } => {
                 return self.execute_immediate(source, using, job, sink);

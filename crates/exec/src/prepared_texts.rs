@@ -22,7 +22,7 @@ use cohort_types::Value;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
-use crate::dispatch::{CachedPlan, SYNTAX_BYTES_OF_A_BYTE};
+use crate::cached_plan::{CachedPlan, SYNTAX_BYTES_OF_A_BYTE};
 
 /// Plans that stay with a text: sessions may differ in settings and in the kinds of their values.
 const PLANS_OF_A_TEXT: usize = 4;

@@ -13,7 +13,7 @@ use cohort_session::{
 };
 use cohort_types::{Time, Value};
 
-use crate::dispatch::Planned;
+use crate::cached_plan::Planned;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
 

@@ -10,7 +10,7 @@ use cohort_query::{DirectPlan, PlanBody};
 use cohort_run::Measures;
 use cohort_types::Value;
 
-use crate::dispatch::Planned;
+use crate::cached_plan::Planned;
 use crate::explain::{Known, explain};
 
 /// Bits of `log_slow_verbosity`.

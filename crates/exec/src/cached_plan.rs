@@ -1,0 +1,197 @@
+//! The plan of a statement, and what must be the same for it to serve another.
+//!
+//! A cached plan serves a statement when the digest, the catalog's version and the session's settings are the
+//! same, the literals that the plan depends on (*pins*) have the same values, and the others are of the same
+//! kinds.
+
+use std::sync::Arc;
+
+use cohort_catalog::{Catalog, Table, View};
+use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, UpdatePlan};
+use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
+use cohort_protocol::ColumnMeta;
+use cohort_query::{QueryPlan, plan_query, plan_query_within};
+use cohort_session::access::{self, TableNeed};
+use cohort_session::{SessionNames, SessionState};
+use cohort_sql::ast::{self, Statement};
+use cohort_types::{SqlResult, Value, Warning};
+
+/// Bytes of tokens, syntax tree and plan for a byte of a text that is full of short values.
+pub(crate) const SYNTAX_BYTES_OF_A_BYTE: usize = 24;
+/// What a plan takes at least, and what it takes for each column of its result.
+const PLAN_BYTES: usize = 3 << 10;
+const COLUMN_BYTES: usize = 400;
+
+/// A query or data change, bound and planned.
+pub(crate) enum Planned {
+    Query(QueryPlan),
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+    /// UPDATE or DELETE over joins, or with subqueries.
+    Joined(Box<JoinedChange>),
+}
+
+/// A plan with the conditions of its reuse.
+pub struct CachedPlan {
+    pub(crate) plan: Planned,
+    /// Ordinals and values of literals that are part of the plan.
+    pins: Vec<(u32, Value)>,
+    /// The kinds of all parameters.
+    kinds: Vec<ParamKind>,
+    /// Found while planning; each execution has them.
+    pub(crate) warnings: Vec<Warning>,
+    /// Privileges that each execution needs.
+    pub(crate) needs: Vec<TableNeed>,
+    /// The views that it reads.
+    pub(crate) views: Vec<Arc<View>>,
+    /// The sequences that its expressions name.
+    pub(crate) sequences: Vec<(Arc<Table>, bool)>,
+    pub(crate) reusable: bool,
+}
+
+/// What of a parameter's value the plan depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ParamKind {
+    variant: std::mem::Discriminant<Value>,
+    of: KindDetail,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KindDetail {
+    None,
+    Text {
+        collation: u16,
+        ascii: bool,
+    },
+    /// Digits before and after the point.
+    Decimal {
+        int_digits: u8,
+        scale: u8,
+    },
+    /// Whether there are fractions of a second.
+    Time {
+        fraction: bool,
+    },
+}
+
+impl ParamKind {
+    fn of(value: &Value) -> ParamKind {
+        let of = match value {
+            Value::Str(s) => KindDetail::Text { collation: s.collation.0, ascii: s.bytes.is_ascii() },
+            Value::Decimal(d) => KindDetail::Decimal { int_digits: d.int_digits(), scale: d.scale() },
+            Value::Time(t) => KindDetail::Time { fraction: t.microsecond() != 0 },
+            Value::DateTime(d) => KindDetail::Time { fraction: d.micros != 0 },
+            _ => KindDetail::None,
+        };
+        ParamKind { variant: std::mem::discriminant(value), of }
+    }
+
+    /// Whether a value has room where one of this kind was planned.
+    fn takes(self, value: &Value) -> bool {
+        let other = ParamKind::of(value);
+        match (self.of, other.of) {
+            (
+                KindDetail::Decimal { int_digits, scale },
+                KindDetail::Decimal { int_digits: digits, scale: other_scale },
+            ) => scale == other_scale && digits <= int_digits,
+            _ => self == other,
+        }
+    }
+}
+
+impl CachedPlan {
+    /// Whether the plan can run with these parameters.
+    pub(crate) fn fits(&self, params: &[Value]) -> bool {
+        params.len() == self.kinds.len()
+            && params.iter().zip(&self.kinds).all(|(value, kind)| kind.takes(value))
+            && self.pins.iter().all(|(n, value)| params.get(*n as usize) == Some(value))
+    }
+
+    /// Whether the session may see how its views are read: error 1345 without SHOW VIEW on each of them and
+    /// SELECT on what it reads.
+    pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
+        self.views.iter().try_for_each(|view| access::check_view_told(session, view))
+    }
+
+    pub(crate) fn reads_tables(&self) -> bool {
+        match &self.plan {
+            Planned::Query(query) => query.reads_tables(),
+            _ => true,
+        }
+    }
+
+    /// Roughly what the plan of a text of so many bytes takes in memory. What it shares with the catalog does
+    /// not count.
+    pub(crate) fn memory_bytes(&self, text_bytes: usize) -> u64 {
+        let columns = self.columns().iter().map(|column| {
+            let names = [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name];
+            COLUMN_BYTES + names.iter().map(|name| name.len()).sum::<usize>()
+        });
+        let pins = self.pins.iter().map(|(_, value)| value.memory_bytes());
+        let texts = text_bytes + self.views.iter().map(|view| view.text.len()).sum::<usize>();
+        let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
+        (PLAN_BYTES + texts * SYNTAX_BYTES_OF_A_BYTE + parts.sum::<usize>()) as u64
+    }
+
+    /// Columns of the result; none for data changes without RETURNING.
+    pub(crate) fn columns(&self) -> &[ColumnMeta] {
+        let returning = match &self.plan {
+            Planned::Query(query) if query.into.is_empty() => return &query.columns,
+            Planned::Query(_) | Planned::Update(_) => None,
+            Planned::Insert(insert) => insert.returning.as_ref(),
+            Planned::Delete(delete) => delete.returning.as_ref(),
+            Planned::Joined(change) => change.returning(),
+        };
+        returning.map_or(&[], |returning| &returning.columns)
+    }
+}
+
+/// Plans a query or data change.
+pub(crate) fn make_plan(
+    catalog: &Arc<Catalog>,
+    session: &SessionState,
+    params: &[Value],
+    source: ParamSource,
+    statement: &Statement,
+) -> SqlResult<CachedPlan> {
+    let names = SessionNames::new(catalog, session);
+    let ctx = PlanContext::new(&names, params, source);
+    let plan = match statement {
+        Statement::Query(query) => Planned::Query(plan_query(&ctx, session, query)?),
+        Statement::Insert(insert) => {
+            let mut plan =
+                |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
+            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut plan)?)
+        }
+        Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
+            Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
+        }
+        Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
+        Statement::Delete(delete) if delete.is_simple() && !names_view(catalog, session, &delete.from) => {
+            Planned::Delete(DeletePlan::plan(&ctx, session, delete)?)
+        }
+        Statement::Delete(delete) => Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete)?)),
+        _ => return Err(not_supported("this statement here")),
+    };
+    let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));
+    let pins = match ctx.source {
+        ParamSource::Literals => ctx.pins.borrow().iter().copied().filter_map(pin).collect(),
+        ParamSource::Placeholders => Vec::new(),
+    };
+    let kinds = ctx.params.iter().map(ParamKind::of).collect();
+    let warnings = session.planning_warnings.take();
+    let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
+    let sequences = names.take_sequences();
+    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, reusable })
+}
+
+/// A view is changed as a join is.
+fn names_view(catalog: &Catalog, session: &SessionState, table: &ast::TableRef) -> bool {
+    let ast::TableRef::Table(factor) = table else { return false };
+    let name = &factor.name.name;
+    let schema = factor.name.db.as_deref().or(session.current_schema.as_deref());
+    schema.is_some_and(|schema| {
+        catalog.view(schema, name).is_some() && session.temporary.find(schema, name).is_none()
+    })
+}
