@@ -2,7 +2,6 @@
 //! into a [`ResultSink`]; the reply of a commit must be held back until [`Session::hold_until`] is published
 //! (I4, I5).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_base::CommitSeq;
@@ -10,7 +9,7 @@ use cohort_config::{Counter, VarId};
 use cohort_locks::KillLevel;
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
 use cohort_session::ConnectionInfo;
-use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
+use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
 use crate::handler::OpenHandler;
@@ -163,21 +162,29 @@ impl Session {
         status_of(&self.trx, &self.state)
     }
 
-    /// COM_QUERY: one or more results.
+    /// What decides how texts are decoded: the client's character set, and whether a backslash escapes.
+    fn reading(&self) -> (Charset, bool) {
+        (self.state.parse.client, self.state.parse.mode.no_backslash_escapes)
+    }
+
+    /// COM_QUERY: one or more results. Each statement is read as those before it have set.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
-        let decoded = match self.state.decoded(sql) {
-            Ok(Cow::Borrowed(_)) => None,
-            Ok(Cow::Owned(decoded)) => Some(decoded),
+        let (mut sent, mut reading) = (sql, self.reading());
+        let mut decoded = match self.state.decoded(sent) {
+            Ok(decoded) => decoded,
             Err(error) => return self.fail(&error, sink),
         };
-        let sql = decoded.as_deref().unwrap_or(sql);
+        let sql = &*decoded;
         // What SHOW PROCESSLIST and others tell ends with the statement, not behind it.
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let end = sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1);
         self.begin_process(Command::Query, &sql[..end]);
-        let mut rest = sql;
-        let mut any = false;
-        while let Some((range, next)) = cohort_sql::next_statement(rest, self.state.parse.mode) {
+        // A text of comments alone is answered with OK; played back binlogs send such.
+        let is_comment = sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';');
+        let (mut at, mut any) = (0, false);
+        loop {
+            let rest = &decoded[at..];
+            let Some((range, next)) = cohort_sql::next_statement(rest, self.state.parse.mode) else { break };
             let text = &rest[range];
             let after = &rest[next.min(rest.len())..];
             let more = cohort_sql::next_statement(after, self.state.parse.mode).is_some();
@@ -198,10 +205,20 @@ impl Session {
             // The next statement may run for long, or wait: what is ordered does not wait for it.
             self.state.db.commit.lead();
             self.look_at_clock();
-            rest = after;
+            at += next;
+            if self.reading() != reading {
+                sent = behind_semicolons(sent, decoded[..at].iter().filter(|byte| **byte == b';').count());
+                reading = self.reading();
+                decoded = match self.state.decoded(sent) {
+                    Ok(decoded) => decoded,
+                    Err(error) => {
+                        self.fail(&error, sink);
+                        break;
+                    }
+                };
+                at = 0;
+            }
         }
-        // A text of comments alone is answered with OK; played back binlogs send such.
-        let is_comment = sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';');
         if !any && is_comment {
             sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
         } else if !any {
@@ -344,4 +361,11 @@ fn check_enterable(session: &SessionState, schema: &str) -> SqlResult<()> {
     let known = db.virtual_tables.has_schema(schema) || db.catalog().schemas.contains_key(schema);
     let error = || SqlError::new(ErrorCode::BadDb, format!("Unknown database '{schema}'"));
     if known { Ok(()) } else { Err(error()) }
+}
+
+/// What stands behind so many semicolons, which are the same byte in every character set of clients.
+fn behind_semicolons(sent: &[u8], count: usize) -> &[u8] {
+    let mut places = sent.iter().enumerate().filter(|(_, byte)| **byte == b';').map(|(place, _)| place + 1);
+    let from = count.checked_sub(1).map_or(Some(0), |last| places.nth(last));
+    &sent[from.unwrap_or(sent.len())..]
 }

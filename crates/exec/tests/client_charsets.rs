@@ -72,6 +72,21 @@ fn a_character_that_looks_like_a_sign_ends_no_literal() {
 }
 
 #[test]
+fn statements_sent_together_are_read_as_those_before_them_set() {
+    let (_server, mut client) = client();
+    client.ok("CREATE TABLE t (a VARCHAR(20) CHARACTER SET utf8mb4)");
+    client.ok("SET NAMES latin1");
+    let text = [
+        b"SET @a = ';\xe9'; SET NAMES utf8mb4; INSERT INTO t VALUES ('\xc3\xa9'), (@a);".as_slice(),
+        b"SET NAMES gbk; INSERT INTO t VALUES ('\xbf\\');",
+        b"SET sql_mode = 'NO_BACKSLASH_ESCAPES'; INSERT INTO t VALUES ('\xd6\xd0\\');",
+        b"SET NAMES utf8mb4; SELECT HEX(GROUP_CONCAT(a)) AS h FROM t",
+    ];
+    let answer = client.run_bytes(&text.concat());
+    assert!(answer.ends_with("h\nC3A92C3BC3A92CE7B8972CE4B8AD5C\n"), "{answer}");
+}
+
+#[test]
 fn a_client_cannot_send_units_of_several_bytes() {
     let (_server, mut client) = client();
     for statement in ["SET NAMES ucs2", "SET character_set_client = utf16", "SET NAMES utf32"] {

@@ -90,6 +90,8 @@ pub(crate) struct Connection {
     killed: AtomicBool,
     /// A dump thread owns it.
     dumping: AtomicBool,
+    /// Its statement waits for the client to take or send something.
+    awaits_client: AtomicBool,
     /// Bytes go through `compressor`; set once, by the owner.
     compressed: AtomicBool,
     /// Used by the owner only.
@@ -203,6 +205,7 @@ impl Connection {
             entered: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
+            awaits_client: AtomicBool::new(false),
             compressed: AtomicBool::new(false),
             compressor: Mutex::new(Compressor::default()),
             shared,
@@ -250,10 +253,12 @@ impl Connection {
         self.wire.shut_down();
     }
 
-    /// KILL: an idle connection ends now, a busy one after its statement, whose error the client still gets.
+    /// KILL: a connection that is idle, or whose statement waits for the client, ends now; a busy one after
+    /// its statement, whose error the client still gets.
     pub fn kill(&self) {
         self.killed.store(true, Ordering::SeqCst);
-        if self.owner.is_idle() || self.dumping.load(Ordering::SeqCst) {
+        let may_end = [&self.dumping, &self.awaits_client];
+        if self.owner.is_idle() || may_end.iter().any(|flag| flag.load(Ordering::SeqCst)) {
             self.disconnect();
         }
     }
@@ -329,14 +334,22 @@ impl Connection {
         self.wire.with_tls(look)
     }
 
-    /// Blocks until there is room for output; false after the timeout.
+    /// Blocks until there is room for output; false after the timeout, and if the connection was killed.
     pub fn wait_writable(&self, timeout: Duration) -> bool {
-        wait_writable(self.fd(), timeout).unwrap_or(false)
+        self.await_client(|| wait_writable(self.fd(), timeout))
     }
 
-    /// Blocks until something has come; false after the timeout.
+    /// Blocks until something has come; false after the timeout, and if the connection was killed.
     pub fn wait_readable(&self, timeout: Duration) -> bool {
-        wait_readable(self.fd(), timeout).unwrap_or(false)
+        self.await_client(|| wait_readable(self.fd(), timeout))
+    }
+
+    fn await_client(&self, wait: impl FnOnce() -> io::Result<bool>) -> bool {
+        self.awaits_client.store(true, Ordering::SeqCst);
+        // `kill` either is seen here or sees that the client is awaited, and ends the wait.
+        let has_come = !self.killed.load(Ordering::SeqCst) && wait().unwrap_or(false);
+        self.awaits_client.store(false, Ordering::SeqCst);
+        has_come
     }
 
     /// Sends the greeting and leaves the connection to the workers: the accepting thread reads nothing,

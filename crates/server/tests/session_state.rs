@@ -195,6 +195,28 @@ fn many_rows_are_written_by_one_command() {
     assert_eq!(receive(&mut raw), b"\0\0\x02\0\0\0");
 }
 
+/// A client that takes nothing of a long result holds what its statement holds, until KILL.
+#[test]
+fn a_client_that_takes_nothing_is_killed_at_once() {
+    let server = Cohort::new(&[]);
+    let mut client = server.in_test();
+    let mut raw = raw_login(server.port, 0, 0).0;
+    send(&mut raw, 0, b"\x03SELECT GET_LOCK('a', 0), REPEAT('x', 1000) FROM seq_1_to_100000");
+    let id = loop {
+        let holder: Option<u64> =
+            client.query_first("SELECT IS_USED_LOCK('a')").expect("answered").expect("a row");
+        match holder {
+            Some(id) => break id,
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    // The sockets are full soon; with a KILL before that the statement ends, too.
+    std::thread::sleep(Duration::from_millis(300));
+    client.query_drop(format!("KILL {id}")).expect("killed");
+    let got: u64 = client.query_first("SELECT GET_LOCK('a', 30)").expect("answered").expect("a row");
+    assert_eq!(got, 1, "not only when net_write_timeout is over");
+}
+
 /// What a MariaDB 10.11 sends in the same places.
 #[test]
 fn clients_are_told_what_changed_of_their_session() {
