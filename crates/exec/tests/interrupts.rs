@@ -47,6 +47,9 @@ const ENDLESS: &[&str] = &[
     "select benchmark(9000000000000000000, md5(@big))",
     "select json_merge_patch(@members, @others)",
     "select json_merge_preserve(@members, @others)",
+    "select extractvalue(@xml, '//*[count(//*[count(//*[count(//*) = 0]) = 0]) = 0]')",
+    "select benchmark(9000000000000000000, extractvalue(@xml, '//b/ancestor::*'))",
+    "select benchmark(9000000000000000000, column_json(@columns))",
     "create or replace table c select a.k from t a, t b, t c, t d, t e, t f where a.k + b.k + c.k + d.k + e.k + f.k < 0",
 ];
 
@@ -61,6 +64,8 @@ fn session() -> Session {
         "set @big = repeat('a', 8000000), @half = repeat('a', 4000000)",
         "set @ones = concat('[', repeat('1,', 100000), '2]'), @twos = concat('[', repeat('2,', 100000), '1]')",
         "set @threes = concat('[', repeat('3,', 100000), '4]')",
+        "set @xml = concat(repeat('<b>', 3000), 'x', repeat('</b>', 3000))",
+        "set @columns = column_create('a', repeat('x', 1000000))",
     ] {
         assert_eq!(run(&mut session, set), "");
     }

@@ -54,6 +54,11 @@ const NESTED: &[(&str, fn(usize) -> String)] = &[
     ("json text", |n| {
         format!("select json_valid('{}'), json_extract('{0}', '$[0]')", nested("[", "1", "]", n))
     }),
+    ("xml", |n| format!("select extractvalue('{}', '//a')", nested("<a>", "1", "</a>", n))),
+    ("xpath", |n| format!("select extractvalue('<a>1</a>', '{}')", nested("(", "1", ")", n))),
+    ("steps of an xpath", |n| format!("select extractvalue('<a>1</a>', '{}')", "/a".repeat(n))),
+    ("predicates", |n| format!("select extractvalue('<a>1</a>', '{}')", nested("/a[", "1", "]", n))),
+    ("dynamic columns", |n| format!("select column_json({})", nested("column_create('a', ", "1", ")", n))),
     ("interval", |n| format!("select '2020-01-01'{}", " + interval 1 day".repeat(n))),
     ("row", |n| format!("select {} from t", nested("(k, ", "1", ") = (k, 1)", n))),
     ("if in where", |n| format!("select 1 from t where {}", nested("if(k, ", "k", ", 0)", n))),

@@ -141,14 +141,41 @@ pub fn build_call(name: &str, args: Vec<Expr>, env: &SessionEnv) -> SqlResult<Ex
         let [date, months] = <[Expr; 2]>::try_from(args).expect("two of them");
         return date_arith(date, IntervalOp::Add, months, IntervalUnit::Month, env);
     }
+    if lower == "decode_oracle" && args.len() >= 3 {
+        return decode(args);
+    }
     let Some(function) = lookup(&lower) else {
+        if lower == "decode_oracle" {
+            return Err(wrong_count(name));
+        }
         return Err(SqlError::new(ErrorCode::SpDoesNotExist, format!("FUNCTION {name} does not exist")));
     };
     if args.len() < function.args_min || args.len() > function.args_max {
-        let text = format!("Incorrect parameter count in the call to native function '{name}'");
-        return Err(SqlError::new(ErrorCode::WrongParamcountToNativeFct, text));
+        return Err(wrong_count(name));
     }
     call(function, args, Extra::None, env)
+}
+
+fn wrong_count(name: &str) -> SqlError {
+    let text = format!("Incorrect parameter count in the call to native function '{name}'");
+    SqlError::new(ErrorCode::WrongParamcountToNativeFct, text)
+}
+
+/// `DECODE_ORACLE(value, search, result, .. [, otherwise])`: a CASE in which NULL is equal to NULL.
+fn decode(args: Vec<Expr>) -> SqlResult<Expr> {
+    let mut args = args.into_iter();
+    let value = args.next().expect("the first of three");
+    let mut branches = Vec::new();
+    let mut otherwise = None;
+    while let Some(search) = args.next() {
+        match args.next() {
+            Some(result) => {
+                branches.push((compare_exprs(CompareOp::NullSafeEq, value.clone(), search)?, result));
+            }
+            None => otherwise = Some(search),
+        }
+    }
+    case(None, branches, otherwise)
 }
 
 /// `left op right`.
@@ -554,6 +581,7 @@ pub fn cast(operand: Expr, to: CastType, env: &SessionEnv) -> SqlResult<Expr> {
             return Err(SqlError::illegal_type(fixed.name(), operation));
         }
     }
+    crate::dynamic_columns::cast_to(&mut operand, to);
     let ty = crate::cast::type_of(&operand, to, env);
     Ok(Expr::Cast(Box::new(Cast { operand, to, ty })))
 }

@@ -42,6 +42,8 @@ mod date_now;
 mod date_parse;
 mod date_part;
 mod display;
+mod dynamic_columns;
+mod dynamic_format;
 mod eval;
 mod expr;
 mod expr_type;
@@ -74,6 +76,7 @@ mod table;
 mod text_build;
 mod text_code;
 mod text_cut;
+mod text_oracle;
 mod text_secret;
 mod text_size;
 mod text_weight;
@@ -81,6 +84,9 @@ mod text_zip;
 mod to_char;
 mod typing;
 mod walk;
+mod xml;
+mod xml_functions;
+mod xpath;
 
 pub use aggregate::{
     Aggregate, AggregateKind, AggregateOptions, AggregateState, Gathered, OrderKey, Quantifier,

@@ -166,7 +166,10 @@ static FAMILIES: &[&[Function]] = &[
     crate::text_zip::FUNCTIONS,
     crate::text_secret::FUNCTIONS,
     crate::text_weight::FUNCTIONS,
+    crate::text_oracle::FUNCTIONS,
     crate::sformat::FUNCTIONS,
+    crate::dynamic_columns::FUNCTIONS,
+    crate::xml_functions::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =

@@ -29,7 +29,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("chr", 1, 1, type_chr, chr),
 ];
 
-fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(width).sum();
     // NULL also comes of a result beyond max_allowed_packet.
     Ok(string_of(joined_collation(args, env, "concat")?, length))
@@ -46,7 +46,7 @@ fn constant_int(arg: Option<&Expr>) -> Option<u64> {
     c.value.to_int(&mut cohort_types::NoWarnings).map(|v| convert::clamp_signed(v).max(0) as u64)
 }
 
-fn type_pad(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_pad(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = constant_int(args.get(1)).unwrap_or(1 << 24);
     let strings: Vec<Expr> = [Some(&args[0]), args.get(2)].into_iter().flatten().cloned().collect();
     Ok(string_of(joined_collation(&strings, env, "lpad")?, length))
@@ -62,7 +62,7 @@ fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(crate::typing::ascii_string(env, constant_int(args.first()).unwrap_or(1 << 24)))
 }
 
-fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     // What is looked for may be one character.
     let length = width(&args[0]).saturating_mul(width(&args[2]).max(1));
     Ok(string_of(joined_collation(args, env, "replace")?, length))
@@ -135,11 +135,11 @@ enum Pad {
     Right,
 }
 
-fn lpad(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn lpad(a: Args<'_>) -> SqlResult<Value> {
     pad(a, Pad::Left)
 }
 
-fn rpad(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn rpad(a: Args<'_>) -> SqlResult<Value> {
     pad(a, Pad::Right)
 }
 
@@ -191,7 +191,7 @@ fn space(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// REPLACE compares bytes, as MariaDB does.
-fn replace(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let from = or_null!(a.text(1));
     // What replaces nothing is not looked at.

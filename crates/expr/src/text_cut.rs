@@ -56,7 +56,7 @@ fn type_side(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(long_string_of(joined_collation(&args[..1], env, "left")?, length))
 }
 
-fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     // MariaDB counts bytes here, of which a character may have several.
     let all = byte_width(&args[0]);
     let start = match args.get(1) {
@@ -76,7 +76,7 @@ fn type_index(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     Ok(long_string_of(joined_collation(&args[..2], env, "substring_index")?, length))
 }
 
-fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+pub(crate) fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
     Ok(long_string_of(joined_collation(args, env, "trim")?, length))
 }
@@ -115,7 +115,7 @@ fn right(a: Args<'_>) -> SqlResult<Value> {
 }
 
 /// SUBSTRING(text, start [, length]): start counts from 1, from the end when negative.
-fn substring(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn substring(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let start = or_null!(a.int(1));
     let length = if a.count() > 2 { or_null!(a.int(2)) } else { i64::MAX };
@@ -186,11 +186,11 @@ fn trim(a: Args<'_>) -> SqlResult<Value> {
     trim_side(a, side)
 }
 
-fn ltrim(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn ltrim(a: Args<'_>) -> SqlResult<Value> {
     trim_side(a, TrimSide::Leading)
 }
 
-fn rtrim(a: Args<'_>) -> SqlResult<Value> {
+pub(crate) fn rtrim(a: Args<'_>) -> SqlResult<Value> {
     trim_side(a, TrimSide::Trailing)
 }
 

@@ -85,3 +85,18 @@ fn columns() {
 fn character_sets() {
     check("charsets.txt");
 }
+
+#[test]
+fn dynamic_columns() {
+    check("dynamic_columns.txt");
+}
+
+#[test]
+fn xml() {
+    check("xml.txt");
+}
+
+#[test]
+fn texts_as_in_oracle() {
+    check("oracle.txt");
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cohort_types::{Charset, Value};
+use cohort_types::{Charset, TypeKind, Value};
 
 use crate::ast::{
     AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
@@ -173,8 +173,50 @@ fn write_predicate(expr: &Expr, out: &mut String) {
     }
 }
 
+/// An argument of COLUMN_CREATE: a cast to a type that columns have is `value AS type`.
+fn write_column_value(arg: &Expr, out: &mut String) {
+    let (value, name) = match arg {
+        Expr::Function { name, args } if name == "as decimal" => (&args[0], "decimal"),
+        Expr::Function { name, args } if name == "as unsigned int" => (&args[0], "unsigned int"),
+        Expr::Cast { expr, to } => match to.kind {
+            DeclaredKind::Signed => (&**expr, "int"),
+            DeclaredKind::Column(TypeKind::Date) => (&**expr, "date"),
+            DeclaredKind::Column(TypeKind::Double) if to.length.is_none() => (&**expr, "double"),
+            DeclaredKind::Column(TypeKind::Time) if to.length == Some(6) => (&**expr, "time"),
+            DeclaredKind::Column(TypeKind::DateTime) if to.length == Some(6) => (&**expr, "datetime"),
+            _ => return write_expr(arg, out),
+        },
+        _ => return write_expr(arg, out),
+    };
+    write_expr(value, out);
+    push(out, format_args!(" AS {name}"));
+}
+
 fn write_call(expr: &Expr, out: &mut String) {
     match expr {
+        Expr::Cast { expr, to } if matches!(&**expr, Expr::Function { name, .. } if name == "column_get") => {
+            // The call has the type inside.
+            write_expr(expr, out);
+            out.pop();
+            push(out, format_args!(" as {})", cast_type(to)));
+        }
+        Expr::Function { name, args } if name == "null if empty" => {
+            // It holds a TRIM.
+            out.push_str("trim_oracle");
+            let start = out.len();
+            write_expr(&args[0], out);
+            out.replace_range(start..start + "trim".len(), "");
+        }
+        Expr::Function { name, args } if ["column_create", "column_add"].contains(&name.as_str()) => {
+            call(out, name, |out| {
+                for (n, arg) in args.iter().enumerate() {
+                    if n > 0 {
+                        out.push(',');
+                    }
+                    write_column_value(arg, out);
+                }
+            });
+        }
         Expr::Cast { expr, to } => call(out, "cast", |out| {
             write_expr(expr, out);
             push(out, format_args!(" as {}", cast_type(to)));

@@ -284,6 +284,10 @@ errors! {
     JsonPathNotAllowed = 4051, "HY000";
     IllegalParameterDataTypeForOperation = 4079, "HY000";
     BadData = 1918, "22007";
+    DynColWrongFormat = 1919, "HY000";
+    DynColImplementationLimit = 1920, "HY000";
+    DynColData = 1921, "22007";
+    DynColWrongCharset = 1922, "HY000";
     IllegalParameterDataTypes2ForOperation = 4078, "HY000";
     JsonBadChar = 4035, "HY000";
     JsonNotJsonChr = 4036, "HY000";

@@ -182,6 +182,8 @@ impl Parser<'_> {
             "utc_time" | "utc_timestamp" | "utc_date" | "sysdate" => Self::clock,
             "add_months" => Self::add_months,
             "weight_string" => Self::weight_string,
+            "column_create" | "column_add" => Self::column_pairs,
+            "column_get" => Self::column_get,
             "nextval" | "lastval" | "setval" => Self::sequence_function,
             _ => return Ok(None),
         };
@@ -274,7 +276,7 @@ impl Parser<'_> {
         }
     }
 
-    fn trim(&mut self, _name: &str) -> SqlResult<Expr> {
+    fn trim(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let side = match () {
             () if self.eat_word("LEADING") => Some(TrimSide::Leading),
@@ -299,7 +301,11 @@ impl Parser<'_> {
             }
         };
         self.expect(Kind::RightParen)?;
-        Ok(Expr::Trim { side: side.unwrap_or(TrimSide::Both), what, expr })
+        let trimmed = Expr::Trim { side: side.unwrap_or(TrimSide::Both), what, expr };
+        Ok(match name {
+            "trim_oracle" => function("null if empty", vec![trimmed]),
+            _ => trimmed,
+        })
     }
 
     fn substring(&mut self, _name: &str) -> SqlResult<Expr> {
@@ -368,6 +374,72 @@ impl Parser<'_> {
         let amount = self.expr()?;
         self.expect(Kind::RightParen)?;
         Ok(date_arith(expr, false, amount, crate::ast::IntervalUnit::Month))
+    }
+
+    /// COLUMN_CREATE(name, value [AS type], ..), and COLUMN_ADD with the columns before them. A value with a
+    /// type is a cast.
+    fn column_pairs(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let mut args = Vec::new();
+        if name == "column_add" {
+            args.push(self.expr()?);
+            self.expect(Kind::Comma)?;
+        }
+        loop {
+            args.push(self.expr()?);
+            self.expect(Kind::Comma)?;
+            let value = self.expr()?;
+            args.push(match self.eat_word("AS") {
+                true => self.column_value(value)?,
+                false => value,
+            });
+            if !self.eat(Kind::Comma) {
+                break;
+            }
+        }
+        self.expect(Kind::RightParen)?;
+        Ok(function(name, args))
+    }
+
+    /// The type of a dynamic column's value: digits and lengths are read and mean nothing.
+    fn column_value(&mut self, value: Expr) -> SqlResult<Expr> {
+        let start = self.at;
+        let is_unsigned = self.eat_word("UNSIGNED");
+        let to = match () {
+            () if self.eat_any(&["INT", "INTEGER"]) => match is_unsigned {
+                true => DataType::of(DeclaredKind::Unsigned),
+                false => DataType::of(DeclaredKind::Signed),
+            },
+            () if is_unsigned => return Err(self.error_at(start)),
+            () => self.data_type()?,
+        };
+        let to = match to.kind {
+            DeclaredKind::Signed => to,
+            DeclaredKind::Unsigned => return Ok(function("as unsigned int", vec![value])),
+            DeclaredKind::Column(TypeKind::Decimal) => return Ok(function("as decimal", vec![value])),
+            DeclaredKind::Column(TypeKind::Double | TypeKind::Float) => DataType::plain(TypeKind::Double),
+            DeclaredKind::Column(TypeKind::Date) => to,
+            DeclaredKind::Column(kind @ (TypeKind::Time | TypeKind::DateTime)) => {
+                let mut to = DataType::plain(kind);
+                to.length = Some(6);
+                to
+            }
+            DeclaredKind::Column(TypeKind::Char) if to.length.is_none() => to,
+            _ => return Err(self.error_at(start)),
+        };
+        Ok(Expr::Cast { expr: Box::new(value), to: Box::new(to) })
+    }
+
+    /// COLUMN_GET(columns, name AS type): a cast of the call.
+    fn column_get(&mut self, name: &str) -> SqlResult<Expr> {
+        self.expect(Kind::LeftParen)?;
+        let columns = self.expr()?;
+        self.expect(Kind::Comma)?;
+        let column = self.expr()?;
+        self.expect_word("AS")?;
+        let to = Box::new(self.cast_type()?);
+        self.expect(Kind::RightParen)?;
+        Ok(Expr::Cast { expr: Box::new(function(name, vec![columns, column])), to })
     }
 
     /// WEIGHT_STRING(x [AS CHAR(n)|BINARY(n)] [LEVEL levels]): with the number of characters, 0 for all, and

@@ -1,0 +1,105 @@
+//! Functions of texts as Oracle has them: an empty text is NULL, and NULL an empty text.
+
+use cohort_types::{SqlResult, Value};
+
+use crate::args::{Args, or_null};
+use crate::context::SessionEnv;
+use crate::expr::Expr;
+use crate::expr_type::ExprType;
+use crate::table::{ANY, Function};
+use crate::text_build::{lpad, replace, rpad, type_concat, type_pad, type_replace};
+use crate::text_cut::{ltrim, rtrim, substring, type_substring, type_trim};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::pure("concat_operator_oracle", 1, ANY, typed_concat, concat),
+    Function::pure("lpad_oracle", 2, 3, typed_pad, |a| empty_is_null(lpad(a))),
+    Function::pure("rpad_oracle", 2, 3, typed_pad, |a| empty_is_null(rpad(a))),
+    Function::pure("ltrim_oracle", 1, 1, typed_trim, |a| empty_is_null(ltrim(a))),
+    Function::pure("rtrim_oracle", 1, 1, typed_trim, |a| empty_is_null(rtrim(a))),
+    Function::pure("replace_oracle", 3, 3, typed_replace, |a| empty_is_null(replaced(a))),
+    Function::pure("substr_oracle", 2, 3, typed_substring, |a| empty_is_null(part(a))),
+    // What the parser makes of TRIM_ORACLE. No text can call it.
+    Function::pure("null if empty", 1, 1, typed_trim, text_or_null),
+];
+
+fn nullable(ty: SqlResult<ExprType>) -> SqlResult<ExprType> {
+    Ok(ty?.with_nullable(true))
+}
+
+fn typed_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    nullable(type_concat(args, env))
+}
+
+fn typed_pad(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    nullable(type_pad(args, env))
+}
+
+fn typed_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    nullable(type_trim(args, env))
+}
+
+fn typed_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    nullable(type_replace(args, env))
+}
+
+fn typed_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    nullable(type_substring(args, env))
+}
+
+fn empty_is_null(value: SqlResult<Value>) -> SqlResult<Value> {
+    Ok(match value? {
+        Value::Str(text) if text.bytes.is_empty() => Value::Null,
+        other => other,
+    })
+}
+
+fn text_or_null(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    empty_is_null(a.string(text))
+}
+
+/// Arguments that are NULL are nothing; NULL if all are.
+fn concat(a: Args<'_>) -> SqlResult<Value> {
+    let mut out = None::<Vec<u8>>;
+    for n in 0..a.count() {
+        let Some(part) = a.text(n)? else { continue };
+        let text = out.get_or_insert_default();
+        if !a.fits_packet((text.len() + part.len()) as u64)? {
+            return Ok(Value::Null);
+        }
+        text.extend_from_slice(&part);
+    }
+    out.map_or(Ok(Value::Null), |text| a.string(text))
+}
+
+/// What is replaced by NULL goes; NULL is found nowhere.
+fn replaced(a: Args<'_>) -> SqlResult<Value> {
+    let text = or_null!(a.text(0));
+    let Some(from) = a.text(1)? else { return a.string(text) };
+    if a.text(2)?.is_some() {
+        return replace(a);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        match !from.is_empty() && text[at..].starts_with(&from) {
+            true => at += from.len(),
+            false => {
+                out.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    a.string(out)
+}
+
+/// A part that begins at 0 begins at 1.
+fn part(a: Args<'_>) -> SqlResult<Value> {
+    if a.int(1)? != Some(0) {
+        return substring(a);
+    }
+    let text = or_null!(a.text(0));
+    let length = if a.count() > 2 { or_null!(a.int(2)) } else { i64::MAX };
+    let end = a.call.ty.collation.prefix_len(&text, length.max(0) as usize);
+    a.string(&text[..end])
+}
