@@ -279,7 +279,7 @@ impl Checker<'_> {
                 left.text, right.text
             )
         };
-        self.same("partners", &[joined.clone()], &[exists("")])?;
+        self.same("partners", std::slice::from_ref(&joined), &[exists("")])?;
         let whole = format!("SELECT x.id FROM {}", left.text);
         self.same("partners and others", &[whole], &[exists(""), exists("NOT ")])?;
         let chosen = self.queries.column(&right.columns).name.clone();
