@@ -1,6 +1,6 @@
 //! Rows that go to the client as they are stored are those that go by values: random tables and statements,
-//! run once as they are and once with a condition that is always true, which makes values of the rows. Answers
-//! are compared byte by byte, in both protocols and several character sets.
+//! run once as they are and once with a condition that is always true, which makes values of the rows.
+//! Answers are compared byte by byte, in both protocols and several character sets.
 
 mod world;
 
