@@ -168,6 +168,13 @@ impl Batch {
         (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..end as usize])
     }
 
+    /// The n-th value.
+    #[inline]
+    pub fn value(&self, n: usize) -> &[u8] {
+        let (key_end, end) = self.ends[n];
+        &self.bytes[key_end as usize..end as usize]
+    }
+
     /// The values of some entries.
     #[inline]
     pub fn values(&self, entries: Range<usize>) -> impl Iterator<Item = &[u8]> {

@@ -95,8 +95,8 @@ pub trait ResultSink {
         Ok(())
     }
 
-    /// Adds rows as they are stored, of which these columns are the result's: what [`ResultSink::try_row`]
-    /// of their values does. None of the columns is a TIMESTAMP.
+    /// Adds rows as they are stored, of which these columns are the result's: does what
+    /// [`ResultSink::try_row`] of their values does. None of the columns is a TIMESTAMP.
     fn stored_rows(&mut self, columns: &StoredColumns<'_>, rows: &[&[u8]]) -> SqlResult<()> {
         let mut values = Vec::with_capacity(columns.len());
         for row in rows {

@@ -47,7 +47,7 @@ mod temporal;
 mod value;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
-pub use collation::{Charset, Collation, LikePattern, UnsafeText, is_text, like_prefix};
+pub use collation::{Charset, Collation, Fronts, LikePattern, UnsafeText, is_text, like_prefix};
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};

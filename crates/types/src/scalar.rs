@@ -59,6 +59,19 @@ pub(crate) struct WrongClass;
 pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Result<(), WrongClass> {
     let len = len(ty).ok_or(WrongClass)?;
     match (ty.kind, value) {
+        (kind, Value::Int(v)) if kind.is_integer() && !ty.unsigned => {
+            let shift = 64 - 8 * len;
+            if v << shift >> shift != *v {
+                return Err(WrongClass);
+            }
+            put_low_bytes(*v as u64, len, out);
+        }
+        (kind, Value::UInt(v)) if kind.is_integer() && ty.unsigned => {
+            if len < 8 && v >> (8 * len) != 0 {
+                return Err(WrongClass);
+            }
+            put_low_bytes(*v, len, out);
+        }
         (kind, Value::Int(_) | Value::UInt(_)) if kind.is_integer() => {
             let bits = integer_bits(ty, value).ok_or(WrongClass)?;
             out.extend_from_slice(&bits.to_le_bytes()[..len]);
@@ -78,6 +91,17 @@ pub(crate) fn encode(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Resul
         _ => return Err(WrongClass),
     }
     Ok(())
+}
+
+/// Appends an integer of so many bytes.
+#[inline]
+fn put_low_bytes(bits: u64, len: usize, out: &mut Vec<u8>) {
+    match len {
+        1 => out.push(bits as u8),
+        4 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
+        8 => out.extend_from_slice(&bits.to_le_bytes()),
+        len => out.extend_from_slice(&bits.to_le_bytes()[..len]),
+    }
 }
 
 /// Reads [`len`] bytes; `None` when they are no value of the type.

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 use crate::row::{HEADER, RowError, RowLayout, Slot, VERSION};
 use crate::scalar::{decode_exact, little_endian};
-use crate::{Collation, SqlError, SqlResult, Str, Value};
+use crate::{Collation, Fronts, SqlError, SqlResult, Str, Value};
 
 /// What a plain row holds in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub enum Field<'r> {
 pub struct StoredColumns<'t> {
     layout: &'t RowLayout,
     places: Vec<Place>,
-    /// What plain rows begin with.
-    head: [u8; HEADER],
+    /// What plain rows begin with, in the lower three bytes.
+    head: u32,
     /// Where their texts begin.
     texts: usize,
     has_texts: bool,
@@ -108,7 +108,7 @@ impl<'t> StoredColumns<'t> {
         StoredColumns {
             layout,
             places: columns.into_iter().map(place).collect(),
-            head: [VERSION, low, high],
+            head: u32::from_le_bytes([VERSION, low, high, 0]),
             texts: ends_at + 2 * strings,
             has_texts: strings > 0,
             refuse,
@@ -128,7 +128,8 @@ impl<'t> StoredColumns<'t> {
     /// Whether the row's columns lie where those of most rows do.
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
-        if row.len() < self.texts || row.first_chunk() != Some(&self.head) {
+        let Some(head) = row.first_chunk().filter(|_| row.len() >= self.texts) else { return false };
+        if u32::from_le_bytes(*head) & 0xff_ffff != self.head {
             return false;
         }
         // The end of the last text is the row's.
@@ -183,20 +184,20 @@ impl<'t> StoredColumns<'t> {
 
     /// A number that is no larger than that of a row that the n-th column sorts behind this one.
     #[inline]
-    pub fn front(&self, n: usize, row: &[u8], collation: Collation) -> SqlResult<u64> {
+    pub fn front(&self, n: usize, row: &[u8], fronts: Fronts) -> SqlResult<u64> {
         match self.is_plain(row) {
-            true => Ok(self.field(n, row).ok_or_else(|| self.corrupt())?.front(collation)),
-            false => self.front_of_value(n, row, collation),
+            true => Ok(self.field(n, row).ok_or_else(|| self.corrupt())?.front(fronts)),
+            false => self.front_of_value(n, row, fronts),
         }
     }
 
     #[cold]
-    fn front_of_value(&self, n: usize, row: &[u8], collation: Collation) -> SqlResult<u64> {
+    fn front_of_value(&self, n: usize, row: &[u8], fronts: Fronts) -> SqlResult<u64> {
         Ok(match self.value(n, row)? {
-            Value::Int(v) => Field::Int(v).front(collation),
+            Value::Int(v) => Field::Int(v).front(fronts),
             // A YEAR is not an integer in the row.
-            Value::UInt(v) if self.is_integer(n) => Field::UInt(v).front(collation),
-            Value::Str(text) => Field::Text(&text.bytes).front(collation),
+            Value::UInt(v) if self.is_integer(n) => Field::UInt(v).front(fronts),
+            Value::Str(text) => Field::Text(&text.bytes).front(fronts),
             _ => 0,
         })
     }
@@ -266,14 +267,14 @@ impl Field<'_> {
     /// A number that is no larger than that of a field behind this one in the order of their column; NULL
     /// comes first.
     #[inline]
-    fn front(self, collation: Collation) -> u64 {
+    fn front(self, fronts: Fronts) -> u64 {
         // Half of a number leaves room for NULL below all of them.
         let of_number = |bits: u64| (bits >> 1) + 1;
         match self {
             Field::Null | Field::Other(_) => 0,
             Field::Int(v) => of_number(v as u64 ^ 1 << 63),
             Field::UInt(v) => of_number(v),
-            Field::Text(text) => collation.sort_key_front(text),
+            Field::Text(text) => fronts.front(text),
         }
     }
 }

@@ -107,6 +107,8 @@ impl Totals {
         reads_first_row: bool,
         mut scan: StoredScan<'_>,
     ) -> SqlResult<Totals> {
+        let refuse = |error| scan.table.row_error(error);
+        let shape = StoredColumns::new(&scan.table.layout, [], &refuse);
         let totals = measures.iter().map(|measure| Total::new(scan.table, *measure)).collect();
         let mut all = Totals { totals, first: None, rows: 0 };
         while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
@@ -119,10 +121,9 @@ impl Totals {
                 scan.table.decode(first, scan.columns, &mut row)?;
                 all.first = Some(row);
             }
-            let is_plain = rows.iter().all(|row| scan.table.layout.is_plain(row));
+            let is_plain = rows.iter().all(|row| shape.is_plain(row));
             for total in &mut all.totals {
-                let read = total.read(scan.table, &rows, is_plain);
-                read.map_err(|error| scan.table.row_error(error))?;
+                total.read(scan.table, &rows, is_plain).map_err(refuse)?;
                 total.add(rows.len());
             }
             all.rows += rows.len() as u64;
@@ -160,6 +161,9 @@ impl Total {
     fn read(&mut self, table: &OpenTable, rows: &[&[u8]], is_plain: bool) -> Result<(), RowError> {
         let Some(reader) = &self.reader else { return Ok(()) };
         self.lane.clear();
+        if !reader.ty().is_text() {
+            self.lane.numbers.reserve(rows.len());
+        }
         if !is_plain {
             return rows.iter().try_for_each(|row| {
                 let value = table.layout.decode_one(row, self.measure.column)?;

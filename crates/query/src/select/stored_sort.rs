@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use cohort_expr::{EvalContext, sort_rows};
 use cohort_row::{Stored, StoredBatch};
 use cohort_session::StatementContext;
-use cohort_types::{Interrupt, SqlResult, StoredColumns};
+use cohort_types::{Fronts, Interrupt, SqlResult, StoredColumns};
 
 use crate::plan::SortItem;
 use crate::select::Flow;
@@ -36,6 +36,8 @@ struct StoredSorter<'s> {
     sort: &'s [SortItem],
     /// The sort keys.
     keys: StoredColumns<'s>,
+    /// Of the first one.
+    fronts: Fronts,
     is_distinct: bool,
     /// Only the first so many rows matter.
     keep: usize,
@@ -70,6 +72,7 @@ impl Output<'_> {
         let mut sorter = StoredSorter {
             sort: &self.select.sort,
             keys: StoredColumns::new(layout, keys.iter().copied(), &refuse),
+            fronts: Fronts::of(self.select.sort[0].key.collation),
             is_distinct: self.select.distinct,
             keep: usize::try_from(reach).unwrap_or(usize::MAX),
             batches: Vec::new(),
@@ -115,12 +118,11 @@ impl StoredSorter<'_> {
     /// The front of a row. All keys are read, so that they can be read again.
     #[inline]
     fn front(&self, row: &[u8]) -> SqlResult<u64> {
-        let first = &self.sort[0].key;
-        let front = self.keys.front(0, row, first.collation)?;
+        let front = self.keys.front(0, row, self.fronts)?;
         for n in 1..self.sort.len() {
             self.keys.compare(n, row, row, self.sort[n].key.collation)?;
         }
-        Ok(if first.descending { !front } else { front })
+        Ok(if self.sort[0].key.descending { !front } else { front })
     }
 
     fn push_batch(&mut self, batch: StoredBatch, rows: std::ops::Range<usize>) -> SqlResult<()> {

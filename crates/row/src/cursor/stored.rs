@@ -25,7 +25,7 @@ impl StoredBatch {
     /// The n-th row.
     #[inline]
     pub fn row(&self, n: usize) -> &[u8] {
-        self.0.get(n).1
+        self.0.value(n)
     }
 
     /// Some rows.

@@ -42,6 +42,7 @@ use std::sync::LazyLock;
 pub use charset::Charset;
 pub use convert::is_text;
 pub use like::{LikePattern, like_prefix};
+pub use order::Fronts;
 pub use statement_text::UnsafeText;
 use table::{COLLATIONS, Entry, Weighing};
 

@@ -78,6 +78,31 @@ impl Iterator for Weights<'_> {
     }
 }
 
+/// Makes the fronts of many texts ([`Collation::sort_key_front`]).
+#[derive(Clone, Copy)]
+pub struct Fronts {
+    collation: Collation,
+    /// How the characters weigh whose symbols are made without a key.
+    ascii: Ascii,
+}
+
+impl Fronts {
+    /// Of texts of a collation.
+    pub fn of(collation: Collation) -> Fronts {
+        let ascii = if collation.pads() { collation.weighing().ascii() } else { Ascii::Table };
+        Fronts { collation, ascii }
+    }
+
+    /// The front of a text.
+    #[inline]
+    pub fn front(self, text: &[u8]) -> u64 {
+        // Most texts begin with letters and digits.
+        let plain =
+            text.first_chunk().and_then(|front| plain_symbols(u64::from_be_bytes(*front), self.ascii));
+        plain.unwrap_or_else(|| self.collation.front_of_key(text))
+    }
+}
+
 /// Without trailing spaces.
 fn trimmed(text: &[u8]) -> &[u8] {
     let spaces = text.iter().rev().take_while(|&&b| b == b' ').count();
@@ -159,12 +184,10 @@ impl Collation {
     /// The first eight bytes of the sort key, zeros behind a shorter one: texts whose numbers differ are in
     /// the order of these. Reads no more of the text than it needs.
     pub fn sort_key_front(self, text: &[u8]) -> u64 {
-        // Most texts begin with letters and digits, whose symbols are made without a key.
-        if let Some(front) = text.first_chunk().filter(|_| self.pads())
-            && let Some(symbols) = plain_symbols(u64::from_be_bytes(*front), self.weighing().ascii())
-        {
-            return symbols;
-        }
+        Fronts::of(self).front(text)
+    }
+
+    fn front_of_key(self, text: &[u8]) -> u64 {
         let mut key = Vec::with_capacity(16);
         self.put_key(text, 8, &mut key);
         self.put_end(&mut key);

@@ -22,6 +22,17 @@ const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 const GROUP_POWERS: [u32; 10] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
+/// Powers of ten that fit 64 bits.
+const POWERS: [u64; 19] = {
+    let mut powers = [1; 19];
+    let mut n = 1;
+    while n < powers.len() {
+        powers[n] = powers[n - 1] * 10;
+        n += 1;
+    }
+    powers
+};
+
 /// Digits that always fit 64 bits.
 const SHORT_DIGITS: u8 = 18;
 
@@ -64,15 +75,55 @@ fn short_mantissa(precision: u8, scale: u8, bytes: &[u8]) -> Option<(u64, bool)>
     Some((mantissa, negative))
 }
 
+/// Appends the packed form of a number of at most 18 digits, and of no more than the precision.
+fn write_short(mantissa: i64, precision: u8, scale: u8, out: &mut Vec<u8>) {
+    let (int, fraction) = (usize::from(precision - scale), usize::from(scale));
+    let flip = if mantissa < 0 { u32::MAX } else { 0 };
+    let mut rest = mantissa.unsigned_abs();
+    let mut behind = usize::from(precision);
+    let start = out.len();
+    let mut put = |digits: usize| {
+        behind -= digits;
+        let group = (rest / POWERS[behind]) as u32;
+        rest %= POWERS[behind];
+        out.extend_from_slice(&(group ^ flip).to_be_bytes()[4 - GROUP_BYTES[digits]..]);
+    };
+    if int % 9 > 0 {
+        put(int % 9);
+    }
+    for _ in 0..int / 9 + fraction / 9 {
+        put(9);
+    }
+    if fraction % 9 > 0 {
+        put(fraction % 9);
+    }
+    if let Some(first) = out.get_mut(start) {
+        *first ^= 0x80;
+    }
+}
+
 impl Decimal {
     /// Bytes of the packed form of DECIMAL(precision, scale).
+    #[inline]
     pub fn packed_len(precision: u8, scale: u8) -> usize {
-        groups(precision, scale).map(|n| GROUP_BYTES[n]).sum()
+        let bytes = |digits: usize| digits / 9 * 4 + GROUP_BYTES[digits % 9];
+        bytes(precision.saturating_sub(scale).into()) + bytes(scale.into())
     }
 
     /// Appends the packed form. Digits after the point that DECIMAL(precision, scale) lacks are cut; a number
     /// too large for it becomes its limit.
     pub fn write_packed(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
+        if scale <= precision
+            && precision <= SHORT_DIGITS
+            && let Some(mantissa) = self.mantissa_at(scale)
+            && mantissa.unsigned_abs() < POWERS[usize::from(precision)]
+        {
+            return write_short(mantissa, precision, scale, out);
+        }
+        self.write_digits(precision, scale, out);
+    }
+
+    fn write_digits(&self, precision: u8, scale: u8, out: &mut Vec<u8>) {
         let limit = || Decimal { negative: self.negative, ..Decimal::max_of(precision, scale) };
         let mut number = self.rescaled(scale.into(), Rounding::Cut).unwrap_or_else(|_| limit());
         let mut buffer = [0; DIGITS];
@@ -171,6 +222,24 @@ mod tests {
         Decimal::parse(b"-1234567890.1234").0.write_packed(14, 4, &mut bytes);
         assert_eq!(bytes, [0x7e, 0xf2, 0x04, 0xc7, 0x2d, 0xfb, 0x2d]);
         assert_eq!(Decimal::packed_len(65, 38), 29);
+    }
+
+    #[test]
+    fn short_numbers_are_written_as_long_ones() {
+        for (precision, scale) in [(1, 0), (2, 2), (9, 4), (10, 0), (12, 2), (18, 0), (18, 9), (18, 18)] {
+            for mantissa in
+                [0, 1, -1, 9, 10, 12_345, -99_999, 999_999_999, -1_000_000_000, i64::MAX, i64::MIN]
+            {
+                for own_scale in [0, 2, 5, 18] {
+                    let number = Decimal::from_i128(mantissa.into(), own_scale);
+                    let (mut short, mut long) = (Vec::new(), Vec::new());
+                    number.write_packed(precision, scale, &mut short);
+                    number.write_digits(precision, scale, &mut long);
+                    assert_eq!(short, long, "{number} as ({precision},{scale})");
+                    assert_eq!(short.len(), Decimal::packed_len(precision, scale));
+                }
+            }
+        }
     }
 
     #[test]
