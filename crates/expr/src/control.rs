@@ -315,7 +315,11 @@ fn field(a: Args<'_>) -> SqlResult<Value> {
     if wanted.is_null() {
         return Ok(Value::Int(0));
     }
-    let collation = collation_of_strings(&a.call.args)?;
+    // Numbers have no collation that could be mixed with another.
+    let collation = match class {
+        TypeClass::String => collation_of_strings(&a.call.args)?,
+        _ => cohort_types::Collation::BINARY,
+    };
     let how = CompareHow::Scalar { collation, class: Some(class) };
     for n in 1..a.count() {
         let candidate = operand(n)?;

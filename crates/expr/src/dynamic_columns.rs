@@ -33,6 +33,10 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     // No text can call them.
     Function::pure(AS_DECIMAL, 1, 1, type_of_decimal, as_decimal),
     Function::pure("as unsigned int", 1, 1, type_of_unsigned, as_unsigned),
+    // What is no moment is kept as the zero of its kind.
+    Function::of_statement("as date", 1, 1, |_, _| nullable(ExprType::date()), as_date),
+    Function::of_statement("as time", 1, 1, |_, _| nullable(ExprType::time(6)), as_time),
+    Function::of_statement("as datetime", 1, 1, |_, _| nullable(ExprType::datetime(6)), as_datetime),
 ];
 
 const AS_DECIMAL: &str = "as decimal";
@@ -69,6 +73,31 @@ fn type_of_unsigned(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 
 fn as_unsigned(a: Args<'_>) -> SqlResult<Value> {
     Ok(a.integer(0)?.map_or(Value::Null, |number| Value::UInt(convert::bits_of(number))))
+}
+
+fn nullable(ty: ExprType) -> SqlResult<ExprType> {
+    Ok(ty.with_nullable(true))
+}
+
+fn as_date(a: Args<'_>) -> SqlResult<Value> {
+    match a.value(0)?.is_null() {
+        true => Ok(Value::Null),
+        false => Ok(Value::Date(a.date(0)?.unwrap_or_default())),
+    }
+}
+
+fn as_time(a: Args<'_>) -> SqlResult<Value> {
+    match a.value(0)?.is_null() {
+        true => Ok(Value::Null),
+        false => Ok(Value::Time(a.time(0)?.unwrap_or_default())),
+    }
+}
+
+fn as_datetime(a: Args<'_>) -> SqlResult<Value> {
+    match a.value(0)?.is_null() {
+        true => Ok(Value::Null),
+        false => Ok(Value::DateTime(a.datetime(0)?.unwrap_or_default())),
+    }
 }
 
 fn as_decimal(a: Args<'_>) -> SqlResult<Value> {

@@ -176,14 +176,10 @@ fn write_predicate(expr: &Expr, out: &mut String) {
 /// An argument of COLUMN_CREATE: a cast to a type that columns have is `value AS type`.
 fn write_column_value(arg: &Expr, out: &mut String) {
     let (value, name) = match arg {
-        Expr::Function { name, args } if name == "as decimal" => (&args[0], "decimal"),
-        Expr::Function { name, args } if name == "as unsigned int" => (&args[0], "unsigned int"),
+        Expr::Function { name, args } if name.starts_with("as ") => (&args[0], &name["as ".len()..]),
         Expr::Cast { expr, to } => match to.kind {
             DeclaredKind::Signed => (&**expr, "int"),
-            DeclaredKind::Column(TypeKind::Date) => (&**expr, "date"),
             DeclaredKind::Column(TypeKind::Double) if to.length.is_none() => (&**expr, "double"),
-            DeclaredKind::Column(TypeKind::Time) if to.length == Some(6) => (&**expr, "time"),
-            DeclaredKind::Column(TypeKind::DateTime) if to.length == Some(6) => (&**expr, "datetime"),
             _ => return write_expr(arg, out),
         },
         _ => return write_expr(arg, out),

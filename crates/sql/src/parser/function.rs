@@ -418,12 +418,9 @@ impl Parser<'_> {
             DeclaredKind::Unsigned => return Ok(function("as unsigned int", vec![value])),
             DeclaredKind::Column(TypeKind::Decimal) => return Ok(function("as decimal", vec![value])),
             DeclaredKind::Column(TypeKind::Double | TypeKind::Float) => DataType::plain(TypeKind::Double),
-            DeclaredKind::Column(TypeKind::Date) => to,
-            DeclaredKind::Column(kind @ (TypeKind::Time | TypeKind::DateTime)) => {
-                let mut to = DataType::plain(kind);
-                to.length = Some(6);
-                to
-            }
+            DeclaredKind::Column(TypeKind::Date) => return Ok(function("as date", vec![value])),
+            DeclaredKind::Column(TypeKind::Time) => return Ok(function("as time", vec![value])),
+            DeclaredKind::Column(TypeKind::DateTime) => return Ok(function("as datetime", vec![value])),
             DeclaredKind::Column(TypeKind::Char) if to.length.is_none() => to,
             _ => return Err(self.error_at(start)),
         };

@@ -298,3 +298,6 @@ create table formats (d datetime, f varchar(30));
 insert into formats values ('2023-04-05 01:02:03','YYYY'),('2023-04-05','QQ'),(null,'YY'),('2023-04-05',null),('2023-04-05','MONTH');
 select to_char(d, f), to_char(d) from formats;
 select to_char(time'30:11:12','HH24 HH YYYY MM DD AD DAY');
+set names latin1;
+select field('1', _latin2'3', '2', 1), field(_latin2'3', '2', 1);
+set names utf8mb4;
