@@ -84,7 +84,8 @@ impl Session {
         }
     }
 
-    /// The statement has ended: looks at the clock. `params` are those of a prepared statement, and where they stand in its text.
+    /// The statement has ended: looks at the clock. `params` are those of a prepared statement, and where
+    /// they stand in its text.
     pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
         // Statements that switch the log on are in it, too.
         if watch.audited || self.state.audit_begins() {
