@@ -495,7 +495,7 @@ with_inert_settings! { settings! {
     InitConnect = Setting::global("init_connect", text("")).admin(Privilege::ConnectionAdmin).doc("A statement that every connection without SUPER runs first. One that fails ends the connection.");
     InitFile = Setting::inert("init_file", path(""), "not run yet").read_only().doc("File of statements to run at start.");
     ThreadHandling = Setting::global("thread_handling", word(1, &["one-thread-per-connection", "pool-of-threads", "no-threads"])).read_only().doc("Always a pool.").no_effect(POOL);
-    ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).admin(Privilege::ConnectionAdmin).read_only().doc("Workers that serve connections; 0 is the number of cores plus one.");
+    ThreadPoolSize = Setting::global("thread_pool_size", num(0, 0, 100_000)).admin(Privilege::ConnectionAdmin).read_only().doc("Workers that serve connections; 0 is one for each core, two at least, and one more while flushes take longer than 1 ms.");
     ThreadPoolMaxThreads = Setting::global("thread_pool_max_threads", num(1000, 1, 65_536)).admin(Privilege::ConnectionAdmin).doc("Workers at most, when many of them wait for slow clients or the disk.");
     ThreadPoolIdleTimeout = Setting::global("thread_pool_idle_timeout", num(60, 1, U32)).admin(Privilege::ConnectionAdmin).doc("A spare worker ends after this time.").unit("seconds");
     ThreadPoolStallLimit = Setting::global("thread_pool_stall_limit", num(100, 1, U32)).admin(Privilege::ConnectionAdmin).doc("A worker whose statement runs for longer is replaced, so that others are served meanwhile. MariaDB's default is 500.").unit("milliseconds");

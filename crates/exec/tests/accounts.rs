@@ -43,11 +43,17 @@ fn a_session_that_changes_its_user_keeps_no_right_of_the_former_one() {
     refused(&mut client, "SELECT * FROM test.t", "1142");
     refused(&mut client, "INSERT INTO test.t VALUES (2)", "1142");
     refused(&mut client, "USE test", "1044");
-    let refusal = client.session.field_list("test.t", "").expect_err("the columns are not for everybody");
-    assert_eq!(refusal.code.number(), 1142);
+    let refusal = client.session.field_list("t", "").expect_err("no database is the current one");
+    assert_eq!(refusal.code.number(), 1046);
     let into_test = ConnectionInfo { schema: Some("test".to_owned()), ..info };
-    let refusal = client.session.change_user(into_test).expect_err("nor is the database");
+    let refusal = client.session.change_user(into_test.clone()).expect_err("nor is the database");
     assert_eq!(refusal.code.number(), 1044);
+    let mut root = server.connect();
+    root.ok("CREATE TABLE other (id INT PRIMARY KEY)");
+    root.ok("GRANT SELECT ON test.other TO u@localhost");
+    client.session.change_user(into_test).expect("something of the database may be seen");
+    let refusal = client.session.field_list("t", "").expect_err("the columns are not for everybody");
+    assert_eq!(refusal.code.number(), 1142);
 }
 
 #[test]

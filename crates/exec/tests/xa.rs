@@ -82,6 +82,29 @@ fn what_is_not_prepared_ends_with_its_session() {
     assert_eq!(b.run("XA ROLLBACK 'x'"), "OK\n", "reset leaves it to others");
 }
 
+/// What XA END sets up to refuse tables is kept for the session's next branch.
+#[test]
+fn each_branch_of_a_session_refuses_tables_from_its_end_on() {
+    let mut server = server_with_table(&world::disk());
+    let (mut a, mut b) = (server.connect(), server.connect());
+    let refused =
+        "ERROR 1399 (XAE07): XAER_RMFAIL: The command cannot be executed when global transaction is in the  ";
+    for k in [11, 12, 13] {
+        a.ok("XA START 'x'");
+        a.ok(&format!("UPDATE t SET k = {k} WHERE id = 1"));
+        a.ok("XA END 'x'");
+        assert_eq!(a.run(ROWS), format!("{refused}IDLE state\n"));
+        a.ok("XA PREPARE 'x'");
+        assert_eq!(a.run(ROWS), format!("{refused}PREPARED state\n"));
+        a.ok("XA COMMIT 'x'");
+        assert_eq!(a.run("SELECT k FROM t WHERE id = 1"), format!("k\n{k}\n"));
+        // Tables that the session locks between two branches are unlocked again.
+        a.ok("LOCK TABLES t WRITE");
+        a.ok("UNLOCK TABLES");
+        b.ok("UPDATE t SET k = 10 WHERE id = 1");
+    }
+}
+
 /// I5: an end that a crash can undo is told to nobody, not by an error either.
 #[test]
 fn nobody_learns_of_an_end_before_it_is_published() {

@@ -210,6 +210,11 @@ pub trait Backend: Send + Sync {
     /// that.
     fn lead_later(&self);
 
+    /// How long a flush takes nowadays, in nanoseconds; 0 if there was none.
+    fn flush_ns(&self) -> u64 {
+        0
+    }
+
     /// Whether a worker that has nothing to serve is to lead before it rests.
     fn has_queued(&self) -> bool;
 

@@ -18,6 +18,10 @@ const REPLACE_AFTER: Duration = Duration::from_millis(2);
 /// Between two vain tries, when the bound of workers is reached.
 const BOUND_REACHED: Duration = Duration::from_millis(50);
 
+/// A flush that takes longer keeps its leader away for so long that another worker pays. With shorter ones it
+/// costs more than it serves (docs/benchmarks.md).
+const LONG_FLUSH_NS: u64 = 1_000_000;
+
 /// Starts the thread; it ends when the server stops.
 pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     Builder::new().name("housekeeping".into()).spawn(move || {
@@ -28,6 +32,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
             let due = next_due.map_or(SWEEP, |due| due.saturating_duration_since(Instant::now()));
             shared.workers.wait_short(due.min(SWEEP).min(Duration::from_millis(stall_ms / 2)));
             shared.workers.replace_stalled(shared.now_ms(), stall_ms);
+            shared.workers.want_more(more_workers(&shared));
             if shared.workers.is_short() {
                 std::thread::sleep(REPLACE_AFTER);
                 if shared.workers.is_short() && !shared.workers.top_up() {
@@ -41,6 +46,12 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
             }
         }
     })
+}
+
+/// Workers beyond one for each core. An operator who has set their number gets that number.
+fn more_workers(shared: &Shared) -> usize {
+    let is_given = shared.globals.uint(VarId::ThreadPoolSize) > 0;
+    usize::from(!is_given && shared.backend.flush_ns() > LONG_FLUSH_NS)
 }
 
 fn sweep(shared: &Shared, now_ms: u64) {

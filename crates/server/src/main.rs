@@ -328,9 +328,13 @@ fn text(globals: &Globals, id: VarId) -> String {
     globals.text(id).as_deref().unwrap_or("").to_owned()
 }
 
+/// A worker that leads a flush leaves one to serve.
+const WORKERS_MIN: usize = 2;
+
 fn worker_limits(globals: &Globals) -> WorkerLimits {
     let active = match globals.uint(VarId::ThreadPoolSize) as usize {
-        0 => machine::cores() + 1,
+        // Housekeeping adds one while flushes take long.
+        0 => machine::cores().max(WORKERS_MIN),
         given => given,
     };
     WorkerLimits {

@@ -4,9 +4,11 @@
 //! A worker is *active* (it serves or waits for an event), *blocked* (it sleeps until a client takes a
 //! result, or until a result may be seen; a statement that waits for a lock leaves its worker, see
 //! `fiber.rs`), *away* (one request keeps it for longer than thread_pool_stall_limit) or *spare* (it waits
-//! until it is needed). As many are kept active as the machine can use: cores + 1, because one of them is
-//! usually the leader of a flush. A worker that is away still uses a processor, but somebody must be there to
-//! take KILL and a login.
+//! until it is needed). As many are kept active as the machine can use: one for each core, and one more while
+//! flushes take long, because one of them is usually the leader then. While flushes are short one more would
+//! be woken by requests that the others are about to take, and clients of the same machine would wait for a
+//! processor. A worker that is away still uses a processor,
+//! but somebody must be there to take KILL and a login.
 //!
 //! # States and who makes each move
 //! | move | by |
@@ -71,6 +73,8 @@ struct State {
     spare: usize,
     /// Spare workers that were called and have not got up yet.
     called: usize,
+    /// Active ones that are wanted besides those of the limits.
+    more: usize,
     stopping: bool,
     /// Of threads that have not ended, and of some that have.
     handles: Vec<(JoinHandle<()>, Arc<Post>)>,
@@ -232,7 +236,7 @@ impl Workers {
         }
         before_sleep();
         let mut state = self.state.lock();
-        if state.stopping || state.active <= self.limits.active {
+        if state.stopping || state.active <= self.wanted(&state) {
             self.hints(&state);
             return true;
         }
@@ -270,9 +274,21 @@ impl Workers {
         }
     }
 
+    /// So many are to be active.
+    fn wanted(&self, state: &State) -> usize {
+        self.limits.active + state.more
+    }
+
+    /// Housekeeping: so many active workers are wanted besides those of the limits.
+    pub(crate) fn want_more(&self, more: usize) {
+        let mut state = self.state.lock();
+        state.more = more;
+        self.hints(&state);
+    }
+
     fn hints(&self, state: &State) {
-        self.surplus.store(state.active > self.limits.active, Ordering::Relaxed);
-        self.short.store(state.active < self.limits.active, Ordering::Relaxed);
+        self.surplus.store(state.active > self.wanted(state), Ordering::Relaxed);
+        self.short.store(state.active < self.wanted(state), Ordering::Relaxed);
     }
 
     /// Housekeeping: waits until workers are short, something is due, or for the time given.
@@ -299,7 +315,7 @@ impl Workers {
     /// Housekeeping: replaces workers that have blocked for long enough. False if the bound forbids it.
     pub(crate) fn top_up(&self) -> bool {
         let mut state = self.state.lock();
-        while state.active < self.limits.active {
+        while state.active < self.wanted(&state) {
             let before = state.active;
             self.call_one(&mut state);
             if state.active == before {
@@ -361,7 +377,7 @@ impl Workers {
                 self.call_one(&mut state);
             }
             self.hints(&state);
-            state.active < self.limits.active
+            state.active < self.wanted(&state)
         });
         if is_short == Some(true) {
             self.hurry();

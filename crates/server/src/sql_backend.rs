@@ -278,6 +278,10 @@ impl Backend for SqlBackend {
         self.db.commit.lead_later();
     }
 
+    fn flush_ns(&self) -> u64 {
+        self.db.commit.pace().flush_ns()
+    }
+
     fn has_queued(&self) -> bool {
         self.db.commit.has_queued()
     }

@@ -84,7 +84,7 @@ OK (Records: 0  Duplicates: 0  Warnings: 1)
 > ALTER TABLE t MODIFY nope INT
 ERROR 1054 (42S22): Unknown column 'nope' in 't'
 > ALTER TABLE t MODIFY cc TINYINT
-ERROR 1366 (22007): Incorrect integer value: 'one' for column `test`.`t`.`cc` at row 1
+ERROR 1292 (22007): Truncated incorrect INTEGER value: 'one'
 > ALTER TABLE t CONVERT TO CHARACTER SET latin1
 OK 5 (Records: 5  Duplicates: 0  Warnings: 0)
 > SELECT cc FROM t

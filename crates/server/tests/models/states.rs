@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::ownership::{Events, Ownership};
 use crate::pool::{WorkerLimits, Workers};
 use crate::ready::{Bell, Heard, Next, Ready};
+use crate::sync::thread;
 use crate::{Tally, check};
 
 #[test]
@@ -98,6 +99,40 @@ fn blocked_workers_are_replaced_up_to_the_bound() {
         assert_eq!(workers.total(), 4, "two first ones and two replacements");
         assert!(!workers.top_up(), "the bound is reached");
         gate.add();
+        workers.stop();
+        assert_eq!((workers.total(), workers.active()), (0, 0), "everybody is off the books");
+    });
+}
+
+/// While one more is wanted it comes, and one rests when that is over.
+#[test]
+fn one_more_worker_comes_and_goes() {
+    check(200, || {
+        let limits = WorkerLimits { active: 2, total_max: 4, stack_bytes: 1 << 16, idle: Duration::ZERO };
+        let workers = Arc::new(Workers::new(limits));
+        let (asks, end) = (Arc::new(Tally::default()), Arc::new(Tally::default()));
+        let main = {
+            let (workers, asks, end) = (Arc::downgrade(&workers), asks.clone(), end.clone());
+            move || {
+                asks.wait_for(1);
+                let workers = workers.upgrade().expect("they are joined before");
+                if workers.stay(|| ()) {
+                    end.wait_for(1);
+                }
+            }
+        };
+        workers.start(Arc::new(main)).expect("threads");
+        assert_eq!((workers.active(), workers.is_short()), (2, false));
+        workers.want_more(1);
+        assert!(workers.is_short() && workers.top_up());
+        assert_eq!((workers.active(), workers.is_short()), (3, false));
+        workers.want_more(0);
+        asks.add();
+        // Those that are needed stay until `end`, so it is by resting that there is one less.
+        while workers.active() > 2 {
+            thread::yield_now();
+        }
+        end.add();
         workers.stop();
         assert_eq!((workers.total(), workers.active()), (0, 0), "everybody is off the books");
     });
