@@ -86,8 +86,8 @@ impl Runner {
             Some(error) => {
                 let (code, text) = error.split_once(": ").expect("a code and a text");
                 assert!(!text.trim().is_empty(), "seed {seed}: {sql}: {answer}");
-                // 1105 is for what nobody foresaw.
-                assert!(!code.starts_with("1105 "), "seed {seed}: {sql}: {answer}");
+                // 1105 is for what nobody foresaw, and for XPath, whose errors have no numbers in MariaDB.
+                assert!(!code.starts_with("1105 ") || text.contains("XPATH"), "seed {seed}: {sql}: {answer}");
                 match code.starts_with("1064 ") {
                     true => self.counts.refused_by_parser += 1,
                     false => self.counts.refused += 1,

@@ -77,7 +77,7 @@ a
 a | b
 1 | 2
 > prepare p from 'lock tables r write'
-OK
+OK (Statement prepared)
 > execute p
 OK
 > insert into r2 (x1) values ('no')
