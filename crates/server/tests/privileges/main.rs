@@ -26,7 +26,6 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ("GRANT SUPER ON d.", "who has SUPER and may not grant it is refused with MariaDB's number for *.*"),
     ("HELP", "there is no help"),
     ("HANDLER t READ", "columns that may not be read are not read by HANDLER either"),
-    ("KILL QUERY ID", "statements have no numbers"),
     ("SELECT NEXTVAL(d.missing)", "who may not use a sequence is not told whether it is there"),
     ("SELECT table_name, constraint_name", "what is granted on a table alone counts, too"),
     ("SELECT x.a FROM d.t x JOIN d.t y USING (b)", "columns that a join compares count as read"),
