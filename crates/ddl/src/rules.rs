@@ -34,28 +34,9 @@ impl Clause {
     }
 }
 
-/// Functions whose value is not one of their arguments alone.
-const VOLATILE: &[&str] = &[
-    "now",
-    "curdate",
-    "curtime",
-    "sysdate",
-    "utc_date",
-    "utc_time",
-    "utc_timestamp",
-    "rand",
-    "uuid",
-    "uuid_short",
-    "sys_guid",
+/// Functions whose value is not one of their arguments alone, which no row can be asked for.
+const IMPOSSIBLE: &[&str] = &[
     "random_bytes",
-    "user",
-    "current_user",
-    "session_user",
-    "system_user",
-    "current_role",
-    "connection_id",
-    "database",
-    "schema",
     "last_insert_id",
     "row_count",
     "found_rows",
@@ -70,6 +51,29 @@ const VOLATILE: &[&str] = &[
     "master_pos_wait",
     "master_gtid_wait",
     "binlog_gtid_pos",
+];
+
+/// The others whose value is not one of their arguments alone.
+const VOLATILE: &[&str] = &[
+    "now",
+    "curdate",
+    "curtime",
+    "sysdate",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "rand",
+    "uuid",
+    "uuid_short",
+    "sys_guid",
+    "user",
+    "current_user",
+    "session_user",
+    "system_user",
+    "current_role",
+    "connection_id",
+    "database",
+    "schema",
     "version",
 ];
 
@@ -128,7 +132,10 @@ pub(super) fn text_of(
         }
         Expr::Function { name, args } => {
             let is_now = name == "unix_timestamp" && args.is_empty();
-            if is_now || VOLATILE.contains(&name.as_str()) {
+            if IMPOSSIBLE.contains(&name.as_str()) {
+                let call = format!("{name}()");
+                refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
+            } else if is_now || VOLATILE.contains(&name.as_str()) {
                 let text = if name == "now" { "current_timestamp" } else { name };
                 refused = Some(refusal(&format!("{text}()")));
             }
