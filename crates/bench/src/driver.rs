@@ -38,6 +38,9 @@ const ER_LOCK_DEADLOCK: &str = "1213";
 const ER_CHECKREAD: &str = "1020";
 /// PostgreSQL's deadlocks.
 const DEADLOCK_DETECTED: &str = "40P01";
+/// Where two clients take a row out and put it back, the second finds nothing to take out under PostgreSQL's
+/// READ COMMITTED, and then the row.
+const UNIQUE_VIOLATION: &str = "23505";
 
 /// What to run.
 #[derive(Clone)]
@@ -370,5 +373,6 @@ impl Driven {
 
 /// What a user would repeat the transaction for.
 pub fn is_retryable(code: &str) -> bool {
-    [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD, DEADLOCK_DETECTED].contains(&code)
+    [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD, DEADLOCK_DETECTED, UNIQUE_VIOLATION]
+        .contains(&code)
 }
