@@ -71,7 +71,8 @@ pub fn svg(results: &Results) -> Option<String> {
     for (index, server) in results.servers.iter().enumerate() {
         let colour = colour(index);
         writeln!(out, "<circle cx=\"{x}\" cy=\"16\" r=\"5\" fill=\"{colour}\"/>").expect("a string");
-        writeln!(out, "<text x=\"{}\" y=\"20\">{} {}</text>", x + 10.0, server.name, server.version)
+        let version = server.version.split(['-', ' ']).next().unwrap_or_default();
+        writeln!(out, "<text x=\"{}\" y=\"20\">{} {version}</text>", x + 10.0, server.name)
             .expect("a string");
         x += 190.0;
     }
