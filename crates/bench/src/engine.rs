@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use crate::connection::{Connection, ConnectionError};
 use crate::driver::{self, Load};
 use crate::interrupt;
-use crate::process;
 use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::tpcc;
@@ -169,7 +168,7 @@ impl Loaded<'_> {
             warm: Duration::from_secs(1),
             measure,
         };
-        let used = || process::processor_seconds(server.pid()).unwrap_or(0.0);
+        let used = || server.processor_seconds();
         let (mut before, mut after) = (0.0, 0.0);
         let outcome = driver::run(&load, |moment| match moment {
             driver::Moment::MeasureBegins => before = used(),

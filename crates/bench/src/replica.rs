@@ -285,7 +285,7 @@ fn catch_up(
         let mut rates = Vec::new();
         for backlog in backlogs {
             progress.show(&format!("replica: {name}, {}", backlog.workload));
-            let processor = || process::processor_seconds(server.pid()).unwrap_or(0.0);
+            let processor = || server.processor_seconds();
             let (before, began) = (processor(), Instant::now());
             ask(&mut connection, &backlog.end.start_until(variant.kind))?;
             await_applied(&mut connection, &backlog.end.gtid)?;
@@ -330,7 +330,7 @@ fn follow_live(run: &Run, progress: &Progress) -> Result<ReplicaLive, String> {
         attach(&mut connection, Kind::Cohort, &source, &filled, &filled)?;
         ask(&mut connection, "START SLAVE SQL_THREAD")?;
         progress.show("replica: live");
-        let processor = |server: &Server| process::processor_seconds(server.pid()).unwrap_or(0.0);
+        let processor = Server::processor_seconds;
         let committed = |of: &mut Connection| number(of, "Binlog_commits");
         let (source_before, replica_before) = (processor(&source), processor(&replica));
         let commits_before = committed(&mut on_source)?;

@@ -130,7 +130,7 @@ fn cost(
 /// Dumps everything from a place on, again and again: what came, in how many seconds, and the server's
 /// processor time for it.
 fn read(server: &Server, place: &Place) -> Result<(Tally, f64, f64), String> {
-    let processor = || process::processor_seconds(server.pid()).unwrap_or(0.0);
+    let processor = || server.processor_seconds();
     let mut sum = Tally::default();
     let (before, began) = (processor(), Instant::now());
     while began.elapsed() < READ_MIN {

@@ -5,7 +5,7 @@
 use cohort_expr::SessionHooks;
 use cohort_session::Job;
 use cohort_sql::ast::{ConditionInfo, GetDiagnostics, StatementInfo};
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Str, Value, Warning};
+use cohort_types::{Collation, ErrorCode, Level, SqlError, SqlResult, Str, Value, Warning};
 
 use crate::session::Session;
 
@@ -32,8 +32,9 @@ impl Session {
                 (self.state.env.found_rows, self.state.env.row_count) = counts;
                 let at = number.and_then(|n| usize::try_from(n.wide()).ok()).and_then(|n| n.checked_sub(1));
                 let Some(condition) = at.and_then(|at| self.diagnostics.list().get(at)).cloned() else {
-                    let text = "Invalid condition number";
-                    self.diagnostics.add_error(SqlError::new(ErrorCode::DaInvalidConditionNumber, text));
+                    let code = ErrorCode::DaInvalidConditionNumber;
+                    let error = SqlError::new(code, "Invalid condition number");
+                    self.diagnostics.push(Warning { level: Level::Error, error });
                     return Ok(());
                 };
                 for (variable, item) in items {

@@ -70,15 +70,6 @@ impl Diagnostics {
         }
     }
 
-    /// An error about the conditions themselves: it stands behind them, and the statement goes on.
-    pub fn add_error(&mut self, error: SqlError) {
-        self.total += 1;
-        self.errors += 1;
-        if self.list.len() < self.limit {
-            self.list.push(Warning { level: Level::Error, error });
-        }
-    }
-
     /// What the plan was warned of, before it ran.
     pub fn put_first(&mut self, warnings: &[Warning]) {
         if warnings.is_empty() {
