@@ -22,6 +22,7 @@ mod redo;
 mod replay;
 mod report;
 mod scan;
+mod segment;
 mod space;
 mod spill;
 mod store;

@@ -3,18 +3,24 @@
 //! Purge stops at the oldest view. If that one is held, transactions behind it are swept: each is looked at
 //! once, when every view that does not see it is held. What it replaced is freed if no view needs it, in
 //! memory but for the links, and long values on disk; chains go on behind what no view needs any more
-//! (`chain.rs`); entries that it deleted, and that no view saw come, are taken out. So a view that is held
-//! open for an hour keeps one version of each row that changed meanwhile, not all of them.
+//! (`chain.rs`); entries that it deleted, and that no view saw come, are taken out. A record that no chain
+//! leads to any more is dropped. So a view that is held open for an hour keeps one version of each row that
+//! changed meanwhile, and the records of two transactions, not all of them.
 //!
 //! # Invariants
 //! - What is freed or taken out is seen by no view in use, and by none that comes: those see the transaction
 //!   ([`InUse`]).
 //! - The keys of a transaction's deletions are kept while the usual purge may need them: an entry is there
 //!   whose deletion a view needs, or that an undecided transaction has written over and may bring back.
-//! - Aborted transactions, and those that have undo in the undo file, are left to purge.
+//! - Aborted transactions are left to purge; of those that have undo in the undo file, the deletions.
+//! - A round goes from the oldest transaction to the newest, so most chains have one version to go past.
 //!
 //! # On failure
-//! A page that cannot be read ends the round, and a later one tries again.
+//! A page that cannot be read ends the round, and a later one tries again: what was done stays done.
+//!
+//! # What is missing
+//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge. A record
+//! that is undecided holds back the sweeping of those behind it in its segment.
 
 use std::sync::Arc;
 
@@ -40,6 +46,13 @@ enum Deleted {
     Kept,
 }
 
+/// What one round goes by, and what it finds.
+struct Round {
+    in_use: InUse,
+    /// Records to be dropped at its end, some of them twice.
+    dropped: Vec<Arc<TrxRecord>>,
+}
+
 impl Inner {
     /// One round; returns how many transactions it swept. Purge calls it, and nobody else at the same time.
     pub fn sweep(&self) -> Result<usize, PurgeError> {
@@ -48,18 +61,53 @@ impl Inner {
             return Ok(0);
         }
         let records = self.versions.to_sweep(in_use.until, SWEEP_RECORDS_MAX);
-        records.iter().try_for_each(|record| self.sweep_record(record, &in_use))?;
+        let committed = records.iter().filter_map(|record| match record.state() {
+            TrxState::Committed(seq) => Some((seq, record)),
+            TrxState::Installed | TrxState::Aborted => None,
+        });
+        let mut by_age: Vec<(CommitSeq, &Arc<TrxRecord>)> = committed.collect();
+        by_age.sort_by_key(|(seq, _)| *seq);
+        let mut round = Round { in_use, dropped: Vec::new() };
+        let done = by_age.iter().try_for_each(|(seq, record)| self.sweep_record(record, *seq, &mut round));
+        self.drop_records(round.dropped);
+        done?;
         self.versions.swept(&records);
         Ok(records.len())
     }
 
-    fn sweep_record(&self, record: &Arc<TrxRecord>, in_use: &InUse) -> Result<(), PurgeError> {
-        let TrxState::Committed(seq) = record.state() else { return Ok(()) };
-        self.versions.shorten(record, in_use);
-        if record.has_spilled() {
-            return Ok(());
+    /// They were swept, and nobody refers to them.
+    fn drop_records(&self, mut records: Vec<Arc<TrxRecord>>) {
+        for record in &records {
+            self.versions.free_values(record);
+            self.doom_all(std::mem::take(&mut record.leftovers().lock().old_values));
         }
-        let mut is_needed = record.is_value_needed(&|from| in_use.is_any_in(from, seq));
+        self.versions.drop_swept(&mut records);
+    }
+
+    fn sweep_record(
+        &self,
+        record: &Arc<TrxRecord>,
+        seq: CommitSeq,
+        round: &mut Round,
+    ) -> Result<(), PurgeError> {
+        self.versions.shorten(record, &round.in_use, &mut round.dropped);
+        if !record.has_spilled() {
+            self.sweep_writes(record, seq, round)?;
+        }
+        record.set_swept();
+        if record.is_droppable() {
+            round.dropped.push(record.clone());
+        }
+        Ok(())
+    }
+
+    fn sweep_writes(
+        &self,
+        record: &Arc<TrxRecord>,
+        seq: CommitSeq,
+        round: &mut Round,
+    ) -> Result<(), PurgeError> {
+        let mut is_needed = record.is_value_needed(&|from| round.in_use.is_any_in(from, seq));
         if record.has_deletions() {
             let (mut cursor, mut key) = (Cursor::default(), Vec::new());
             while let Some((index, cleanup)) =
@@ -71,7 +119,7 @@ impl Inner {
                 let Some(tree) = self.tree(index).filter(|_| matches!(cleanup, Cleanup::Remove)) else {
                     continue;
                 };
-                let swept = self.sweep_deleted(record, seq, &tree, &key, in_use);
+                let swept = self.sweep_deleted(record, seq, &tree, &key, round);
                 is_needed |= self.unless_replaced(&tree, swept).map_err(PurgeError::Later)?;
             }
         }
@@ -89,9 +137,9 @@ impl Inner {
         seq: CommitSeq,
         tree: &Tree,
         key: &[u8],
-        in_use: &InUse,
+        round: &mut Round,
     ) -> Result<bool, EngineError> {
-        let deleted = self.take_out_unseen(record, seq, tree, key, in_use)?;
+        let deleted = self.take_out_unseen(record, seq, tree, key, round)?;
         if matches!(deleted, Deleted::Small) {
             tree.merge(&self.ground, key)?;
         }
@@ -104,7 +152,7 @@ impl Inner {
         seq: CommitSeq,
         tree: &Tree,
         key: &[u8],
-        in_use: &InUse,
+        round: &mut Round,
     ) -> Result<Deleted, EngineError> {
         let mut frame = tree.leaf_exclusive(&self.ground, key)?;
         let Ok(n) = frame.page().find(key) else { return Ok(Deleted::Gone) };
@@ -114,9 +162,10 @@ impl Inner {
             let is_decided = writer.is_none_or(|writer| matches!(writer.state(), TrxState::Committed(_)));
             return Ok(if is_decided { Deleted::Gone } else { Deleted::Kept });
         }
-        if self.versions.is_needed(version, seq, in_use) {
+        if self.versions.is_needed(version, seq, &round.in_use) {
             return Ok(Deleted::Kept);
         }
+        self.versions.end_chain(version, &mut round.dropped);
         Ok(if self.remove(&mut frame, tree, n) { Deleted::Small } else { Deleted::Gone })
     }
 }

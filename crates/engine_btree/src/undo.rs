@@ -108,6 +108,8 @@ struct Linked {
     /// The record's place.
     place: u32,
     end: End,
+    /// No chain leads to the record's version any more.
+    has_ended: bool,
 }
 
 impl Linked {
@@ -120,6 +122,7 @@ impl Linked {
             below_undo: link.below.undo,
             place,
             end: link.end,
+            has_ended: false,
         }
     }
 
@@ -164,6 +167,8 @@ pub struct UndoLog {
     /// Chunks before this one are spilled.
     spilled: usize,
     memory_bytes: usize,
+    /// Versions that a chain leads to: all that were written, but for those that were ended.
+    living: u64,
     /// The chunks were freed.
     is_bare: bool,
 }
@@ -206,6 +211,7 @@ impl UndoLog {
         write(before, chunk);
         chunk.resize(start + len, 0);
         let place = place_of(number, start);
+        self.living += 1;
         match (before.link, &mut self.first_link) {
             (None, _) => {}
             (Some(link), first @ None) => *first = Some(Linked::new(place, link)),
@@ -247,33 +253,64 @@ impl UndoLog {
         self.first_link.iter().chain(&self.links)
     }
 
-    /// Where the chain goes on below the record at a place.
-    pub fn link_at(&self, place: u32) -> Option<Link> {
+    fn linked(&self, place: u32) -> Option<&Linked> {
         let first = self.first_link.as_ref()?;
         if first.place == place {
-            return Some(first.link());
+            return Some(first);
         }
         let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
-        Some(self.links[n].link())
+        Some(&self.links[n])
     }
 
-    /// The links that go past nothing and may, with their places.
+    fn linked_mut(&mut self, place: u32) -> Option<&mut Linked> {
+        let first = self.first_link.as_mut()?;
+        if first.place == place {
+            return Some(first);
+        }
+        let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
+        Some(&mut self.links[n])
+    }
+
+    /// Where the chain goes on below the record at a place.
+    pub fn link_at(&self, place: u32) -> Option<Link> {
+        self.linked(place).map(Linked::link)
+    }
+
+    /// The links that go past nothing and may, with their places; of versions that a chain leads to.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
-        let all = self.all_links().map(|linked| (linked.place, linked.link()));
+        let living = self.all_links().filter(|linked| !linked.has_ended);
+        let all = living.map(|linked| (linked.place, linked.link()));
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
 
     /// Lets the chain go on further down.
     pub fn shorten(&mut self, place: u32, below: VersionRef) {
-        let link = match &mut self.first_link {
-            Some(first) if first.place == place => first,
-            _ => {
-                let n = self.links.binary_search_by_key(&place, |link| link.place);
-                &mut self.links[n.expect("what is shortened has a link")]
-            }
-        };
-        link.below_trx = below.trx.0;
-        link.below_undo = below.undo;
+        let linked = self.linked_mut(place).expect("what is shortened has a link");
+        linked.below_trx = below.trx.0;
+        linked.below_undo = below.undo;
+    }
+
+    /// How a chain ends that goes on below the record at a place.
+    pub fn end_below(&self, place: u32) -> End {
+        match self.linked(place) {
+            Some(_) => End::Far,
+            None if self.has_value(place) == Some(false) => End::Nothing,
+            None => End::Next,
+        }
+    }
+
+    /// No chain leads to the version of the record at a place any more. To be told once of each.
+    pub fn end_version(&mut self, place: u32) {
+        if let Some(linked) = self.linked_mut(place) {
+            assert!(!linked.has_ended, "a version ends once");
+            linked.has_ended = true;
+        }
+        self.living = self.living.checked_sub(1).expect("a version ends once");
+    }
+
+    /// Versions that a chain leads to.
+    pub fn living(&self) -> u64 {
+        self.living
     }
 
     /// Whether the write at a place replaced a value; none: that stands in the undo file. What was freed

@@ -9,11 +9,14 @@
 //!   them. There are several, so that installing transactions do not queue for one lock.
 //! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone
 //!   and a reference to them means "visible". Numbers are never used again.
+//! - **Living version**: one that a chain leads to (`chain.rs`). A record without one is dropped once it was
+//!   swept, if a view that is held keeps purge from passing it.
 //!
 //! # States of a transaction record and who makes each move
 //! ```text
 //! installed --commit_ordered--> committed(seq) --purge, once all views are at seq--> below the watermark
-//!           \--dropped----------> aborted ------purge, once its entries are restored--/
+//!           |                         \----------sweep, once no version lives-------> dropped
+//!           \--dropped----------> aborted ------purge, once its entries are restored--> below the watermark
 //! ```
 //!
 //! # Invariants
@@ -29,18 +32,19 @@
 //! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
 //! being installed, by its session, and whole records that wait for old views, by purge. What no view needs
 //! is freed before that (`sweep.rs`). The transaction records and the links between versions (`chain.rs`)
-//! stay in memory beside the bound.
+//! stay in memory beside the bound: behind a view that is held those of the first and the last transaction
+//! that wrote a row, whatever number of transactions wrote it. Of all others 64 take a word (`segment.rs`).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
 
+use crate::segment::{Found, Segment};
 use crate::space::Extent;
 use crate::spill::UndoFile;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, RwLock};
-use crate::undo::{Before, Cursor, Grows, Link, UndoLog};
+use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
 use crate::views::Views;
 
 /// Rollback segments that a number can name.
@@ -117,6 +121,8 @@ pub struct TrxRecord {
     /// Grows while the transaction is installed.
     undo: RwLock<UndoLog>,
     has_deletions: AtomicBool,
+    /// Written by purge: there is nothing left to do about it but to wait until no version lives.
+    is_swept: AtomicBool,
     /// Written by the installing session, taken by purge afterwards.
     leftovers: Mutex<Leftovers>,
 }
@@ -134,6 +140,15 @@ impl TrxRecord {
     /// Its number.
     pub fn number(&self) -> TrxNo {
         self.number
+    }
+
+    /// Its place in its segment's order.
+    pub fn place(&self) -> u64 {
+        self.number.0 & PLACE_MASK
+    }
+
+    fn segment(&self) -> usize {
+        (self.number.0 >> SEGMENT_SHIFT) as usize
     }
 
     /// Where it stands.
@@ -175,6 +190,26 @@ impl TrxRecord {
     /// Lets that chain go on further down.
     pub fn shorten(&self, place: u32, below: VersionRef) {
         self.undo.write().shorten(place, below);
+    }
+
+    /// How a chain ends that goes on below that write.
+    pub fn end_below(&self, place: u32) -> End {
+        self.undo.read().end_below(place)
+    }
+
+    /// No chain leads to that write's version any more. Purge tells it, once of each.
+    pub fn end_version(&self, place: u32) {
+        self.undo.write().end_version(place);
+    }
+
+    /// Sweeping has done all it can.
+    pub fn set_swept(&self) {
+        self.is_swept.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was swept, and nobody refers to it.
+    pub fn is_droppable(&self) -> bool {
+        self.is_swept.load(Ordering::Relaxed) && self.undo.read().living() == 0
     }
 
     /// Whether that write replaced a value; none: not without a look at the undo file.
@@ -226,17 +261,6 @@ impl TrxRecord {
     pub fn leftovers(&self) -> &Mutex<Leftovers> {
         &self.leftovers
     }
-}
-
-#[derive(Debug, Default)]
-struct Segment {
-    /// Number within the segment of the first record: the watermark.
-    base: u64,
-    records: VecDeque<Arc<TrxRecord>>,
-    /// Number of the first record that may have undo in memory.
-    unspilled: u64,
-    /// Number of the first record that was not swept.
-    unswept: u64,
 }
 
 /// Which versions a reader sees.
@@ -310,15 +334,16 @@ impl Versions {
             self.segment_waits.fetch_add(1, Ordering::Relaxed);
             segment.write()
         });
-        let place = segment.base + segment.records.len() as u64;
+        let place = segment.end();
         let record = Arc::new(TrxRecord {
             number: TrxNo(((at as u64) << SEGMENT_SHIFT) | place),
             state: AtomicU64::new(INSTALLED),
             undo: RwLock::default(),
             has_deletions: AtomicBool::new(false),
+            is_swept: AtomicBool::new(false),
             leftovers: Mutex::default(),
         });
-        segment.records.push_back(record.clone());
+        segment.push(record.clone());
         record
     }
 
@@ -329,7 +354,8 @@ impl Versions {
         place < self.watermarks[at].load(Ordering::Acquire)
     }
 
-    /// The record; none: everybody sees what this transaction wrote.
+    /// The record; none: everybody sees what this transaction wrote. The caller knows that a chain leads to a
+    /// version of it, by the latch of the entry's page, or because it is purge.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         self.look_up(trx, Arc::clone)
     }
@@ -339,10 +365,20 @@ impl Versions {
             return None;
         }
         let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
-        let segment = self.segments[at].read();
-        let place = place.checked_sub(segment.base)?;
-        let record = segment.records.get(place as usize);
-        Some(look(record.expect("references name transactions that exist or existed")))
+        match self.segments[at].read().find(place) {
+            Found::Passed => None,
+            Found::There(record) => Some(look(record)),
+            Found::Dropped => panic!("a chain leads to a version of a record that was dropped"),
+        }
+    }
+
+    /// The record further down a chain; none: sweeping has dropped it, so the chain leads elsewhere by now.
+    pub fn find_below(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        match self.segments[at].read().find(place) {
+            Found::There(record) => Some(record.clone()),
+            Found::Passed | Found::Dropped => None,
+        }
     }
 
     /// The record of a transaction whose writes the horizon does not take in.
@@ -395,7 +431,7 @@ impl Versions {
                 self.spill_together(&records)?;
                 if let Some(last) = records.last() {
                     let mut segment = segment.write();
-                    segment.unspilled = segment.unspilled.max((last.number.0 & PLACE_MASK) + 1);
+                    segment.unspilled = segment.unspilled.max(last.place() + 1);
                 }
             }
             if !has_spilled {
@@ -408,10 +444,9 @@ impl Versions {
     /// The oldest records of the segment with undo in memory that does not grow any more.
     fn to_spill(segment: &RwLock<Segment>) -> Vec<Arc<TrxRecord>> {
         let segment = segment.read();
-        let from = segment.unspilled.saturating_sub(segment.base) as usize;
         let mut bytes = 0;
-        let records = segment.records.iter().skip(from);
-        let done = records.take_while(|record| record.state() != TrxState::Installed);
+        let done =
+            segment.iter_from(segment.unspilled).take_while(|record| record.state() != TrxState::Installed);
         let few = done.take_while(|record| {
             let is_first = bytes == 0;
             bytes += record.undo_bytes();
@@ -460,7 +495,7 @@ impl Versions {
         let mut found = Vec::new();
         for segment in &self.segments {
             let segment = segment.read();
-            found.extend(segment.records.iter().take_while(is_done).take(max).cloned());
+            found.extend(segment.iter_from(0).take_while(is_done).take(max).cloned());
         }
         found
     }
@@ -476,17 +511,16 @@ impl Versions {
         let mut found = Vec::new();
         for segment in &self.segments {
             let segment = segment.read();
-            let from = segment.unswept.saturating_sub(segment.base) as usize;
-            found.extend(segment.records.iter().skip(from).take_while(is_done).take(max).cloned());
+            found.extend(segment.iter_from(segment.unswept).take_while(is_done).take(max).cloned());
         }
         found
     }
 
     /// The records that [`Versions::to_sweep`] gave are not swept again.
     pub fn swept(&self, records: &[Arc<TrxRecord>]) {
-        for run in records.chunk_by(|a, b| a.number.0 >> SEGMENT_SHIFT == b.number.0 >> SEGMENT_SHIFT) {
-            let last = run.last().expect("a run has one").number.0;
-            self.segments[(last >> SEGMENT_SHIFT) as usize].write().unswept = (last & PLACE_MASK) + 1;
+        for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
+            let last = run.last().expect("a run has one");
+            self.segments[last.segment()].write().unswept = last.place() + 1;
         }
     }
 
@@ -496,22 +530,32 @@ impl Versions {
         self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 
-    /// Raises watermarks over records whose leftovers are gone: each is the first of its segment by then.
-    pub fn forget(&self, records: &[Arc<TrxRecord>]) {
-        for record in records {
-            let at = (record.number.0 >> SEGMENT_SHIFT) as usize;
-            let mut segment = self.segments[at].write();
-            let first = segment.records.pop_front().expect("it is still there");
-            assert_eq!(first.number, record.number, "records go in the order of their numbers");
-            segment.base += 1;
-            self.undo_bytes.fetch_sub(record.undo.write().leave(), Ordering::Relaxed);
-            self.watermarks[at].store(segment.base, Ordering::Release);
+    /// Drops swept records without a living version, whose leftovers are gone. Some may have been dropped
+    /// before.
+    pub fn drop_swept(&self, records: &mut [Arc<TrxRecord>]) {
+        records.sort_by_key(|record| record.number);
+        for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
+            let mut segment = self.segments[run[0].segment()].write();
+            // The caller's references are the last ones, and go without the lock.
+            run.iter().for_each(|record| drop(segment.drop_one(record.place())));
         }
     }
 
-    /// Transactions that purge has not passed: `Innodb_history_list_length`.
+    /// Raises watermarks over records whose leftovers are gone: each is the first of its segment by then.
+    pub fn forget(&self, records: &[Arc<TrxRecord>]) {
+        for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
+            let left: usize = run.iter().map(|record| record.undo.write().leave()).sum();
+            self.undo_bytes.fetch_sub(left, Ordering::Relaxed);
+            let at = run[0].segment();
+            let mut segment = self.segments[at].write();
+            run.iter().for_each(|record| segment.pass(record.place()));
+            self.watermarks[at].store(segment.base(), Ordering::Release);
+        }
+    }
+
+    /// Transactions that purge has neither passed nor dropped: `Innodb_history_list_length`.
     pub fn history_len(&self) -> usize {
-        self.segments.iter().map(|segment| segment.read().records.len()).sum()
+        self.segments.iter().map(|segment| segment.read().len()).sum()
     }
 
     /// Bytes of memory that undo takes.

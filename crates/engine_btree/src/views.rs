@@ -18,8 +18,6 @@ pub struct Views {
     live: Mutex<Live>,
     /// The last ordered transaction. Written with the order stage held.
     applied: AtomicU64,
-    /// At most what the oldest view sees. Written under `live`.
-    oldest: AtomicU64,
     /// Views that are taken until one counts as held.
     young_max: usize,
 }
@@ -45,7 +43,6 @@ impl Drop for Pin {
         *count -= 1;
         if *count == 0 {
             live.counts.remove(&self.seq);
-            self.views.tell_oldest(&live);
         }
     }
 }
@@ -74,7 +71,7 @@ impl InUse {
 impl Views {
     /// None is in use, nothing is ordered.
     pub fn new(young_max: usize) -> Views {
-        Views { live: Mutex::default(), applied: AtomicU64::new(0), oldest: AtomicU64::new(0), young_max }
+        Views { live: Mutex::default(), applied: AtomicU64::new(0), young_max }
     }
 
     /// The last ordered transaction.
@@ -96,14 +93,7 @@ impl Views {
         if live.young.len() > self.young_max {
             live.young.pop_front();
         }
-        self.tell_oldest(&live);
         Pin { seq, views: Arc::clone(self) }
-    }
-
-    fn tell_oldest(&self, live: &Live) {
-        if let Some((oldest, _)) = live.counts.first_key_value() {
-            self.oldest.store(oldest.0, Ordering::Release);
-        }
     }
 
     /// Views in use, what the oldest of them sees, and the newest transaction.
@@ -117,17 +107,6 @@ impl Views {
     pub fn oldest(&self) -> CommitSeq {
         let live = self.live.lock();
         live.counts.keys().next().copied().unwrap_or_else(|| self.applied())
-    }
-
-    /// The same without a lock: it may lag behind.
-    pub fn oldest_at_least(&self) -> CommitSeq {
-        CommitSeq(self.oldest.load(Ordering::Acquire))
-    }
-
-    /// Whether a view sees `from` and not `to`, or a later one may.
-    pub fn is_any_in(&self, from: CommitSeq, to: CommitSeq) -> bool {
-        let live = self.live.lock();
-        to > self.applied() || live.counts.range(from..to).next().is_some()
     }
 
     /// Those in use now.

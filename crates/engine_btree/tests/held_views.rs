@@ -155,6 +155,35 @@ fn a_held_view_keeps_one_version_of_each_row() {
     run.settle();
 }
 
+/// Each row is written by the first transaction behind the view, which keeps what it sees, and by the last.
+#[test]
+fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
+    const ROWS: u64 = 50;
+    let mut run = Run::new();
+    run.put(0..ROWS, 0);
+    let held = run.view();
+    for round in 0..400_u64 {
+        for n in 0..ROWS {
+            // A row and its entry in an index: that of before goes, another one comes.
+            let entry = |round: u64| 1000 + n * 1000 + round;
+            let mut writes = vec![(n, Some(vec![round as u8; 20])), (entry(round), Some(vec![]))];
+            writes.extend(round.checked_sub(1).map(|before| (entry(before), None)));
+            run.write(&writes);
+        }
+        run.purge();
+        let records = run.status("Innodb_history_list_length");
+        assert!(records <= 3 * ROWS, "{records} records for {ROWS} rows in round {round}");
+        if round % 50 == 0 {
+            run.look(&held);
+            // Transactions that are dropped above what was swept.
+            drop(run.prepare(&(0..ROWS).map(|n| (n, None)).collect::<Vec<_>>()));
+        }
+    }
+    run.look(&held);
+    drop(held);
+    run.settle();
+}
+
 #[test]
 fn long_values_that_no_view_needs_make_room_on_disk() {
     let mut run = Run::new();

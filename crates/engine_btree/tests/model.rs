@@ -67,6 +67,8 @@ mod replay;
 mod report;
 #[path = "../src/scan.rs"]
 mod scan;
+#[path = "../src/segment.rs"]
+mod segment;
 #[path = "../src/space.rs"]
 mod space;
 #[path = "../src/spill.rs"]
@@ -398,6 +400,37 @@ fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
             assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
             world.engine.purge().expect("purges");
         }
+        drop(held);
+        world.settle();
+    });
+}
+
+/// A reader is on its way down a chain while sweeping goes past versions of it and drops their records.
+#[test]
+fn a_reader_whose_chain_changes_starts_again() {
+    check(3000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1)), (20, Some(1))]);
+        let held = world.view();
+        for value in 2..5 {
+            world.commit(&[(10, Some(value))]);
+        }
+        world.look();
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                world.engine.purge().expect("purges");
+                world.commit(&[(10, Some(5)), (20, None)]);
+                world.look();
+                world.engine.purge().expect("purges");
+            })
+        };
+        let (view, expected) = &held;
+        for _ in 0..3 {
+            assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+        }
+        join([purge]);
+        assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
         drop(held);
         world.settle();
     });
