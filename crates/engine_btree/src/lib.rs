@@ -23,6 +23,8 @@ mod replay;
 mod report;
 mod scan;
 mod segment;
+#[cfg(test)]
+mod segment_tests;
 mod space;
 mod spill;
 mod store;

@@ -2,20 +2,21 @@
 //!
 //! # Concepts
 //! Numbers are given without a hole and looked up in place: records lie in blocks of [`BLOCK`] numbers, one
-//! block behind the other. A record goes in one of two ways. Purge *passes* the oldest ones, which moves the
-//! base forward. Behind a view that is held, sweeping *drops* single ones that nobody refers to, so a number
-//! above the base may have no record. A block without records takes a word, but for the
-//! last one.
+//! block behind the other. A record goes in one of two ways. Purge *passes* what everybody sees, oldest first
+//! but for transactions that stay undecided; the base moves up to the first record that is left. Behind a view
+//! that is held, sweeping *drops* single records that nobody refers to. A block without records takes a word,
+//! but for the last one.
 //!
 //! # Invariants
-//! - Every number below `base` was passed or dropped, and everybody sees what its transaction wrote, as far
-//!   as an entry refers to it.
+//! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was passed,
+//!   and no entry refers to one that was dropped.
 //! - `len` is the number of records; the first block, if there is one, has the base's number.
+//! - `undecided` holds the numbers below `unswept` whose records wait to be swept.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::version::TrxRecord;
+use crate::version::{TrxRecord, TrxState};
 
 /// Numbers of a block.
 const BLOCK: u64 = 64;
@@ -24,18 +25,20 @@ const BLOCK: u64 = 64;
 struct Block {
     records: [Option<Arc<TrxRecord>>; BLOCK as usize],
     len: usize,
+    /// A bit for each number that was passed.
+    passed: u64,
 }
 
 impl Block {
     fn new() -> Box<Block> {
-        Box::new(Block { records: [const { None }; BLOCK as usize], len: 0 })
+        Box::new(Block { records: [const { None }; BLOCK as usize], len: 0, passed: 0 })
     }
 }
 
 /// What is known of a number.
 #[derive(Debug)]
 pub enum Found<'s> {
-    /// Everybody sees what the transaction wrote.
+    /// Everybody sees what the transaction wrote; or it was dropped a while ago.
     Passed,
     /// No chain leads to what the transaction wrote, or none will in a moment.
     Dropped,
@@ -54,8 +57,10 @@ pub struct Segment {
     len: usize,
     /// Number of the first record that may have undo in memory.
     pub unspilled: u64,
-    /// Number of the first record that was not swept.
-    pub unswept: u64,
+    /// Sweeping has looked at the records before this one.
+    unswept: u64,
+    /// Those of them that were undecided then.
+    undecided: Vec<u64>,
 }
 
 impl Segment {
@@ -98,8 +103,12 @@ impl Segment {
             return Found::Passed;
         }
         let (block, at) = self.place_of(number);
-        let block = self.blocks.get(block).and_then(Option::as_ref);
-        block.and_then(|block| block.records[at].as_ref()).map_or(Found::Dropped, Found::There)
+        let Some(Some(block)) = self.blocks.get(block) else { return Found::Passed };
+        match &block.records[at] {
+            Some(record) => Found::There(record),
+            None if block.passed & (1 << at) != 0 => Found::Passed,
+            None => Found::Dropped,
+        }
     }
 
     /// The records from a number on, in order.
@@ -129,14 +138,60 @@ impl Segment {
         Some(record)
     }
 
-    /// Takes out the oldest record, which has this number, and moves the base to the next one.
-    pub fn pass(&mut self, number: u64) {
-        let (before, first) = (self.base, self.iter_from(self.base).next().map(|record| record.place()));
-        assert_eq!(first, Some(number), "records are passed in the order of their numbers");
-        self.drop_one(number);
-        let next = self.iter_from(number).next().map(|record| record.place());
+    /// Takes out records that everybody has passed, and moves the base to the first one that is left.
+    pub fn pass(&mut self, numbers: impl Iterator<Item = u64>) {
+        for number in numbers {
+            let (n, at) = self.place_of(number);
+            if let Some(Some(block)) = self.blocks.get_mut(n) {
+                block.passed |= 1 << at;
+            }
+            self.drop_one(number).expect("a record is passed once");
+        }
+        let (before, next) = (self.base, self.iter_from(self.base).next().map(|record| record.place()));
         self.base = next.unwrap_or(self.end);
         let blocks = (self.base / BLOCK - before / BLOCK) as usize;
         self.blocks.drain(..blocks.min(self.blocks.len()));
+    }
+
+    /// The oldest records that `is_over` holds for, without those of undecided transactions between them.
+    pub fn oldest(&self, is_over: impl Fn(TrxState) -> bool) -> impl Iterator<Item = &Arc<TrxRecord>> {
+        self.decided_from(self.base, is_over)
+    }
+
+    fn decided_from(
+        &self,
+        number: u64,
+        is_over: impl Fn(TrxState) -> bool,
+    ) -> impl Iterator<Item = &Arc<TrxRecord>> {
+        let records = self.iter_from(number).map(|record| (record.state(), record));
+        let early = records.take_while(move |(state, _)| *state == TrxState::Installed || is_over(*state));
+        early.filter(|(state, _)| *state != TrxState::Installed).map(|(_, record)| record)
+    }
+
+    /// The oldest records that sweeping has not looked at and that `is_over` holds for, and those that were
+    /// undecided when it did.
+    pub fn unswept(
+        &self,
+        is_over: impl Fn(TrxState) -> bool + Clone,
+    ) -> impl Iterator<Item = &Arc<TrxRecord>> {
+        let again = self.undecided.iter().filter_map(|number| match self.find(*number) {
+            Found::There(record) => Some(record),
+            Found::Passed | Found::Dropped => None,
+        });
+        let is_early = is_over.clone();
+        let again =
+            again.filter(move |record| record.state() != TrxState::Installed && is_early(record.state()));
+        again.chain(self.decided_from(self.unswept, is_over))
+    }
+
+    /// Sweeping has looked at the records up to this number.
+    pub fn swept(&mut self, last: u64) {
+        let to = self.unswept.max(last + 1);
+        let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
+        let mut undecided = std::mem::take(&mut self.undecided);
+        undecided.retain(|number| matches!(self.find(*number), Found::There(record) if waits(record)));
+        let new = self.iter_from(self.unswept).take_while(|record| record.place() < to);
+        undecided.extend(new.filter(|record| waits(record)).map(|record| record.place()));
+        (self.undecided, self.unswept) = (undecided, to);
     }
 }

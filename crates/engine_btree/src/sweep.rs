@@ -19,8 +19,7 @@
 //! A page that cannot be read ends the round, and a later one tries again: what was done stays done.
 //!
 //! # What is missing
-//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge. A record
-//! that is undecided holds back the sweeping of those behind it in its segment.
+//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge.
 
 use std::sync::Arc;
 

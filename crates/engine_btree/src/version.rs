@@ -137,6 +137,18 @@ pub struct Leftovers {
 }
 
 impl TrxRecord {
+    /// Of a transaction that has written nothing.
+    pub fn new(number: TrxNo) -> TrxRecord {
+        TrxRecord {
+            number,
+            state: AtomicU64::new(INSTALLED),
+            undo: RwLock::default(),
+            has_deletions: AtomicBool::new(false),
+            is_swept: AtomicBool::new(false),
+            leftovers: Mutex::default(),
+        }
+    }
+
     /// Its number.
     pub fn number(&self) -> TrxNo {
         self.number
@@ -202,6 +214,11 @@ impl TrxRecord {
         self.undo.write().end_version(place);
     }
 
+    /// Whether sweeping has done all it can.
+    pub fn is_swept(&self) -> bool {
+        self.is_swept.load(Ordering::Relaxed)
+    }
+
     /// Sweeping has done all it can.
     pub fn set_swept(&self) {
         self.is_swept.store(true, Ordering::Relaxed);
@@ -209,7 +226,7 @@ impl TrxRecord {
 
     /// Whether it was swept, and nobody refers to it.
     pub fn is_droppable(&self) -> bool {
-        self.is_swept.load(Ordering::Relaxed) && self.undo.read().living() == 0
+        self.is_swept() && self.undo.read().living() == 0
     }
 
     /// Whether that write replaced a value; none: not without a look at the undo file.
@@ -335,14 +352,7 @@ impl Versions {
             segment.write()
         });
         let place = segment.end();
-        let record = Arc::new(TrxRecord {
-            number: TrxNo(((at as u64) << SEGMENT_SHIFT) | place),
-            state: AtomicU64::new(INSTALLED),
-            undo: RwLock::default(),
-            has_deletions: AtomicBool::new(false),
-            is_swept: AtomicBool::new(false),
-            leftovers: Mutex::default(),
-        });
+        let record = Arc::new(TrxRecord::new(TrxNo(((at as u64) << SEGMENT_SHIFT) | place)));
         segment.push(record.clone());
         record
     }
@@ -487,15 +497,9 @@ impl Versions {
     /// The oldest records of each segment that every view from `oldest` on has passed. They stay until
     /// [`Versions::forget`].
     pub fn purgeable(&self, oldest: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
-        let is_done = |record: &&Arc<TrxRecord>| match record.state() {
-            TrxState::Installed => false,
-            TrxState::Aborted => true,
-            TrxState::Committed(seq) => seq <= oldest,
-        };
         let mut found = Vec::new();
         for segment in &self.segments {
-            let segment = segment.read();
-            found.extend(segment.iter_from(0).take_while(is_done).take(max).cloned());
+            found.extend(segment.read().oldest(|state| is_over(state, oldest)).take(max).cloned());
         }
         found
     }
@@ -503,15 +507,9 @@ impl Versions {
     /// The oldest records of each segment that were not swept and that all views from `until` on see, with
     /// those that were aborted between them.
     pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
-        let is_done = |record: &&Arc<TrxRecord>| match record.state() {
-            TrxState::Installed => false,
-            TrxState::Aborted => true,
-            TrxState::Committed(seq) => seq <= until,
-        };
         let mut found = Vec::new();
         for segment in &self.segments {
-            let segment = segment.read();
-            found.extend(segment.iter_from(segment.unswept).take_while(is_done).take(max).cloned());
+            found.extend(segment.read().unswept(|state| is_over(state, until)).take(max).cloned());
         }
         found
     }
@@ -519,8 +517,8 @@ impl Versions {
     /// The records that [`Versions::to_sweep`] gave are not swept again.
     pub fn swept(&self, records: &[Arc<TrxRecord>]) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
-            let last = run.last().expect("a run has one");
-            self.segments[last.segment()].write().unswept = last.place() + 1;
+            let last = run.iter().map(|record| record.place()).max().expect("a run has one");
+            self.segments[run[0].segment()].write().swept(last);
         }
     }
 
@@ -541,14 +539,14 @@ impl Versions {
         }
     }
 
-    /// Raises watermarks over records whose leftovers are gone: each is the first of its segment by then.
+    /// Passes records whose leftovers are gone, which raises watermarks.
     pub fn forget(&self, records: &[Arc<TrxRecord>]) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let left: usize = run.iter().map(|record| record.undo.write().leave()).sum();
             self.undo_bytes.fetch_sub(left, Ordering::Relaxed);
             let at = run[0].segment();
             let mut segment = self.segments[at].write();
-            run.iter().for_each(|record| segment.pass(record.place()));
+            segment.pass(run.iter().map(|record| record.place()));
             self.watermarks[at].store(segment.base(), Ordering::Release);
         }
     }
@@ -581,5 +579,14 @@ impl Versions {
     /// Rollback segments that new transactions use.
     pub fn segments_in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the transaction was aborted, or is seen by every view from `seq` on.
+fn is_over(state: TrxState, seq: CommitSeq) -> bool {
+    match state {
+        TrxState::Installed => false,
+        TrxState::Aborted => true,
+        TrxState::Committed(at) => at <= seq,
     }
 }

@@ -184,6 +184,47 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     run.settle();
 }
 
+/// A transaction that stays undecided for long, as a forgotten XA one does, keeps nobody's records but its own.
+#[test]
+fn what_is_undecided_holds_nothing_back() {
+    let mut run = Run::new();
+    run.put(0..10, 0);
+    let undecided: Vec<Redo> =
+        (0..6).map(|n| run.prepare(&[(500 + n, Some(b"in doubt".to_vec()))])).collect();
+    for round in 0..200 {
+        run.put(0..10, round);
+        run.write(&[(300, Some(vec![round; 10]))]);
+        run.write(&[(300, None)]);
+        run.purge();
+        let records = run.status("Innodb_history_list_length");
+        assert!(records <= 6, "{records} records in round {round}");
+    }
+    // The deleted row's entry is gone as well; the undecided ones are there.
+    assert_eq!(run.engine.stats(TABLE).entries, 10 + 6);
+    let held = run.view();
+    for round in 0..200 {
+        run.put(0..10, round);
+        run.purge();
+        let records = run.status("Innodb_history_list_length");
+        assert!(records <= 6 + 2 * 10 + 1, "{records} records behind a view in round {round}");
+    }
+    run.look(&held);
+    // Half of them come to an end behind the view.
+    for (n, redo) in undecided.into_iter().enumerate() {
+        if n % 2 == 0 {
+            run.seq += 1;
+            run.engine.commit_ordered(CommitSeq(run.seq), &[&redo]);
+            run.rows.insert(500 + n as u64, b"in doubt".to_vec());
+        }
+    }
+    run.look(&held);
+    run.put(0..10, 7);
+    run.purge();
+    run.look(&held);
+    drop(held);
+    run.settle();
+}
+
 #[test]
 fn long_values_that_no_view_needs_make_room_on_disk() {
     let mut run = Run::new();
