@@ -7,13 +7,13 @@
 //! # Short chains
 //! A view that is held open keeps one version of a row, and the row may be written a thousand times
 //! meanwhile. So sweeping lets the chain of a swept transaction's version go past what no view in use needs
-//! ([`Versions::shorten`]): a version that none sees in its place. A chain has about as many versions as views
-//! that are held need, and those that were not swept yet.
+//! ([`Versions::shorten`]): a version that none sees in its place. A chain has about as many versions as
+//! views that are held need, and those that were not swept yet.
 //!
 //! # Living versions
 //! A version *lives* while a chain leads to it from its entry. It *ends* when the chain goes past it, or when
-//! its entry is taken out ([`Versions::end_chain`]). A record none of whose versions lives is dropped after it
-//! was swept.
+//! its entry is taken out ([`Versions::end_chain`]). A record none of whose versions lives is dropped after
+//! it was swept.
 //!
 //! # Invariants
 //! - A link leads to the version that its own replaced, until sweeping lets it go further: writers never let
@@ -88,9 +88,9 @@ impl Versions {
         Link { seq, older, below: older, end: record.end_below(older.undo) }
     }
 
-    /// Lets the chains below the living versions of a swept record go past what no view needs any more. Writes
-    /// whose chains went past something before are left out: those chains were looked at from above. Records
-    /// that nobody refers to then are added to `dropped`.
+    /// Lets the chains below the living versions of a swept record go past what no view needs any more.
+    /// Writes whose chains went past something before are left out: those chains were looked at from above.
+    /// Records that nobody refers to then are added to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {
         for (place, link) in record.whole_links() {
             let (mut record, mut place, mut link) = (record.clone(), place, link);

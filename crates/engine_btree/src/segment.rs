@@ -3,13 +3,13 @@
 //! # Concepts
 //! Numbers are given without a hole and looked up in place: records lie in blocks of [`BLOCK`] numbers, one
 //! block behind the other. A record goes in one of two ways. Purge *passes* what everybody sees, oldest first
-//! but for transactions that stay undecided; the base moves up to the first record that is left. Behind a view
-//! that is held, sweeping *drops* single records that nobody refers to. A block without records takes a word,
-//! but for the last one.
+//! but for transactions that stay undecided; the base moves up to the first record that is left. Behind a
+//! view that is held, sweeping *drops* single records that nobody refers to. A block without records takes a
+//! word, but for the last one.
 //!
 //! # Invariants
-//! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was passed,
-//!   and no entry refers to one that was dropped.
+//! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was
+//!   passed, and no entry refers to one that was dropped.
 //! - `len` is the number of records; the first block, if there is one, has the base's number.
 //! - `undecided` holds the numbers below `unswept` whose records wait to be swept.
 

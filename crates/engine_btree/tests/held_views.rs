@@ -184,7 +184,8 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     run.settle();
 }
 
-/// A transaction that stays undecided for long, as a forgotten XA one does, keeps nobody's records but its own.
+/// A transaction that stays undecided for long, as a forgotten XA one does, keeps nobody's records but its
+/// own.
 #[test]
 fn what_is_undecided_holds_nothing_back() {
     let mut run = Run::new();
