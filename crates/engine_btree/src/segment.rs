@@ -11,7 +11,8 @@
 //! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was
 //!   passed, and no entry refers to one that was dropped.
 //! - `len` is the number of records; the first block, if there is one, has the base's number.
-//! - `undecided` holds the numbers below `unswept` whose records wait to be swept.
+//! - Sweeping and spilling each have their [`Progress`]: what is undecided when they come by waits in a list
+//!   and holds back nothing behind it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -55,12 +56,19 @@ pub struct Segment {
     /// Those from the base's on.
     blocks: VecDeque<Option<Box<Block>>>,
     len: usize,
-    /// Number of the first record that may have undo in memory.
-    pub unspilled: u64,
-    /// Sweeping has looked at the records before this one.
-    unswept: u64,
-    /// Those of them that were undecided then.
-    undecided: Vec<u64>,
+    /// Records that were swept.
+    pub swept: Progress,
+    /// Records whose undo was moved into the undo file.
+    pub spilled: Progress,
+}
+
+/// How far purge has come with something that it does about each record once, when the transaction is over.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// It has looked at the records before this number.
+    next: u64,
+    /// Those of them that are to be looked at again.
+    waiting: Vec<u64>,
 }
 
 impl Segment {
@@ -168,30 +176,38 @@ impl Segment {
         early.filter(|(state, _)| *state != TrxState::Installed).map(|(_, record)| record)
     }
 
-    /// The oldest records that sweeping has not looked at and that `is_over` holds for, and those that were
-    /// undecided when it did.
-    pub fn unswept(
+    /// Records that were not looked at and that `is_over` holds for, oldest first but for those that were
+    /// undecided when they were.
+    pub fn ahead(
         &self,
+        progress: impl Fn(&Segment) -> &Progress,
         is_over: impl Fn(TrxState) -> bool + Clone,
     ) -> impl Iterator<Item = &Arc<TrxRecord>> {
-        let again = self.undecided.iter().filter_map(|number| match self.find(*number) {
+        let progress = progress(self);
+        let waiting = progress.waiting.iter().filter_map(|number| match self.find(*number) {
             Found::There(record) => Some(record),
             Found::Passed | Found::Dropped => None,
         });
-        let is_early = is_over.clone();
-        let again =
-            again.filter(move |record| record.state() != TrxState::Installed && is_early(record.state()));
-        again.chain(self.decided_from(self.unswept, is_over))
+        let may = is_over.clone();
+        let waiting = waiting.filter(move |record| {
+            let state = record.state();
+            state != TrxState::Installed && may(state)
+        });
+        waiting.chain(self.decided_from(progress.next, is_over))
     }
 
-    /// Sweeping has looked at the records up to this number.
-    pub fn swept(&mut self, last: u64) {
-        let to = self.unswept.max(last + 1);
-        let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
-        let mut undecided = std::mem::take(&mut self.undecided);
-        undecided.retain(|number| matches!(self.find(*number), Found::There(record) if waits(record)));
-        let new = self.iter_from(self.unswept).take_while(|record| record.place() < to);
-        undecided.extend(new.filter(|record| waits(record)).map(|record| record.place()));
-        (self.undecided, self.unswept) = (undecided, to);
+    /// The records up to this number were looked at; those that `waits` holds for are given again.
+    pub fn advance(
+        &mut self,
+        progress: impl Fn(&mut Segment) -> &mut Progress,
+        last: u64,
+        waits: impl Fn(&TrxRecord) -> bool,
+    ) {
+        let Progress { next, mut waiting } = std::mem::take(progress(self));
+        waiting.retain(|number| matches!(self.find(*number), Found::There(record) if waits(record)));
+        let to = next.max(last + 1);
+        let new = self.iter_from(next).take_while(|record| record.place() < to);
+        waiting.extend(new.filter(|record| waits(record)).map(|record| record.place()));
+        *progress(self) = Progress { next: to, waiting };
     }
 }

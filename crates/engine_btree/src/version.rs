@@ -439,9 +439,10 @@ impl Versions {
                 let records = Versions::to_spill(segment);
                 has_spilled |= !records.is_empty();
                 self.spill_together(&records)?;
-                if let Some(last) = records.last() {
-                    let mut segment = segment.write();
-                    segment.unspilled = segment.unspilled.max(last.place() + 1);
+                if let Some(last) = records.iter().map(|record| record.place()).max() {
+                    let waits =
+                        |record: &TrxRecord| record.state() == TrxState::Installed || record.undo_bytes() > 0;
+                    segment.write().advance(|it| &mut it.spilled, last, waits);
                 }
             }
             if !has_spilled {
@@ -455,8 +456,7 @@ impl Versions {
     fn to_spill(segment: &RwLock<Segment>) -> Vec<Arc<TrxRecord>> {
         let segment = segment.read();
         let mut bytes = 0;
-        let done =
-            segment.iter_from(segment.unspilled).take_while(|record| record.state() != TrxState::Installed);
+        let done = segment.ahead(|it| &it.spilled, |state| state != TrxState::Installed);
         let few = done.take_while(|record| {
             let is_first = bytes == 0;
             bytes += record.undo_bytes();
@@ -509,7 +509,9 @@ impl Versions {
     pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let mut found = Vec::new();
         for segment in &self.segments {
-            found.extend(segment.read().unswept(|state| is_over(state, until)).take(max).cloned());
+            let segment = segment.read();
+            let ahead = segment.ahead(|it| &it.swept, |state| is_over(state, until));
+            found.extend(ahead.take(max).cloned());
         }
         found
     }
@@ -518,7 +520,8 @@ impl Versions {
     pub fn swept(&self, records: &[Arc<TrxRecord>]) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let last = run.iter().map(|record| record.place()).max().expect("a run has one");
-            self.segments[run[0].segment()].write().swept(last);
+            let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
+            self.segments[run[0].segment()].write().advance(|it| &mut it.swept, last, waits);
         }
     }
 
