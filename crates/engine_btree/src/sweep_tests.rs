@@ -294,6 +294,29 @@ impl Run {
         }
     }
 
+    /// Rows of some pages come and go, and others may come in their place.
+    fn wave(&mut self) {
+        let (table, from) = (self.rng.below(TABLES as u64) as usize, self.rng.below(self.keys));
+        let (locked, to) = (self.locked(), from + 2 * self.keys.min(50));
+        let all: Vec<(usize, u64)> =
+            (from..to).map(|n| (table, n)).filter(|at| !locked.contains(at)).collect();
+        let value = (self.rng.below(4) > 0).then(|| vec![b'w'; 10 + self.rng.below(2000) as usize]);
+        for value in [&value, &None] {
+            let writes = all.iter().map(|at| (*at, value.clone())).collect();
+            if let Some(trx) = self.prepare(writes) {
+                self.commit(trx);
+            }
+        }
+        if self.rng.below(2) == 0 {
+            let some = all.into_iter().filter(|_| self.rng.below(2) == 0);
+            let writes = some.map(|at| (at, Some(b"over".to_vec()))).collect();
+            let trx = self.prepare(writes);
+            if self.undecided.len() < 3 && self.rng.below(3) > 0 {
+                self.undecided.extend(trx);
+            }
+        }
+    }
+
     fn pick(&self, len: usize) -> usize {
         match self.rng.below(3) {
             0 => 0,
@@ -415,7 +438,7 @@ impl Run {
         }
     }
 
-    fn purge(&mut self) {
+    fn purge(&self) {
         self.beside_failures(|run| run.engine.purge());
     }
 
@@ -454,6 +477,7 @@ impl Run {
                 let segments = 1 + self.rng.below([2, 5, 128][self.rng.below(3) as usize]) as usize;
                 self.engine.configure(EngineSetting::RollbackSegments(segments));
             }
+            43 if self.rng.below(2) == 0 => self.wave(),
             _ => {}
         }
     }
