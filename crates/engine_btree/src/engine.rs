@@ -70,7 +70,7 @@ impl Default for BtreeOptions {
 /// The B+tree engine.
 #[derive(Clone)]
 pub struct BtreeEngine {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     replay_threads: usize,
     _threads: Arc<Threads>,
 }

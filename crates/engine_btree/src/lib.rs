@@ -30,6 +30,8 @@ mod spill;
 mod store;
 mod superblock;
 mod sweep;
+#[cfg(test)]
+mod sweep_tests;
 mod sync;
 #[cfg(test)]
 mod tests;

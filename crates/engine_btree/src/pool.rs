@@ -581,8 +581,11 @@ impl Pool {
         self.enter(id, Frame::new(Some(page))).expect("a new page's number is not in use")
     }
 
-    /// Drops a page that nobody reads any more.
+    /// Drops a page that nobody finds any more. Who found its tree before may still ask for it, and must not
+    /// read an eviction image that is older than the frame: that may name transactions whose records were
+    /// dropped since. So the image goes while the frame is resident, and then what was written meanwhile.
     pub fn discard(&self, id: PageId) {
+        self.store.forget_evicted(id);
         self.leave(id);
         self.store.forget_evicted(id);
     }

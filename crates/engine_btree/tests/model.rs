@@ -27,6 +27,7 @@
 //! | a chain goes past what a view needs | `a_held_view_keeps` |
 //! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
 //! | a reader of the newest row does not look again whether its writer was ordered | `a_row_whose_writer` |
+//! | a page of a dropped tree leaves memory before its eviction image goes | `a_tree_that`, with `COHORT_LONG_TESTS` |
 #![allow(dead_code)]
 
 #[path = "../src/bulk.rs"]
@@ -487,6 +488,87 @@ fn a_row_whose_writer_is_swept_meanwhile_is_found() {
         join([writer]);
         drop(held);
         world.settle();
+    });
+}
+
+/// A row is deleted and comes back, by transactions that are dropped too, while purge takes its entry out.
+#[test]
+fn a_row_that_goes_and_comes_back_is_what_each_view_saw() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(20, Some(1))]);
+        let held = world.view();
+        world.commit(&[(10, Some(1)), (20, None)]);
+        world.look();
+        let writer = {
+            let world = world.clone();
+            spawn(move || {
+                world.commit(&[(10, None), (20, Some(2))]);
+                drop(world.prepare(&[(10, Some(9)), (20, None)]));
+                world.commit(&[(20, None)]);
+                drop(world.prepare(&[(10, Some(9)), (20, Some(9))]));
+                world.commit(&[(10, Some(3))]);
+                world.commit(&[(10, None)]);
+            })
+        };
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                for _ in 0..4 {
+                    world.look();
+                    world.engine.purge().expect("purges");
+                }
+            })
+        };
+        let (view, expected) = &held;
+        let mut value = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+            let found = world.engine.begin().get(ReadAt::Latest, TABLE, &[10], &mut value).expect("reads");
+            assert!(!found || matches!(value[0], 1 | 3), "what was never ordered is not seen");
+        }
+        join([writer, purge]);
+        assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+        drop(held);
+        world.settle();
+    });
+}
+
+/// When a tree is dropped, a page of it that was written out and has changed since is not read again as it
+/// was: with versions that are gone.
+#[test]
+fn a_tree_that_is_dropped_while_purge_works_on_it_leaves_nothing() {
+    let schedules = if std::env::var_os("COHORT_LONG_TESTS").is_some() { 60_000 } else { 3000 };
+    check(schedules, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1))]);
+        let held = world.view();
+        for value in 2..4 {
+            world.commit(&[(10, Some(value))]);
+        }
+        // The image on disk names the last of these.
+        for _ in 0..40 {
+            world.engine.configure(EngineSetting::PoolBytes(1));
+        }
+        let status = world.engine.status();
+        let is_written = |of: &(String, u64)| of.0 == "Innodb_buffer_pool_pages_evicted_dirty" && of.1 > 0;
+        assert!(status.iter().any(is_written), "the page has left memory");
+        world.engine.configure(EngineSetting::PoolBytes(4 * 16384));
+        for value in 4..6 {
+            world.commit(&[(10, Some(value))]);
+        }
+        world.look();
+        world.engine.purge().expect("purges");
+        world.commit(&[(10, None)]);
+        world.look();
+        let purge = {
+            let world = world.clone();
+            spawn(move || drop(world.engine.purge()))
+        };
+        world.engine.drop_indexes(&[TABLE]).expect("drops");
+        join([purge]);
+        drop(held);
+        while world.engine.purge().expect("purges") > 0 {}
     });
 }
 
