@@ -19,7 +19,9 @@
 //! A page that cannot be read ends the round, and a later one tries again: what was done stays done.
 //!
 //! # What is missing
-//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge.
+//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge. A record
+//! is swept once: if a view goes that was not the oldest, what it alone needed of rows that nobody writes any
+//! more waits for the oldest one. A record keeps all its links as long as one of its versions lives.
 
 use std::sync::Arc;
 

@@ -1,14 +1,12 @@
 //! Versions and undo. They stand here and not beside what they test, because the model check compiles those
 //! files a second time, over locks that work under its scheduler alone.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId};
-use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
+use cohort_vfs::{MemFs, SharedFs};
 
-use crate::segment::{Found, Segment};
 use crate::spill::UndoFile;
 use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
 use crate::version::{Horizon, Shown, TrxNo, VersionRef, Versions};
@@ -201,63 +199,5 @@ fn what_is_freed_is_what_lies_between_views() {
     assert_eq!(kept, [21, 51, 52].map(committed));
     for pin in &pins {
         assert_eq!(seen(&versions, pin.seq.0, newest.expect("written")), pin.seq.0);
-    }
-}
-
-/// Against a set of numbers: records come, single ones are dropped, whole blocks of them too, and the oldest
-/// ones are passed.
-#[test]
-fn a_segment_knows_what_was_passed_and_what_was_dropped() {
-    for seed in 0..60 {
-        let rng = SeededRng::new(seed);
-        // Its records' numbers are those of the segment.
-        let versions = versions(1, 0);
-        let (mut segment, mut there) = (Segment::default(), BTreeSet::new());
-        let mut passed = 0;
-        for _ in 0..400 {
-            match rng.below(8) {
-                0..=2 => {
-                    // Often up to the border of a block, one before it and one behind it.
-                    let border = (segment.end() + 64) / 64 * 64 - segment.end();
-                    let count = [1, border - 1, border, border + 1][rng.below(4) as usize];
-                    for _ in 0..count {
-                        there.insert(segment.end());
-                        let record = versions.begin();
-                        assert_eq!(record.place(), segment.end());
-                        segment.push(record);
-                    }
-                }
-                3 | 4 => {
-                    let from = rng.below(segment.end() + 1);
-                    let from = if rng.below(2) == 0 { from } else { from / 64 * 64 };
-                    let to = from + [1, 63, 64, 65, 300][rng.below(5) as usize];
-                    for number in from..to.min(segment.end()) {
-                        let dropped = segment.drop_one(number).map(|record| record.place());
-                        assert_eq!(dropped, there.remove(&number).then_some(number));
-                    }
-                }
-                5 => {
-                    for _ in 0..rng.below(130) {
-                        let Some(first) = there.pop_first() else { break };
-                        segment.pass(first);
-                        passed = there.first().copied().unwrap_or(segment.end());
-                        assert_eq!(segment.base(), passed);
-                    }
-                }
-                _ => {
-                    let from = rng.below(segment.end() + 1);
-                    let found = segment.iter_from(from).map(|record| record.place());
-                    assert!(found.eq(there.range(from..).copied()), "from {from} on");
-                }
-            }
-            assert_eq!(segment.len(), there.len());
-            for number in 0..segment.end() {
-                match segment.find(number) {
-                    Found::Passed => assert!(number < passed),
-                    Found::Dropped => assert!(number >= passed && !there.contains(&number)),
-                    Found::There(record) => assert!(there.contains(&number) && record.place() == number),
-                }
-            }
-        }
     }
 }

@@ -235,12 +235,6 @@ impl TrxRecord {
         self.undo.read().living()
     }
 
-    /// Whether it was swept.
-    #[cfg(test)]
-    pub fn is_swept(&self) -> bool {
-        self.is_swept.load(Ordering::Relaxed)
-    }
-
     /// Whether that write replaced a value; none: not without a look at the undo file.
     pub fn has_value(&self, place: u32) -> Option<bool> {
         self.undo.read().has_value(place)
