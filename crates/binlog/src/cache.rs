@@ -175,6 +175,8 @@ pub struct TrxCache {
 
 /// Room for a statement's event headers and its table map, as a rule.
 const STATEMENT_BYTES: usize = 256;
+/// Room for the events of a transaction, taken at its first row.
+const FIRST_BYTES: usize = 1024;
 
 impl TrxCache {
     /// An empty cache. Without a spill directory it stays in memory whatever its size.
@@ -239,7 +241,9 @@ impl TrxCache {
         if !written {
             self.close_rows(rows_flags::STMT_END);
             let annotate = if self.annotate_pending { self.annotate.len() } else { 0 };
-            self.buf.reserve(annotate + row.image.len() + STATEMENT_BYTES);
+            // Most transactions with more statements than one have a few.
+            let first = if self.buf.capacity() == 0 { FIRST_BYTES } else { 0 };
+            self.buf.reserve((annotate + row.image.len() + STATEMENT_BYTES).max(first));
             self.write_maps();
         }
         if !self.fits_open(table_id, row) {

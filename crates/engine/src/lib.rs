@@ -30,6 +30,6 @@ pub use traits::{
     IndexStats, KeyRange, Looks, PageAlgorithm, PageForm, Participant, ReadAt, Savepoint, StagedRedo,
 };
 pub use warm::{WarmRequest, WarmState, Warmth};
-pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
+pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};
 
 pub use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};

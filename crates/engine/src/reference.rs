@@ -411,7 +411,7 @@ impl EngineTrx for Trx {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError> {
         value.clear();
-        let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
+        let mut full = Vec::new();
         full_key(index, key, &mut full);
         if let Some(own) = self.writes.get(&full) {
             value.extend_from_slice(own.unwrap_or(&[]));

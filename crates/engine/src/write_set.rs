@@ -80,6 +80,21 @@ pub fn full_key(index: IndexId, key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(key);
 }
 
+/// Looks at a full key that is needed for a moment.
+#[inline]
+pub fn with_full_key<R>(index: IndexId, key: &[u8], look: impl FnOnce(&[u8]) -> R) -> R {
+    let mut short = [0; FULL_KEY_BYTES];
+    let len = INDEX_ID_BYTES + key.len();
+    if len <= FULL_KEY_BYTES {
+        short[..INDEX_ID_BYTES].copy_from_slice(&index.0.to_be_bytes());
+        short[INDEX_ID_BYTES..len].copy_from_slice(key);
+        return look(&short[..len]);
+    }
+    let mut full = Vec::new();
+    full_key(index, key, &mut full);
+    look(&full)
+}
+
 /// The full keys of a range within a key space: start inclusive, end exclusive.
 pub fn full_range(index: IndexId, range: &KeyRange) -> (Vec<u8>, Vec<u8>) {
     let (mut start, mut end) = (Vec::new(), Vec::new());

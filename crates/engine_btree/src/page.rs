@@ -312,7 +312,7 @@ impl Page {
 
     /// The n-th key.
     pub fn key(&self, n: usize) -> Vec<u8> {
-        let mut key = Vec::new();
+        let mut key = Vec::with_capacity(self.prefix_len() + self.suffix(n).len());
         self.push_key(n, &mut key);
         key
     }
@@ -464,7 +464,6 @@ impl Page {
         let old = self.entry(n);
         let same_size =
             old.value.len() == entry.value.len() && old.version.is_some() == entry.version.is_some();
-        let key = self.key(n);
         if same_size {
             let mut header = self.bytes[at];
             header = (header & REFERRED)
@@ -482,6 +481,7 @@ impl Page {
             self.bytes[place..place + entry.value.len()].copy_from_slice(entry.value);
             return true;
         }
+        let key = self.key(n);
         let needed = self.entry_bytes(&key, &entry) - SLOT;
         let freed = self.entry_len(n);
         if self.free_bytes() + freed < needed && self.len() >= SPLIT_ENTRIES_MIN {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, Direction, EachWrite, EngineError, EngineTrx, INDEX_ID_BYTES, Installed, KeyRange, Looks, Near,
-    ReadAt, Redo, RedoFiles, Savepoint, WriteSet, full_key, full_range,
+    Batch, Direction, EachWrite, EngineError, EngineTrx, Installed, KeyRange, Looks, Near, ReadAt, Redo,
+    RedoFiles, Savepoint, WriteSet, full_key, full_range, with_full_key,
 };
 
 use crate::engine::View;
@@ -76,9 +76,8 @@ impl BtreeTrx {
     ) -> Result<bool, EngineError> {
         value.clear();
         if !self.writes.is_empty() {
-            let mut full = Vec::with_capacity(INDEX_ID_BYTES + key.len());
-            full_key(index, key, &mut full);
-            if let Some(own) = self.writes.get(&full) {
+            let own = with_full_key(index, key, |full| self.writes.get(full));
+            if let Some(own) = own {
                 value.extend_from_slice(own.unwrap_or(&[]));
                 return Ok(own.is_some());
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_base::IndexId;
 use cohort_engine::{
     BaseScan, Batch, Direction, EachWrite, EngineError, EngineTrx, KeyRange, ParticipantId, ReadAt, Redo,
-    Savepoint, WriteSet, full_key, full_range,
+    Savepoint, WriteSet, full_key, full_range, with_full_key,
 };
 use rocksdb::{DB, DBRawIterator, ReadOptions};
 
@@ -62,9 +62,6 @@ impl BaseScan<'_> for Committed<'_> {
     }
 }
 
-/// The longest key that point reads build without an allocation.
-const SHORT_KEY_BYTES: usize = 128;
-
 impl EngineTrx for RocksTrx {
     fn get(
         &self,
@@ -74,29 +71,20 @@ impl EngineTrx for RocksTrx {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError> {
         value.clear();
-        let mut short = [0_u8; SHORT_KEY_BYTES];
-        let mut long = Vec::new();
-        let len = cohort_engine::INDEX_ID_BYTES + key.len();
-        let full: &[u8] = if len <= SHORT_KEY_BYTES {
-            short[..4].copy_from_slice(&index.0.to_be_bytes());
-            short[4..len].copy_from_slice(key);
-            &short[..len]
-        } else {
-            full_key(index, key, &mut long);
-            &long
-        };
-        if !self.writes.is_empty()
-            && let Some(own) = self.writes.get(full)
-        {
-            value.extend_from_slice(own.unwrap_or(&[]));
-            return Ok(own.is_some());
-        }
-        let options = self.snapshot(at).map_or(&*self.latest, RocksSnapshot::options);
-        let found = self.db.get_pinned_opt(full, options).map_err(io_error)?;
-        if let Some(bytes) = &found {
-            value.extend_from_slice(bytes);
-        }
-        Ok(found.is_some())
+        with_full_key(index, key, |full| {
+            if !self.writes.is_empty()
+                && let Some(own) = self.writes.get(full)
+            {
+                value.extend_from_slice(own.unwrap_or(&[]));
+                return Ok(own.is_some());
+            }
+            let options = self.snapshot(at).map_or(&*self.latest, RocksSnapshot::options);
+            let found = self.db.get_pinned_opt(full, options).map_err(io_error)?;
+            if let Some(bytes) = &found {
+                value.extend_from_slice(bytes);
+            }
+            Ok(found.is_some())
+        })
     }
 
     fn scan(

@@ -96,6 +96,11 @@ impl Entries {
 
     /// Adds what was made in `next`.
     fn push(&mut self) {
+        if self.ends.capacity() == 0 {
+            // A row's entries before a change and behind it.
+            self.ends.reserve(4);
+            self.bytes.reserve(4 * self.next.len());
+        }
         self.bytes.extend_from_slice(&self.next);
         self.ends.push(self.bytes.len());
     }
