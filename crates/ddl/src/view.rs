@@ -89,7 +89,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         _ => definer,
     };
     let view = View {
-        text: print_query::query(&query),
+        text: printed(*query),
         algorithm: algorithm.name().to_owned(),
         definer,
         by_invoker: security == ViewSecurity::Invoker,
@@ -195,7 +195,7 @@ pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<S
         meanings.write_into(&mut query);
     }
     spell_out_aliases(&mut query);
-    Ok(print_query::query(&query))
+    Ok(printed(query))
 }
 
 /// Writes what the select items are in place of their names in ORDER BY and GROUP BY.
@@ -412,6 +412,20 @@ pub(super) fn not_a_view(name: &TableName) -> SqlError {
     SqlError::new(ErrorCode::WrongObject, text)
 }
 
+/// The text of a query.
+fn printed(mut query: ast::Query) -> String {
+    query.rename(&mut BySchema);
+    print_query::query(&query)
+}
+
+struct BySchema;
+
+impl ast::Rename for BySchema {
+    fn function(&mut self, name: &mut String) {
+        cohort_sql::print::name_by_schema(name);
+    }
+}
+
 /// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
 /// that it names.
 pub fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
@@ -424,7 +438,7 @@ pub fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
     if current == Some(&view.name.schema) && looks.tables.iter().all(is_here) && !looks.json_table {
         query.rename(&mut WithoutSchema);
     }
-    Ok(print_query::query(&query))
+    Ok(printed(*query))
 }
 
 struct WithoutSchema;

@@ -41,6 +41,8 @@ pub(super) struct Insert<'p> {
     pub(super) assigner: Assigner<'p>,
     writer: TableWriter,
     pub(super) counts: Counts,
+    /// Rows of the same bulk execution that were inserted before.
+    rows_before: u64,
     pub(super) row: Vec<Value>,
     /// Existing row, and the same behind it the new one, for ON DUPLICATE KEY UPDATE.
     existing: Vec<Value>,
@@ -95,6 +97,7 @@ impl<'p> Insert<'p> {
             assigner,
             writer,
             counts: Counts::default(),
+            rows_before: ctx.session.rows_before.get(),
             row: Vec::with_capacity(plan.table.columns.len()),
             existing: Vec::new(),
             source: Vec::new(),
@@ -157,9 +160,9 @@ impl Insert<'_> {
         for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
             match self.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
                 Err(error) if refused.is_some() => {
-                    ctx.eval.push_warning(Warning { level: Level::Error, error });
+                    ctx.eval.push_warning(Warning { level: Level::Error, error: error.at_row(0) });
                 }
-                Err(error) => refused = Some(error),
+                Err(error) => refused = Some(error.at_row(0)),
                 Ok(_) => {}
             }
         }
@@ -169,7 +172,7 @@ impl Insert<'_> {
     /// Builds the row from a list of VALUES.
     fn build(&mut self, ctx: &mut StatementContext<'_>, cells: &[Cell]) -> SqlResult<()> {
         self.begin_row(ctx)?;
-        let number = self.counts.records;
+        let number = self.number();
         for (cell, &column) in cells.iter().zip(&self.plan.columns) {
             if self.plan.rules.generates(column) {
                 if let Cell::Expr(expr) = cell {
@@ -198,7 +201,7 @@ impl Insert<'_> {
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
             if default.reads_row() {
-                let number = self.counts.records;
+                let number = self.number();
                 self.row[column] = self.assigner.default(&ctx.eval, column, default, &self.row, number)?;
             }
         }
@@ -208,7 +211,7 @@ impl Insert<'_> {
     /// Builds the row from a row of the SELECT.
     fn build_from(&mut self, ctx: &mut StatementContext<'_>, values: Vec<Value>) -> SqlResult<()> {
         self.begin_row(ctx)?;
-        let number = self.counts.records;
+        let number = self.number();
         let mut values = values.into_iter();
         for &column in &self.plan.columns {
             let value = values.next().expect("the query has a column for each");
@@ -223,9 +226,15 @@ impl Insert<'_> {
         self.late_defaults(ctx)
     }
 
+    /// Of the row at hand, as conditions tell it.
+    pub(super) fn number(&self) -> u64 {
+        self.rows_before + self.counts.records
+    }
+
     pub(super) fn begin_row(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         ctx.check_interrupt()?;
         self.counts.records += 1;
+        ctx.eval.set_row_number(self.number());
         self.row.clear();
         // What an expression sees of a column that has no value yet: its default, or that of its type.
         self.row.extend(self.plan.defaults.iter().zip(&self.plan.table.columns).map(|(default, column)| {
@@ -239,7 +248,7 @@ impl Insert<'_> {
             let default = &self.plan.defaults[column];
             // One that is missing was told before the first row.
             if !default.reads_row() && !matches!(default, Default::Missing) {
-                let number = self.counts.records;
+                let number = self.number();
                 self.row[column] = self.assigner.default(&ctx.eval, column, default, &[], number)?;
             }
         }
@@ -275,7 +284,7 @@ impl Insert<'_> {
             }
             Err(error) => return Err(error),
         };
-        let number = self.counts.records;
+        let number = self.number();
         plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
         if !plan.rules.admits(ctx, &self.assigner, &self.row)? {
             if let Some(value) = generated {
@@ -359,7 +368,7 @@ impl Insert<'_> {
             return Ok(None);
         }
         let value = self.next_value(ctx, column)?;
-        self.row[column] = self.assigner.store(&ctx.eval, column, Value::UInt(value), self.counts.records)?;
+        self.row[column] = self.assigner.store(&ctx.eval, column, Value::UInt(value), self.number())?;
         Ok(Some(value))
     }
 
@@ -391,7 +400,7 @@ impl Insert<'_> {
         if why == UsedUp::Counter {
             return SqlError::autoinc_read_failed();
         }
-        let (name, row) = (&self.plan.table.columns[column].name, self.counts.records);
+        let (name, row) = (&self.plan.table.columns[column].name, self.number());
         SqlError::new(ErrorCode::AutoincRange, format!("Out of range value for column '{name}' at row {row}"))
     }
 
@@ -443,7 +452,7 @@ impl Insert<'_> {
         self.existing.extend(self.row.iter().cloned());
         self.existing.extend(self.source.iter().cloned());
         let all = self.existing.len();
-        let number = self.counts.records;
+        let number = self.number();
         for (n, assignment) in assignments.iter().enumerate() {
             let RowAssignment { column, cell, .. } = assignment;
             self.existing.truncate(all);

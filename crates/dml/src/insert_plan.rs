@@ -315,7 +315,8 @@ fn bind_rows(
         }
         let cells = row.iter().zip(columns);
         let cells = cells.map(|(value, column)| bind_new_value(binder, *column, value).map(Cell::from));
-        bound.push(cells.collect::<SqlResult<Vec<_>>>()?);
+        let cells = cells.collect::<SqlResult<Vec<_>>>();
+        bound.push(cells.map_err(|error| error.at_row(n as u64 + 1))?);
     }
     Ok(bound)
 }
@@ -437,8 +438,5 @@ fn values_query(rows: &[Vec<ast::Expr>], columns: &[usize]) -> SqlResult<(ast::Q
 
 /// Error 1136.
 fn wrong_count(row: usize) -> SqlError {
-    SqlError::new(
-        ErrorCode::WrongValueCountOnRow,
-        format!("Column count doesn't match value count at row {row}"),
-    )
+    SqlError::value_count(row as u64).at_row(row as u64)
 }

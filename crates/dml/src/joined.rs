@@ -94,7 +94,7 @@ impl JoinedChange {
             order_by: &delete.order_by,
             limit: delete.limit.as_ref(),
         };
-        let bound = bind_joined_delete(ctx, &clauses, &delete.targets)?;
+        let bound = bind_joined_delete(ctx, &clauses, &delete.targets, &delete.returning)?;
         let only = &bound.targets[0];
         let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
         let what = What::Delete { returning, ignore: delete.ignore };
@@ -181,6 +181,7 @@ impl JoinedChange {
                     continue;
                 }
                 matched += 1;
+                ctx.eval.set_row_number(matched);
                 let assigner = Assigner { table: &target.table, strictness, null: NullRule::Adjust };
                 let mut after = before.clone();
                 for (assignment, default) in assignments.iter().zip(defaults).filter(|(a, _)| a.target == n) {

@@ -123,6 +123,7 @@ impl UpdatePlan {
         counts: &mut Counts,
     ) -> SqlResult<()> {
         counts.matched += 1;
+        ctx.eval.set_row_number(counts.matched);
         after.clear();
         after.extend_from_slice(before);
         let at_once = ctx.eval.env.sql_mode.has(SqlMode::SIMULTANEOUS_ASSIGNMENT);

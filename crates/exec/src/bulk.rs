@@ -6,7 +6,7 @@
 
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
 use cohort_session::Command;
-use cohort_sql::ast::Statement;
+use cohort_sql::ast::{InsertSource, Statement};
 use cohort_trx::BeginOptions;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
@@ -19,8 +19,8 @@ const VARIANTS_MAX: usize = 16;
 /// How the rows of a bulk execution belong together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bulk {
-    /// One statement.
-    AllOrNothing,
+    /// One statement, in which so many rows come of each row of parameters.
+    AllOrNothing { rows: u64 },
     /// One statement each.
     OneByOne,
 }
@@ -29,14 +29,20 @@ impl Bulk {
     /// Error 1295 for statements that cannot be executed so.
     pub(crate) fn of(statement: &Statement) -> SqlResult<Bulk> {
         match statement {
-            Statement::Insert(_) => Ok(Bulk::AllOrNothing),
-            Statement::Update(_) | Statement::Delete(_) => Ok(Bulk::OneByOne),
-            _ => {
-                let text = "This command is not supported in the prepared statement protocol yet";
-                Err(SqlError::new(ErrorCode::UnsupportedPs, text))
-            }
+            Statement::Insert(insert) => match &insert.source {
+                InsertSource::Values(rows) => Ok(Bulk::AllOrNothing { rows: rows.len() as u64 }),
+                InsertSource::Query(_) => Err(refused()),
+            },
+            Statement::Update(_) => Ok(Bulk::OneByOne),
+            Statement::Delete(delete) if delete.targets.is_empty() => Ok(Bulk::OneByOne),
+            _ => Err(refused()),
         }
     }
+}
+
+fn refused() -> SqlError {
+    let text = "This command is not supported in the prepared statement protocol yet";
+    SqlError::new(ErrorCode::UnsupportedPs, text)
 }
 
 impl Session {
@@ -53,15 +59,20 @@ impl Session {
         };
         self.begin_process(Command::Execute, &text);
         let watch = self.watch("Bulk_execute", &text);
-        let mut tally = Tally { out: sink, total: Total::default() };
+        let rows_each = match bulk {
+            Bulk::AllOrNothing { rows } => rows,
+            Bulk::OneByOne => 0,
+        };
+        let mut tally = Tally { out: sink, rows_each, total: Total::default() };
         let outcome = match bulk {
             Bulk::OneByOne => self.execute_rows(id, rows, &mut tally),
-            Bulk::AllOrNothing => self.execute_as_one(id, rows, &mut tally),
+            Bulk::AllOrNothing { .. } => self.execute_as_one(id, rows, &mut tally),
         };
         let tally = tally.total;
-        if bulk == Bulk::AllOrNothing
-            && let Some(id) = self.work.generated_id
-        {
+        self.diagnostics.accumulate(false);
+        self.state.rows_before.set(0);
+        let is_one = bulk != Bulk::OneByOne;
+        if is_one && let Some(id) = self.work.generated_id {
             self.state.env.last_insert_id = id;
         }
         match outcome {
@@ -83,7 +94,7 @@ impl Session {
                     last_insert_id: tally.insert_id,
                     status: self.status(),
                     warnings: tally.warnings.min(u32::from(u16::MAX)) as u16,
-                    info: if bulk == Bulk::AllOrNothing { &info } else { "" },
+                    info: if is_one { &info } else { "" },
                 });
             }
             Err(error) => self.fail(&error, sink),
@@ -153,7 +164,10 @@ impl Session {
             Some(unfilled) => self.variant(id, unfilled, variants)?,
         };
         self.run_prepared_by_id(id, &values, tally)?;
-        tally.total.rows += 1;
+        // The next row is told of together with this one.
+        self.diagnostics.accumulate(true);
+        tally.total.rows += tally.rows_each;
+        self.state.rows_before.set(tally.total.rows);
         Ok(())
     }
 
@@ -198,6 +212,8 @@ impl Total {
 /// Adds up the answers of the rows, and passes on what they return.
 struct Tally<'a> {
     out: &'a mut dyn ResultSink,
+    /// That one row of parameters inserts.
+    rows_each: u64,
     total: Total,
 }
 

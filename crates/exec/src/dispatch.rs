@@ -17,7 +17,7 @@ use cohort_base::{CommitSeq, Reservation};
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_sql::ast::Statement;
+use cohort_sql::ast::{self, Statement};
 use cohort_sql::{Digest, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -109,7 +109,23 @@ impl Session {
         }
         let key = key.filter(|_| parsed.cacheable);
         let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
-        self.run_statement(&parsed.statement, &job, key, sink)
+        self.limit_examined(parsed.rows_examined.as_ref(), &[]);
+        let outcome = self.run_statement(&parsed.statement, &job, key, sink);
+        self.state.examined.begin(None);
+        outcome
+    }
+
+    /// A statement begins with this LIMIT ROWS EXAMINED, or without one.
+    pub(crate) fn limit_examined(&self, limit: Option<&ast::Expr>, params: &[Value]) {
+        let value = match limit {
+            None => return self.state.examined.begin(None),
+            Some(ast::Expr::Literal(literal)) => Some(&literal.value),
+            Some(ast::Expr::Param(n)) => params.get(*n as usize),
+            Some(_) => None,
+        };
+        let rows = value.and_then(|value| value.to_int(&mut cohort_types::NoWarnings));
+        let rows = rows.map_or(0, |rows| u64::try_from(rows.wide()).unwrap_or(0));
+        self.state.examined.begin(Some(rows));
     }
 
     /// The statement's clock, which the caller has looked at, and what it may look back at.
@@ -131,6 +147,7 @@ impl Session {
             Conditions::Old => self.diagnostics.begin(),
             Conditions::Cleared => self.diagnostics.clear(),
         }
+        self.diagnostics.set_row(cohort_session::row_of_rest(statement));
     }
 
     /// Runs a parsed statement.
@@ -269,6 +286,7 @@ impl Session {
                 }
                 Err(error) => return Err(error),
             };
+            ctx.eval.set_row_number(1);
             let executed = execute(ctx, &plan, sink)?;
             let is_stale = matches!(executed, Executed::Stale);
             Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))
@@ -323,6 +341,13 @@ impl Session {
             && error.code == ErrorCode::GetErrmsg
         {
             ctx.eval.push_warning(Warning::new(chain_too_long()));
+        }
+        let outcome = outcome.map_err(|error| match error.code {
+            ErrorCode::NoSuchTable => error.at_row(0),
+            _ => ctx.eval.at_row(error),
+        });
+        if let Some(warning) = ctx.session.examined.warning() {
+            ctx.eval.push_warning(warning);
         }
         let warnings = ctx.eval.take_warnings();
         drop(ctx);

@@ -1,6 +1,4 @@
 //! GET DIAGNOSTICS: what SHOW WARNINGS would list, into user variables.
-//!
-//! ROW_NUMBER is missing: conditions do not know the row that they are about.
 
 use cohort_expr::SessionHooks;
 use cohort_session::Job;
@@ -54,6 +52,7 @@ fn told(condition: &Warning, item: ConditionInfo) -> Value {
         ConditionInfo::Errno => Value::UInt(condition.error.code.number().into()),
         ConditionInfo::Sqlstate => text(condition.error.code.sqlstate()),
         ConditionInfo::MessageText => text(&condition.error.message),
+        ConditionInfo::RowNumber => Value::UInt(condition.error.row().unwrap_or(0)),
         ConditionInfo::Named => text(""),
     }
 }

@@ -105,6 +105,7 @@ impl Session {
         }
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
+        self.diagnostics.set_row(cohort_session::row_of_rest(&of.parsed.statement));
         let text = &*of.text;
         let columns = match &of.parsed.statement {
             statement if account_tables::changed_by(&self.state, statement).is_some() => Vec::new(),
@@ -174,8 +175,9 @@ impl Session {
                     return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
                 }
                 cohort_plan::charset::check_names(&parsed.statement)?;
-                let cohort_sql::Parsed { statement, params, param_at, .. } = parsed;
-                texts.add(text, options, Parsed { statement, params, param_at: param_at.into() })?
+                let cohort_sql::Parsed { statement, params, param_at, rows_examined, .. } = parsed;
+                let param_at = param_at.into();
+                texts.add(text, options, Parsed { statement, params, param_at, rows_examined })?
             }
         };
         let limit_bytes = self.state.vars.uint(VarId::MaxSessionMemUsed);
@@ -251,6 +253,23 @@ impl Session {
     pub(crate) fn prepare_variant(&mut self, id: u32, unfilled: &Unfilled) -> SqlResult<u32> {
         let variant = self.prepared.get(&Handle::Id(id)).variant(unfilled)?;
         Ok(self.prepared.add(variant))
+    }
+
+    /// COM_STMT_FETCH begins: the process list shows it, and KILL QUERY ends it.
+    pub fn begin_fetch(&mut self, id: u32) {
+        let text = self.prepared.by_id.get(&id).map(|prepared| prepared.of.text.clone());
+        self.begin_process(Command::Fetch, text.as_deref().unwrap_or_default());
+    }
+
+    /// It has ended, well or not.
+    pub fn end_fetch(&mut self) {
+        self.look_at_clock();
+        self.end_process();
+    }
+
+    /// Error 1317 if what runs was killed.
+    pub fn check_interrupt(&self) -> SqlResult<()> {
+        self.state.check_interrupt()
     }
 
     /// COM_STMT_CLOSE.
@@ -379,6 +398,19 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let outcome = self.run_prepared_there(handle, params, more, sink);
+        self.state.examined.begin(None);
+        outcome
+    }
+
+    /// In the database that was the current one when it was prepared.
+    fn run_prepared_there(
+        &mut self,
+        handle: &Handle,
+        params: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let schema = &self.prepared.get(handle).schema;
         if *schema == self.state.current_schema {
             return self.run_prepared_here(handle, params, more, sink);
@@ -418,11 +450,12 @@ impl Session {
         };
         let prepared = self.prepared.get(handle);
         let (of, kept, variant) = (Arc::clone(&prepared.of), prepared.plan.clone(), prepared.variant.clone());
-        let Parsed { statement, params: wanted, param_at } = &of.parsed;
+        let Parsed { statement, params: wanted, param_at, .. } = &of.parsed;
         let statement = variant.as_deref().unwrap_or(statement);
         if params.len() != *wanted as usize {
             return Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments to EXECUTE"));
         }
+        self.limit_examined(of.parsed.rows_examined.as_ref(), params);
         let job = Job { text: &of.text, param_at, params, source: ParamSource::Placeholders, more };
         let changes_accounts = account_tables::changed_by(&self.state, statement).is_some();
         if changes_accounts

@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 
 use cohort_base::{Budget, OverBudget, Reservation};
 use cohort_sql::ParseOptions;
-use cohort_sql::ast::Statement;
+use cohort_sql::ast::{Expr, Statement};
 use cohort_types::Value;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
@@ -54,6 +54,8 @@ pub(crate) struct Parsed {
     pub params: u32,
     /// Where the question marks stand in the text.
     pub param_at: Box<[u32]>,
+    /// LIMIT ROWS EXAMINED.
+    pub rows_examined: Option<Expr>,
 }
 
 /// A text in its parsed form.

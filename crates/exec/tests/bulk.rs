@@ -150,3 +150,48 @@ fn a_row_may_have_defaults_and_columns_that_stay() {
     assert!(all(&mut session).ends_with("3:7,4:7,9:7"), "{}", all(&mut session));
     assert!(run(&mut session, "EXECUTE IMMEDIATE 'SELECT ? + 1' USING DEFAULT").contains("4032"));
 }
+
+#[test]
+fn the_conditions_of_all_rows_are_told() {
+    let db = database();
+    let mut session = session(&db, 1);
+    run(&mut session, "CREATE TABLE t (id TINYINT, v INT)");
+    run(&mut session, "SET sql_mode = ''");
+    let rows = || vec![row(&[1000, 1]), row(&[2, 2]), row(&[3000, 3])];
+    assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?)", rows()), "");
+    let told = run(&mut session, "SHOW WARNINGS");
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("1264")).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].ends_with("at row 1") && lines[1].ends_with("at row 3"), "{told}");
+    run(&mut session, "GET DIAGNOSTICS CONDITION 2 @n = ROW_NUMBER");
+    assert_eq!(run(&mut session, "SELECT @n").lines().last(), Some("3"));
+    // Two rows of each.
+    let twice = vec![row(&[1, 1]), row(&[2000, 1])];
+    assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?), (9000, 1)", twice), "");
+    let told = run(&mut session, "SHOW WARNINGS");
+    for (at, line) in [2, 3, 4].iter().zip(told.lines().filter(|line| line.contains("1264"))) {
+        assert!(line.ends_with(&format!("at row {at}")), "{told}");
+    }
+    // Five rows and one.
+    assert_eq!(bulk(&mut session, "UPDATE t SET id = ? WHERE v = ?", rows()), "");
+    assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("6"));
+    run(&mut session, "SET max_error_count = 1");
+    assert_eq!(bulk(&mut session, "INSERT INTO t VALUES (?, ?)", rows()), "");
+    assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("2"));
+    // The next statement has its own alone.
+    run(&mut session, "INSERT INTO t VALUES (1, 1)");
+    assert_eq!(run(&mut session, "SELECT @@warning_count").lines().last(), Some("0"));
+}
+
+#[test]
+fn what_has_no_rows_of_parameters_is_refused() {
+    let db = database();
+    let mut session = session(&db, 1);
+    run(&mut session, "CREATE TABLE t (id INT)");
+    for sql in
+        ["INSERT INTO t SELECT ?", "REPLACE INTO t SELECT ? FROM t", "DELETE t FROM t, t u WHERE t.id = ?"]
+    {
+        let said = bulk(&mut session, sql, vec![row(&[1])]);
+        assert!(said.contains("1295"), "{sql}: {said}");
+    }
+}

@@ -251,6 +251,7 @@ fn illegal_types(operation: &str, left: &Expr, right: &Expr) -> SqlError {
 /// `op operand`.
 pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Expr> {
     let function = match op {
+        UnaryOp::Not if matches!(operand, Expr::Row(_)) => return Err(wrong_columns(1)),
         UnaryOp::Not => return Ok(not(operand)),
         UnaryOp::Plus => return Ok(operand),
         UnaryOp::BitNot => &bits::NOT,

@@ -481,21 +481,18 @@ impl<'s> EvalContext<'s> {
         if self.state().abort_on_warning.get() {
             return Err(error);
         }
-        self.state().warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+        self.push_warning(Warning { level: Level::Warning, error });
         Ok(())
     }
 
     /// Notes something that is never an error.
     pub fn note(&self, code: ErrorCode, message: impl Into<String>) {
-        self.state()
-            .warnings
-            .borrow_mut()
-            .push(Warning { level: Level::Note, error: SqlError::new(code, message) });
+        self.push_warning(Warning { level: Level::Note, error: SqlError::new(code, message) });
     }
 
     /// The row that warnings name.
     pub fn row_number(&self) -> u64 {
-        self.state().row_number.get()
+        self.state().row_number.get().max(1)
     }
 
     /// Says which row the next warnings are about; the first is 1.
@@ -503,9 +500,18 @@ impl<'s> EvalContext<'s> {
         self.state().row_number.set(row);
     }
 
+    /// The error about the row at hand, if the statement has come to its rows.
+    pub fn at_row(&self, error: SqlError) -> SqlError {
+        match self.state().row_number.get() {
+            0 => error,
+            row => error.at_row(row),
+        }
+    }
+
     /// Adds a warning made elsewhere.
     pub fn push_warning(&self, warning: Warning) {
-        self.state().warnings.borrow_mut().push(warning);
+        let Warning { level, error } = warning;
+        self.state().warnings.borrow_mut().push(Warning { level, error: self.at_row(error) });
     }
 
     /// Runs a conversion that warns; its first warning is the error in a strict data change.
@@ -544,7 +550,7 @@ impl EvalState {
             memory: RefCell::new(memory),
             floor,
             steps_left: Cell::new(STEPS_UNASKED),
-            row_number: Cell::new(1),
+            row_number: Cell::new(0),
             random: RefCell::new(HashMap::new()),
             searches: RefCell::default(),
             constants: RefCell::default(),

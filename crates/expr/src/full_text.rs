@@ -7,7 +7,7 @@
 //! In boolean mode `+` words must be there and `-` words must not; without any `+` one of the others must.
 //! `>` and `<` add and take 1, `~` keeps a word out of the sum. A word that indexes leave out is nowhere.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use cohort_base::IndexId;
@@ -388,7 +388,7 @@ impl Search {
     ) -> SqlResult<Search> {
         let mut search = Search::empty(collation);
         search.root = match mode {
-            SearchMode::Natural => search.words(text, interrupt)?,
+            SearchMode::Natural => search.natural(text, interrupt)?,
             SearchMode::Boolean => {
                 let marks = text.matches('"').count();
                 Reader { search: &mut search, rest: text, marks, interrupt }.list(0)?
@@ -397,18 +397,27 @@ impl Search {
         Ok(search)
     }
 
-    /// The words of a text, each once, of which any is enough.
-    fn words(&mut self, text: &str, interrupt: &dyn Interrupt) -> SqlResult<Vec<(Operator, Node)>> {
-        let mut nodes = Vec::new();
-        for word in raw_words(text) {
-            interrupt.step()?;
-            let known = self.terms.len();
-            // In a natural search a word that is left out is not asked for.
-            if let Some(term) = self.term(word).filter(|term| *term == known) {
-                nodes.push((Operator::None, Node::Word(Some(term))));
+    /// The words of a text, each once, and its phrases in quotation marks, of which any is enough. A mark
+    /// that stays alone means nothing.
+    fn natural(&mut self, text: &str, interrupt: &dyn Interrupt) -> SqlResult<Vec<(Operator, Node)>> {
+        let (mut nodes, mut asked, mut rest) = (Vec::new(), HashSet::new(), text);
+        loop {
+            let phrase = rest.split_once('"').and_then(|(before, behind)| {
+                let (phrase, behind) = behind.split_once('"')?;
+                Some((before, phrase, behind))
+            });
+            let words = phrase.map_or(rest, |(before, ..)| before);
+            for word in raw_words(words) {
+                interrupt.step()?;
+                // In a natural search a word that is left out is not asked for.
+                if let Some(term) = self.term(word).filter(|term| asked.insert(*term)) {
+                    nodes.push((Operator::None, Node::Word(Some(term))));
+                }
             }
+            let Some((_, phrase, behind)) = phrase else { return Ok(nodes) };
+            nodes.push((Operator::None, self.phrase(phrase, None, interrupt)?));
+            rest = behind;
         }
-        Ok(nodes)
     }
 
     fn term(&mut self, word: &str) -> Option<usize> {
@@ -439,6 +448,10 @@ impl Search {
         let (mut words, mut terms) = (Vec::new(), Vec::new());
         for word in raw_words(text) {
             interrupt.step()?;
+            // As InnoDB: words that are left out mean nothing at the beginning, and among those nearby.
+            if (words.is_empty() || distance.is_some()) && !is_indexed(word) {
+                continue;
+            }
             let next = self.phrase_words.len() as u32;
             words.push(*self.phrase_words.entry(word_key(word, self.collation)).or_insert(next));
             terms.extend(self.term(word));
@@ -446,6 +459,9 @@ impl Search {
         // One without any word that is indexed is found nowhere.
         if terms.is_empty() {
             return Ok(Node::Word(None));
+        }
+        if let [_] = words[..] {
+            return Ok(Node::Word(terms.first().copied()));
         }
         self.phrases.push(Phrase { words, distance, terms });
         Ok(Node::Phrase(self.phrases.len() - 1))

@@ -55,6 +55,12 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
         Value::Bit { bits, .. } if to.kind != TypeKind::Bit => Value::UInt(bits),
         other => other,
     };
+    // The year 0 is `0` among short texts, and `0000` among long ones.
+    let plain = ExprType::number(TypeKind::BigInt, 20, 0);
+    let from = match from.kind == TypeKind::Year && !to.kind.is_blob() {
+        true => &plain,
+        false => from,
+    };
     let value = convert::to_class(std::borrow::Cow::Owned(value), from, to, ctx)?.into_owned();
     Ok(match value {
         Value::Decimal(d) if to.class() == TypeClass::Decimal && d.scale() != to.decimals => {

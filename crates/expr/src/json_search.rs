@@ -1,6 +1,7 @@
 //! JSON_SEARCH: where strings of a document are; JSON_NORMALIZE: one text for all documents that mean the
 //! same.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use cohort_types::{ErrorCode, Interrupt as _, SqlResult, Value};
@@ -124,10 +125,40 @@ fn normal(json: Json) -> Json {
         Json::Array(items) => Json::Array(items.into_iter().map(normal).collect()),
         Json::Object(members) => {
             let mut members: Vec<_> = members.into_iter().map(|(key, value)| (key, normal(value))).collect();
-            members.sort_by(|(a, _), (b, _)| a.cmp(b));
+            members.sort_by(compare_members);
             Json::Object(members)
         }
         other => other,
+    }
+}
+
+fn compare_members(a: &(Vec<u8>, Json), b: &(Vec<u8>, Json)) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| compare_normal(&a.1, &b.1))
+}
+
+/// The order of the values that one key has: by their kinds, shorter ones first.
+fn compare_normal(a: &Json, b: &Json) -> Ordering {
+    let rank = |json: &Json| match json {
+        Json::Object(_) => 0,
+        Json::Array(_) => 1,
+        Json::String(_) => 2,
+        Json::Number(_) => 3,
+        Json::Bool(true) => 4,
+        Json::Bool(false) => 5,
+        Json::Null => 6,
+    };
+    let by_length = |a: &[u8], b: &[u8]| a.len().cmp(&b.len()).then_with(|| a.cmp(b));
+    match (a, b) {
+        (Json::Object(a), Json::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
+            let pairs = a.iter().zip(b).map(|(a, b)| compare_members(a, b));
+            pairs.fold(Ordering::Equal, Ordering::then)
+        }),
+        (Json::Array(a), Json::Array(b)) => a.len().cmp(&b.len()).then_with(|| {
+            let pairs = a.iter().zip(b).map(|(a, b)| compare_normal(a, b));
+            pairs.fold(Ordering::Equal, Ordering::then)
+        }),
+        (Json::String(a), Json::String(b)) | (Json::Number(a), Json::Number(b)) => by_length(a, b),
+        _ => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -49,6 +49,11 @@ fn sformat(a: Args<'_>) -> SqlResult<Value> {
     for n in 1..a.count() {
         arguments.push(match a.expr(n).ty_cow().class() {
             TypeClass::Int => Argument::Int(crate::convert::bits_of(or_null!(a.integer(n))) as i64),
+            // The digits that a FLOAT has.
+            TypeClass::Real if a.expr(n).ty_cow().kind == TypeKind::Float => {
+                let value = or_null!(a.real(n));
+                Argument::Real((value as f32).to_string().parse().unwrap_or(value))
+            }
             TypeClass::Decimal | TypeClass::Real => Argument::Real(or_null!(a.real(n))),
             _ => Argument::Text(String::from_utf8_lossy(&or_null!(a.text(n))).into_owned()),
         });
@@ -158,6 +163,9 @@ impl<'f> Writer<'f> {
             // A name; arguments have none.
             return Err(NO_ARGUMENT);
         }
+        if !self.rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, ':' | '}')) {
+            return Err(BAD_FORMAT);
+        }
         let argument = self.argument()?;
         let spec = if self.eat(':') { Some(self.spec()?) } else { None };
         if !self.eat('}') {
@@ -184,9 +192,13 @@ impl<'f> Writer<'f> {
         let is_align = |c: char| matches!(c, '<' | '>' | '^');
         let mut ahead = self.rest.chars();
         let (first, second) = (ahead.next(), ahead.next());
+        if let (Some('{'), Some(align)) = (first, second)
+            && is_align(align)
+        {
+            return Err("invalid fill character '{'");
+        }
         if let (Some(fill), Some(align)) = (first, second)
             && is_align(align)
-            && fill != '{'
         {
             (spec.fill, spec.align) = (fill, Some(align));
             self.take();
@@ -288,11 +300,7 @@ impl Spec {
 
     fn int(&self, n: i64, out: &mut String) -> Result<(), Refusal> {
         if self.precision.is_some() {
-            return if matches!(self.kind, None | Some('d')) {
-                Err("precision not allowed for this argument type")
-            } else {
-                self.real(n as f64, out)
-            };
+            return Err("precision not allowed for this argument type");
         }
         let size = n.unsigned_abs();
         let (prefix, digits) = match self.kind {

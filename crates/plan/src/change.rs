@@ -11,7 +11,7 @@ use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
-use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable};
+use crate::bind::{Binder, Clause, PlanContext, Relation, Scope, ScopeTable, not_supported};
 use crate::block::{Assigned, AssignedTo, Body, From, FromTable, Order, OrderBy, Query, Select, Source};
 use crate::conjuncts;
 use crate::from::bind_from_for;
@@ -139,6 +139,7 @@ pub fn bind_joined_delete(
     ctx: &PlanContext<'_>,
     clauses: &ChangeClauses<'_>,
     targets: &[ast::ObjectName],
+    returning: &[ast::SelectItem],
 ) -> SqlResult<JoinedChange> {
     let mut change = Change::bind(ctx, clauses, Privilege::Delete)?;
     let mut numbers = Vec::new();
@@ -167,6 +168,15 @@ pub fn bind_joined_delete(
             let view = view.clone();
             ctx.names.view(&view.name.schema, &view.name.table, Privilege::Delete.into())?;
             slot = change.only_base_of(slot, &view)?;
+            // What is returned are columns of the table, which the view may hide or call something else.
+            for item in returning {
+                if let ast::SelectItem::Expr { expr, .. } = item {
+                    change.binder(Clause::Returning).expression(expr)?;
+                }
+            }
+            if !returning.is_empty() {
+                return Err(not_supported("RETURNING of a DELETE from a view"));
+            }
         }
         change.target(slot, "DELETE", None)?;
         if let Relation::Base(table) = &change.scope.tables[number].relation {

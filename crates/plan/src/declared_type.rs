@@ -16,6 +16,9 @@ pub fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlRe
             let width = length.filter(|n| *n > 0);
             ColumnType::int(kind, width, declared.unsigned || declared.zerofill)
         }
+        K::Decimal if declared.length == Some(0) && declared.decimals.is_some_and(|n| n > 0) => {
+            return Err(SqlError::scale_above_precision(column));
+        }
         K::Decimal => {
             let precision = small(declared.length, 10);
             ColumnType::decimal(if precision == 0 { 10 } else { precision }, small(declared.decimals, 0))
@@ -38,6 +41,9 @@ pub fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlRe
 fn real_type(declared: &DataType, kind: TypeKind, column: &str) -> SqlResult<ColumnType> {
     let small = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
     match (declared.length, declared.decimals) {
+        (Some(length), Some(decimals @ ..=30)) if decimals > length => {
+            Err(SqlError::scale_above_precision(column))
+        }
         (Some(length), Some(decimals)) => Ok(ColumnType::real(kind, Some((small(length), small(decimals))))),
         (Some(bits), None) if kind == TypeKind::Float => match bits {
             0..=24 => Ok(ColumnType::real(TypeKind::Float, None)),

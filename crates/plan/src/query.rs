@@ -1,5 +1,7 @@
 //! Queries of the AST to blocks: set operations, VALUES, what stands around a SELECT.
 
+use std::cell::RefCell;
+
 use cohort_expr::{Expr, ExprType, SortKey, union_type};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
@@ -62,10 +64,20 @@ fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast:
     if query.locking.is_some() {
         return Err(not_supported("FOR UPDATE of a set operation"));
     }
-    let is_column =
-        |item: &ast::OrderItem| !matches!(&item.expr, ast::Expr::Column(name) if name.table.is_some());
-    if !query.order_by.iter().all(is_column) {
-        return Err(not_supported("ORDER BY a table's column of a set operation"));
+    for item in &query.order_by {
+        let table = RefCell::new(None);
+        let names_table = |part: &ast::Expr| match part {
+            ast::Expr::Column(ast::ColumnRef { table: Some(name), .. }) => {
+                table.replace(Some(name.clone()));
+                true
+            }
+            _ => false,
+        };
+        item.expr.has_part(names_table);
+        if let Some(table) = table.into_inner() {
+            let text = format!("Table '{table}' from one of the SELECTs cannot be used in ORDER BY");
+            return Err(SqlError::new(ErrorCode::TablenameNotAllowedHere, text));
+        }
     }
     let body = ast::Query::of(query.body.clone());
     let from = ast::TableRef::Derived { query: Box::new(body), alias: String::new(), columns: Vec::new() };

@@ -12,9 +12,10 @@ use crate::block::Query;
 use crate::query::bind_query;
 use crate::with::CommonTables;
 
-/// The query of a view, as it is kept.
+/// The query of a view, as it is kept: texts that say nothing else have the collation of its maker.
 pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
-    match parse(view.text.as_bytes(), &ParseOptions::default())?.statement {
+    let options = ParseOptions { collation: view.connection, ..ParseOptions::default() };
+    match parse(view.text.as_bytes(), &options)?.statement {
         ast::Statement::Query(query) => Ok(query),
         _ => Err(invalid_view(view)),
     }

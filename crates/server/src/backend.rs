@@ -126,6 +126,19 @@ pub trait Session: Send {
         sink.error(&SqlError::unknown_command());
     }
 
+    /// COM_STMT_FETCH begins, of a cursor of this statement.
+    fn begin_fetch(&mut self, statement: u32) {
+        let _ = statement;
+    }
+
+    /// It has ended.
+    fn end_fetch(&mut self) {}
+
+    /// Fails if what runs was killed: error 1317.
+    fn check_interrupt(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// COM_STMT_CLOSE.
     fn close_statement(&mut self, statement: u32);
 

@@ -360,19 +360,22 @@ fn execute(
 const CURSOR_READ_ONLY: u8 = 1;
 
 fn fetch(
-    session: &dyn Session,
+    session: &mut dyn Session,
     prepared: &mut Prepared<'_>,
     (statement, count): (u32, u32),
     writer: &mut ResultWriter<'_>,
 ) {
-    let Some((_, found)) = prepared.find(statement) else {
+    let Some((id, found)) = prepared.find(statement) else {
         return writer.error(&unknown_statement(statement, "mysqld_stmt_fetch"));
     };
     let Some(cursor) = &mut found.cursor else {
         let text = format!("The statement ({statement}) has no open cursor");
         return writer.error(&SqlError::new(ErrorCode::StmtHasNoOpenCursor, text));
     };
-    match cursor.fetch(count, writer) {
+    session.begin_fetch(id);
+    let fetched = cursor.fetch(count, writer, &|| session.check_interrupt());
+    session.end_fetch();
+    match fetched {
         Ok(true) => writer.eof(session.status().with(StatusFlags::CURSOR_EXISTS), 0),
         Ok(false) => {
             found.cursor = None;

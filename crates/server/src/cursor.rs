@@ -127,10 +127,16 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Sends at most `count` rows; whether there may be more.
-    pub fn fetch(&mut self, count: u32, writer: &mut ResultWriter<'_>) -> SqlResult<bool> {
+    /// Sends at most `count` rows, unless `check` fails meanwhile; whether there may be more.
+    pub fn fetch(
+        &mut self,
+        count: u32,
+        writer: &mut ResultWriter<'_>,
+        check: &dyn Fn() -> SqlResult<()>,
+    ) -> SqlResult<bool> {
         writer.hold_until(self.hold);
         for _ in 0..count {
+            check()?;
             if writer.is_dead() {
                 break;
             }
@@ -413,7 +419,7 @@ mod tests {
             let (mut fetched, mut goes_on) = (Vec::new(), true);
             while goes_on {
                 fetched.extend(packets(|writer| {
-                    goes_on = cursor.fetch(7, writer).expect("fetches");
+                    goes_on = cursor.fetch(7, writer, &|| Ok(())).expect("fetches");
                     assert_eq!(writer.hold(), CommitSeq(7), "not before the rows are acknowledged");
                 }));
             }
@@ -422,7 +428,21 @@ mod tests {
             assert_eq!((place.memory.used(), place.files()), (0, 0));
         }
         let mut none = place.open(&[], 1000).expect("opens");
-        assert!(packets(|writer| assert!(!none.fetch(1, writer).expect("fetches"))).is_empty());
+        assert!(packets(|writer| assert!(!none.fetch(1, writer, &|| Ok(())).expect("fetches"))).is_empty());
+    }
+
+    #[test]
+    fn a_fetch_that_is_killed_ends_between_two_rows() {
+        let (place, (rows, _)) = (Place::new(), rows());
+        let mut cursor = place.open(&rows, 10 << 20).expect("opens");
+        let asked = std::cell::Cell::new(0);
+        let check = || match asked.replace(asked.get() + 1) {
+            3 => Err(SqlError::interrupted()),
+            _ => Ok(()),
+        };
+        let mut outcome = Ok(true);
+        let sent = packets(|writer| outcome = cursor.fetch(100, writer, &check));
+        assert_eq!((sent.len(), outcome), (3, Err(SqlError::interrupted())));
     }
 
     #[test]

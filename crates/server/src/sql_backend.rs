@@ -436,6 +436,18 @@ impl Session for SqlSession {
         self.refresh();
     }
 
+    fn begin_fetch(&mut self, statement: u32) {
+        self.session.begin_fetch(statement);
+    }
+
+    fn end_fetch(&mut self) {
+        self.session.end_fetch();
+    }
+
+    fn check_interrupt(&self) -> Result<(), SqlError> {
+        self.session.check_interrupt()
+    }
+
     fn close_statement(&mut self, statement: u32) {
         self.session.close_statement(statement);
     }

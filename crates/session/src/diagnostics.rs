@@ -16,6 +16,10 @@ pub struct Diagnostics {
     kept: u64,
     /// `max_error_count`: further ones are only counted.
     limit: usize,
+    /// Statements add to what those before them had, as parts of a bulk execution do.
+    accumulates: bool,
+    /// What ROW_NUMBER is of conditions of this statement that know of no row.
+    row: u64,
 }
 
 impl Diagnostics {
@@ -24,8 +28,22 @@ impl Diagnostics {
         self.limit = limit;
     }
 
+    /// From now on each statement adds its conditions to those that there are; or no longer.
+    pub fn accumulate(&mut self, accumulates: bool) {
+        self.accumulates = accumulates;
+    }
+
+    /// The row that conditions of the statement are about which know of none.
+    pub fn set_row(&mut self, row: u64) {
+        self.row = row;
+    }
+
     /// A statement begins that reads a table, or changes something.
     pub fn clear(&mut self) {
+        self.row = 1;
+        if self.accumulates {
+            return self.keep();
+        }
         self.are_old = false;
         if self.total > 0 {
             self.list.clear();
@@ -35,6 +53,10 @@ impl Diagnostics {
 
     /// Any other statement begins: the conditions stay until it has its own.
     pub fn begin(&mut self) {
+        self.row = 1;
+        if self.accumulates {
+            return self.keep();
+        }
         self.are_old = true;
     }
 
@@ -47,15 +69,18 @@ impl Diagnostics {
     #[inline]
     pub fn drop_old(&mut self) {
         if self.are_old {
+            let row = self.row;
             self.clear();
+            self.row = row;
         }
     }
 
     /// Takes the warnings of a statement.
     pub fn add_all(&mut self, warnings: &Warnings) {
         self.drop_old();
-        self.list.extend_from_slice(warnings.list());
-        self.list.truncate(self.limit);
+        let free = self.limit.saturating_sub(self.list.len());
+        let row = self.row;
+        self.list.extend(warnings.list().iter().take(free).map(|warning| located(warning.clone(), row)));
         self.total += warnings.total();
         self.errors += warnings.list().iter().filter(|w| w.level == Level::Error).count() as u64;
     }
@@ -66,7 +91,7 @@ impl Diagnostics {
         self.total += 1;
         self.errors += u64::from(warning.level == Level::Error);
         if self.list.len() < self.limit {
-            self.list.push(warning);
+            self.list.push(located(warning, self.row));
         }
     }
 
@@ -78,12 +103,14 @@ impl Diagnostics {
         self.drop_old();
         self.total += warnings.len() as u64;
         self.errors += warnings.iter().filter(|w| w.level == Level::Error).count() as u64;
-        self.list.splice(0..0, warnings.iter().cloned());
+        let (kept, row) = ((self.kept as usize).min(self.list.len()), self.row);
+        let first = warnings.iter().map(|warning| located(warning.clone(), row));
+        self.list.splice(kept..kept, first);
         self.list.truncate(self.limit);
     }
 
-    /// The statement failed. What is said of a table that could not be made, and of further columns without
-    /// a value, comes behind the error.
+    /// The statement failed. What is said of a table that could not be made, of further columns without a
+    /// value, and of rows that were not looked at, comes behind the error.
     pub fn set_error(&mut self, error: &SqlError) {
         use ErrorCode as E;
         self.drop_old();
@@ -91,6 +118,7 @@ impl Diagnostics {
             E::CantCreateTable => {
                 matches!(said.error.code, E::CannotAddForeignKey | E::DupKey | E::GetErrno)
             }
+            E::FilesortAbort => said.error.code == E::QueryResultIncomplete,
             E::NoDefaultForField => said.level == Level::Error && said.error.code == error.code,
             _ => false,
         };
@@ -124,6 +152,22 @@ impl Diagnostics {
         }
         (self.total - self.kept).min(u64::from(u16::MAX)) as u16
     }
+}
+
+fn located(warning: Warning, row: u64) -> Warning {
+    Warning { error: warning.error.at_row(row), ..warning }
+}
+
+/// What ROW_NUMBER is of conditions of a statement that know of no row: 0 once it has to do with tables.
+pub fn row_of_rest(statement: &Statement) -> u64 {
+    use ast::{InsertSource, QueryBody};
+    let is_without_table = match statement {
+        Statement::Query(query) => matches!(&query.body, QueryBody::Select(select) if select.from.is_none()),
+        Statement::Insert(insert) => matches!(insert.source, InsertSource::Query(_)),
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::ExecuteImmediate { .. } => true,
+        other => matches!(conditions_before(other), Conditions::Old),
+    };
+    u64::from(is_without_table)
 }
 
 /// Error 1064.

@@ -38,6 +38,7 @@ mod audit;
 mod connection;
 mod database;
 mod diagnostics;
+mod examined;
 pub mod files;
 mod full_text;
 mod general_log;
@@ -72,7 +73,8 @@ pub use audit::{
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, KeptForStatements, MemoryLimits, ReplicaRow, ServerFacts};
-pub use diagnostics::{Conditions, Diagnostics, conditions_before, syntax_error};
+pub use diagnostics::{Conditions, Diagnostics, conditions_before, row_of_rest, syntax_error};
+pub use examined::RowsExamined;
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use names::SessionNames;

@@ -20,6 +20,7 @@ pub enum Command {
     Query,
     Prepare,
     Execute,
+    Fetch,
     InitDb,
     FieldList,
     ChangeUser,
@@ -32,12 +33,13 @@ pub enum Command {
 }
 
 impl Command {
-    const ALL: [Command; 14] = [
+    const ALL: [Command; 15] = [
         Command::Connect,
         Command::Sleep,
         Command::Query,
         Command::Prepare,
         Command::Execute,
+        Command::Fetch,
         Command::InitDb,
         Command::FieldList,
         Command::ChangeUser,
@@ -57,6 +59,7 @@ impl Command {
             Command::Query => "Query",
             Command::Prepare => "Prepare",
             Command::Execute => "Execute",
+            Command::Fetch => "Fetch",
             Command::InitDb => "Init DB",
             Command::FieldList => "Field List",
             Command::ChangeUser => "Change user",

@@ -30,6 +30,7 @@ use crate::access::{Access, roles_of};
 use crate::account_usage::Restraint;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
+use crate::examined::RowsExamined;
 use crate::profiles::Profiles;
 use crate::settings::to_value;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
@@ -79,6 +80,10 @@ pub struct SessionState {
     named_charsets: Cell<(u64, Option<NamedCharsets>)>,
     /// LAST_INSERT_ID(n) of the running statement.
     pub next_insert_id: Cell<Option<u64>>,
+    /// Rows that earlier parts of a bulk execution have inserted: those of this one are numbered behind them.
+    pub rows_before: Cell<u64>,
+    /// LIMIT ROWS EXAMINED.
+    pub examined: RowsExamined,
     /// While a prepared statement of the protocol runs: how many result columns its client knows of.
     pub columns_told: Cell<Option<usize>>,
     /// A table of the running statement is read as a whole: the client is told.
@@ -319,6 +324,8 @@ impl SessionState {
             client_collation: Collation::UTF8MB4_GENERAL_CI,
             named_charsets: Cell::default(),
             next_insert_id: Cell::new(None),
+            rows_before: Cell::new(0),
+            examined: RowsExamined::default(),
             columns_told: Cell::new(None),
             reads_whole_table: Cell::new(false),
             measures: RefCell::default(),

@@ -15,12 +15,24 @@ pub(crate) fn literal_value(sql: &[u8], token: Token, options: &ParseOptions) ->
         Kind::Float => Value::Double(ascii(bytes).parse().ok().filter(|v: &f64| v.is_finite())?),
         Kind::Text => string(text(bytes, options.mode), options.collation, options.mode),
         Kind::NationalText => {
-            string(text(&bytes[1..], options.mode), Collation::UTF8MB4_GENERAL_CI, options.mode)
+            let text = national(text(&bytes[1..], options.mode));
+            string(text, Collation::UTF8MB3_GENERAL_CI, options.mode)
         }
         Kind::Hex => Value::binary(hex(digits(bytes))),
         Kind::Bits => Value::binary(bits(digits(bytes))),
         _ => return None,
     })
+}
+
+/// A text as one of utf8mb3: question marks for the bytes of characters that it does not have.
+fn national(mut text: Vec<u8>) -> Vec<u8> {
+    let mut at = 0;
+    while let Some(found) = text[at..].iter().position(|byte| *byte >= 0xF0) {
+        let end = (at + found + 4).min(text.len());
+        text[at + found..end].fill(b'?');
+        at = end;
+    }
+    text
 }
 
 pub(crate) fn string(bytes: Vec<u8>, collation: Collation, mode: ParseMode) -> Value {

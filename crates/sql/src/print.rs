@@ -126,7 +126,7 @@ fn write_predicate(expr: &Expr, out: &mut String) {
         Expr::InQuery { expr, negated, query } => {
             out.push_str(if *negated { "!(" } else { "" });
             write_operand(expr, IN, out);
-            push(out, format_args!(" in ({})", print_query::query(query)));
+            push(out, format_args!(" in ({})", print_query::inner(query)));
             out.push_str(if *negated { ")" } else { "" });
         }
         Expr::Like { expr, negated, pattern, escape } => {
@@ -161,12 +161,12 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             }
             out.push_str(" end");
         }
-        Expr::Subquery(query) => push(out, format_args!("({})", print_query::query(query))),
+        Expr::Subquery(query) => push(out, format_args!("({})", print_query::inner(query))),
         Expr::Exists(query) => push(out, format_args!("exists({})", print_query::first_row(query))),
         Expr::Quantified { expr, op, quantifier, query } => {
             write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
-            let query = print_query::query(query);
+            let query = print_query::inner(query);
             push(out, format_args!(" {} {quantifier} ({query})", operator(*op)));
         }
         other => write_call(other, out),
@@ -196,9 +196,9 @@ fn write_call(expr: &Expr, out: &mut String) {
             out.pop();
             push(out, format_args!(" as {})", cast_type(to)));
         }
-        Expr::Function { name, args } if name == "null if empty" => {
+        Expr::Function { name, args } if ["null if empty", ORACLE_TRIM].contains(&name.as_str()) => {
             // It holds a TRIM.
-            out.push_str("trim_oracle");
+            out.push_str(if name == ORACLE_TRIM { ORACLE_TRIM } else { "trim_oracle" });
             let start = out.len();
             write_expr(&args[0], out);
             out.replace_range(start..start + "trim".len(), "");
@@ -329,6 +329,20 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),
     }
+}
+
+const ORACLE_TRIM: &str = "oracle_schema.trim";
+
+/// Gives a function of ORACLE the name that queries have for it, which is not the one that columns have.
+pub fn name_by_schema(name: &mut String) {
+    *name = match name.as_str() {
+        "null if empty" => ORACLE_TRIM.to_owned(),
+        "concat_operator_oracle" => "oracle_schema.concat".to_owned(),
+        other => match other.strip_suffix("_oracle") {
+            Some(plain) => format!("oracle_schema.{plain}"),
+            None => return,
+        },
+    };
 }
 
 /// The name that MariaDB calls a function by, of those it has.

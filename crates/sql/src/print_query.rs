@@ -12,13 +12,22 @@ use crate::print::{expr, quoted_name, quoted_object};
 
 /// A query whose names are full already: joins in parentheses, RIGHT JOIN as LEFT JOIN.
 pub fn query(query: &Query) -> String {
+    let text = inner(query);
+    match &query.body {
+        QueryBody::Select(select) if select.in_parens && query.with.is_none() => format!("({text})"),
+        _ => text,
+    }
+}
+
+/// The same as a part of another query, which has parentheses around it.
+pub(crate) fn inner(query: &Query) -> String {
     let mut out = String::new();
     if let Some(with) = &query.with {
         out.push_str(if with.recursive { "with recursive " } else { "with " });
         let table = |table: &crate::ast::CommonTable| {
             let columns: Vec<String> = table.columns.iter().map(|name| quoted_name(name)).collect();
             let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(",")) };
-            format!("{}{columns} as ({})", common_name(&table.name), self::query(&table.query))
+            format!("{}{columns} as ({})", common_name(&table.name), inner(&table.query))
         };
         out.push_str(&with.tables.iter().map(table).collect::<Vec<_>>().join(", "));
     }
@@ -35,9 +44,9 @@ pub(crate) fn first_row(query: &Query) -> String {
             || matches!(&limit.count, Expr::Literal(literal) if literal.value == Value::Int(0))
     };
     if query.limit.as_ref().is_some_and(is_kept) {
-        return self::query(query);
+        return inner(query);
     }
-    self::query(&Query { limit: None, ..query.clone() }) + " limit 1"
+    inner(&Query { limit: None, ..query.clone() }) + " limit 1"
 }
 
 /// MariaDB quotes no name of a common table; one that would not be read again is quoted here.
@@ -56,7 +65,7 @@ fn body(node: &QueryBody, out: &mut String) {
                 n > 0 && rest[n].op == SetOperator::Intersect && rest[n - 1].op != SetOperator::Intersect
             };
             out.push_str(&"(".repeat((0..rest.len()).filter(|n| is_tighter(*n)).count()));
-            body(first, out);
+            operand(first, out);
             for (n, operand) in rest.iter().enumerate() {
                 out.push_str(if is_tighter(n) { ")" } else { "" });
                 out.push_str(match operand.op {
@@ -65,10 +74,7 @@ fn body(node: &QueryBody, out: &mut String) {
                     SetOperator::Intersect => " intersect ",
                 });
                 out.push_str(if operand.all { "all " } else { "" });
-                let is_chain = matches!(operand.body, QueryBody::SetOperation { .. });
-                out.push_str(if is_chain { "(" } else { "" });
-                body(&operand.body, out);
-                out.push_str(if is_chain { ")" } else { "" });
+                self::operand(&operand.body, out);
             }
         }
         QueryBody::Values(rows) => {
@@ -76,8 +82,20 @@ fn body(node: &QueryBody, out: &mut String) {
             let row = |row: &Vec<Expr>| format!("({})", row.iter().map(expr).collect::<Vec<_>>().join(","));
             out.push_str(&rows.iter().map(row).collect::<Vec<_>>().join(","));
         }
-        QueryBody::Nested(inner) => push(out, format_args!("({})", query(inner))),
+        QueryBody::Nested(nested) => push(out, format_args!("({})", inner(nested))),
     }
+}
+
+/// A part of a set operation.
+fn operand(node: &QueryBody, out: &mut String) {
+    let in_parens = match node {
+        QueryBody::Select(select) => select.in_parens,
+        QueryBody::SetOperation { .. } => true,
+        QueryBody::Values(_) | QueryBody::Nested(_) => false,
+    };
+    out.push_str(if in_parens { "(" } else { "" });
+    body(node, out);
+    out.push_str(if in_parens { ")" } else { "" });
 }
 
 fn select(select: &Select, out: &mut String) {
@@ -110,8 +128,8 @@ fn select(select: &Select, out: &mut String) {
 fn table(node: &TableRef, out: &mut String) {
     match node {
         TableRef::Table(found) => factor(found, out),
-        TableRef::Derived { query: inner, alias, columns } => {
-            push(out, format_args!("({}) {}", query(inner), quoted_name(alias)));
+        TableRef::Derived { query, alias, columns } => {
+            push(out, format_args!("({}) {}", inner(query), quoted_name(alias)));
             if !columns.is_empty() {
                 let names: Vec<String> = columns.iter().map(|name| quoted_name(name)).collect();
                 push(out, format_args!("({})", names.join(",")));

@@ -117,6 +117,9 @@ errors! {
     TooBigRowsize = 1118, "42000";
     SyntaxError = 1149, "42000";
     NoSuchTable = 1146, "42S02";
+    FunctionNotDefined = 1128, "HY000";
+    FilesortAbort = 1028, "HY000";
+    TablenameNotAllowedHere = 1250, "42000";
     NetPacketTooLarge = 1153, "08S01";
     NetPacketsOutOfOrder = 1156, "08S01";
     NetUncompress = 1157, "08S01";
@@ -465,6 +468,23 @@ pub struct SqlError {
     pub code: ErrorCode,
     /// The text as MariaDB words it.
     pub message: String,
+    row: Row,
+}
+
+/// The row of a statement that an error is about. Errors are equal whatever rows they are about.
+#[derive(Clone, Copy, Debug)]
+struct Row(u32);
+
+impl PartialEq for Row {
+    fn eq(&self, _: &Row) -> bool {
+        true
+    }
+}
+
+impl Eq for Row {}
+
+impl Row {
+    const UNKNOWN: Row = Row(u32::MAX);
 }
 
 /// Where conversions leave their warnings. The session's keeps at most `max_error_count` of them and counts
@@ -494,7 +514,20 @@ pub type SqlResult<T> = Result<T, SqlError>;
 impl SqlError {
     /// An error with its text written out.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> SqlError {
-        SqlError { code, message: message.into() }
+        SqlError { code, message: message.into(), row: Row::UNKNOWN }
+    }
+
+    /// The same about a row of its statement, which counts from 1, unless it is known already; 0: about none.
+    pub fn at_row(self, row: u64) -> SqlError {
+        match self.row() {
+            Some(_) => self,
+            None => SqlError { row: Row(u32::try_from(row).unwrap_or(u32::MAX)), ..self },
+        }
+    }
+
+    /// The row that it is about, if anything is known of that.
+    pub fn row(&self) -> Option<u64> {
+        (self.row.0 != Row::UNKNOWN.0).then_some(self.row.0.into())
     }
 }
 

@@ -224,17 +224,18 @@ fn decimal_type(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<CastType> 
 /// (m,d) of DOUBLE; errors 1425, 1426 and 1427.
 fn double_size(to: &ast::DataType, operand: &ast::Expr) -> SqlResult<Option<(u8, u8)>> {
     let (Some(length), Some(decimals)) = (to.length, to.decimals) else { return Ok(None) };
-    if decimals > 30 {
-        let text = format!("Too big scale specified for '{}'. Maximum is 30", shown(operand));
+    if decimals > 38 {
+        let text = format!("Too big scale specified for '{}'. Maximum is 38", shown(operand));
         return Err(SqlError::new(ErrorCode::TooBigScale, text));
     }
-    if length > 255 {
+    if length > 65 {
         return Err(SqlError::too_big_precision(&shown(operand), 65));
     }
     if decimals > length {
         return Err(SqlError::scale_above_precision(""));
     }
-    Ok(Some((length as u8, decimals as u8)))
+    // More digits than a DOUBLE is ever shown with: as many as it has.
+    Ok((decimals <= 30).then_some((length as u8, decimals as u8)))
 }
 
 /// A literal as a constant.

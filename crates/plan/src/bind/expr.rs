@@ -7,7 +7,7 @@ use cohort_expr::{
     Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, OrderKey,
     Quantifier, TypeClass, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast,
     char_using, collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like,
-    not, or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
@@ -295,7 +295,9 @@ impl<'b> Binder<'b> {
             ast::Expr::Binary { op: B::Or, left, right } => {
                 Ok(or(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
             }
-            ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => Ok(not(self.predicate(expr, literals)?)),
+            ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => {
+                build_unary(UnaryOp::Not, self.predicate(expr, literals)?, self.ctx.names.env())
+            }
             ast::Expr::Binary { op, left, right } if convert::is_comparison(*op) => {
                 self.comparison(*op, left, right, literals)
             }
@@ -424,7 +426,11 @@ impl<'b> Binder<'b> {
     fn function(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         match expr {
-            ast::Expr::Cast { expr, to } => cast(self.bind(expr)?, convert::cast_type(to, expr, env)?, env),
+            ast::Expr::Cast { expr, to } => {
+                // A type that cannot be is told before a column that is not there.
+                let to = convert::cast_type(to, expr, env)?;
+                cast(self.bind(expr)?, to, env)
+            }
             ast::Expr::ConvertUsing { expr, charset } => {
                 let collation = convert::charset(charset)?.default_collation();
                 convert_using(self.bind(expr)?, collation, env)
@@ -511,7 +517,7 @@ impl<'b> Binder<'b> {
         let op = match op {
             ast::UnaryOp::Negate => UnaryOp::Neg,
             ast::UnaryOp::Plus => UnaryOp::Plus,
-            ast::UnaryOp::Not => return Ok(not(self.bind(operand)?)),
+            ast::UnaryOp::Not => UnaryOp::Not,
             ast::UnaryOp::BitNot => UnaryOp::BitNot,
         };
         build_unary(op, self.bind(operand)?, env)

@@ -8,10 +8,12 @@
 //! | `stored` | direct plans over rows as they are stored: sent, or added up |
 //! | `stored_sort` | such rows in another order |
 //! | `tree` | trees of operators, and where their rows come from |
+//! | `limited` | the same under LIMIT ROWS EXAMINED |
 //! | `measured` | where those rows come from while they are measured |
 //! | `prepare` | metadata locks, and whether the tables are still those of the plan |
 
 mod group;
+mod limited;
 mod measured;
 mod output;
 mod prepare;
@@ -209,8 +211,13 @@ fn run_direct(
             if possible {
                 scan::run(plan, ctx, None, &mut groups)?;
             }
-            groups.finish(ctx, &mut output)?;
+            if !ctx.session.examined.is_over() {
+                groups.finish(ctx, &mut output)?;
+            }
         }
+    }
+    if plan.group.is_none() && !plan.sort.is_empty() && ctx.session.examined.is_over() {
+        limited::LeftOut::Sort.keeps_rows()?;
     }
     output.finish(ctx)
 }

@@ -12,6 +12,7 @@ use cohort_types::{SqlResult, Value};
 
 use crate::plan::{DirectPlan, StoredWay};
 use crate::select::Flow;
+use crate::select::limited::found_within;
 use crate::select::stored::StoredScan;
 
 /// Takes the rows of a scan.
@@ -52,6 +53,7 @@ pub(super) fn run(
         if let Some(way) = &plan.stored
             && filter.is_none()
             && mode == ReadMode::Snapshot
+            && !ctx.session.examined.is_limited()
             && cursor.gives_stored()
         {
             return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
@@ -104,17 +106,27 @@ fn each_row(
 ) -> SqlResult<u64> {
     let mut row = Vec::with_capacity(width);
     let mut seen = 0;
+    let examined = &ctx.session.examined;
     loop {
         let found = match filter {
             Some(filter) => {
                 let eval = &ctx.eval;
                 let mut passes = |row: &[Value]| {
+                    examined.examine()?;
                     seen += 1;
                     eval.set_row_number(seen);
                     row_done(eval)?;
                     filter.passes(row, eval)
                 };
-                cursor.next(ctx.trx, &mut passes, &mut row)?
+                let found = cursor.next(ctx.trx, &mut passes, &mut row);
+                found_within(examined, found)?
+            }
+            None if examined.is_limited() => {
+                seen += 1;
+                ctx.eval.set_row_number(seen);
+                let mut passes = |_: &[Value]| examined.examine().map(|()| true);
+                let found = cursor.next(ctx.trx, &mut passes, &mut row);
+                found_within(examined, found)?
             }
             None => {
                 seen += 1;

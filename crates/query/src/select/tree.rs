@@ -18,6 +18,7 @@ use cohort_trx::{Counted, SessionTrx, WaitPolicy};
 use cohort_types::{LaneType, SqlError, SqlResult, Value};
 use cohort_vfs::SharedFile;
 
+use super::limited::{LeftOut, LimitedStorage};
 use super::measured::MeasuredStorage;
 use crate::select::{Flow, RowCounts, RowSink, count_sort};
 
@@ -36,6 +37,7 @@ pub(super) fn run(
         return Ok(RowCounts::default());
     }
     let hold = Cell::new(ctx.trx.hold_until());
+    let session = ctx.session;
     let measures = ctx.session.measures();
     let mut storage = TrxStorage {
         db: ctx.db,
@@ -48,7 +50,16 @@ pub(super) fn run(
     let eval = &ctx.eval;
     let mut sent = 0;
     let mut values = Vec::with_capacity(plan.width);
+    let examined = &session.examined;
+    let left_out = examined.is_limited().then(|| LeftOut::of(&plan.root));
+    let is_whole = || match left_out {
+        Some(left_out) if examined.is_over() => left_out.keeps_rows(),
+        _ => Ok(true),
+    };
     let mut push = |row: &mut [Value]| {
+        if left_out.is_some() && !is_whole()? {
+            return Ok(ControlFlow::Break(()));
+        }
         values.clear();
         values.extend(row.iter_mut().map(|value| std::mem::replace(value, Value::Null)));
         sent += 1;
@@ -57,13 +68,18 @@ pub(super) fn run(
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
     let found = match &measures {
+        None if left_out.is_some() => {
+            let mut storage = LimitedStorage::new(storage, examined);
+            cohort_run::run(plan, row, &mut storage, eval, &mut push)
+        }
         None => cohort_run::run(plan, row, &mut storage, eval, &mut push),
         Some(measures) => {
             let mut storage = MeasuredStorage::new(storage, measures);
             cohort_run::run_measured(plan, row, measures, &mut storage, eval, &mut push)
         }
     }?;
-    Ok(RowCounts { found })
+    // Even if there was nothing to push.
+    Ok(RowCounts { found: if is_whole()? { found } else { 0 } })
 }
 
 /// The transaction and the server, as operators see them.

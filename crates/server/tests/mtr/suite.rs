@@ -1,7 +1,9 @@
 //! The suite's files and a server to run them against.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
@@ -58,10 +60,26 @@ pub struct Suite {
 
 impl Suite {
     pub fn new() -> Suite {
+        Suite::with(&[]).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// One for a test alone whose file of options asks for a server of its own. None: it has no such file.
+    pub fn for_test(name: &str) -> Option<Result<Suite, String>> {
+        let file =
+            |ending: &str| std::fs::read(Path::new(INSTALLED).join("main").join(format!("{name}{ending}")));
+        let texts: Vec<Vec<u8>> =
+            [".opt", "-master.opt"].into_iter().filter_map(|end| file(end).ok()).collect();
+        let options: Vec<String> =
+            texts.iter().flat_map(|text| words(&String::from_utf8_lossy(text))).collect();
+        (!texts.is_empty()).then(|| Suite::with(&options))
+    }
+
+    /// A server with these options; what it said if it did not take them.
+    fn with(options: &[String]) -> Result<Suite, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         // The suite's tests look for the server's files below `var`.
-        for name in ["var", "var/tmp", "var/mysqld.1", "include", "main"] {
+        for name in ["var", "var/tmp", "var/run", "var/log", "var/mysqld.1", "include", "main"] {
             std::fs::create_dir(at(name)).expect("made");
         }
         let installed = Path::new(INSTALLED);
@@ -72,13 +90,13 @@ impl Suite {
         for name in ["var/std_data", "var/mysqld.1/std_data"] {
             std::os::unix::fs::symlink(installed.join("std_data"), at(name)).expect("linked");
         }
-        for entry in std::fs::read_dir(installed.join("include")).expect("the includes are there").flatten() {
-            let copy = at("include").join(entry.file_name());
-            match std::fs::read(entry.path()) {
-                Ok(bytes) if has_suppressions(&bytes) => {
-                    std::fs::write(copy, without_suppressions(&bytes)).expect("written");
+        for (name, changed) in includes() {
+            let copy = at("include").join(name);
+            match changed {
+                Some(bytes) => std::fs::write(copy, bytes).expect("written"),
+                None => {
+                    std::os::unix::fs::symlink(installed.join("include").join(name), copy).expect("linked")
                 }
-                _ => std::os::unix::fs::symlink(entry.path(), copy).expect("linked"),
             }
         }
         for name in ASKED {
@@ -91,7 +109,7 @@ impl Suite {
             let copy = at("main").join(entry.file_name());
             std::os::unix::fs::symlink(entry.path(), copy).expect("linked");
         }
-        Suite { server: server(&folder), folder }
+        Ok(Suite { server: server(&folder, options)?, folder })
     }
 
     /// Runs a test in a fresh database.
@@ -179,6 +197,21 @@ impl Suite {
             ("MYSQL_DUMP", client("mariadb-dump")),
             ("MYSQL_CHECK", client("mariadb-check")),
             ("MYSQL_SHOW", client("mariadb-show")),
+            ("MYSQL_IMPORT", client("mariadb-import")),
+            ("MYSQL_SLAP", client("mariadb-slap")),
+            ("MYSQL_DUMP_SLAVE", client("mariadb-dump")),
+            ("EXE_MYSQL", "mariadb".to_owned()),
+            ("MYSQL_TZINFO_TO_SQL", "mariadb-tzinfo-to-sql".to_owned()),
+            ("MYSQL_MY_PRINT_DEFAULTS", "my_print_defaults".to_owned()),
+            ("MY_PERROR", "perror".to_owned()),
+            ("REPLACE", "replace".to_owned()),
+            ("MARIADB_CONV", "mariadb-conv --character-sets-dir=/usr/share/mysql/charsets".to_owned()),
+            ("MYSQL_BINDIR", "/usr/bin".to_owned()),
+            ("MYSQL_SHAREDIR", "/usr/share/mysql".to_owned()),
+            ("MYSQL_CHARSETSDIR", "/usr/share/mysql/charsets".to_owned()),
+            ("SECURE_LOAD_PATH", place("std_data")),
+            ("MYSQLTEST_REAL_VARDIR", place("var")),
+            ("DEFAULT_MASTER_PORT", self.server.port.to_string()),
             ("MYSQLADMIN", client("mariadb-admin")),
             ("MYSQL_BINLOG", "mariadb-binlog --no-defaults".to_owned()),
             ("MYSQL_TEST", client("mariadb-test") + " --silent"),
@@ -191,8 +224,71 @@ impl Suite {
     }
 }
 
-fn server(folder: &TempDir) -> Cohort {
-    Cohort::start(&folder.path().join("var/mysqld.1"), "data", &["--log-bin-trust-function-creators=1"])
+/// The names of the includes, and what stands in those that expect warnings without that.
+fn includes() -> &'static [(OsString, Option<Vec<u8>>)] {
+    static ALL: OnceLock<Vec<(OsString, Option<Vec<u8>>)>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let entries = std::fs::read_dir(Path::new(INSTALLED).join("include"));
+        let entries = entries.expect("the includes are there").flatten();
+        let read = |entry: std::fs::DirEntry| {
+            let bytes = std::fs::read(entry.path()).ok().filter(|bytes| has_suppressions(bytes));
+            (entry.file_name(), bytes.map(|bytes| without_suppressions(&bytes)))
+        };
+        entries.map(read).collect()
+    })
+}
+
+/// What the suite's own harness starts every server with, of what matters to tests.
+const OPTIONS: &[&str] = &[
+    "--log-bin-trust-function-creators=1",
+    "--local-infile",
+    "--character-set-server=latin1",
+    "--connect-timeout=60",
+    "--key_buffer_size=1M",
+    "--sort_buffer_size=256K",
+    "--max_heap_table_size=1M",
+    "--use_stat_tables=preferably",
+    "--histogram_type=json_hb",
+    "--slave-net-timeout=120",
+];
+
+fn server(folder: &TempDir, options: &[String]) -> Result<Cohort, String> {
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let with_places = |option: &String| {
+        option
+            .replace("$MYSQL_TEST_DIR", &folder.path().display().to_string())
+            .replace("$MYSQLTEST_VARDIR", &place("var"))
+            .replace("$MYSQL_TMP_DIR", &place("var/tmp"))
+    };
+    let own: Vec<String> = options.iter().map(with_places).map(first_charset).collect();
+    let all: Vec<&str> = OPTIONS.iter().copied().chain(own.iter().map(String::as_str)).collect();
+    Cohort::try_start(&folder.path().join("var/mysqld.1"), "data", &all)
+        .map_err(|refusal| format!("no server with its options: {refusal:?}"))
+}
+
+/// Of character sets with commas between them a server takes the first that it has.
+fn first_charset(option: String) -> String {
+    match option.split_once(',') {
+        Some((first, _)) if option.starts_with("--character-set-server=") => first.to_owned(),
+        _ => option,
+    }
+}
+
+/// The words of a file of options, without their quotation marks.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(mark), c) if mark == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) if c.is_whitespace() => {
+                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)))
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
 }
 
 const SUPPRESSION: &[u8] = b"call mtr.add_suppression";

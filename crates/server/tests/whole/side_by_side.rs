@@ -165,6 +165,11 @@ fn contents(folder: &std::path::Path) -> Vec<(String, String)> {
 }
 
 #[test]
+fn rows_of_conditions_and_functions_of_schemas() {
+    compare(include_str!("scripts/conditions.sql"));
+}
+
+#[test]
 fn searches_for_words() {
     compare(include_str!("scripts/full_text.sql"));
 }

@@ -89,6 +89,8 @@ pub struct Select {
     pub having: Option<Expr>,
     /// WINDOW name AS (...), ...
     pub windows: Vec<(String, WindowSpec)>,
+    /// It stands in parentheses that mean nothing; views show them.
+    pub in_parens: bool,
 }
 
 impl Select {
@@ -103,6 +105,7 @@ impl Select {
             with_rollup: false,
             having: None,
             windows: Vec::new(),
+            in_parens: false,
         }
     }
 }

@@ -28,6 +28,9 @@ pub trait Rename {
 
     /// A variable or a placeholder.
     fn variable(&mut self) {}
+
+    /// A function.
+    fn function(&mut self, _name: &mut String) {}
 }
 
 impl Query {
@@ -109,6 +112,7 @@ fn rename_all(mut open: Vec<&mut Expr>, by: &mut dyn Rename) {
             Expr::Column(column) | Expr::Default(Some(column)) | Expr::Values(column) => by.column(column),
             Expr::Cast { to, .. } => by.cast(to),
             Expr::Sequence(call) => by.sequence(call),
+            Expr::Function { name, .. } => by.function(name),
             Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) | Expr::Assign { .. } => {
                 by.variable()
             }

@@ -139,6 +139,8 @@ pub enum ConditionInfo {
     Errno,
     Sqlstate,
     MessageText,
+    /// The row of the statement that it is about; 0: about none.
+    RowNumber,
     /// What only SIGNAL fills: names of a class, a table, a constraint.
     Named,
 }

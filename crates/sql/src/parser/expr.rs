@@ -196,7 +196,8 @@ impl Parser<'_> {
             Infix::Concat => {
                 self.advance();
                 let right = self.operand(CONCAT + 1)?;
-                Ok(Expr::Function { name: "concat".into(), args: vec![left, right] })
+                let name = if self.options.mode.oracle { "concat_operator_oracle" } else { "concat" };
+                Ok(Expr::Function { name: name.into(), args: vec![left, right] })
             }
             Infix::Is => self.is_rest(left),
             Infix::Collate => {
@@ -482,6 +483,11 @@ impl Parser<'_> {
         }
         let column = self.column_ref()?;
         if self.kind() == Kind::LeftParen && column.table.is_some() {
+            if let (None, Some(schema)) = (&column.db, column.table.as_deref())
+                && let Some(call) = self.call_of_schema(schema, &column.name)?
+            {
+                return Ok(call);
+            }
             let db = column.table.unwrap_or_default();
             let message = format!("FUNCTION {db}.{} does not exist", column.name);
             return Err(SqlError::new(ErrorCode::SpDoesNotExist, message));

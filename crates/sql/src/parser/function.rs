@@ -38,6 +38,8 @@ impl Parser<'_> {
         if let Some(kind) = aggregate_kind(&name) {
             return self.aggregate(kind);
         }
+        let is_oracle = self.options.mode.oracle;
+        let name = if is_oracle { super::oracle::oracle_name(&name).to_owned() } else { name };
         let expr = match self.special_call(&name)? {
             Some(expr) => expr,
             None => {
@@ -150,7 +152,7 @@ impl Parser<'_> {
     }
 
     /// `(expr, ...)`, possibly empty.
-    fn call_args(&mut self) -> SqlResult<Vec<Expr>> {
+    pub(super) fn call_args(&mut self) -> SqlResult<Vec<Expr>> {
         self.expect(Kind::LeftParen)?;
         if self.eat(Kind::RightParen) {
             return Ok(Vec::new());
@@ -161,12 +163,17 @@ impl Parser<'_> {
     }
 
     /// Calls whose arguments are not a plain list; at `(`.
-    fn special_call(&mut self, name: &str) -> SqlResult<Option<Expr>> {
+    pub(super) fn special_call(&mut self, name: &str) -> SqlResult<Option<Expr>> {
+        Self::form(name).map(|form| form(self, name)).transpose()
+    }
+
+    /// How a function is read whose arguments are not a plain list.
+    pub(super) fn form(name: &str) -> Option<fn(&mut Self, &str) -> SqlResult<Expr>> {
         let rule: fn(&mut Self, &str) -> SqlResult<Expr> = match name {
             "cast" => Self::cast,
             "convert" => Self::convert,
             "trim" | "trim_oracle" => Self::trim,
-            "substring" | "substr" | "mid" => Self::substring,
+            "substring" | "substr" | "mid" | "substr_oracle" => Self::substring,
             "position" => Self::position,
             "extract" => Self::extract,
             "char" => Self::char_function,
@@ -185,9 +192,9 @@ impl Parser<'_> {
             "column_create" | "column_add" => Self::column_pairs,
             "column_get" => Self::column_get,
             "nextval" | "lastval" | "setval" => Self::sequence_function,
-            _ => return Ok(None),
+            _ => return None,
         };
-        rule(self, name).map(Some)
+        Some(rule)
     }
 
     /// MATCH; the list of columns may be without parentheses.
@@ -308,7 +315,7 @@ impl Parser<'_> {
         })
     }
 
-    fn substring(&mut self, _name: &str) -> SqlResult<Expr> {
+    fn substring(&mut self, name: &str) -> SqlResult<Expr> {
         self.expect(Kind::LeftParen)?;
         let mut args = vec![self.expr()?];
         if self.eat_word("FROM") {
@@ -322,7 +329,7 @@ impl Parser<'_> {
             }
         }
         self.expect(Kind::RightParen)?;
-        Ok(function("substring", args))
+        Ok(function(if name == "substr_oracle" { name } else { "substring" }, args))
     }
 
     fn position(&mut self, _name: &str) -> SqlResult<Expr> {
@@ -641,7 +648,7 @@ fn function(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// Synonyms that are one function.
-fn canonical_name(name: &str) -> &str {
+pub(super) fn canonical_name(name: &str) -> &str {
     match name {
         "current_timestamp" | "localtime" | "localtimestamp" => "now",
         "current_date" => "curdate",
@@ -653,7 +660,7 @@ fn canonical_name(name: &str) -> &str {
 }
 
 /// Reserved words that are functions too when a parenthesis follows.
-fn is_reserved_function(name: &str) -> bool {
+pub(super) fn is_reserved_function(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "if",
         "left",
@@ -673,7 +680,7 @@ fn is_reserved_function(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-fn aggregate_kind(name: &str) -> Option<AggregateKind> {
+pub(super) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     use AggregateKind as Kind;
     Some(match name {
         "count" => Kind::Count,

@@ -31,7 +31,7 @@ use std::ops::Range;
 use cohort_base::StackFloor;
 use cohort_types::{ErrorCode, SqlError, SqlResult, check_floor};
 
-use crate::ast::{ObjectName, Statement};
+use crate::ast::{Expr, ObjectName, Statement};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
 use crate::{ParseMode, ParseOptions};
@@ -46,6 +46,7 @@ mod file;
 mod function;
 mod handler;
 mod json_table;
+mod oracle;
 mod query;
 mod quick;
 mod schema;
@@ -79,6 +80,9 @@ pub struct Parsed {
     /// `Expr::Literal` with an ordinal and none decides more than a value. The planner clears it for itself
     /// when it looked at a literal's value.
     pub cacheable: bool,
+    /// LIMIT ROWS EXAMINED: a literal or a parameter. It is one of the whole statement, wherever it stands;
+    /// the last counts.
+    pub rows_examined: Option<Expr>,
 }
 
 /// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
@@ -88,7 +92,7 @@ pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
         // No plan is made of any of them; names of XA branches are literals that are no parameters.
         Some(statement) => {
             let cacheable = !matches!(statement, Statement::Xa(_));
-            Ok(Parsed { statement, params: 0, param_at: Vec::new(), cacheable })
+            Ok(Parsed { statement, params: 0, param_at: Vec::new(), cacheable, rows_examined: None })
         }
         None => parse_by_grammar(sql, options),
     }
@@ -110,6 +114,7 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
         params: parser.params,
         param_at: parser.param_places(),
         cacheable: all_are_parameters && !parser.fixed && !parser.version_comment,
+        rows_examined: parser.rows_examined,
     })
 }
 
@@ -171,6 +176,8 @@ struct Parser<'a> {
     literal_params: u32,
     /// Some literal decides more than a value.
     fixed: bool,
+    /// LIMIT ROWS EXAMINED.
+    rows_examined: Option<Expr>,
     version_comment: bool,
     /// Whether the names of the columns of the query being read matter to anybody.
     names_matter: bool,
@@ -214,6 +221,7 @@ impl<'a> Parser<'a> {
             literals,
             literal_params: 0,
             fixed: false,
+            rows_examined: None,
             version_comment: lexer.saw_version_comment,
             names_matter: true,
             ends_in_parens: false,

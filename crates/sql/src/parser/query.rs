@@ -114,7 +114,7 @@ impl Parser<'_> {
                     && locking.is_none()
                     && into.is_empty() =>
             {
-                Ok(*query)
+                Ok(in_parens(*query))
             }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
                 // The tables of the last SELECT are locked.
@@ -400,7 +400,7 @@ impl Parser<'_> {
     // ---- tails
 
     fn tail(&mut self) -> SqlResult<Tail> {
-        let mut tail = Tail { order_by: self.order_by()?, limit: self.limit()?, ..Tail::default() };
+        let mut tail = Tail { order_by: self.order_by()?, limit: self.query_limit()?, ..Tail::default() };
         if self.is("INTO") {
             tail.into = self.target_variables()?;
         }
@@ -422,8 +422,10 @@ impl Parser<'_> {
         if !self.eat_word("LIMIT") {
             return Ok(None);
         }
-        if self.is("ROWS") {
-            return Err(self.unsupported("LIMIT ROWS EXAMINED"));
+        // Only queries may count the rows that they look at.
+        if self.is("ROWS") && self.is_word_at(1, "EXAMINED") {
+            self.advance();
+            return Err(self.error());
         }
         let first = self.limit_value()?;
         let limit = if self.eat(Kind::Comma) {
@@ -433,10 +435,24 @@ impl Parser<'_> {
         } else {
             Limit { count: first, offset: None, with_ties: false }
         };
-        if self.is("ROWS") {
-            return Err(self.unsupported("LIMIT ROWS EXAMINED"));
-        }
         Ok(Some(limit))
+    }
+
+    /// LIMIT of a query: of its rows, of the rows that the statement may look at, or both.
+    fn query_limit(&mut self) -> SqlResult<Option<Limit>> {
+        let is_of_examined = self.is("LIMIT") && self.is_word_at(1, "ROWS");
+        let limit = match is_of_examined {
+            true => {
+                self.advance();
+                None
+            }
+            false => self.limit()?,
+        };
+        if (limit.is_some() || is_of_examined) && self.eat_words(&["ROWS", "EXAMINED"]) {
+            self.rows_examined = Some(self.limit_value()?);
+            self.fixed = true;
+        }
+        Ok(limit)
     }
 
     /// `OFFSET m ROWS`, `FETCH FIRST n ROWS ONLY` or `WITH TIES`, or both.
@@ -520,7 +536,15 @@ fn nested(query: Query) -> QueryBody {
         && query.limit.is_none()
         && query.locking.is_none()
         && query.into.is_empty();
-    if bare { query.body } else { QueryBody::Nested(Box::new(query)) }
+    if bare { in_parens(query).body } else { QueryBody::Nested(Box::new(query)) }
+}
+
+/// The query, whose SELECT knows that it stood in parentheses.
+fn in_parens(mut query: Query) -> Query {
+    if let QueryBody::Select(select) = &mut query.body {
+        select.in_parens = true;
+    }
+    query
 }
 
 fn literal_text(value: &cohort_types::Value) -> String {

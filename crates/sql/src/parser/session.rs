@@ -274,6 +274,7 @@ impl Parser<'_> {
             "MYSQL_ERRNO" => Some(ConditionInfo::Errno),
             "RETURNED_SQLSTATE" => Some(ConditionInfo::Sqlstate),
             "MESSAGE_TEXT" => Some(ConditionInfo::MessageText),
+            "ROW_NUMBER" => Some(ConditionInfo::RowNumber),
             "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" | "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA"
             | "CONSTRAINT_NAME" | "CATALOG_NAME" | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME"
             | "CURSOR_NAME" => Some(ConditionInfo::Named),
@@ -291,9 +292,6 @@ impl Parser<'_> {
             }
             let variable = p.user_variable()?;
             p.expect(Kind::Equal)?;
-            if p.is("ROW_NUMBER") {
-                return Err(p.unsupported("ROW_NUMBER of conditions"));
-            }
             let name = String::from_utf8_lossy(p.bytes(p.token())).to_ascii_uppercase();
             let Some(item) = named(&name) else { return Err(p.error()) };
             p.advance();

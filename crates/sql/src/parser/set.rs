@@ -92,8 +92,14 @@ impl Parser<'_> {
             }
         }
         let follows = self.peek(1).kind;
-        if self.kind() == Kind::Quoted && matches!(follows, Kind::End | Kind::Semicolon | Kind::Comma) {
+        let alone = matches!(follows, Kind::End | Kind::Semicolon | Kind::Comma);
+        if self.kind() == Kind::Quoted && alone {
             return Ok(SetValue::Word(self.any_name()));
+        }
+        // Settings take it for what it is: who has EMPTY_STRING_IS_NULL gets out of it again.
+        if self.kind() == Kind::Text && alone && self.bytes(self.token()).len() == "''".len() {
+            self.advance();
+            return Ok(SetValue::Word(String::new()));
         }
         Ok(SetValue::Expr(self.expr()?))
     }

@@ -52,6 +52,9 @@ impl Parser<'_> {
         self.expect_word("AS")?;
         let from = self.at;
         let query = Box::new(self.query()?);
+        if self.rows_examined.is_some() {
+            return Err(self.unsupported("LIMIT ROWS EXAMINED inside views"));
+        }
         let check = match () {
             () if self.eat_words(&["WITH", "LOCAL", "CHECK", "OPTION"]) => ViewCheck::Local,
             () if self.eat_words(&["WITH", "CASCADED", "CHECK", "OPTION"])

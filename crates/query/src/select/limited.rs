@@ -1,0 +1,126 @@
+//! [`LimitedStorage`]: the rows of a transaction's tables under LIMIT ROWS EXAMINED. They are read one by
+//! one, and scans end once so many were looked at.
+
+use cohort_expr::EvalContext;
+use cohort_optimize::{Node, Scan, VirtualScan};
+use cohort_run::{CursorId, Event, Kept, Storage};
+use cohort_session::RowsExamined;
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::SharedFile;
+
+use super::tree::{TrxStorage, passes};
+
+pub(super) struct LimitedStorage<'s> {
+    inner: TrxStorage<'s>,
+    examined: &'s RowsExamined,
+}
+
+impl<'s> LimitedStorage<'s> {
+    pub(super) fn new(inner: TrxStorage<'s>, examined: &'s RowsExamined) -> LimitedStorage<'s> {
+        LimitedStorage { inner, examined }
+    }
+}
+
+/// What a scan has found: nothing if the limit ended it.
+pub(super) fn found_within(examined: &RowsExamined, found: SqlResult<bool>) -> SqlResult<bool> {
+    match found {
+        Err(error) if error.code == ErrorCode::QueryResultIncomplete && examined.is_over() => Ok(false),
+        other => other,
+    }
+}
+
+/// What the rows that are left out mean for the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    /// Rows come as they are found: those found so far are the result.
+    Rest,
+    /// Groups and windows of some rows only would be wrong: there is no result.
+    All,
+    /// Error 1028.
+    Sort,
+}
+
+impl LeftOut {
+    pub(super) fn of(root: &Node) -> LeftOut {
+        let mut left_out = LeftOut::Rest;
+        root.each(&mut |node| match node {
+            Node::Aggregate(_) | Node::Window(_) => left_out = LeftOut::All,
+            Node::Sort(_) if left_out == LeftOut::Rest => left_out = LeftOut::Sort,
+            _ => {}
+        });
+        left_out
+    }
+
+    /// Whether the rows that were found are the result; asked once the limit is used up.
+    pub(super) fn keeps_rows(self) -> SqlResult<bool> {
+        match self {
+            LeftOut::Rest => Ok(true),
+            LeftOut::All => Ok(false),
+            LeftOut::Sort => {
+                let text = "Sort aborted: LIMIT ROWS EXAMINED";
+                Err(SqlError::new(ErrorCode::FilesortAbort, text))
+            }
+        }
+    }
+}
+
+impl Storage for LimitedStorage<'_> {
+    fn open(
+        &mut self,
+        scan: &Scan,
+        row: &[Value],
+        rows_expected: Option<u64>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<CursorId> {
+        self.inner.open(scan, row, rows_expected, eval)
+    }
+
+    fn reopen(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &[Value],
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<()> {
+        self.inner.reopen(cursor, scan, row, eval)
+    }
+
+    fn next(
+        &mut self,
+        cursor: CursorId,
+        scan: &Scan,
+        row: &mut Vec<Value>,
+        eval: &EvalContext<'_>,
+    ) -> SqlResult<bool> {
+        let examined = self.examined;
+        let found = self.inner.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
+            examined.examine()?;
+            passes(scan, row, eval)
+        });
+        found_within(examined, found)
+    }
+
+    fn key(&self, cursor: CursorId) -> &[u8] {
+        self.inner.key(cursor)
+    }
+
+    fn close(&mut self, cursor: CursorId) {
+        self.inner.close(cursor);
+    }
+
+    fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        self.inner.virtual_rows(scan, eval)
+    }
+
+    fn spill_file(&mut self) -> SqlResult<SharedFile> {
+        self.inner.spill_file()
+    }
+
+    fn note(&mut self, event: Event) {
+        self.inner.note(event);
+    }
+
+    fn operator_memory(&self, kept: Kept) -> usize {
+        self.inner.operator_memory(kept)
+    }
+}
