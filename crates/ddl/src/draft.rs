@@ -15,7 +15,7 @@ use super::{key, rules};
 use cohort_plan::same_name;
 use cohort_session::StatementContext;
 
-const COLUMNS_MAX: usize = 1017;
+pub(super) const COLUMNS_MAX: usize = 1017;
 const ROW_BYTES_MAX: u64 = 65_535;
 
 /// A column, and which column of the table before it was.
@@ -294,6 +294,7 @@ impl TableDraft {
             checks: self.checks,
             foreign_keys,
             referenced_by: Vec::new(),
+            storage: Vec::new(),
         };
         Described { table, column_origins, index_origins: origins, new_foreign_keys }
     }

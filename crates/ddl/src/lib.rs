@@ -59,6 +59,7 @@ pub mod create_text;
 mod database;
 mod draft;
 mod drop_table;
+mod extent;
 mod foreign;
 mod foreign_rows;
 mod grant;
