@@ -1,4 +1,4 @@
-//! What of a table's data an ALTER TABLE must make anew, and which ALGORITHM and LOCK clauses that allows.
+//! What of a table's data an ALTER TABLE must make anew.
 //!
 //! | what changes | what is done |
 //! |---|---|
@@ -14,13 +14,11 @@
 //! Rows that are copied hold the columns as they are shown. So are they where places of dropped columns would
 //! become too many, and where `innodb_instant_alter_column_allowed` forbids what else needs no copy.
 
-use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
+use cohort_catalog::{Column, DefaultValue, Table};
 use cohort_config::{Globals, VarId};
-use cohort_sql::ast::AlterOptions;
-use cohort_types::{SqlError, SqlResult, StoredPlace};
+use cohort_types::StoredPlace;
 
 use super::draft::{COLUMNS_MAX, Described, is_same_clustering, is_same_index};
-use super::rebuild::makes_words;
 use super::{page_form, rules};
 
 /// How much has to be made anew.
@@ -48,7 +46,7 @@ impl Allowed {
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Allowed::Never => "never",
             Allowed::AddLast => "add_last",
@@ -58,7 +56,7 @@ impl Allowed {
 }
 
 /// The least that must be allowed for the columns to come, go and move as they do; None: they stay.
-fn moves(before: &Table, after: &Described) -> Option<Allowed> {
+pub(super) fn moves(before: &Table, after: &Described) -> Option<Allowed> {
     let stay = after.column_origins.iter().zip(0..).take_while(|(origin, n)| **origin == Some(*n)).count();
     let adds_last = after.column_origins[stay..].iter().all(Option::is_none);
     match stay == before.columns.len() && adds_last {
@@ -124,6 +122,15 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
     !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine
 }
 
+/// Whether the table has a CHECK that its rows have not passed.
+pub(super) fn checks_more(before: &Table, after: &Described) -> bool {
+    let old_column = |name: &str| before.column(name);
+    let new_column = |name: &str| after.column_origins[after.table.column(name)?];
+    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
+    let is_old = |new: &str| before.checks.iter().any(|old| is_same(&old.text, new));
+    !after.table.checks.iter().all(|check| is_old(&check.text))
+}
+
 /// What rows hold once the description is another and they are not copied ([`Table::storage`]): what they
 /// held, and behind it the columns that were added.
 pub(super) fn storage(before: &Table, after: &Described) -> Vec<StoredPlace> {
@@ -148,71 +155,4 @@ pub(super) fn storage(before: &Table, after: &Described) -> Vec<StoredPlace> {
     places.extend(added);
     let as_shown = places.iter().enumerate().all(|(n, place)| *place == StoredPlace::Column(n));
     if as_shown { Vec::new() } else { places }
-}
-
-/// Errors 1845 and 1846 for an ALGORITHM or a LOCK that there is not.
-pub(super) fn check_options(
-    before: &Table,
-    after: &Described,
-    (extent, allowed): (Extent, Allowed),
-    options: &AlterOptions,
-) -> SqlResult<()> {
-    let refused_because = SqlError::alter_not_supported_because;
-    let algorithm = options.algorithm.as_deref().unwrap_or("DEFAULT");
-    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
-    let what = format!("ALGORITHM={algorithm}");
-    if let Some(reason) = only_copies(before, after).filter(|_| extent == Extent::Rows) {
-        return match (algorithm, lock) {
-            ("INSTANT" | "NOCOPY" | "INPLACE", _) => Err(refused_because(&what, reason, "ALGORITHM=COPY")),
-            (_, "NONE") => Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED")),
-            _ => Ok(()),
-        };
-    }
-    let moves = moves(before, after);
-    match (extent, algorithm, lock) {
-        (Extent::Rows, "INSTANT" | "NOCOPY", _) if page_form::needs_copy(before, &after.table) => {
-            let reason = "Changing table options requires the table to be rebuilt";
-            Err(refused_because(&what, reason, "ALGORITHM=INPLACE"))
-        }
-        (Extent::Rows, "INSTANT" | "NOCOPY", _) if moves.is_some_and(|needed| needed > allowed) => {
-            let reason = format!("innodb_instant_alter_column_allowed={}", allowed.word());
-            Err(refused_because(&what, &reason, "ALGORITHM=INPLACE"))
-        }
-        // As in MariaDB, which copies the rows then.
-        (Extent::Rows, "INSTANT" | "NOCOPY", _) => {
-            Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
-        }
-        (Extent::Rows, _, "NONE") => {
-            Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
-        }
-        (Extent::Keys, _, "NONE") if makes_words(before, after) => {
-            let reason = "Fulltext index creation requires a lock";
-            Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED"))
-        }
-        // MariaDB copies the rows then.
-        (Extent::Keys, "INSTANT" | "NOCOPY", _) if moves.is_some() => {
-            Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
-        }
-        (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
-        (Extent::Description, "INSTANT", _) if drops_index(before, after) => {
-            Err(refused_because(&what, "DROP INDEX", "ALGORITHM=NOCOPY"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Why MariaDB, too, would copy the rows into another table.
-fn only_copies(before: &Table, after: &Described) -> Option<&'static str> {
-    let mut columns = after.table.columns.iter().zip(&after.column_origins);
-    if columns.any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty)) {
-        return Some("Cannot change column type");
-    }
-    let is_keyless = after.table.clustered().kind == IndexKind::HiddenRowId;
-    (is_keyless && before.clustered().kind == IndexKind::Primary)
-        .then_some("Dropping a primary key is not allowed without also adding a new primary key")
-}
-
-/// Whether a key goes.
-fn drops_index(before: &Table, after: &Described) -> bool {
-    (1..before.indexes.len()).any(|old| !after.index_origins.contains(&Some(old)))
 }

@@ -52,6 +52,7 @@ mod account;
 mod account_book;
 mod account_rules;
 mod alter_table;
+mod clauses;
 mod column;
 mod create_select;
 mod create_table;

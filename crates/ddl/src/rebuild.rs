@@ -24,9 +24,9 @@ use cohort_types::{
 
 use super::column::{ColumnHome, value_now};
 use super::draft::{Described, is_same_index};
-use super::extent::{Allowed, Extent, check_options, extent, storage};
-use super::page_form;
+use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
+use super::{clauses, page_form};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{CatchUp, build_index, copy_rows};
@@ -53,7 +53,7 @@ pub(super) fn rebuild(
     let allowed = Allowed::of(ctx.session.vars.globals());
     let copies = asked.forced || asked.options.algorithm.as_deref() == Some("COPY");
     let extent = if copies { Extent::Rows } else { extent(before, &after, allowed) };
-    check_options(before, &after, (extent, allowed), asked.options)?;
+    clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
     if extent != Extent::Rows {
         fill_old_rows(ctx, &mut after)?;

@@ -72,10 +72,11 @@ pub fn feed(arguments: &[&str], script: &[u8]) {
         .spawn()
         .expect("the client is installed");
     let mut input = client.stdin.take().expect("piped");
-    input.write_all(script).expect("it reads to the end");
+    let written = input.write_all(script);
     drop(input);
     let output = client.wait_with_output().expect("ends");
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output));
+    written.expect("it reads to the end");
 }
 
 fn assert_same(left: &str, right: &str, what: &str) {

@@ -24,6 +24,10 @@ const VIRTUAL: [&str; 2] = [
     "CREATE TABLE t (id INT PRIMARY KEY, a INT, c VARCHAR(20), v INT AS (a + 1) VIRTUAL, e INT)",
     "INSERT INTO t (id, a) VALUES (1, 2)",
 ];
+const WORDS: [&str; 2] = [
+    "CREATE TABLE t (id INT PRIMARY KEY, a INT, w TEXT, x TEXT, FULLTEXT (w))",
+    "INSERT INTO t VALUES (1, 2, 'word', 'x')",
+];
 const KEYLESS: [&str; 2] = ["CREATE TABLE t (a INT, b INT, c INT)", "INSERT INTO t VALUES (1, 2, 3)"];
 
 /// What MariaDB does, or refuses, under the same clauses and with the same words.
@@ -98,25 +102,52 @@ const SAME: &[([&str; 2], &[&str])] = &[
             "MODIFY a INT FIRST",
             "DROP s, ADD n INT FIRST",
             "DROP e, ADD KEY (a)",
+            "MODIFY s INT AS (a + 1) STORED FIRST",
+            "CHANGE s ss INT AS (a + 1) STORED",
+            "RENAME COLUMN s TO ss",
+            "ADD n INT AS (a + 2) STORED",
+            "ADD n INT DEFAULT (a + 1)",
+            "DROP e, ADD CHECK (a > 0)",
         ],
     ),
-    (VIRTUAL, &["ADD n INT", "DROP e", "DROP v", "MODIFY a INT FIRST", "CHANGE v ss INT AS (a + 1) VIRTUAL"]),
+    (
+        VIRTUAL,
+        &[
+            "ADD n INT",
+            "ADD n INT FIRST",
+            "DROP e",
+            "DROP c",
+            "DROP v",
+            "DROP v, DROP e",
+            "DROP c, FORCE",
+            "DROP c, ADD n INT AFTER a",
+            "DROP c, ADD KEY (a)",
+            "DROP e, ADD KEY (a)",
+            "DROP v, ADD n INT",
+            "DROP v, MODIFY a INT FIRST",
+            "MODIFY a INT FIRST",
+            "MODIFY e INT FIRST",
+            "MODIFY v INT AS (a + 1) VIRTUAL FIRST",
+            "CHANGE v ss INT AS (a + 1) VIRTUAL",
+            "CHANGE v ss INT AS (a + 1) VIRTUAL, DROP e",
+        ],
+    ),
+    (
+        WORDS,
+        &[
+            "ADD n INT",
+            "ADD n INT FIRST",
+            "DROP a",
+            "DROP w",
+            "DROP x",
+            "MODIFY w TEXT FIRST",
+            "MODIFY a INT FIRST",
+            "DROP KEY w, DROP a",
+        ],
+    ),
     (
         KEYLESS,
         &["ADD n INT FIRST", "DROP a", "MODIFY b INT FIRST", "DROP a, DROP b", "DROP a, ADD PRIMARY KEY (b)"],
-    ),
-];
-
-/// What is done at once here, and copied there.
-const MORE: &[([&str; 2], &[&str])] = &[
-    (GENERATED, &["MODIFY s INT AS (a + 1) STORED FIRST"]),
-    (VIRTUAL, &["ADD n INT FIRST", "MODIFY e INT FIRST", "MODIFY v INT AS (a + 1) VIRTUAL FIRST"]),
-    (
-        [
-            "CREATE TABLE t (id INT PRIMARY KEY, a INT, w TEXT, FULLTEXT (w))",
-            "INSERT INTO t VALUES (1, 2, 'w')",
-        ],
-        &["ADD n INT", "ADD n INT FIRST", "DROP a", "MODIFY w TEXT FIRST"],
     ),
 ];
 
@@ -131,6 +162,15 @@ fn answer(client: &mut Conn, [table, row]: [&str; 2], alter: &str) -> String {
     }
 }
 
+fn clauses() -> Vec<(&'static str, &'static str)> {
+    let algorithms =
+        ["", ", ALGORITHM=INSTANT", ", ALGORITHM=NOCOPY", ", ALGORITHM=INPLACE", ", ALGORITHM=COPY"];
+    let locks = ["", ", LOCK=NONE", ", LOCK=SHARED", ", LOCK=EXCLUSIVE"];
+    let all = algorithms.into_iter().flat_map(|algorithm| locks.map(|lock| (algorithm, lock)));
+    let few = |(n, _): &(usize, _)| long_or(true, [4, 5, 8, 12, 17].contains(n));
+    all.enumerate().filter(few).map(|(_, clauses)| clauses).collect()
+}
+
 #[test]
 fn clauses_are_refused_as_mariadb_does() {
     let (ours, theirs) = (Cohort::new(&[]), Maria::new(&[]));
@@ -139,31 +179,19 @@ fn clauses_are_refused_as_mariadb_does() {
     let mut wrong = Vec::new();
     for (table, actions) in SAME {
         for action in *actions {
-            for algorithm in
-                ["", ", ALGORITHM=INSTANT", ", ALGORITHM=NOCOPY", ", ALGORITHM=INPLACE", ", ALGORITHM=COPY"]
-            {
-                for lock in ["", ", LOCK=NONE", ", LOCK=SHARED", ", LOCK=EXCLUSIVE"] {
-                    // Rows that are copied in place let readers in, not writers.
-                    let copies_beside = lock == ", LOCK=NONE" && algorithm != ", ALGORITHM=COPY";
-                    let alter = format!("ALTER TABLE t {action}{algorithm}{lock}");
-                    let (here, there) =
-                        (answer(&mut ours, *table, &alter), answer(&mut theirs, *table, &alter));
-                    let is_known = copies_beside && here.contains("LOCK=NONE is not supported. Reason: COPY");
-                    if here != there && !is_known {
-                        wrong.push(format!("{alter}\n  here:  {here}\n  there: {there}\n"));
-                    }
+            for (algorithm, lock) in clauses() {
+                let alter = format!("ALTER TABLE t {action}{algorithm}{lock}");
+                let (here, there) = (answer(&mut ours, *table, &alter), answer(&mut theirs, *table, &alter));
+                // Rows that MariaDB copies in place beside writers.
+                let is_known =
+                    algorithm != ", ALGORITHM=COPY" && here.contains("LOCK=NONE") && there == "done";
+                if here != there && !is_known {
+                    wrong.push(format!("{alter}\n  here:  {here}\n  there: {there}\n"));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.concat());
-    for (table, actions) in MORE {
-        for action in *actions {
-            let alter = format!("ALTER TABLE t {action}, ALGORITHM=INSTANT");
-            assert_eq!(answer(&mut ours, *table, &alter), "done", "{alter}");
-            assert_ne!(answer(&mut theirs, *table, &alter), "done", "{alter}: it is no difference any more");
-        }
-    }
 }
 
 /// Changes of `t`, one after the other.
@@ -178,7 +206,7 @@ const CHANGES: &[&str] = &[
     "ADD u DATETIME(3) DEFAULT '2024-01-01' FIRST, DROP y",
     "DROP z, ADD z INT UNSIGNED DEFAULT 9 AFTER u",
     "MODIFY g BIGINT AS (id + 1) STORED FIRST",
-    "DROP KEY v, ADD KEY w (w, v)",
+    "DROP KEY v, MODIFY v BIGINT NOT NULL DEFAULT 8 FIRST, ADD KEY w (w, v)",
     "DROP xx, ADD UNIQUE KEY (z, id)",
 ];
 
@@ -189,7 +217,7 @@ fn write(dice: &mut Dice, n: usize) -> String {
         0 => format!("DELETE FROM t WHERE id = {id}"),
         1 => format!("UPDATE t SET w = CONCAT('changed ', {n}) WHERE id BETWEEN {id} AND {id} + 3"),
         2 => format!("REPLACE INTO t (w, id) VALUES (NULL, {id}), (REPEAT('long ', 8), {id} + 60)"),
-        3 => format!("UPDATE t SET id = id + 1000 WHERE id = {id}"),
+        3 => format!("UPDATE IGNORE t SET id = id + 1000 WHERE id = {id}"),
         _ => format!("INSERT IGNORE INTO t (id, w) SELECT seq, seq FROM seq_{id}_to_70"),
     }
 }
@@ -240,8 +268,11 @@ fn a_table_that_changes_is_mariadbs() {
                 ours = source.client();
                 ours.query_drop("USE shop").expect("there");
             }
-            let is_instant = !change.contains("ADD KEY") && !change.contains("UNIQUE");
-            let algorithm = if is_instant { ", ALGORITHM=NOCOPY" } else { ", ALGORITHM=INPLACE" };
+            let algorithm = match *change {
+                change if change.contains("STORED") => "",
+                change if change.contains("ADD KEY") || change.contains("UNIQUE") => ", ALGORITHM=INPLACE",
+                _ => ", ALGORITHM=INSTANT",
+            };
             ours.query_drop(format!("ALTER TABLE t {change}{algorithm}")).expect(change);
             theirs.query_drop(format!("ALTER TABLE t {change}")).expect(change);
             assert_eq!(content(&mut ours), content(&mut theirs), "{engine}: {change}");
@@ -254,7 +285,8 @@ fn a_table_that_changes_is_mariadbs() {
         feed(&["--host=127.0.0.1", &format!("--port={}", copy.port)], &script);
         assert_eq!(content(&mut copy.client()), expected, "{engine}");
         let follower = Maria::new(&[]);
-        feed(&["--socket", follower.socket.to_str().expect("ASCII")], &script);
+        let script = String::from_utf8(script).expect("ASCII").replace("ENGINE=ROCKSDB", "ENGINE=InnoDB");
+        feed(&["--socket", follower.socket.to_str().expect("ASCII")], script.as_bytes());
         assert_eq!(content(&mut follower.client()), expected, "{engine}");
     }
 }
