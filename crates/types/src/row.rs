@@ -18,7 +18,6 @@
 //! Callers number columns as the table shows them. For most tables that is the storage order; for the others
 //! [`StoredPlace`]s say which is where.
 
-use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::scalar;
@@ -101,6 +100,9 @@ struct Column {
     slot: Slot,
     /// Its number in storage order.
     stored: usize,
+    /// Byte and bit of the null bitmap.
+    null_at: usize,
+    null_bit: u8,
 }
 
 /// How the columns of a table lie in a row.
@@ -136,8 +138,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn is_null(&self, column: usize) -> bool {
-        self.nulls[column / 8] >> (column % 8) & 1 == 1
+    fn is_null(&self, column: &Column) -> bool {
+        self.nulls[column.null_at] & column.null_bit != 0
     }
 
     fn end(&self, index: usize) -> usize {
@@ -210,7 +212,9 @@ impl RowLayout {
                 Slot::Variable { index: index - 1 }
             }
         };
-        self.columns.push(Column { ty, missing, slot, stored: self.straight });
+        let stored = self.straight;
+        let (null_at, null_bit) = (stored / 8, 1 << (stored % 8));
+        self.columns.push(Column { ty, missing, slot, stored, null_at, null_bit });
         self.extents.push((offset, index));
         self.straight += 1;
     }
@@ -230,33 +234,9 @@ impl RowLayout {
         if values.len() != self.straight {
             return self.encode_moved(values, out);
         }
-        self.encode_stored(values, out)
-    }
-
-    /// The same where the values are not in storage order.
-    #[cold]
-    fn encode_moved(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
-        let count = self.columns.len();
-        let Some(moved) = self.moved.as_ref().filter(|_| values.len() == count) else {
-            return Err(RowError::WrongClass { column: values.len().min(count) });
-        };
-        let value = |column: &Option<usize>| column.map_or(&Value::Null, |column| &values[column]);
-        let stored: Vec<&Value> = moved.columns.iter().map(value).collect();
-        moved.stored.encode_stored(&stored, out).map_err(|error| match error {
-            RowError::WrongClass { column } => {
-                RowError::WrongClass { column: moved.columns[column].expect("NULL is of any class") }
-            }
-            error => error,
-        })
-    }
-
-    /// One value for each stored column.
-    #[inline]
-    fn encode_stored<V: Borrow<Value>>(&self, values: &[V], out: &mut Vec<u8>) -> Result<(), RowError> {
-        let count = self.columns.len();
-        let values = || values.iter().map(Borrow::borrow);
+        let count = values.len();
         let strings =
-            self.columns.iter().zip(values()).filter(|(c, _)| matches!(c.slot, Slot::Variable { .. }));
+            self.columns.iter().zip(values).filter(|(c, _)| matches!(c.slot, Slot::Variable { .. }));
         let variable: usize = strings.map(|(c, v)| stored_bytes(&c.ty, v).len()).sum();
         let wide = variable > usize::from(u16::MAX);
         if variable > u32::MAX as usize {
@@ -270,7 +250,7 @@ impl RowLayout {
         out.push(if wide { VERSION | WIDE } else { VERSION });
         out.extend_from_slice(&(count as u16).to_le_bytes());
         out.resize(start + HEADER + nulls, 0);
-        for (n, (column, value)) in self.columns.iter().zip(values()).enumerate() {
+        for (n, (column, value)) in self.columns.iter().zip(values).enumerate() {
             let Slot::Fixed { len, .. } = column.slot else { continue };
             if value.is_null() {
                 out.resize(out.len() + len, 0);
@@ -279,9 +259,9 @@ impl RowLayout {
             }
         }
         let mut end = 0;
-        for (n, (column, value)) in self.columns.iter().zip(values()).enumerate() {
+        for (n, (column, value)) in self.columns.iter().zip(values).enumerate() {
             if value.is_null() {
-                out[start + HEADER + n / 8] |= 1 << (n % 8);
+                out[start + HEADER + column.null_at] |= column.null_bit;
             }
             if let Slot::Variable { .. } = column.slot {
                 if !matches!(value, Value::Str(_) | Value::Null) {
@@ -291,12 +271,29 @@ impl RowLayout {
                 out.extend_from_slice(&(end as u32).to_le_bytes()[..end_len]);
             }
         }
-        for (column, value) in self.columns.iter().zip(values()) {
+        for (column, value) in self.columns.iter().zip(values) {
             if let Slot::Variable { .. } = column.slot {
                 out.extend_from_slice(stored_bytes(&column.ty, value));
             }
         }
         Ok(())
+    }
+
+    /// The same where the values are not in storage order.
+    #[cold]
+    fn encode_moved(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
+        let count = self.columns.len();
+        let Some(moved) = self.moved.as_ref().filter(|_| values.len() == count) else {
+            return Err(RowError::WrongClass { column: values.len().min(count) });
+        };
+        let value = |column: &Option<usize>| column.map_or(&Value::Null, |column| &values[column]);
+        let stored: Vec<Value> = moved.columns.iter().map(value).cloned().collect();
+        moved.stored.encode(&stored, out).map_err(|error| match error {
+            RowError::WrongClass { column } => {
+                RowError::WrongClass { column: moved.columns[column].expect("NULL is of any class") }
+            }
+            error => error,
+        })
     }
 
     /// All columns, pushed to `out`.
@@ -373,7 +370,7 @@ impl RowLayout {
         if column.stored >= parts.count {
             return Ok(column.missing.clone());
         }
-        if parts.is_null(column.stored) {
+        if parts.is_null(column) {
             return Ok(Value::Null);
         }
         match column.slot {

@@ -224,7 +224,8 @@ fn write(dice: &mut Dice, n: usize) -> String {
 
 fn content(client: &mut Conn) -> String {
     let columns = "SELECT column_name, ordinal_position, column_type, column_key \
-                   FROM information_schema.columns WHERE table_schema = 'shop' AND table_name = 't' ORDER BY 2";
+                   FROM information_schema.columns \
+                   WHERE table_schema = 'shop' AND table_name = 't' ORDER BY 2";
     rows(client, columns) + &rows(client, "SELECT * FROM shop.t ORDER BY id")
 }
 
