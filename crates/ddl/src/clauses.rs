@@ -1,8 +1,8 @@
 //! Which ALGORITHM and LOCK clauses an ALTER TABLE may have: errors 1845 and 1846.
 //!
 //! They are MariaDB's, also where less is to be done here than there: the statement stands in the binary log
-//! as it was written, and a MariaDB that follows stops at a clause that it refuses. What has no clause is done
-//! as cheaply as it can be.
+//! as it was written, and a MariaDB that follows stops at a clause that it refuses. A statement without a
+//! clause is done as cheaply as it can be.
 
 use cohort_catalog::{DefaultValue, IndexKind, Table};
 use cohort_sql::ast::AlterOptions;
