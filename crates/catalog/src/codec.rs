@@ -5,10 +5,12 @@
 //! schema    string name | u16 collation | string comment
 //! table     u64 id | string schema | string name | string engine | u16 collation | string comment
 //!           | u64 auto_increment_start | u64 created_at, its highest bit: there are checks,
-//!           the next one: there are foreign keys
+//!           the next one: there are foreign keys, the third: there is a storage order
 //!           | list of columns | list of indexes | list of (string, string) options
 //!           | if there are checks: list of (string name, string text)
 //!           | if there are foreign keys: list of them
+//!           | if there is a storage order: list of u32 column; with the highest bit set it is one that was
+//!           dropped, of so many bytes or, if all bits are set, of strings
 //! foreign   string name | list of u32 column | string schema, string table | list of string column
 //!           | u8 on delete | u8 on update (0 RESTRICT, 1 NO ACTION, 2 CASCADE, 3 SET NULL)
 //! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16 generated,
@@ -27,7 +29,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Reader, TableId, Truncated, Write};
-use cohort_types::{Collation, ColumnType, Date, DateTime, Decimal, FixedKind, Str, Time, TypeKind, Value};
+use cohort_types::{
+    Collation, ColumnType, Date, DateTime, Decimal, FixedKind, StoredPlace, Str, Time, TypeKind, Value,
+};
 
 use crate::foreign::{put_foreign_key, read_foreign_key};
 use crate::model::{
@@ -81,6 +85,10 @@ const INDEX_KINDS: [IndexKind; 5] = [
 /// Beside the time of creation.
 const HAS_CHECKS: u64 = 1 << 63;
 const HAS_FOREIGN_KEYS: u64 = 1 << 62;
+const HAS_STORAGE: u64 = 1 << 61;
+/// A stored column that was dropped; beside its length.
+const DROPPED: u32 = 1 << 31;
+const DROPPED_TEXT: u32 = u32::MAX;
 /// Beside the kind's number.
 const INDEX_IGNORED: u8 = 0x80;
 const INDEX_GENERATED: u8 = 0x40;
@@ -153,7 +161,8 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
     out.put_u64(table.auto_increment_start);
     let checked = if table.checks.is_empty() { 0 } else { HAS_CHECKS };
     let referring = if table.foreign_keys.is_empty() { 0 } else { HAS_FOREIGN_KEYS };
-    out.put_u64(table.created_at | checked | referring);
+    let stored = if table.storage.is_empty() { 0 } else { HAS_STORAGE };
+    out.put_u64(table.created_at | checked | referring | stored);
     put_list(out, table.columns.iter(), put_column);
     put_list(out, table.indexes.iter(), put_index);
     put_list(out, table.options.iter(), |out, (name, value)| {
@@ -168,6 +177,15 @@ pub fn put_table(out: &mut Vec<u8>, table: &Table) {
     }
     if !table.foreign_keys.is_empty() {
         put_list(out, table.foreign_keys.iter(), put_foreign_key);
+    }
+    if !table.storage.is_empty() {
+        put_list(out, table.storage.iter(), |out, place| {
+            out.put_u32(match *place {
+                StoredPlace::Column(column) => column as u32,
+                StoredPlace::DroppedFixed(len) => DROPPED | len as u32,
+                StoredPlace::DroppedText => DROPPED_TEXT,
+            });
+        });
     }
 }
 
@@ -186,16 +204,42 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     };
     let has = table.created_at;
-    table.created_at &= !(HAS_CHECKS | HAS_FOREIGN_KEYS);
+    table.created_at &= !(HAS_CHECKS | HAS_FOREIGN_KEYS | HAS_STORAGE);
     if has & HAS_CHECKS != 0 {
         table.checks = read_list(r, |r| Ok(Check { name: read_string(r)?, text: read_string(r)? }))?;
     }
     if has & HAS_FOREIGN_KEYS != 0 {
         table.foreign_keys = read_list(r, read_foreign_key)?;
     }
+    if has & HAS_STORAGE != 0 {
+        table.storage = read_list(r, |r| {
+            Ok(match r.u32()? {
+                DROPPED_TEXT => StoredPlace::DroppedText,
+                place if place & DROPPED != 0 => StoredPlace::DroppedFixed((place & !DROPPED) as usize),
+                column => StoredPlace::Column(column as usize),
+            })
+        })?;
+        if !holds_each_column(&table) {
+            return Err(Truncated);
+        }
+    }
     Ok(table)
+}
+
+/// Whether the storage order has one place for each column.
+fn holds_each_column(table: &Table) -> bool {
+    let mut columns: Vec<usize> = Vec::new();
+    for place in &table.storage {
+        match place {
+            StoredPlace::Column(column) => columns.push(*column),
+            StoredPlace::DroppedFixed(_) | StoredPlace::DroppedText => {}
+        }
+    }
+    columns.sort_unstable();
+    columns.into_iter().eq(0..table.columns.len())
 }
 
 fn put_column(out: &mut Vec<u8>, column: &Column) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, TableId};
-use cohort_types::{Collation, ColumnType, Value};
+use cohort_types::{Collation, ColumnType, RowLayout, StoredPlace, Value};
 
 use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
@@ -70,6 +70,9 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Tables whose foreign keys refer to this one; derived, in the order of their names.
     pub referenced_by: Vec<TableName>,
+    /// What rows hold, in that order. Empty where rows hold the columns as they are shown: so it is until one
+    /// is dropped, moved or added before others.
+    pub storage: Vec<StoredPlace>,
 }
 
 /// A CHECK constraint of a table.
@@ -220,6 +223,23 @@ impl Table {
     /// Whether it is a session's own.
     pub fn is_temporary(&self) -> bool {
         self.id.is_temporary()
+    }
+
+    /// How rows hold the columns.
+    pub fn row_layout(&self) -> RowLayout {
+        let columns = self.columns.iter().map(|c| (c.ty.clone(), c.value_in_old_rows.clone()));
+        match self.storage.is_empty() {
+            true => RowLayout::new(columns),
+            false => RowLayout::with_places(columns, &self.storage),
+        }
+    }
+
+    /// Has rows hold the columns as they are shown. There is no row yet.
+    pub fn clear_storage(&mut self) {
+        self.storage.clear();
+        for column in &mut self.columns {
+            column.value_in_old_rows = Value::Null;
+        }
     }
 
     /// Ordinal of a column; names compare case-insensitively.

@@ -9,7 +9,7 @@ use cohort_catalog::{
     ForeignKey, Grants, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableGrant, TableName,
 };
 use cohort_engine::{EngineError, Participant, Redo};
-use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Decimal, Privilege, Privileges, StoredPlace, TypeKind, Value};
 use cohort_vfs::{MemFs, OpenMode, SharedFs};
 
 fn table() -> Table {
@@ -65,6 +65,7 @@ fn table() -> Table {
         checks: vec![Check { name: "c".to_owned(), text: "`a` > 0".to_owned() }],
         foreign_keys: vec![foreign_key("fk", "other")],
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     }
 }
 
@@ -152,6 +153,25 @@ fn changes_round_trip_and_reject_what_is_cut() {
     for len in 0..redo.bytes.len() {
         let cut = CatalogChange::decode(&Redo::new(redo.bytes[..len].to_vec()));
         assert_eq!(cut.is_ok(), whole.contains(&len), "cut at {len}");
+    }
+}
+
+/// Of a table without one nothing is written, as before there were any.
+#[test]
+fn a_storage_order_names_each_column_once() {
+    use StoredPlace::{Column, DroppedFixed, DroppedText};
+    let of = |storage: &[StoredPlace]| {
+        let moved = Table { storage: storage.to_vec(), ..table() };
+        let change = vec![CatalogChange::PutTable(moved)];
+        (CatalogChange::decode(&CatalogChange::encode(&change)), change)
+    };
+    let (plain, _) = of(&[]);
+    let places = [Column(2), DroppedFixed(8), Column(0), DroppedText, Column(3), Column(1), DroppedFixed(0)];
+    let (decoded, written) = of(&places);
+    assert_eq!(decoded, Ok(written));
+    assert_ne!(plain, decoded);
+    for wrong in [&places[1..], &[Column(0), Column(1), Column(1), Column(3)], &[DroppedText]] {
+        assert!(of(wrong).0.is_err(), "{wrong:?}");
     }
 }
 

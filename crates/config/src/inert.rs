@@ -118,7 +118,6 @@ macro_rules! with_inert_settings {
             InnodbFtTotalCacheSize = Setting::global("innodb_ft_total_cache_size", num(640000000, 32000000, 1099511627776)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbFtUserStopwordTable = Setting::both("innodb_ft_user_stopword_table", text("")).no_effect(FULLTEXT_DEFAULTS).doc("Of full-text indexes.");
             InnodbImmediateScrubDataUncompressed = Setting::global("innodb_immediate_scrub_data_uncompressed", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbInstantAlterColumnAllowed = Setting::global("innodb_instant_alter_column_allowed", word(2, &["never", "add_last", "add_drop_reorder"])).no_effect(INNODB).doc("Of InnoDB.");
             InnodbLinuxAio = Setting::global("innodb_linux_aio", word(0, &["auto", "io_uring", "aio"])).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogCheckpointNow = Setting::global("innodb_log_checkpoint_now", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false)).no_effect(INNODB).doc("Of InnoDB.");

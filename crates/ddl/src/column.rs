@@ -85,7 +85,13 @@ pub(super) fn draft(
         check,
     };
     let explicit_null = def.nullable == Some(true) && !def.auto_increment;
-    Ok(DraftColumn { column, origin: None, explicit_null, has_default: def.default.is_some() })
+    Ok(DraftColumn {
+        column,
+        origin: None,
+        explicit_null,
+        has_default: def.default.is_some(),
+        is_described: true,
+    })
 }
 
 /// `json_valid(column)`.

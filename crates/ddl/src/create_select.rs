@@ -117,7 +117,13 @@ pub(super) fn columns(
             None => computed(meta, ty, is_set || !meta.table.is_empty())?,
         };
         let has_default = column.default != DefaultValue::None;
-        columns.push(DraftColumn { column, origin: None, explicit_null: false, has_default });
+        columns.push(DraftColumn {
+            column,
+            origin: None,
+            explicit_null: false,
+            has_default,
+            is_described: true,
+        });
     }
     Ok(columns)
 }

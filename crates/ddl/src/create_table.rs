@@ -172,9 +172,7 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
     for index in &mut table.indexes {
         index.id = ctx.db.ids.index(&catalog);
     }
-    for column in &mut table.columns {
-        column.value_in_old_rows = cohort_types::Value::Null;
-    }
+    table.clear_storage();
     Ok(table)
 }
 

@@ -15,7 +15,7 @@ use super::{key, rules};
 use cohort_plan::same_name;
 use cohort_session::StatementContext;
 
-const COLUMNS_MAX: usize = 1017;
+pub(super) const COLUMNS_MAX: usize = 1017;
 const ROW_BYTES_MAX: u64 = 65_535;
 
 /// A column, and which column of the table before it was.
@@ -27,6 +27,8 @@ pub(super) struct DraftColumn {
     pub(super) explicit_null: bool,
     /// A DEFAULT clause was written.
     pub(super) has_default: bool,
+    /// The statement describes it: ADD, MODIFY, CHANGE.
+    pub(super) is_described: bool,
 }
 
 /// A key, and which index of the table before it was.
@@ -74,6 +76,8 @@ pub(super) struct Described {
     pub(super) table: Table,
     /// By column: the column of the table before.
     pub(super) column_origins: Vec<Option<usize>>,
+    /// Columns that the statement itself describes.
+    pub(super) described: Vec<usize>,
     /// By index: the index of the table before. A new hidden row id has none.
     pub(super) index_origins: Vec<Option<usize>>,
     /// Names of foreign keys that the table before did not have.
@@ -105,6 +109,7 @@ impl TableDraft {
             origin: Some(n),
             explicit_null: false,
             has_default: true,
+            is_described: false,
         });
         let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind != IndexKind::HiddenRowId);
         let part = |p: &IndexColumn| DraftPart {
@@ -279,6 +284,7 @@ impl TableDraft {
         let foreign_keys = foreign::finished(&self);
         let new = self.foreign_keys.iter().filter(|key| key.is_new);
         let new_foreign_keys = new.map(|key| key.name.clone()).collect();
+        let described = (0..self.columns.len()).filter(|n| self.columns[*n].is_described).collect();
         let column_origins = self.columns.iter().map(|c| c.origin).collect();
         let table = Table {
             id,
@@ -294,8 +300,9 @@ impl TableDraft {
             checks: self.checks,
             foreign_keys,
             referenced_by: Vec::new(),
+            storage: Vec::new(),
         };
-        Described { table, column_origins, index_origins: origins, new_foreign_keys }
+        Described { table, column_origins, described, index_origins: origins, new_foreign_keys }
     }
 }
 

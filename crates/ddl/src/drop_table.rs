@@ -135,6 +135,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     changes.free(&table.engine, table.indexes.iter().map(|i| i.id));
     let mut empty = Table::clone(&table);
     empty.auto_increment_start = 0;
+    empty.clear_storage();
     for index in &mut empty.indexes {
         index.id = ctx.db.ids.index(&catalog);
     }

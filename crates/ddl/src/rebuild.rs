@@ -1,13 +1,4 @@
-//! What of a table's data an ALTER TABLE must make anew.
-//!
-//! | what changes | what is done |
-//! |---|---|
-//! | names, defaults, comments, options; NOT NULL nowhere | the description only |
-//! | a column added at the end whose value in old rows is one for all | the description: old rows lack it and read it |
-//! | secondary and unique keys | those keys are built from the rows |
-//! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
-//! | how pages lie on disk | the rows are copied, but for another level of compression |
-//! | anything else: types, NULL, order, the clustered key | the rows are copied, all keys are built |
+//! Makes anew what an ALTER TABLE needs of a table's data; `extent` says what that is.
 //!
 //! # Others meanwhile
 //! | what is made | others |
@@ -32,22 +23,15 @@ use cohort_types::{
 };
 
 use super::column::{ColumnHome, value_now};
-use super::draft::{Described, is_same_clustering, is_same_index};
+use super::draft::{Described, is_same_index};
+use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
-use super::{page_form, rules};
+use super::{clauses, page_form};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{CatchUp, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
 use cohort_table::{OpenTable, TouchedRows};
-
-/// How much has to be made anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    Description,
-    Keys,
-    Rows,
-}
 
 /// How an ALTER TABLE is to be done.
 pub(super) struct Asked<'a> {
@@ -66,11 +50,14 @@ pub(super) fn rebuild(
     changes: &mut Changes,
 ) -> SqlResult<(Table, u64)> {
     let mut after = after;
-    let extent = if asked.forced { Extent::Rows } else { extent(before, &after) };
-    check_options(before, &after, extent, asked.options)?;
+    let allowed = Allowed::of(ctx.session.vars.globals());
+    let copies = asked.forced || asked.options.algorithm.as_deref() == Some("COPY");
+    let extent = if copies { Extent::Rows } else { extent(before, &after, allowed) };
+    clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
     if extent != Extent::Rows {
-        fill_old_rows(ctx, before, &mut after)?;
+        fill_old_rows(ctx, &mut after)?;
+        after.table.storage = storage(before, &after);
     }
     let fresh = renumber(ctx, before, &mut after, extent);
     let loaded: Vec<_> =
@@ -96,56 +83,14 @@ pub(super) fn rebuild(
     }
 }
 
-fn extent(before: &Table, after: &Described) -> Extent {
-    let table = &after.table;
-    let old_column = |name: &str| before.column(name);
-    let new_column = |name: &str| after.column_origins[table.column(name)?];
-    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
-    let same_generated = |old: &Column, new: &Column| match (&old.generated, &new.generated) {
-        (None, None) => true,
-        (Some(old), Some(new)) => old.stored == new.stored && is_same(&old.text, &new.text),
-        _ => false,
-    };
-    let no_new_check = |old: &Column, new: &Column| match (&old.check, &new.check) {
-        (_, None) => true,
-        (Some(old), Some(new)) => is_same(old, new),
-        (None, Some(_)) => false,
-    };
-    let same_columns = before.columns.len() <= table.columns.len()
-        && table.columns.iter().enumerate().all(|(n, new)| match before.columns.get(n) {
-            Some(old) => {
-                after.column_origins[n] == Some(n)
-                    && old.ty == new.ty
-                    && old.nullable == new.nullable
-                    && same_generated(old, new)
-                    && no_new_check(old, new)
-            }
-            // An expression is computed anew for every row; AUTO_INCREMENT counts them. As in MariaDB the
-            // column's own CHECK says nothing of rows that are there.
-            None => {
-                !matches!(new.default, DefaultValue::Expression(_))
-                    && !new.auto_increment
-                    && new.generated.is_none()
-            }
-        })
-        && table.checks.iter().all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
-    let counts = |t: &Table| t.columns.iter().position(|c| c.auto_increment);
-    let starts_to_count = counts(table).is_some() && counts(before) != counts(table);
-    let same_engine = before.engine == table.engine && !page_form::needs_copy(before, table);
-    if !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine {
-        return Extent::Rows;
-    }
-    let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
-    if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
-}
-
-/// What columns that were added at the end hold in the rows that are there.
-fn fill_old_rows(ctx: &StatementContext<'_>, before: &Table, after: &mut Described) -> SqlResult<()> {
+/// What columns that were added hold in the rows that are there.
+fn fill_old_rows(ctx: &StatementContext<'_>, after: &mut Described) -> SqlResult<()> {
     let name = after.table.name.clone();
     let home = ColumnHome { schema: &name.schema, table: &name.table, collation: after.table.collation };
-    for (n, column) in after.table.columns.iter_mut().enumerate().skip(before.columns.len()) {
-        debug_assert_eq!(after.column_origins[n], None);
-        column.value_in_old_rows = value_now(ctx, column, home)?;
+    for (column, origin) in after.table.columns.iter_mut().zip(&after.column_origins) {
+        if origin.is_none() {
+            column.value_in_old_rows = value_now(ctx, column, home)?;
+        }
     }
     Ok(())
 }
@@ -170,7 +115,7 @@ fn renumber(ctx: &StatementContext<'_>, before: &Table, after: &mut Described, e
 }
 
 /// Whether a FULLTEXT index is built: nobody tells it what writers change meanwhile.
-fn makes_words(before: &Table, after: &Described) -> bool {
+pub(super) fn makes_words(before: &Table, after: &Described) -> bool {
     let mut indexes = after.table.indexes.iter().enumerate();
     indexes.any(|(n, index)| index.kind == IndexKind::FullText && !is_same_index(before, after, n))
 }
@@ -195,46 +140,6 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
             Others::Write
         }
         Extent::Keys | Extent::Rows => Others::Read,
-    }
-}
-
-/// Errors 1845 and 1846 for an ALGORITHM or a LOCK that there is not.
-fn check_options(before: &Table, after: &Described, extent: Extent, options: &AlterOptions) -> SqlResult<()> {
-    let refused_because = SqlError::alter_not_supported_because;
-    let algorithm = options.algorithm.as_deref().unwrap_or("DEFAULT");
-    let lock = options.lock.as_deref().unwrap_or("DEFAULT");
-    let what = format!("ALGORITHM={algorithm}");
-    let type_changes = after
-        .table
-        .columns
-        .iter()
-        .zip(&after.column_origins)
-        .any(|(column, origin)| origin.is_some_and(|origin| before.columns[origin].ty != column.ty));
-    if extent == Extent::Rows && type_changes {
-        let reason = "Cannot change column type";
-        return match (algorithm, lock) {
-            ("INSTANT" | "NOCOPY" | "INPLACE", _) => Err(refused_because(&what, reason, "ALGORITHM=COPY")),
-            (_, "NONE") => Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED")),
-            _ => Ok(()),
-        };
-    }
-    match (extent, algorithm, lock) {
-        (Extent::Rows, "INSTANT" | "NOCOPY", _) if page_form::needs_copy(before, &after.table) => {
-            let reason = "Changing table options requires the table to be rebuilt";
-            Err(refused_because(&what, reason, "ALGORITHM=INPLACE"))
-        }
-        (Extent::Rows, "INSTANT" | "NOCOPY", _) => {
-            Err(SqlError::alter_not_supported(&what, "ALGORITHM=INPLACE"))
-        }
-        (Extent::Rows, _, "NONE") => {
-            Err(refused_because("LOCK=NONE", "COPY algorithm requires a lock", "LOCK=SHARED"))
-        }
-        (Extent::Keys, _, "NONE") if makes_words(before, after) => {
-            let reason = "Fulltext index creation requires a lock";
-            Err(refused_because("LOCK=NONE", reason, "LOCK=SHARED"))
-        }
-        (Extent::Keys, "INSTANT", _) => Err(refused_because(&what, "ADD INDEX", "ALGORITHM=NOCOPY")),
-        _ => Ok(()),
     }
 }
 
@@ -346,9 +251,7 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
     let mut to = after.table.clone();
-    for column in &mut to.columns {
-        column.value_in_old_rows = Value::Null;
-    }
+    to.clear_storage();
     let process = ctx.process;
     let mut rows = 0;
     let name = after.table.name.clone();

@@ -175,10 +175,15 @@ pub(super) fn is_same(
 ) -> bool {
     let numbered = |text: &str, number: &dyn Fn(&str) -> Option<usize>| {
         let mut expr = parsed(text).ok()?;
-        expr.each_column(&mut |column| column.name = format!("{:?}", number(&column.name)));
-        Some(cohort_sql::print::expr(&expr))
+        let mut is_known = true;
+        expr.each_column(&mut |column| match number(&column.name) {
+            Some(n) => column.name = n.to_string(),
+            None => is_known = false,
+        });
+        is_known.then(|| cohort_sql::print::expr(&expr))
     };
-    old == new || numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
+    // Two columns may have one name, when one goes and another comes.
+    numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
 }
 
 /// Whether the expressions of a description can be computed: errors 1054, 4029, and those of their types.

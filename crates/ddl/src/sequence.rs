@@ -78,6 +78,7 @@ pub(super) fn describe(
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     })
 }
 

@@ -11,7 +11,7 @@ use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
 /// Each statement is one group of the binary log.
-const SCRIPT: [&str; 23] = [
+const SCRIPT: [&str; 24] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
     "CREATE DATABASE d",
@@ -26,6 +26,7 @@ const SCRIPT: [&str; 23] = [
     "ALTER TABLE test.t DROP PRIMARY KEY, DROP INDEX kc",
     "RENAME TABLE test.t TO d.v, d.u TO test.t",
     "INSERT INTO test.t VALUES (9, 9, 'nine')",
+    "ALTER TABLE test.t ADD COLUMN f INT DEFAULT 6 FIRST, DROP COLUMN c, ALGORITHM=INSTANT",
     "ALTER VIEW d.w AS SELECT id FROM test.t",
     "RENAME TABLE d.w TO d.ww",
     "CREATE USER u1@localhost",

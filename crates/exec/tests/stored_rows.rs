@@ -261,6 +261,13 @@ fn table(client: &mut Client, random: &mut Random, round: usize) -> Table {
         client.ok("ALTER TABLE t ADD COLUMN late VARCHAR(20) DEFAULT 'later'");
         columns.extend([(name, kind), ("late".to_owned(), Kind::Text)]);
     }
+    if random.one_in(2) {
+        // Rows hold columns in another order, and such as are no more.
+        let (name, (ty, kind)) = column(7, random.below(TYPES.len()));
+        let gone = columns.remove(random.below(columns.len() - 1) + 1).0;
+        client.ok(&format!("ALTER TABLE t ADD {name} {ty} AFTER id, DROP {gone}, ALGORITHM=INSTANT"));
+        columns.insert(1, (name, kind));
+    }
     fill(client, random, &columns[..], 90..180);
     if let Some((name, _)) = columns.iter().find(|(_, kind)| *kind == Kind::Text)
         && random.one_in(3)

@@ -152,6 +152,7 @@ pub(super) fn as_table(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) 
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     })
 }
 

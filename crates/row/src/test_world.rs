@@ -160,6 +160,7 @@ fn made(id: u64, name: &str, columns: Vec<Column>, indexes: Vec<Index>) -> Arc<T
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     })
 }
 

@@ -201,13 +201,12 @@ impl OpenTable {
         let name: Arc<str> = table.name.table.as_str().into();
         let indexes: Vec<OpenIndex> =
             table.indexes.iter().map(|index| OpenIndex::new(table, index)).collect();
-        let columns = table.columns.iter();
         let ordered = indexes.iter().take_while(|index| index.words.is_none()).count();
         debug_assert!(indexes[ordered..].iter().all(|index| index.words.is_some()), "they come last");
         OpenTable {
             engine,
             ordered,
-            layout: RowLayout::new(columns.map(|c| (c.ty.clone(), c.value_in_old_rows.clone()))),
+            layout: table.row_layout(),
             auto_column: auto_column(table, &indexes),
             auto_increment: shared.counters,
             on_update: (0..table.columns.len())

@@ -256,6 +256,8 @@ fn date_of(number: i64) -> Date {
 #[derive(Clone, Debug)]
 pub struct LaneReader {
     column: usize,
+    /// The column's number in storage order.
+    stored: usize,
     ty: LaneType,
     place: Place,
 }
@@ -342,7 +344,7 @@ impl LaneReader {
         lane: &mut Lane,
         number: impl Fn(&[u8]) -> Option<i64>,
     ) -> Result<(), RowError> {
-        let (byte, bit) = (HEADER + self.column / 8, self.column % 8);
+        let (byte, bit) = (HEADER + self.stored / 8, self.stored % 8);
         for row in rows {
             if row[byte] >> bit & 1 == 1 {
                 lane.push_null(false);
@@ -378,7 +380,7 @@ impl LaneReader {
     #[inline]
     fn text_range(&self, row: &[u8]) -> Option<Range<usize>> {
         let Place::Text { ends, index, .. } = self.place else { return None };
-        if row[HEADER + self.column / 8] >> (self.column % 8) & 1 == 1 {
+        if row[HEADER + self.stored / 8] >> (self.stored % 8) & 1 == 1 {
             return None;
         }
         let end = |n: usize| usize::from(u16::from_le_bytes([row[ends + 2 * n], row[ends + 2 * n + 1]]));
@@ -419,7 +421,7 @@ impl RowLayout {
     #[inline]
     pub fn is_plain(&self, row: &[u8]) -> bool {
         let (fixed, strings) = self.extent();
-        let count = self.len();
+        let count = self.stored_len();
         let ends = HEADER + count.div_ceil(8) + fixed;
         let texts = ends + 2 * strings;
         if row.len() < texts || row[0] != crate::row::VERSION || row[1..3] != (count as u16).to_le_bytes() {
@@ -433,14 +435,14 @@ impl RowLayout {
 
     /// How a column is read from plain rows; None when it has no lane.
     pub fn lane(&self, column: usize) -> Option<LaneReader> {
-        let (ty, slot) = self.column(column)?;
+        let (ty, stored, slot) = self.column(column)?;
         let (fixed, strings) = self.extent();
-        let fixed_at = HEADER + self.len().div_ceil(8);
+        let fixed_at = HEADER + self.stored_len().div_ceil(8);
         let (offset, len) = match slot {
             Slot::Variable { index } => {
                 let ends = fixed_at + fixed;
                 let place = Place::Text { ends, index, texts: ends + 2 * strings };
-                return Some(LaneReader { column, ty: LaneType::Text(ty.collation), place });
+                return Some(LaneReader { column, stored, ty: LaneType::Text(ty.collation), place });
             }
             Slot::Fixed { offset, len } => (offset, len),
         };
@@ -453,7 +455,12 @@ impl RowLayout {
             LaneType::DateTime => Form::DateTime { decimals: ty.decimals },
             LaneType::Text(_) => return None,
         };
-        Some(LaneReader { column, ty: lane, place: Place::Fixed { at: fixed_at + offset, len, form } })
+        Some(LaneReader {
+            column,
+            stored,
+            ty: lane,
+            place: Place::Fixed { at: fixed_at + offset, len, form },
+        })
     }
 }
 

@@ -60,7 +60,7 @@ pub use lane::{Lane, LaneReader, LaneType, NO_ELEMENT, is_whole_date, moment, ye
 pub use memory::row_memory_bytes;
 pub use nesting::{check_floor, check_stack};
 pub use privilege::{Privilege, Privileges};
-pub use row::{Columns, RowError, RowLayout};
+pub use row::{Columns, RowError, RowLayout, StoredPlace};
 pub use sql_mode::SqlMode;
 pub use stored::{Field, StoredColumns};
 pub use temporal::{

@@ -11,9 +11,12 @@
 //! ```
 //!
 //! Little-endian. Columns are in *storage order*, in which they were added to the table; new ones come at the
-//! end only. So a row written before ADD COLUMN is a row of fewer columns: its parts are prefixes of today's,
-//! and the columns it lacks have the value that was their default when they were added. A dropped column
-//! keeps its place.
+//! end only, wherever the table shows them. So a row written before ADD COLUMN is a row of fewer columns: its
+//! parts are prefixes of today's, and the columns it lacks have the value that was their default when they
+//! were added. A dropped column keeps its place: later rows have NULL there.
+//!
+//! Callers number columns as the table shows them. For most tables that is the storage order; for the others
+//! [`StoredPlace`]s say which is where.
 
 use std::sync::Arc;
 
@@ -62,6 +65,24 @@ pub enum Columns {
     Some(Arc<[usize]>),
 }
 
+/// What lies at a place of the storage order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredPlace {
+    /// This column of the table.
+    Column(usize),
+    /// A column of so many bytes that was dropped.
+    DroppedFixed(usize),
+    /// A string column that was dropped.
+    DroppedText,
+}
+
+impl StoredPlace {
+    /// What a column of this type leaves when it is dropped.
+    pub fn dropped(ty: &ColumnType) -> StoredPlace {
+        scalar::len(ty).map_or(StoredPlace::DroppedText, StoredPlace::DroppedFixed)
+    }
+}
+
 /// Where a column lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Slot {
@@ -77,14 +98,31 @@ struct Column {
     /// In rows that lack the column.
     missing: Value,
     slot: Slot,
+    /// Its number in storage order.
+    stored: usize,
+    /// Byte and bit of the null bitmap.
+    null_at: usize,
+    null_bit: u8,
 }
 
 /// How the columns of a table lie in a row.
 #[derive(Clone, Debug)]
 pub struct RowLayout {
     columns: Vec<Column>,
-    /// Of a row with the first n columns: bytes of the fixed part, number of string columns; n from 0.
+    /// Of a row with the first n stored columns: bytes of the fixed part, number of string columns; n from 0.
     extents: Vec<(usize, usize)>,
+    /// How many values are written as they come: one per column, or of no row if columns were moved.
+    straight: usize,
+    moved: Option<Box<Moved>>,
+}
+
+/// Where columns were moved or dropped.
+#[derive(Clone, Debug)]
+struct Moved {
+    /// All that is stored, in storage order.
+    stored: RowLayout,
+    /// Which column of the table each is.
+    columns: Vec<Option<usize>>,
 }
 
 /// The parts of one row.
@@ -100,8 +138,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn is_null(&self, column: usize) -> bool {
-        self.nulls[column / 8] >> (column % 8) & 1 == 1
+    fn is_null(&self, column: &Column) -> bool {
+        self.nulls[column.null_at] & column.null_bit != 0
     }
 
     fn end(&self, index: usize) -> usize {
@@ -117,23 +155,68 @@ impl RowLayout {
     /// The layout of columns in storage order, each with the value it has in rows that were written before it
     /// was added.
     pub fn new(columns: impl IntoIterator<Item = (ColumnType, Value)>) -> RowLayout {
-        let mut layout = RowLayout { columns: Vec::new(), extents: vec![(0, 0)] };
-        let (mut offset, mut index) = (0, 0);
-        for (ty, missing) in columns {
-            let slot = match scalar::len(&ty) {
-                Some(len) => {
-                    offset += len;
-                    Slot::Fixed { offset: offset - len, len }
-                }
-                None => {
-                    index += 1;
-                    Slot::Variable { index: index - 1 }
-                }
-            };
-            layout.columns.push(Column { ty, missing, slot });
-            layout.extents.push((offset, index));
-        }
+        let mut layout = RowLayout { columns: Vec::new(), extents: vec![(0, 0)], straight: 0, moved: None };
+        columns.into_iter().for_each(|(ty, missing)| layout.push(scalar::len(&ty), ty, missing));
         layout
+    }
+
+    /// The layout of a table's columns of which some were moved or dropped; `places` are what is stored, in
+    /// that order. Every column has one place.
+    pub fn with_places(
+        columns: impl IntoIterator<Item = (ColumnType, Value)>,
+        places: &[StoredPlace],
+    ) -> RowLayout {
+        let mut shown: Vec<Option<(ColumnType, Value)>> = columns.into_iter().map(Some).collect();
+        let mut stored = RowLayout::new([]);
+        let mut order = vec![0; shown.len()];
+        let mut columns = Vec::with_capacity(places.len());
+        for (n, place) in places.iter().enumerate() {
+            // NULL is written and read without a look at the type.
+            let nothing = || ColumnType::string(TypeKind::VarBinary, 0, crate::Collation::BINARY);
+            columns.push(match *place {
+                StoredPlace::Column(column) => {
+                    let (ty, missing) = shown[column].take().expect("a column has one place");
+                    stored.push(scalar::len(&ty), ty, missing);
+                    order[column] = n;
+                    Some(column)
+                }
+                StoredPlace::DroppedFixed(len) => {
+                    stored.push(Some(len), nothing(), Value::Null);
+                    None
+                }
+                StoredPlace::DroppedText => {
+                    stored.push(None, nothing(), Value::Null);
+                    None
+                }
+            });
+        }
+        assert!(shown.iter().all(Option::is_none), "every column has a place");
+        RowLayout {
+            columns: order.iter().map(|&n| stored.columns[n].clone()).collect(),
+            extents: stored.extents.clone(),
+            straight: usize::MAX,
+            moved: Some(Box::new(Moved { stored, columns })),
+        }
+    }
+
+    /// Adds a column of so many bytes, or one of strings, behind what is stored.
+    fn push(&mut self, len: Option<usize>, ty: ColumnType, missing: Value) {
+        let (mut offset, mut index) = self.extent();
+        let slot = match len {
+            Some(len) => {
+                offset += len;
+                Slot::Fixed { offset: offset - len, len }
+            }
+            None => {
+                index += 1;
+                Slot::Variable { index: index - 1 }
+            }
+        };
+        let stored = self.straight;
+        let (null_at, null_bit) = (stored / 8, 1 << (stored % 8));
+        self.columns.push(Column { ty, missing, slot, stored, null_at, null_bit });
+        self.extents.push((offset, index));
+        self.straight += 1;
     }
 
     /// Number of columns.
@@ -148,10 +231,10 @@ impl RowLayout {
 
     /// Appends a row; `values` are one per column, as `store` made them.
     pub fn encode(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
-        let count = self.columns.len();
-        if values.len() != count {
-            return Err(RowError::WrongClass { column: values.len().min(count) });
+        if values.len() != self.straight {
+            return self.encode_moved(values, out);
         }
+        let count = values.len();
         let strings =
             self.columns.iter().zip(values).filter(|(c, _)| matches!(c.slot, Slot::Variable { .. }));
         let variable: usize = strings.map(|(c, v)| stored_bytes(&c.ty, v).len()).sum();
@@ -178,7 +261,7 @@ impl RowLayout {
         let mut end = 0;
         for (n, (column, value)) in self.columns.iter().zip(values).enumerate() {
             if value.is_null() {
-                out[start + HEADER + n / 8] |= 1 << (n % 8);
+                out[start + HEADER + column.null_at] |= column.null_bit;
             }
             if let Slot::Variable { .. } = column.slot {
                 if !matches!(value, Value::Str(_) | Value::Null) {
@@ -194,6 +277,23 @@ impl RowLayout {
             }
         }
         Ok(())
+    }
+
+    /// The same where the values are not in storage order.
+    #[cold]
+    fn encode_moved(&self, values: &[Value], out: &mut Vec<u8>) -> Result<(), RowError> {
+        let count = self.columns.len();
+        let Some(moved) = self.moved.as_ref().filter(|_| values.len() == count) else {
+            return Err(RowError::WrongClass { column: values.len().min(count) });
+        };
+        let value = |column: &Option<usize>| column.map_or(&Value::Null, |column| &values[column]);
+        let stored: Vec<Value> = moved.columns.iter().map(value).cloned().collect();
+        moved.stored.encode(&stored, out).map_err(|error| match error {
+            RowError::WrongClass { column } => {
+                RowError::WrongClass { column: moved.columns[column].expect("NULL is of any class") }
+            }
+            error => error,
+        })
     }
 
     /// All columns, pushed to `out`.
@@ -234,14 +334,19 @@ impl RowLayout {
         })
     }
 
-    /// Bytes of the fixed part and number of string columns of a row with all columns.
+    /// Bytes of the fixed part and number of string columns of a row that is written now.
     pub(crate) fn extent(&self) -> (usize, usize) {
-        self.extents[self.columns.len()]
+        self.extents[self.stored_len()]
     }
 
-    /// A column's type and place.
-    pub(crate) fn column(&self, n: usize) -> Option<(&ColumnType, Slot)> {
-        self.columns.get(n).map(|column| (&column.ty, column.slot))
+    /// Number of columns that a row written now has, those that were dropped included.
+    pub(crate) fn stored_len(&self) -> usize {
+        self.extents.len() - 1
+    }
+
+    /// A column's type, its number in storage order and its place.
+    pub(crate) fn column(&self, n: usize) -> Option<(&ColumnType, usize, Slot)> {
+        self.columns.get(n).map(|column| (&column.ty, column.stored, column.slot))
     }
 
     fn parts<'a>(&self, row: &'a [u8]) -> Result<Parts<'a>, RowError> {
@@ -262,10 +367,10 @@ impl RowLayout {
 
     fn value(&self, parts: &Parts<'_>, n: usize) -> Result<Value, RowError> {
         let column = self.columns.get(n).ok_or(RowError::Corrupt)?;
-        if n >= parts.count {
+        if column.stored >= parts.count {
             return Ok(column.missing.clone());
         }
-        if parts.is_null(n) {
+        if parts.is_null(column) {
             return Ok(Value::Null);
         }
         match column.slot {
@@ -342,6 +447,62 @@ mod tests {
         let mut values = Vec::new();
         layout().decode(&row, &mut values).expect("good");
         assert_eq!(values, [Value::Int(5), Value::text("old"), Value::UInt(7), Value::Null]);
+    }
+
+    #[test]
+    fn columns_are_stored_elsewhere_than_shown() {
+        let text = Collation::UTF8MB4_GENERAL_CI;
+        let int = ColumnType::int(TypeKind::Int, None, false);
+        let old = RowLayout::new([
+            (int.clone(), Value::Null),
+            (ColumnType::string(TypeKind::VarChar, 20, text), Value::Null),
+            (ColumnType::int(TypeKind::SmallInt, None, true), Value::Null),
+        ]);
+        let mut before = Vec::new();
+        old.encode(&[Value::Int(5), Value::text("gone"), Value::UInt(9)], &mut before).expect("fits");
+        // DROP of the second and the third, ADD c FIRST, ADD d: shown as c, a, d.
+        let now = RowLayout::with_places(
+            [
+                (ColumnType::string(TypeKind::VarChar, 20, text), Value::text("new")),
+                (int.clone(), Value::Null),
+                (int, Value::Int(7)),
+            ],
+            &[
+                StoredPlace::Column(1),
+                StoredPlace::DroppedText,
+                StoredPlace::DroppedFixed(2),
+                StoredPlace::Column(0),
+                StoredPlace::Column(2),
+            ],
+        );
+        assert_eq!(now.len(), 3);
+        let mut values = Vec::new();
+        now.decode(&before, &mut values).expect("good");
+        assert_eq!(values, [Value::text("new"), Value::Int(5), Value::Int(7)]);
+        assert!(!now.is_plain(&before));
+        let values = [Value::text("xy"), Value::Null, Value::Int(-2)];
+        let mut row = Vec::new();
+        now.encode(&values, &mut row).expect("fits");
+        #[rustfmt::skip]
+        assert_eq!(row, [
+            1, 5, 0,                    // version, stored columns
+            0b00111,                    // a and what was dropped are NULL
+            0, 0, 0, 0,                 // a
+            0, 0,                       // dropped
+            0xfe, 0xff, 0xff, 0xff,     // d
+            0, 0, 2, 0,                 // ends: dropped, c
+            b'x', b'y',
+        ]);
+        assert!(now.is_plain(&row));
+        let mut back = Vec::new();
+        now.decode(&row, &mut back).expect("good");
+        assert_eq!(back, values);
+        back.clear();
+        now.decode_in_order(&row, &[2, 0], &mut back).expect("good");
+        assert_eq!(back, [Value::Int(-2), Value::text("xy")]);
+        let wrong = [Value::Null, Value::text("no"), Value::Null];
+        assert_eq!(now.encode(&wrong, &mut Vec::new()), Err(RowError::WrongClass { column: 1 }));
+        assert_eq!(now.encode(&wrong[..2], &mut Vec::new()), Err(RowError::WrongClass { column: 2 }));
     }
 
     #[test]

@@ -82,11 +82,11 @@ impl<'t> StoredColumns<'t> {
         refuse: &'t dyn Fn(RowError) -> SqlError,
     ) -> StoredColumns<'t> {
         let (fixed, strings) = layout.extent();
-        let count = layout.len();
+        let count = layout.stored_len();
         let fixed_at = HEADER + count.div_ceil(8);
         let ends_at = fixed_at + fixed;
         let place = |column: usize| {
-            let (ty, slot) = layout.column(column).expect("a column of the table");
+            let (ty, stored, slot) = layout.column(column).expect("a column of the table");
             let form = match slot {
                 Slot::Variable { index } => Form::Text {
                     start_at: index.checked_sub(1).map(|before| ends_at + 2 * before),
@@ -102,7 +102,7 @@ impl<'t> StoredColumns<'t> {
                     }
                 }
             };
-            Place { column, null_at: HEADER + column / 8, null_bit: 1 << (column % 8), form }
+            Place { column, null_at: HEADER + stored / 8, null_bit: 1 << (stored % 8), form }
         };
         let [low, high] = (count as u16).to_le_bytes();
         StoredColumns {
@@ -166,7 +166,7 @@ impl<'t> StoredColumns<'t> {
     /// The value of a field of the n-th column.
     pub fn value_of(&self, n: usize, field: Field<'_>) -> SqlResult<Value> {
         let column = self.places[n].column;
-        let (ty, _) = self.layout.column(column).expect("a column of the table");
+        let (ty, ..) = self.layout.column(column).expect("a column of the table");
         Ok(match field {
             Field::Null => Value::Null,
             Field::Int(v) => Value::Int(v),

@@ -17,7 +17,7 @@ a | b | c | d | e | f
 3 | 20 | NULL | 7 | NULL | 2020-01-02 00:00:00
 4 | 40 | x | 7 | NULL | 2020-01-02 00:00:00
 > ALTER TABLE t ADD g VARCHAR(10) AFTER a, ADD h INT FIRST
-OK 4 (Records: 4  Duplicates: 0  Warnings: 0)
+OK (Records: 0  Duplicates: 0  Warnings: 0)
 > SELECT * FROM t
 h | a | g | b | c | d | e | f
 NULL | 1 | NULL | 10 | one | 7 | NULL | 2020-01-02 00:00:00
@@ -25,7 +25,7 @@ NULL | 2 | NULL | 20 | two | 7 | NULL | 2020-01-02 00:00:00
 NULL | 3 | NULL | 20 | NULL | 7 | NULL | 2020-01-02 00:00:00
 NULL | 4 | NULL | 40 | x | 7 | NULL | 2020-01-02 00:00:00
 > ALTER TABLE t DROP g, DROP h, DROP e, DROP f
-OK 4 (Records: 4  Duplicates: 0  Warnings: 0)
+OK (Records: 0  Duplicates: 0  Warnings: 0)
 > ALTER TABLE t MODIFY b BIGINT NOT NULL, CHANGE c cc VARCHAR(30)
 OK 4 (Records: 4  Duplicates: 0  Warnings: 0)
 > SELECT * FROM t WHERE b = 20

@@ -234,6 +234,7 @@ fn create_table(db: &Arc<Database>, sql: &str) {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
     };
     catalog.next_table.0 += 1;
     catalog.version += 1;

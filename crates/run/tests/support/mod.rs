@@ -493,6 +493,7 @@ fn definition(name: &str, width: usize) -> Arc<Table> {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        storage: Vec::new(),
         created_at: 0,
     })
 }

@@ -40,7 +40,7 @@ fn content(client: &mut Conn) -> String {
 
 /// The files of a binary log, in their order, as long as the server says they are: ours are written a little
 /// behind the commits, and whoever asks for them makes the server catch up.
-fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
+pub fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
     let listed: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
     for (name, bytes) in &listed {
         let file = std::fs::metadata(datadir.join(name)).expect("the file is there");
@@ -52,7 +52,7 @@ fn binlog_files(client: &mut Conn, datadir: &Path) -> Vec<PathBuf> {
 }
 
 /// What mariadb-binlog makes of the files.
-fn played(files: &[PathBuf]) -> Vec<u8> {
+pub fn played(files: &[PathBuf]) -> Vec<u8> {
     let names = files.iter().map(|file| file.to_str().expect("a path of ASCII"));
     let arguments: Vec<&str> =
         ["--no-defaults", "--verify-binlog-checksum"].into_iter().chain(names).collect();
@@ -72,10 +72,11 @@ pub fn feed(arguments: &[&str], script: &[u8]) {
         .spawn()
         .expect("the client is installed");
     let mut input = client.stdin.take().expect("piped");
-    input.write_all(script).expect("it reads to the end");
+    let written = input.write_all(script);
     drop(input);
     let output = client.wait_with_output().expect("ends");
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output));
+    written.expect("it reads to the end");
 }
 
 fn assert_same(left: &str, right: &str, what: &str) {

@@ -18,6 +18,7 @@ mod damage;
 mod ddl_kill;
 mod disk_full;
 mod foreign_keys;
+mod moved_columns;
 mod online_ddl;
 mod page_form;
 mod sessions;

@@ -199,7 +199,13 @@ fn readers_go_on_while_rows_are_copied() {
     filled(&server);
     let mut client = server.in_test();
     let mut meanwhile = 0;
-    for change in ["MODIFY v BIGINT", "MODIFY v INT", "ADD x INT FIRST", "DROP x", "FORCE"] {
+    for change in [
+        "MODIFY v BIGINT",
+        "MODIFY v INT",
+        "ADD x INT FIRST, ALGORITHM=COPY",
+        "DROP x, ALGORITHM=COPY",
+        "FORCE",
+    ] {
         std::thread::scope(|scope| {
             let change = scope.spawn(|| server.in_test().query_drop(format!("ALTER TABLE t {change}")));
             while !change.is_finished() {

@@ -1,0 +1,158 @@
+//! What of a table's data an ALTER TABLE must make anew.
+//!
+//! | what changes | what is done |
+//! |---|---|
+//! | names, defaults, comments, options; NOT NULL nowhere | the description only |
+//! | a column added whose value in old rows is one for all | the description: old rows lack it and read it |
+//! | a column dropped | the description: rows keep its place, and later ones have NULL there |
+//! | the order of columns | the description: rows keep theirs ([`storage`]) |
+//! | secondary and unique keys | those keys are built from the rows |
+//! | a CHECK that is new, a generated column | the rows are copied, and each is checked and computed |
+//! | how pages lie on disk | the rows are copied, but for another level of compression |
+//! | anything else: types, NULL, the clustered key | the rows are copied, all keys are built |
+//!
+//! Rows that are copied hold the columns as they are shown. So are they where places of dropped columns would
+//! become too many, and where `innodb_instant_alter_column_allowed` forbids what else needs no copy.
+
+use cohort_catalog::{Column, DefaultValue, Table};
+use cohort_config::{Globals, VarId};
+use cohort_types::StoredPlace;
+
+use super::draft::{COLUMNS_MAX, Described, is_same_clustering, is_same_index};
+use super::{page_form, rules};
+
+/// How much has to be made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Description,
+    Keys,
+    Rows,
+}
+
+/// Which changes of columns may leave the rows as they are: `innodb_instant_alter_column_allowed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Allowed {
+    Never,
+    AddLast,
+    AddDropReorder,
+}
+
+impl Allowed {
+    pub(super) fn of(globals: &Globals) -> Allowed {
+        match globals.uint(VarId::InnodbInstantAlterColumnAllowed) {
+            0 => Allowed::Never,
+            1 => Allowed::AddLast,
+            _ => Allowed::AddDropReorder,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Allowed::Never => "never",
+            Allowed::AddLast => "add_last",
+            Allowed::AddDropReorder => "add_drop_reorder",
+        }
+    }
+}
+
+/// The least that must be allowed for the columns to come, go and move as they do; None: they stay.
+pub(super) fn moves(before: &Table, after: &Described) -> Option<Allowed> {
+    let stay = after.column_origins.iter().zip(0..).take_while(|(origin, n)| **origin == Some(*n)).count();
+    let adds_last = after.column_origins[stay..].iter().all(Option::is_none);
+    match stay == before.columns.len() && adds_last {
+        true if stay == after.column_origins.len() => None,
+        true => Some(Allowed::AddLast),
+        false => Some(Allowed::AddDropReorder),
+    }
+}
+
+/// Of what is not copied anyway.
+pub(super) fn extent(before: &Table, after: &Described, allowed: Allowed) -> Extent {
+    let table = &after.table;
+    if needs_rows(before, after)
+        || moves(before, after).is_some_and(|needed| needed > allowed)
+        || storage(before, after).len() > COLUMNS_MAX
+    {
+        return Extent::Rows;
+    }
+    let is_new = |n: usize| n > 0 && !is_same_index(before, after, n);
+    if (1..table.indexes.len()).any(is_new) { Extent::Keys } else { Extent::Description }
+}
+
+/// Whether there is no way but to copy the rows.
+fn needs_rows(before: &Table, after: &Described) -> bool {
+    let table = &after.table;
+    let old_column = |name: &str| before.column(name);
+    let new_column = |name: &str| after.column_origins[table.column(name)?];
+    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
+    let same_generated = |old: &Column, new: &Column| match (&old.generated, &new.generated) {
+        (None, None) => true,
+        (Some(old), Some(new)) => old.stored == new.stored && is_same(&old.text, &new.text),
+        _ => false,
+    };
+    let no_new_check = |old: &Column, new: &Column| match (&old.check, &new.check) {
+        (_, None) => true,
+        (Some(old), Some(new)) => is_same(old, new),
+        (None, Some(_)) => false,
+    };
+    let same_columns = table.columns.iter().zip(&after.column_origins).all(|(new, origin)| {
+        match origin.map(|origin| &before.columns[origin]) {
+            Some(old) => {
+                old.ty == new.ty
+                    && old.nullable == new.nullable
+                    && same_generated(old, new)
+                    && no_new_check(old, new)
+            }
+            // An expression is computed anew for every row; AUTO_INCREMENT counts them. As in MariaDB the
+            // column's own CHECK says nothing of rows that are there.
+            None => {
+                !matches!(new.default, DefaultValue::Expression(_))
+                    && !new.auto_increment
+                    && new.generated.is_none()
+            }
+        }
+    }) && table
+        .checks
+        .iter()
+        .all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
+    let counted = before.columns.iter().position(|c| c.auto_increment);
+    let counts = table.columns.iter().position(|c| c.auto_increment);
+    let starts_to_count = counts.is_some_and(|n| after.column_origins[n] != counted);
+    let same_engine = before.engine == table.engine && !page_form::needs_copy(before, table);
+    !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine
+}
+
+/// Whether the table has a CHECK that its rows have not passed.
+pub(super) fn checks_more(before: &Table, after: &Described) -> bool {
+    let old_column = |name: &str| before.column(name);
+    let new_column = |name: &str| after.column_origins[after.table.column(name)?];
+    let is_same = |old: &str, new: &str| rules::is_same(old, new, &old_column, &new_column);
+    let is_old = |new: &str| before.checks.iter().any(|old| is_same(&old.text, new));
+    !after.table.checks.iter().all(|check| is_old(&check.text))
+}
+
+/// What rows hold once the description is another and they are not copied ([`Table::storage`]): what they
+/// held, and behind it the columns that were added.
+pub(super) fn storage(before: &Table, after: &Described) -> Vec<StoredPlace> {
+    let mut now: Vec<Option<usize>> = vec![None; before.columns.len()];
+    let mut places: Vec<StoredPlace> = match before.storage.is_empty() {
+        true => (0..before.columns.len()).map(StoredPlace::Column).collect(),
+        false => before.storage.clone(),
+    };
+    let mut added = Vec::new();
+    for (n, origin) in after.column_origins.iter().enumerate() {
+        match origin {
+            Some(origin) => now[*origin] = Some(n),
+            None => added.push(StoredPlace::Column(n)),
+        }
+    }
+    for place in &mut places {
+        if let StoredPlace::Column(column) = *place {
+            let dropped = || StoredPlace::dropped(&before.columns[column].ty);
+            *place = now[column].map_or_else(dropped, StoredPlace::Column);
+        }
+    }
+    places.extend(added);
+    let as_shown = places.iter().enumerate().all(|(n, place)| *place == StoredPlace::Column(n));
+    if as_shown { Vec::new() } else { places }
+}
