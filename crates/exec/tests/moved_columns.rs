@@ -109,7 +109,12 @@ impl Tables {
     fn alter(&self, client: &mut Client, actions: &str, algorithm: &str) {
         let copied = client.run(&format!("ALTER TABLE m {actions}, ALGORITHM=COPY"));
         assert!(copied.starts_with("OK"), "{actions}: {copied}");
-        let instant = client.run(&format!("ALTER TABLE t {actions}, ALGORITHM={algorithm}"));
+        // The clause is refused where MariaDB would copy; nothing is copied here all the same.
+        let clause = match actions.contains("STORED") {
+            true => String::new(),
+            false => format!(", ALGORITHM={algorithm}"),
+        };
+        let instant = client.run(&format!("ALTER TABLE t {actions}{clause}"));
         assert_eq!(instant, "OK (Records: 0  Duplicates: 0  Warnings: 0)\n", "{actions}");
     }
 
