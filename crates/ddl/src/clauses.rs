@@ -61,7 +61,9 @@ pub(super) fn check(
             because(&what, &reason, "ALGORITHM=INPLACE")
         }
         Extent::Rows if is_quick => because(&what, "", "ALGORITHM=INPLACE"),
-        Extent::Rows if lock == "NONE" => because("LOCK=NONE", COPY_LOCKS, "LOCK=SHARED"),
+        Extent::Rows if lock == "NONE" && !is_copied_online(before, after, options) => {
+            because("LOCK=NONE", COPY_LOCKS, "LOCK=SHARED")
+        }
         Extent::Keys if lock == "NONE" && makes_words(before, after) => {
             because("LOCK=NONE", WORDS_LOCK, "LOCK=SHARED")
         }
@@ -72,6 +74,26 @@ pub(super) fn check(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether writers go on while the rows are copied: what a row becomes depends on the row alone, and so does
+/// the key of a row that is changed meanwhile.
+pub(super) fn is_copied_online(before: &Table, after: &Described, options: &AlterOptions) -> bool {
+    let table = &after.table;
+    let has_words = |table: &Table| table.indexes.iter().any(|index| index.kind == IndexKind::FullText);
+    let counted = |table: &Table| table.columns.iter().position(|column| column.auto_increment);
+    let counts_anew = counted(table).is_some_and(|n| after.column_origins[n] != counted(before));
+    let is_computed = |n: usize| {
+        after.column_origins[n].is_none() && matches!(table.columns[n].default, DefaultValue::Expression(_))
+    };
+    options.algorithm.as_deref() != Some("COPY")
+        && before.engine == table.engine
+        && after.new_foreign_keys.is_empty()
+        && only_copied(before, after, Extent::Rows).is_none()
+        && !has_words(before)
+        && !has_words(table)
+        && !counts_anew
+        && !(0..table.columns.len()).any(is_computed)
 }
 
 /// Why MariaDB copies the rows into another table; empty where it does not say.

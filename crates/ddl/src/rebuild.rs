@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
 use cohort_config::VarId;
-use cohort_engine::ReadAt;
+use cohort_engine::{ReadAt, ReadView};
 use cohort_expr::{EvalContext, Expr};
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::AlterOptions;
@@ -29,9 +29,10 @@ use super::work::{Changes, free};
 use super::{clauses, page_form};
 use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
-use cohort_row::{CatchUp, build_index, copy_rows};
+use cohort_row::{Built, CatchUp, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
 use cohort_table::{OpenTable, TouchedRows};
+use cohort_trx::SessionTrx;
 
 /// How an ALTER TABLE is to be done.
 pub(super) struct Asked<'a> {
@@ -139,6 +140,9 @@ fn others(before: &Table, after: &Described, extent: Extent, options: &AlterOpti
         {
             Others::Write
         }
+        Extent::Rows if lock != "SHARED" && clauses::is_copied_online(before, after, options) => {
+            Others::Write
+        }
         Extent::Keys | Extent::Rows => Others::Read,
     }
 }
@@ -158,37 +162,56 @@ fn build_keys(
         open.set_touched(None);
         return outcome.map(|()| 0);
     }
-    let_in(ctx, &open, others);
+    let_in(ctx.trx, &open, others);
     load_keys(ctx, before, &table, fresh, ReadAt::Latest)?;
-    alone_again(ctx, &open, others)?;
+    alone_again(ctx.trx, &open, others)?;
     Ok(0)
 }
 
-/// Nobody has written the table since the last writer was published, and its name is locked exclusively: so
-/// the view and what writers touch from now on are all there is.
 fn build_beside_writers(
     ctx: &mut StatementContext<'_>,
     before: &OpenTable,
     table: &Arc<Table>,
     fresh: &[usize],
 ) -> SqlResult<()> {
-    let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
-    let touched = Arc::new(TouchedRows::new(bytes_max));
-    // Under LOCK TABLES that writer may have been this session.
-    ctx.trx.await_own()?;
-    let view = ctx.db.commit.read_view();
-    before.set_touched(Some(touched.clone()));
-    let_in(ctx, before, Others::Write);
-    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&view))?;
+    let beside = Beside::begin(ctx, before)?;
+    load_keys(ctx, before.table(), table, fresh, ReadAt::View(&beside.view))?;
     ctx.process.set_state("altering table");
-    let mut catch_up = CatchUp::new(ctx.trx, table, fresh, &view, &touched, bytes_max)?;
+    let built = Built { source: before.table(), table, fresh, view: &beside.view };
+    let catch_up = CatchUp::new(ctx.trx, &built, None, &beside.touched, beside.bytes_max)?;
+    finish_beside(ctx.trx, before, catch_up)
+}
+
+/// What a build beside writers goes by. Nobody has written the table since the last writer was published, and
+/// its name was locked exclusively: so the view and what writers touch from then on are all there is.
+struct Beside {
+    view: ReadView,
+    touched: Arc<TouchedRows>,
+    bytes_max: u64,
+}
+
+impl Beside {
+    /// Lets writers in. Whatever becomes of the build, the table is told that nobody asks any more.
+    fn begin(ctx: &mut StatementContext<'_>, before: &OpenTable) -> SqlResult<Beside> {
+        let bytes_max = ctx.session.vars.globals().uint(VarId::InnodbOnlineAlterLogMaxSize);
+        // Under LOCK TABLES that writer may have been this session.
+        ctx.trx.await_own()?;
+        let (view, touched) = (ctx.db.commit.read_view(), Arc::new(TouchedRows::new(bytes_max)));
+        before.set_touched(Some(touched.clone()));
+        let_in(ctx.trx, before, Others::Write);
+        Ok(Beside { view, touched, bytes_max })
+    }
+}
+
+/// Brings what was built up to what writers have changed, and waits until they are gone.
+fn finish_beside(trx: &mut SessionTrx, before: &OpenTable, mut catch_up: CatchUp<'_>) -> SqlResult<()> {
     for _ in 0..ROUNDS_MAX {
-        if catch_up.round(ctx.trx, false)? < ROWS_FEW {
+        if catch_up.round(trx, false)? < ROWS_FEW {
             break;
         }
     }
-    alone_again(ctx, before, Others::Write)?;
-    catch_up.round(ctx.trx, true)?;
+    alone_again(trx, before, Others::Write)?;
+    catch_up.round(trx, true)?;
     Ok(())
 }
 
@@ -198,20 +221,20 @@ const ROUNDS_MAX: usize = 16;
 const ROWS_FEW: usize = 1000;
 
 /// Lets others use the table, whose name is locked exclusively. What LOCK TABLES has locked stays so.
-fn let_in(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) {
+fn let_in(trx: &mut SessionTrx, table: &OpenTable, others: Others) {
     let mode = match others {
         Others::Wait => return,
         Others::Read => MetadataMode::SharedNoWrite,
         Others::Write => MetadataMode::SharedUpgradable,
     };
-    ctx.trx.weaken_name(&table.table_key, mode);
+    trx.weaken_name(&table.table_key, mode);
 }
 
 /// Waits until nobody uses the table any more.
-fn alone_again(ctx: &mut StatementContext<'_>, table: &OpenTable, others: Others) -> SqlResult<()> {
+fn alone_again(trx: &mut SessionTrx, table: &OpenTable, others: Others) -> SqlResult<()> {
     match others {
         Others::Wait => Ok(()),
-        Others::Read | Others::Write => ctx.trx.lock_name(&table.table_key, MetadataMode::Exclusive),
+        Others::Read | Others::Write => trx.lock_name(&table.table_key, MetadataMode::Exclusive),
     }
 }
 
@@ -233,7 +256,7 @@ fn load_keys(
     Ok(())
 }
 
-/// Copies the rows beside readers, if these need not wait.
+/// Copies the rows beside others, if these need not wait.
 fn copy_beside(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
@@ -241,13 +264,33 @@ fn copy_beside(
     others: Others,
 ) -> SqlResult<u64> {
     let open = ctx.trx.open_table(before)?;
-    let_in(ctx, &open, others);
-    let rows = copy(ctx, before, after)?;
-    alone_again(ctx, &open, others)?;
+    if others == Others::Write {
+        let copied = copy_beside_writers(ctx, &open, after);
+        open.set_touched(None);
+        return copied;
+    }
+    let_in(ctx.trx, &open, others);
+    let rows = copy(ctx, before, after, None)?;
+    alone_again(ctx.trx, &open, others)?;
     Ok(rows)
 }
 
-fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {
+fn copy_beside_writers(
+    ctx: &mut StatementContext<'_>,
+    before: &OpenTable,
+    after: &Described,
+) -> SqlResult<u64> {
+    let beside = Beside::begin(ctx, before)?;
+    copy(ctx, before.table(), after, Some((before, &beside)))
+}
+
+/// Copies the rows; those that writers change meanwhile until nobody writes any more.
+fn copy(
+    ctx: &mut StatementContext<'_>,
+    before: &Arc<Table>,
+    after: &Described,
+    writers: Option<(&OpenTable, &Beside)>,
+) -> SqlResult<u64> {
     ctx.process.set_state("copy to tmp table");
     let total = estimate(ctx, before) * after.table.indexes.len() as u64;
     let mut to = after.table.clone();
@@ -285,12 +328,23 @@ fn copy(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) 
     if converts {
         ctx.uses_zone.set(true);
     }
+    let to = Arc::new(to);
+    let at = writers.map_or(ReadAt::Latest, |(_, beside)| ReadAt::View(&beside.view));
     let mut convert = |row: &[Value]| {
         rows += 1;
         converter.convert(row, &store, &mut warnings)
     };
     let mut progress = |done: u64| process.set_progress(percent(done, total));
-    copy_rows(ctx.trx, before, &Arc::new(to), &mut convert, &mut progress)?;
+    copy_rows(ctx.trx, (before, at), &to, &mut convert, &mut progress)?;
+    if let Some((open, beside)) = writers {
+        process.set_state("altering table");
+        // What is converted again is not told again.
+        let mut again = |row: &[Value]| converter.convert(row, &store, &mut Vec::new());
+        let fresh: Vec<usize> = (0..to.indexes.len()).collect();
+        let built = Built { source: before, table: &to, fresh: &fresh, view: &beside.view };
+        let catch_up = CatchUp::new(ctx.trx, &built, Some(&mut again), &beside.touched, beside.bytes_max)?;
+        finish_beside(ctx.trx, open, catch_up)?;
+    }
     for warning in warnings {
         ctx.eval.push_warning(warning);
     }

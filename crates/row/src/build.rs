@@ -1,8 +1,8 @@
 //! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
 //!
-//! A copy reads the newest committed rows; the caller keeps writers out by a metadata lock, and has waited
-//! until the last of them is published. An index is made from what a view shows, so that writers may go on:
-//! see [`catch_up`](super::catch_up) for what they change. Entries are sorted in memory in runs of bounded
+//! Both are made from what a view shows, so that writers may go on: see [`catch_up`](super::catch_up) for what
+//! they change. A copy that cannot be brought up to that reads the newest committed rows; the caller keeps
+//! writers out by a metadata lock then, and has waited until the last of them is published. Entries are sorted in memory in runs of bounded
 //! size, each given to the engine's bulk load; rows that come in the order of the new key need no sorting and
 //! are one run whatever their number.
 //!
@@ -68,14 +68,14 @@ pub fn build_index(
 /// if two new rows collide.
 pub fn copy_rows(
     trx: &mut SessionTrx,
-    from: &Arc<Table>,
+    (from, at): (&Arc<Table>, ReadAt<'_>),
     to: &Arc<Table>,
     convert: &mut Convert<'_>,
     progress: &mut Progress<'_>,
 ) -> SqlResult<()> {
     let (source, target) = (trx.open_table(from)?, trx.open_table(to)?);
     let mut runs = Runs::new(&target, 0, ReadAt::Latest);
-    let mut scan = RowScan::new(&source, ReadAt::Latest);
+    let mut scan = RowScan::new(&source, at);
     let mut rows = 0_u64;
     while scan.fill(trx)? {
         for (key, bytes) in scan.batch.iter() {

@@ -1,4 +1,5 @@
-//! [`CatchUp`]: brings indexes that were built at a view up to what writers have changed since.
+//! [`CatchUp`]: brings indexes, or the copy of a table, that were made at a view up to what writers have
+//! changed since. A copy is all indexes of another table, whose rows are made from those of this one.
 //!
 //! # Rounds
 //! A round takes the rows out that writers have touched, reads each under its lock, and writes what the
@@ -23,18 +24,27 @@ use cohort_table::{OpenTable, TouchedRows};
 use cohort_trx::{RowLock, SessionTrx, WaitPolicy, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
 
+use super::build::Convert;
+
 /// Rows between two looks at KILL.
 const LOOK_EVERY: usize = 256;
 /// Bytes that a row takes here beside its keys.
-const ROW_BYTES: u64 = 96;
+const ROW_BYTES: usize = 96;
+
+/// A key and what it leads to.
+type Entry = (Vec<u8>, Vec<u8>);
 
 /// Entries of one row, by new index.
-type Entries = Vec<Option<Vec<u8>>>;
+type Entries = Vec<Option<Entry>>;
 
-/// An index build that writers did not wait for.
+/// A build that writers did not wait for.
 pub struct CatchUp<'t> {
+    /// The version that writers write.
+    source: Arc<OpenTable>,
     /// The version that has the new indexes.
     table: Arc<OpenTable>,
+    /// How rows of the copy are made; always the same of the same row. None: nothing is copied.
+    convert: Option<&'t mut Convert<'t>>,
     fresh: &'t [usize],
     /// What the indexes were built from.
     view: &'t ReadView,
@@ -45,21 +55,34 @@ pub struct CatchUp<'t> {
     bytes_max: u64,
 }
 
-/// An entry to come: place in `fresh`, entry, clustered key.
-type Coming = (usize, Vec<u8>, Vec<u8>);
+/// An entry to come: place in `fresh`, entry, clustered key of the row that writers write.
+type Coming = (usize, Entry, Vec<u8>);
+
+/// What was made.
+pub struct Built<'t> {
+    /// The table that writers write.
+    pub source: &'t Arc<Table>,
+    /// The table that has the new indexes.
+    pub table: &'t Arc<Table>,
+    /// Which of its indexes are new.
+    pub fresh: &'t [usize],
+    /// What they were made from.
+    pub view: &'t ReadView,
+}
 
 impl<'t> CatchUp<'t> {
-    /// `table` has the new indexes `fresh`, built from what `view` shows.
+    /// Nothing was looked at yet. With `convert` the new indexes are those of a copy.
     pub fn new(
         trx: &SessionTrx,
-        table: &Arc<Table>,
-        fresh: &'t [usize],
-        view: &'t ReadView,
+        built: &Built<'t>,
+        convert: Option<&'t mut Convert<'t>>,
         touched: &'t TouchedRows,
         bytes_max: u64,
     ) -> SqlResult<CatchUp<'t>> {
-        let table = trx.open_table(table)?;
-        Ok(CatchUp { table, fresh, view, touched, held: HashMap::default(), bytes: 0, bytes_max })
+        let Built { source, table, fresh, view } = *built;
+        let (source, table) = (trx.open_table(source)?, trx.open_table(table)?);
+        let held = HashMap::default();
+        Ok(CatchUp { source, table, convert, fresh, view, touched, held, bytes: 0, bytes_max })
     }
 
     /// Goes through the rows touched since the last round; answers how many. `alone`: nobody writes any more.
@@ -87,7 +110,7 @@ impl<'t> CatchUp<'t> {
         alone: bool,
         coming: &mut Vec<Coming>,
     ) -> SqlResult<()> {
-        let clustered = self.table.indexes[0].id;
+        let clustered = self.source.indexes[0].id;
         let lock = match alone {
             true => RowLock::Held,
             false => trx.lock_row(clustered, key, RowMode::Shared, WaitPolicy::SkipLocked)?,
@@ -101,7 +124,8 @@ impl<'t> CatchUp<'t> {
         let now = now?;
         if !self.held.contains_key(key) {
             let then = self.entries_of(trx, key, ReadAt::View(self.view))?;
-            self.charge(key, &then)?;
+            let entries: usize = then.iter().flatten().map(|(entry, value)| entry.len() + value.len()).sum();
+            self.charge(key.len() + entries + ROW_BYTES)?;
             self.held.insert(key.to_vec(), then);
         }
         let held = self.held.get_mut(key).expect("it was put there");
@@ -109,7 +133,7 @@ impl<'t> CatchUp<'t> {
             if *held == now {
                 continue;
             }
-            if let Some(gone) = held.take() {
+            if let Some((gone, _)) = held.take() {
                 let index = self.table.indexes[self.fresh[place]].id;
                 trx.engine(self.table.engine).delete(index, &gone).map_err(engine_error)?;
             }
@@ -122,14 +146,14 @@ impl<'t> CatchUp<'t> {
         &mut self,
         trx: &mut SessionTrx,
         place: usize,
-        entry: Vec<u8>,
+        (entry, value): Entry,
         key: Vec<u8>,
         alone: bool,
     ) -> SqlResult<()> {
         let index = self.fresh[place];
         let (id, kind) = (self.table.indexes[index].id, self.table.indexes[index].kind);
         let engine = trx.engine(self.table.engine);
-        if kind == IndexKind::Unique {
+        if matches!(kind, IndexKind::Unique | IndexKind::Primary) {
             let is_taken = engine.get(ReadAt::Latest, id, &entry, &mut Vec::new()).map_err(engine_error)?;
             if is_taken && alone {
                 return Err(self.collision(trx, index, &key)?);
@@ -139,36 +163,54 @@ impl<'t> CatchUp<'t> {
                 return Ok(());
             }
         }
-        engine.put(id, &entry, self.table.index_value(index, &key)).map_err(engine_error)?;
-        self.charge(&entry, &[])?;
+        engine.put(id, &entry, &value).map_err(engine_error)?;
+        self.charge(entry.len() + value.len())?;
         let held = self.held.get_mut(&key).expect("it was looked at");
-        held[place] = Some(entry);
+        held[place] = Some((entry, value));
         trx.charge_writes()
     }
 
     /// The entries of a row in the new indexes; none if there is no row.
-    fn entries_of(&self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Entries> {
+    fn entries_of(&mut self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Entries> {
         let Some(row) = self.row(trx, key, at)? else { return Ok(vec![None; self.fresh.len()]) };
+        let table = &self.table;
+        let mut new_key = key.to_vec();
+        if self.convert.is_some() && table.indexes[0].kind == IndexKind::Primary {
+            new_key.clear();
+            table.primary_key(&row, &mut new_key)?;
+        }
         let entry = |index: &usize| {
-            let mut entry = Vec::new();
-            self.table.index_key(*index, &row, key, &mut entry).map(|()| Some(entry))
+            let (mut entry, mut value) = (Vec::new(), Vec::new());
+            if *index == 0 {
+                entry.extend_from_slice(&new_key);
+                table.layout.encode(&row, &mut value).map_err(|e| table.row_error(e))?;
+            } else {
+                table.index_key(*index, &row, &new_key, &mut entry)?;
+                value.extend_from_slice(table.index_value(*index, &new_key));
+            }
+            Ok(Some((entry, value)))
         };
         self.fresh.iter().map(entry).collect()
     }
 
-    fn row(&self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Option<Vec<Value>>> {
+    /// The row that writers write, as the new indexes have it.
+    fn row(&mut self, trx: &mut SessionTrx, key: &[u8], at: ReadAt<'_>) -> SqlResult<Option<Vec<Value>>> {
         let (mut bytes, mut row) = (Vec::new(), Vec::new());
-        let engine = trx.engine(self.table.engine);
-        if !engine.get(at, self.table.indexes[0].id, key, &mut bytes).map_err(engine_error)? {
+        let engine = trx.engine(self.source.engine);
+        if !engine.get(at, self.source.indexes[0].id, key, &mut bytes).map_err(engine_error)? {
             return Ok(None);
         }
-        self.table.decode(&bytes, &Columns::All, &mut row)?;
-        Ok(Some(row))
+        // An index is added to a version of the table that may have other columns as well.
+        let stored = if self.convert.is_some() { &self.source } else { &self.table };
+        stored.decode(&bytes, &Columns::All, &mut row)?;
+        Ok(Some(match &mut self.convert {
+            Some(convert) => convert(&row)?,
+            None => row,
+        }))
     }
 
-    fn charge(&mut self, key: &[u8], entries: &[Option<Vec<u8>>]) -> SqlResult<()> {
-        let entries: usize = entries.iter().flatten().map(Vec::len).sum();
-        self.bytes += (key.len() + entries) as u64 + ROW_BYTES;
+    fn charge(&mut self, bytes: usize) -> SqlResult<()> {
+        self.bytes += bytes as u64;
         if self.bytes > self.bytes_max { Err(self.too_much()) } else { Ok(()) }
     }
 
@@ -179,7 +221,7 @@ impl<'t> CatchUp<'t> {
     }
 
     /// Error 1062.
-    fn collision(&self, trx: &mut SessionTrx, index: usize, key: &[u8]) -> SqlResult<SqlError> {
+    fn collision(&mut self, trx: &mut SessionTrx, index: usize, key: &[u8]) -> SqlResult<SqlError> {
         let row = self.row(trx, key, ReadAt::Latest)?.unwrap_or_default();
         Ok(self.table.duplicate_error(index, &row, &trx.settings.time_zone))
     }

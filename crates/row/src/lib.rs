@@ -43,8 +43,8 @@ mod word_scan;
 mod write;
 
 pub use access::{KeySpan, KeySpans};
-pub use build::{build_index, copy_rows};
-pub use catch_up::CatchUp;
+pub use build::{Convert, build_index, copy_rows};
+pub use catch_up::{Built, CatchUp};
 pub use check::check_entries;
 pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, TableCursor, every_row};
 pub use foreign_action::chain_too_long;

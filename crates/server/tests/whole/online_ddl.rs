@@ -1,6 +1,8 @@
-//! Statements that change a table while others use it: writers go on while indexes are built, readers while
-//! rows are copied, and nothing that they did is missing afterwards.
+//! Statements that change a table while others use it: writers go on while indexes are built and, where what a
+//! row becomes depends on the row alone, while rows are copied; readers while any rows are. Nothing that they
+//! did is missing afterwards.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -193,6 +195,160 @@ fn a_build_keeps_no_more_of_what_others_change_than_it_may() {
     client.query_drop("ALTER TABLE t ADD KEY v (v)").expect("nobody writes any more");
 }
 
+/// Rows by `id`: what a writer knows of those that only it changes.
+type Own = BTreeMap<u64, (i64, u64, String)>;
+
+/// Changes rows of its own until the end, in transactions of which some are rolled back.
+fn keep_own_rows(server: &Cohort, ends: &AtomicBool, done: &AtomicU64, own: u64) -> Own {
+    let (mut client, mut dice) = (server.in_test(), Dice::new(own + 77));
+    let mine = (1..=u64::from(ROWS)).filter(|id| id % WRITERS == own);
+    let mut rows: Own = mine.map(|id| (id, (id as i64 % 97, id * 10, format!("word {id}")))).collect();
+    for n in 0.. {
+        if ends.load(Ordering::Relaxed) {
+            break;
+        }
+        let before = rows.clone_of_some(&mut dice);
+        let mut after = before.clone();
+        let fresh = 1_000_000 + (n * 10 + dice.below(10) as u64) * WRITERS + own;
+        let mut statements = Vec::new();
+        for (&id, row) in &before {
+            match dice.below(5) {
+                0 => {
+                    statements.push(format!("DELETE FROM t WHERE id = {id}"));
+                    after.remove(&id);
+                }
+                1 => {
+                    statements
+                        .push(format!("UPDATE t SET v = {n} % 1000, w = 'changed {n}' WHERE id = {id}"));
+                    after.insert(id, (n as i64 % 1000, row.1, format!("changed {n}")));
+                }
+                2 => {
+                    let u = fresh * 1000 + id % 1000;
+                    statements.push(format!("UPDATE t SET u = {u} WHERE id = {id}"));
+                    after.insert(id, (row.0, u, row.2.clone()));
+                }
+                // The row moves.
+                3 if !rows.contains_key(&fresh) && !after.contains_key(&fresh) => {
+                    statements.push(format!("UPDATE t SET id = {fresh} WHERE id = {id}"));
+                    let row = after.remove(&id).expect("it is there");
+                    after.insert(fresh, row);
+                }
+                _ => {}
+            }
+        }
+        if !rows.contains_key(&fresh) && !after.contains_key(&fresh) {
+            statements.push(format!("INSERT INTO t VALUES ({fresh}, 5, {}, 'new')", fresh * 7_000_000));
+            after.insert(fresh, (5, fresh * 7_000_000, "new".to_owned()));
+        }
+        let end = if dice.below(4) == 0 { "ROLLBACK" } else { "COMMIT" };
+        match client.query_drop(format!("BEGIN; {}; {end}", statements.join("; "))) {
+            Ok(()) if end == "COMMIT" => {
+                before.keys().for_each(|id| drop(rows.remove(id)));
+                rows.extend(after);
+            }
+            Ok(()) => {}
+            // Two writers have met between rows; a victim's transaction is gone.
+            Err(mysql::Error::MySqlError(error)) if error.code == 1213 => {
+                client.query_drop("ROLLBACK").expect("nothing is left");
+            }
+            Err(error) => panic!("{error}: {statements:?}"),
+        }
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+    rows
+}
+
+trait SomeOf {
+    fn clone_of_some(&self, dice: &mut Dice) -> Self;
+}
+
+impl SomeOf for Own {
+    /// A few neighbours.
+    fn clone_of_some(&self, dice: &mut Dice) -> Own {
+        let from = dice.below(ROWS as usize) as u64;
+        self.range(from..).take(3).map(|(id, row)| (*id, row.clone())).collect()
+    }
+}
+
+#[test]
+fn writers_go_on_while_rows_are_copied() {
+    const CHANGES: [&str; 9] = [
+        "ALTER TABLE t FORCE",
+        "ALTER TABLE t MODIFY v INT NOT NULL DEFAULT 3, ALGORITHM=INPLACE, LOCK=NONE",
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD UNIQUE KEY id (id), LOCK=NONE",
+        "ALTER TABLE t ADD KEY v (v), FORCE, LOCK=NONE",
+        "OPTIMIZE TABLE t",
+        "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id), DROP KEY id, DROP KEY v, LOCK=NONE",
+        "ALTER TABLE t MODIFY v INT",
+        "ALTER TABLE t PAGE_COMPRESSED=1",
+        "ALTER TABLE t PAGE_COMPRESSED=0, LOCK=NONE",
+    ];
+    let server = Cohort::new(&[]);
+    filled(&server);
+    let (ends, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut meanwhile = [0; CHANGES.len()];
+    let wanted: Own = std::thread::scope(|scope| {
+        let (server, ends, done) = (&server, &ends, &done);
+        let writers: Vec<_> =
+            (0..WRITERS).map(|own| scope.spawn(move || keep_own_rows(server, ends, done, own))).collect();
+        {
+            let _ends = Ends(ends);
+            let mut client = server.in_test();
+            for _ in 0..long_or(20, 1) {
+                for (change, meanwhile) in CHANGES.iter().zip(&mut meanwhile) {
+                    let before = done.load(Ordering::Relaxed);
+                    client.query_drop(change).unwrap_or_else(|error| panic!("{change}: {error}"));
+                    *meanwhile += done.load(Ordering::Relaxed) - before;
+                    client.query_drop("DO SLEEP(0.05)").expect("slept");
+                }
+            }
+        }
+        writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect()
+    });
+    let mut client = server.in_test();
+    let found: Own = client
+        .query_map("SELECT id, v, u, w FROM t", |(id, v, u, w)| (id, (v, u, w)))
+        .expect("read")
+        .into_iter()
+        .collect();
+    let differs = |id: &&u64| found.get(*id) != wanted.get(*id);
+    let wrong: Vec<_> = found.keys().chain(wanted.keys()).filter(differs).take(5).collect();
+    assert!(wrong.is_empty(), "rows {wrong:?}");
+    let checked: Vec<(String, String, String, String)> = client.query("CHECK TABLE t").expect("checked");
+    assert!(checked.iter().all(|line| line.3 == "OK"), "{checked:?}");
+    assert!(meanwhile.iter().all(|count| *count > 5), "{meanwhile:?} transactions beside the copies");
+}
+
+/// The copy goes, and the table stays as it was.
+#[test]
+fn a_row_that_the_copy_may_not_hold_ends_it() {
+    let server = Cohort::new(&[]);
+    filled(&server);
+    let mut client = server.in_test();
+    for (change, row, code) in [
+        ("MODIFY v INT NOT NULL", "NULL, 5", 1265),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD KEY (id)", "1, 10", 1062),
+    ] {
+        std::thread::scope(|scope| {
+            let copy = format!("ALTER TABLE t {change}, LOCK=NONE");
+            let copying = scope.spawn(|| server.in_test().query_drop(copy));
+            let began = Instant::now();
+            let mut come = 0;
+            while !copying.is_finished() && began.elapsed() < Duration::from_secs(60) {
+                let id = 1_000_000 + come;
+                client.query_drop(format!("INSERT INTO t VALUES ({id}, {row}, 'odd')")).expect("it may come");
+                come += 1;
+            }
+            assert!(come > 0, "the copy was over before a row came");
+            assert_eq!(error_code(copying.join().expect("no panic")), code, "{change}");
+        });
+        client.query_drop("DELETE FROM t WHERE w = 'odd'").expect("deleted");
+    }
+    let kept = rows(&mut client, "SELECT COUNT(*), MAX(id), COUNT(v), SUM(u) FROM t");
+    let sum = u64::from(ROWS) * u64::from(ROWS + 1) * 5;
+    assert_eq!(kept.trim_end(), format!("{ROWS}\t{ROWS}\t{ROWS}\t{sum}"));
+}
+
 #[test]
 fn readers_go_on_while_rows_are_copied() {
     let server = Cohort::new(&[]);
@@ -204,7 +360,7 @@ fn readers_go_on_while_rows_are_copied() {
         "MODIFY v INT",
         "ADD x INT FIRST, ALGORITHM=COPY",
         "DROP x, ALGORITHM=COPY",
-        "FORCE",
+        "FORCE, LOCK=SHARED",
     ] {
         std::thread::scope(|scope| {
             let change = scope.spawn(|| server.in_test().query_drop(format!("ALTER TABLE t {change}")));
@@ -225,7 +381,7 @@ fn readers_go_on_while_rows_are_copied() {
     assert_eq!(error_code(impatient.query_drop("ALTER TABLE t FORCE")), 1205);
     client.query_drop("COMMIT").expect("committed");
     impatient.query_drop("ALTER TABLE t FORCE").expect("changed");
-    for refused in ["MODIFY v BIGINT, LOCK=NONE", "FORCE, LOCK=NONE"] {
+    for refused in ["MODIFY v BIGINT, LOCK=NONE", "FORCE, ALGORITHM=COPY, LOCK=NONE"] {
         assert_eq!(error_code(client.query_drop(format!("ALTER TABLE t {refused}"))), 1846, "{refused}");
     }
     for refused in
