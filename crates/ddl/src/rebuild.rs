@@ -5,7 +5,8 @@
 //! |---|---|
 //! | nothing but the description | wait; it takes no time |
 //! | keys | read and write; they wait at the beginning and at the end, and with `LOCK=SHARED` to write |
-//! | rows | read |
+//! | rows, where what a row becomes depends on the row alone (`clauses::is_copied_online`) | as with keys |
+//! | rows otherwise | read |
 //!
 //! With `LOCK=EXCLUSIVE`, and under the session's own LOCK TABLES, they wait for all of it. At the end the
 //! statement has the name exclusively once more, or fails when `lock_wait_timeout` has passed.

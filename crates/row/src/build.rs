@@ -1,10 +1,10 @@
 //! Filling key spaces that nobody sees yet: a new index of an existing table, a copy of a table.
 //!
-//! Both are made from what a view shows, so that writers may go on: see [`catch_up`](super::catch_up) for what
-//! they change. A copy that cannot be brought up to that reads the newest committed rows; the caller keeps
-//! writers out by a metadata lock then, and has waited until the last of them is published. Entries are sorted in memory in runs of bounded
-//! size, each given to the engine's bulk load; rows that come in the order of the new key need no sorting and
-//! are one run whatever their number.
+//! Both are made from what a view shows, so that writers may go on: see [`catch_up`](super::catch_up) for
+//! what they change. A copy that cannot be brought up to that reads the newest committed rows; the caller
+//! keeps writers out by a metadata lock then, and has waited until the last of them is published. Entries are
+//! sorted in memory in runs of bounded size, each given to the engine's bulk load; rows that come in the
+//! order of the new key need no sorting and are one run whatever their number.
 //!
 //! KILL and `max_statement_time` end both between two batches and within the load of a run; one run is sorted
 //! in a second or so.

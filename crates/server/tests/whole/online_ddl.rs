@@ -1,6 +1,6 @@
-//! Statements that change a table while others use it: writers go on while indexes are built and, where what a
-//! row becomes depends on the row alone, while rows are copied; readers while any rows are. Nothing that they
-//! did is missing afterwards.
+//! Statements that change a table while others use it: writers go on while indexes are built and, where what
+//! a row becomes depends on the row alone, while rows are copied; readers while any rows are. Nothing that
+//! they did is missing afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
