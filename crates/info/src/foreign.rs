@@ -86,7 +86,7 @@ pub(super) fn referential_constraints(
 }
 
 /// Whether the account sees what InnoDB keeps: a warning and no rows otherwise.
-fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
+pub(super) fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
     if ctx.session.access().everywhere().has(Privilege::Process) {
         return true;
     }

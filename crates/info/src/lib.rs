@@ -5,6 +5,7 @@
 //! | `schema_table` | tables of information_schema: columns recorded from MariaDB |
 //! | `rows`, `rows_tables`, `rows_server` | what fills them |
 //! | `foreign` | foreign keys in information_schema |
+//! | `innodb_tables` | the B+tree engine in information_schema, under InnoDB's names |
 //! | `listing` | [`Listing`]: a result with its columns; LIKE and WHERE |
 //! | `projection` | SHOW statements that are columns of information_schema under other names |
 //! | `status` | SHOW STATUS |
@@ -22,6 +23,7 @@ mod commit_stages;
 mod engine_status;
 mod foreign;
 mod global_priv;
+mod innodb_tables;
 mod listing;
 mod log_tables;
 mod maintenance;

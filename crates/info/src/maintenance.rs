@@ -250,15 +250,15 @@ impl Record<'_> {
             bit = 1;
         }
         for (column, value) in self.table.columns.iter().zip(row).filter(|(c, _)| c.nullable) {
-            debug_assert!(column.nullable);
-            out[bit / 8] |= u8::from(value.is_null()) << (bit % 8);
+            // MariaDB reads no generated column for this, and finds NULL.
+            out[bit / 8] |= u8::from(value.is_null() || column.generated.is_some()) << (bit % 8);
             bit += 1;
         }
         if bit % 8 != 0 {
             out[bit / 8] |= 0xff << (bit % 8);
         }
         for (column, value) in self.table.columns.iter().zip(row) {
-            if !value.is_null() {
+            if !value.is_null() && column.generated.is_none() {
                 write_column(&column.ty, value, out)?;
             }
         }

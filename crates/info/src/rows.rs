@@ -1,7 +1,9 @@
 //! Which function makes the rows of which table.
 
 use super::schema_table::RowsOf;
-use super::{commit_stages, foreign, rows_server, rows_tables, system_variables, transactions, view};
+use super::{
+    commit_stages, foreign, innodb_tables, rows_server, rows_tables, system_variables, transactions, view,
+};
 
 /// The rows of a table of information_schema; those of what does not exist here yet are none.
 pub(super) fn rows_of(table: &str) -> RowsOf {
@@ -38,6 +40,13 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,
+        "INNODB_BUFFER_POOL_STATS" => innodb_tables::buffer_pool_stats,
+        "INNODB_METRICS" => innodb_tables::metrics,
+        "INNODB_SYS_TABLES" => innodb_tables::sys_tables,
+        "INNODB_SYS_TABLESPACES" => innodb_tables::sys_tablespaces,
+        "INNODB_SYS_TABLESTATS" => innodb_tables::sys_tablestats,
+        "INNODB_SYS_INDEXES" => innodb_tables::sys_indexes,
+        "INNODB_SYS_FIELDS" => innodb_tables::sys_fields,
         "PLUGINS" | "ALL_PLUGINS" => super::plugins::rows,
         _ => |_, _, _| Ok(Vec::new()),
     }

@@ -70,6 +70,22 @@ impl SchemaTable {
         row
     }
 
+    /// A row of what columns hold that have no value.
+    pub(super) fn zeros(&self) -> Vec<Value> {
+        let zero = |column: &VirtualColumn| match column.nullable {
+            true => Value::Null,
+            false => column.ty.implicit_default(),
+        };
+        self.columns.iter().map(zero).collect()
+    }
+
+    /// The value of a column that is one of some words.
+    pub(super) fn member(&self, column: &str, word: &str) -> Value {
+        let ty = &self.columns[self.place(column)].ty;
+        let place = ty.members.iter().position(|member| member == word).expect("the word was recorded");
+        ty.enum_value(place as u16 + 1).unwrap_or(Value::Null)
+    }
+
     /// The table that a SHOW of its columns names.
     pub(super) fn shown_as(&self) -> &'static str {
         self.name

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cohort_config::Counter;
+use cohort_config::{Counter, VarId};
 use cohort_session::{EncryptedSession, StatementContext};
 
 /// Whose counters are wanted, where connections have some of their own.
@@ -37,6 +37,7 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     for engine in &db.engines {
         all.extend(engine.status().into_iter().map(|(name, value)| (name, value.to_string())));
     }
+    all.extend(pool_sizes(&all, ctx.session.vars.globals().uint(VarId::InnodbBufferPoolSize)));
     let everybodys;
     let counts = match of {
         Of::Session => &**ctx.process.counts(),
@@ -84,4 +85,27 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         all.insert("Threads_connected".to_owned(), db.processes.len().to_string());
     }
     all
+}
+
+/// Bytes of a page in the B+tree engine's pool.
+pub(super) const POOL_PAGE_BYTES: u64 = 16384;
+
+/// What tools compute of the pool's counters, as they find it ready in MariaDB.
+fn pool_sizes(engines: &BTreeMap<String, String>, pool_bytes: u64) -> Vec<(String, String)> {
+    let counter = |name: &str| engines.get(name).and_then(|value| value.parse::<u64>().ok());
+    let (Some(data), Some(dirty)) =
+        (counter("Innodb_buffer_pool_pages_data"), counter("Innodb_buffer_pool_pages_dirty"))
+    else {
+        return Vec::new();
+    };
+    let total = pool_bytes / POOL_PAGE_BYTES;
+    let sizes = [
+        ("Innodb_page_size", POOL_PAGE_BYTES),
+        ("Innodb_buffer_pool_pages_total", total),
+        ("Innodb_buffer_pool_pages_free", total.saturating_sub(data)),
+        ("Innodb_buffer_pool_pages_misc", 0),
+        ("Innodb_buffer_pool_bytes_data", data * POOL_PAGE_BYTES),
+        ("Innodb_buffer_pool_bytes_dirty", dirty * POOL_PAGE_BYTES),
+    ];
+    sizes.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }

@@ -29,3 +29,11 @@ test.c2 | 2983315768
 test.c3 | 403435404
 test.c4 | 1551290784
 test.c5 | 210655205
+# No generated column counts, stored or not.
+> CREATE TABLE c6 (a INT, b INT AS (a + 1) STORED, c INT AS (a * 2) VIRTUAL, d INT)
+OK
+> INSERT INTO c6 (a, d) VALUES (1, 5), (2, NULL), (NULL, 7)
+OK 3 (Records: 3  Duplicates: 0  Warnings: 0)
+> CHECKSUM TABLE c6
+Table | Checksum
+test.c6 | 2751843810

@@ -170,6 +170,11 @@ fn rows_of_conditions_and_functions_of_schemas() {
 }
 
 #[test]
+fn innodbs_tables_of_information_schema_are_mariadbs() {
+    compare(include_str!("scripts/innodb_tables.sql"));
+}
+
+#[test]
 fn searches_for_words() {
     compare(include_str!("scripts/full_text.sql"));
 }

@@ -1,0 +1,226 @@
+//! What information_schema says of the B+tree engine under InnoDB's names: its pool, its counters, its tables
+//! and indexes. All tables share one file, so each has a "tablespace" of its own number for its share of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cohort_catalog::{Index, IndexKind, Table};
+use cohort_session::{StatementContext, WantedNames};
+use cohort_types::{SqlResult, Value};
+
+use super::foreign::sees_innodb;
+use super::rows_tables::{integer, number, text};
+use super::schema_table::SchemaTable;
+use super::status::{Of, POOL_PAGE_BYTES as PAGE_BYTES, server_status};
+
+type Rows = SqlResult<Vec<Vec<Value>>>;
+
+/// Internal columns of a row in InnoDB, which N_COLS counts.
+const SYSTEM_COLUMNS: usize = 3;
+/// A row format of Dynamic, in FLAG.
+const DYNAMIC: u64 = 33;
+
+fn counters(ctx: &StatementContext<'_>) -> BTreeMap<String, u64> {
+    let all = server_status(ctx, Of::Server).into_iter();
+    all.filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect()
+}
+
+pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    if !sees_innodb(ctx) {
+        return Ok(Vec::new());
+    }
+    let counters = counters(ctx);
+    let counter = |name: &str| counters.get(&format!("Innodb_{name}")).copied().unwrap_or(0);
+    let (pages, held) = (counter("buffer_pool_pages_total"), counter("buffer_pool_pages_data"));
+    let (gets, reads) = (counter("buffer_pool_read_requests"), counter("buffer_pool_reads"));
+    let hits = (gets.saturating_sub(reads) * 1000).checked_div(gets).unwrap_or(0);
+    let mut row = out.zeros();
+    for (name, value) in [
+        ("POOL_SIZE", pages),
+        ("FREE_BUFFERS", counter("buffer_pool_pages_free")),
+        ("DATABASE_PAGES", held),
+        ("MODIFIED_DATABASE_PAGES", counter("buffer_pool_pages_dirty")),
+        ("NUMBER_PAGES_READ", reads),
+        ("NUMBER_PAGES_GET", gets),
+        ("HIT_RATE", hits),
+        ("NUMBER_PAGES_READ_AHEAD", counter("buffer_pool_read_ahead")),
+    ] {
+        row[out.place(name)] = number(value);
+    }
+    Ok(vec![row])
+}
+
+/// InnoDB's name of a counter, its subsystem, and the variable of SHOW STATUS that has it.
+const METRICS: &[(&str, &str, &str)] = &[
+    ("buffer_pool_reads", "buffer", "Innodb_buffer_pool_reads"),
+    ("buffer_pool_read_requests", "buffer", "Innodb_buffer_pool_read_requests"),
+    ("buffer_pool_read_ahead", "buffer", "Innodb_buffer_pool_read_ahead"),
+    ("buffer_pool_pages_data", "buffer", "Innodb_buffer_pool_pages_data"),
+    ("buffer_pool_pages_dirty", "buffer", "Innodb_buffer_pool_pages_dirty"),
+    ("os_data_fsyncs", "os", "Innodb_data_fsyncs"),
+    ("lock_deadlocks", "lock", "Innodb_deadlocks"),
+    ("lock_row_lock_current_waits", "lock", "Innodb_row_lock_current_waits"),
+    ("lock_row_lock_time", "lock", "Innodb_row_lock_time"),
+    ("lock_row_lock_time_max", "lock", "Innodb_row_lock_time_max"),
+    ("lock_row_lock_time_avg", "lock", "Innodb_row_lock_time_avg"),
+    ("lock_row_lock_waits", "lock", "Innodb_row_lock_waits"),
+    ("trx_rseg_history_len", "transaction", "Innodb_history_list_length"),
+];
+
+pub(super) fn metrics(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    if !sees_innodb(ctx) {
+        return Ok(Vec::new());
+    }
+    let counters = counters(ctx);
+    let there = METRICS.iter().filter_map(|metric| Some((metric, *counters.get(metric.2)?)));
+    let row = |(&(name, subsystem, variable), value): (&(&str, &str, &str), u64)| {
+        out.row([
+            ("NAME", text(name)),
+            ("SUBSYSTEM", text(subsystem)),
+            ("COUNT", integer(value)),
+            ("COUNT_RESET", integer(value)),
+            ("ENABLED", integer(1)),
+            ("TYPE", out.member("TYPE", "status_counter")),
+            ("COMMENT", text(format!("{variable} of SHOW STATUS"))),
+        ])
+    };
+    Ok(there.map(row).collect())
+}
+
+/// The engine's tables, in the order of their numbers.
+fn tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
+    if !sees_innodb(ctx) {
+        return Vec::new();
+    }
+    let catalog = ctx.db.catalog();
+    let all = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    let mut found: Vec<Arc<Table>> =
+        all.filter(|table| table.engine.eq_ignore_ascii_case("InnoDB")).cloned().collect();
+    found.sort_by_key(|table| table.id.0);
+    found
+}
+
+fn name_of(table: &Table) -> Value {
+    text(format!("{}/{}", table.name.schema, table.name.table))
+}
+
+/// Bytes and entries of an index.
+fn size_of(ctx: &StatementContext<'_>, table: &Table, index: &Index) -> (u64, u64) {
+    let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    engine.map_or((0, 0), |engine| {
+        let stats = engine.stats(index.id);
+        (stats.bytes, stats.entries)
+    })
+}
+
+fn is_compressed(table: &Table) -> bool {
+    table.options.iter().any(|(name, value)| {
+        name.eq_ignore_ascii_case("ROW_FORMAT") && value.eq_ignore_ascii_case("COMPRESSED")
+    })
+}
+
+fn row_format(table: &Table) -> &'static str {
+    if is_compressed(table) { "Compressed" } else { "Dynamic" }
+}
+
+pub(super) fn sys_tables(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let row = |table: Arc<Table>| {
+        out.row([
+            ("TABLE_ID", number(table.id.0)),
+            ("NAME", name_of(&table)),
+            ("FLAG", integer(DYNAMIC)),
+            ("N_COLS", number((table.columns.len() + SYSTEM_COLUMNS) as u64)),
+            ("SPACE", number(table.id.0)),
+            ("ROW_FORMAT", out.member("ROW_FORMAT", row_format(&table))),
+            ("ZIP_PAGE_SIZE", number(0_u64)),
+            ("SPACE_TYPE", out.member("SPACE_TYPE", "Single")),
+        ])
+    };
+    Ok(tables(ctx).into_iter().map(row).collect())
+}
+
+pub(super) fn sys_tablespaces(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let all = tables(ctx);
+    let row = |table: &Arc<Table>| {
+        let bytes = table.indexes.iter().map(|index| size_of(ctx, table, index).0).sum::<u64>();
+        out.row([
+            ("SPACE", number(table.id.0)),
+            ("NAME", name_of(table)),
+            ("FLAG", number(21_u64)),
+            ("ROW_FORMAT", text(row_format(table))),
+            ("PAGE_SIZE", number(PAGE_BYTES)),
+            ("FILENAME", text("./btree.data")),
+            ("FS_BLOCK_SIZE", number(4096_u64)),
+            ("FILE_SIZE", number(bytes)),
+            ("ALLOCATED_SIZE", number(bytes)),
+        ])
+    };
+    Ok(all.iter().map(row).collect())
+}
+
+pub(super) fn sys_tablestats(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let all = tables(ctx);
+    let row = |table: &Arc<Table>| {
+        let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
+        let (bytes, rows) = size_of(ctx, table, table.clustered());
+        let others: u64 = table.indexes.iter().skip(1).map(|index| pages(size_of(ctx, table, index).0)).sum();
+        let mut row = out.zeros();
+        row[out.place("TABLE_ID")] = number(table.id.0);
+        row[out.place("NAME")] = name_of(table);
+        row[out.place("STATS_INITIALIZED")] = integer(1);
+        row[out.place("NUM_ROWS")] = number(rows);
+        row[out.place("CLUST_INDEX_SIZE")] = number(pages(bytes));
+        row[out.place("OTHER_INDEX_SIZE")] = number(others);
+        row
+    };
+    Ok(all.iter().map(row).collect())
+}
+
+/// InnoDB's numbers of kinds: 1 clustered, 2 unique, 32 FULLTEXT.
+fn kind_of(index: &Index) -> u64 {
+    match index.kind {
+        IndexKind::Primary => 3,
+        IndexKind::HiddenRowId => 1,
+        IndexKind::Unique => 2,
+        IndexKind::Secondary => 0,
+        IndexKind::FullText => 32,
+    }
+}
+
+fn index_name(index: &Index) -> Value {
+    text(if index.kind == IndexKind::HiddenRowId { "GEN_CLUST_INDEX" } else { &*index.name })
+}
+
+pub(super) fn sys_indexes(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in tables(ctx) {
+        for index in &table.indexes {
+            rows.push(out.row([
+                ("INDEX_ID", number(u64::from(index.id.0))),
+                ("NAME", index_name(index)),
+                ("TABLE_ID", number(table.id.0)),
+                ("TYPE", integer(kind_of(index))),
+                ("N_FIELDS", integer(index.columns.len() as u64)),
+                ("SPACE", integer(table.id.0)),
+                ("MERGE_THRESHOLD", integer(50)),
+            ]));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn sys_fields(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    let mut rows = Vec::new();
+    for table in tables(ctx) {
+        for index in &table.indexes {
+            for (n, part) in index.columns.iter().enumerate() {
+                rows.push(out.row([
+                    ("INDEX_ID", number(u64::from(index.id.0))),
+                    ("NAME", text(&table.columns[part.column].name)),
+                    ("POS", number(n as u64)),
+                ]));
+            }
+        }
+    }
+    Ok(rows)
+}
