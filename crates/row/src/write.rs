@@ -79,6 +79,9 @@ pub(super) struct Buffers {
     touched: Option<Arc<TouchedRows>>,
 }
 
+/// Bytes that most index keys take at the most.
+const KEY_ROOM: usize = 64;
+
 /// Keys end to end.
 #[derive(Default)]
 struct Entries {
@@ -92,6 +95,13 @@ impl Entries {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    /// Where the next one is made.
+    fn begin(&mut self) -> &mut Vec<u8> {
+        self.next.clear();
+        self.next.reserve(KEY_ROOM);
+        &mut self.next
     }
 
     /// Adds what was made in `next`.
@@ -541,7 +551,7 @@ impl Buffers {
         index: usize,
         row: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
-        table.index_key(index, row, &self.key, &mut self.entries.next)?;
+        table.index_key(index, row, &self.key, self.entries.begin())?;
         self.entries.push();
         self.claim_next(table, trx, index, row)
     }
@@ -615,12 +625,12 @@ impl Buffers {
         after: &[Value],
     ) -> SqlResult<Option<Duplicate>> {
         let open = &table.indexes[index];
-        table.index_key(index, before, key, &mut self.entries.next)?;
+        table.index_key(index, before, key, self.entries.begin())?;
         self.entries.push();
         if open.kind == IndexKind::Unique && !open.has_null(before) {
             trx.lock_row(open.id, &self.entries.next, RowMode::Exclusive, WaitPolicy::Wait)?;
         }
-        table.index_key(index, after, &self.key, &mut self.entries.next)?;
+        table.index_key(index, after, &self.key, self.entries.begin())?;
         self.entries.push();
         let n = self.entries.ends.len();
         match self.entries.get(n - 1) == self.entries.get(n - 2) {

@@ -17,9 +17,6 @@ use cohort_types::{
 
 use crate::open_table::{OpenIndex, OpenTable};
 
-/// Bytes that most index keys take at the most.
-const KEY_ROOM: usize = 64;
-
 impl OpenTable {
     /// The clustered key of a row of a table with a primary key.
     #[inline]
@@ -39,8 +36,6 @@ impl OpenTable {
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
         out.clear();
-        // What most keys take, at once.
-        out.reserve(KEY_ROOM);
         let open = &self.indexes[index];
         open.encode_columns(row, out).map_err(|e| self.key_error(index, e))?;
         if open.kind == IndexKind::Secondary || open.has_null(row) {
