@@ -180,10 +180,9 @@ impl Segment {
     /// undecided when they were.
     pub fn ahead(
         &self,
-        progress: impl Fn(&Segment) -> &Progress,
+        progress: &Progress,
         is_over: impl Fn(TrxState) -> bool + Clone,
     ) -> impl Iterator<Item = &Arc<TrxRecord>> {
-        let progress = progress(self);
         let waiting = progress.waiting.iter().filter_map(|number| match self.find(*number) {
             Found::There(record) => Some(record),
             Found::Passed | Found::Dropped => None,

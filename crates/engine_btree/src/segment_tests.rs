@@ -95,7 +95,7 @@ fn what_was_undecided_is_swept_later() {
     records.iter().for_each(|record| segment.push(record.clone()));
     let over = |state: TrxState| state != TrxState::Installed;
     let sweep = |segment: &mut Segment| -> Vec<u64> {
-        let found: Vec<_> = segment.ahead(|it| &it.swept, over).cloned().collect();
+        let found: Vec<_> = segment.ahead(&segment.swept, over).cloned().collect();
         found.iter().for_each(|record| record.set_swept());
         if let Some(last) = found.iter().map(|record| record.place()).max() {
             segment.advance(

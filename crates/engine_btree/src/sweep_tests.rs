@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,7 @@ use cohort_engine::{
     Batch, CheckpointTask, Direction, Engine, EngineError, EngineSetting, KeyRange, Participant, ReadAt,
     ReadView, Redo,
 };
-use cohort_vfs::{File, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFile, SharedFs};
+use cohort_vfs::{HookFs, MemFs, Operation, Rng, SeededRng, SharedFs};
 
 use crate::engine::{BtreeEngine, BtreeOptions};
 use crate::page::INLINE_BYTES_MAX;
@@ -26,88 +26,16 @@ use crate::version::{TrxNo, TrxRecord, TrxState};
 
 const TABLES: usize = 3;
 
-/// Of so many thousandths of its reads, those of the files that exist already, it fails.
-#[derive(Clone)]
-struct FailFs {
-    inner: MemFs,
-    per_mille: Arc<AtomicU64>,
-    rng: Arc<SeededRng>,
-}
-
-struct FailFile {
-    inner: SharedFile,
-    fs: FailFs,
-}
-
-impl FailFs {
-    fn fail(&self) -> io::Result<()> {
-        let per_mille = self.per_mille.load(Ordering::Relaxed);
-        match per_mille > 0 && self.rng.below(1000) < per_mille {
+/// `fs`, which fails so many thousandths of the reads of its files.
+fn failing(fs: &MemFs, per_mille: &Arc<AtomicU64>, rng: SeededRng) -> SharedFs {
+    let per_mille = per_mille.clone();
+    Arc::new(HookFs::failing(Arc::new(fs.clone()), move |operation, _| {
+        let per_mille = per_mille.load(Ordering::Relaxed);
+        match operation == Operation::Read && per_mille > 0 && rng.below(1000) < per_mille {
             true => Err(io::Error::other("a read fails")),
             false => Ok(()),
         }
-    }
-}
-
-impl Fs for FailFs {
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
-        Ok(Arc::new(FailFile { inner: self.inner.open(path, mode)?, fs: self.clone() }))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.inner.list(dir)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.inner.exists(path)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.inner.free_bytes(dir)
-    }
-}
-
-impl File for FailFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.fs.fail()?;
-        self.inner.read_at(buf, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.inner.write_at(bytes, offset)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.inner.sync_data()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-
-    fn try_lock(&self) -> io::Result<bool> {
-        self.inner.try_lock()
-    }
+    }))
 }
 
 /// Rows of one table, and which of its successors it is.
@@ -127,7 +55,9 @@ struct Undecided {
 
 struct Run {
     rng: SeededRng,
-    fs: FailFs,
+    fs: MemFs,
+    /// Reads that fail.
+    per_mille: Arc<AtomicU64>,
     options: BtreeOptions,
     engine: BtreeEngine,
     seq: u64,
@@ -175,12 +105,8 @@ impl Run {
             has_threads: false,
             bed_of: || None,
         };
-        let fs = FailFs {
-            inner: MemFs::new(),
-            per_mille: Arc::default(),
-            rng: Arc::new(SeededRng::new(seed ^ 0xF00D)),
-        };
-        let shared: SharedFs = Arc::new(fs.clone());
+        let (fs, per_mille) = (MemFs::new(), Arc::default());
+        let shared = failing(&fs, &per_mille, SeededRng::new(seed ^ 0xF00D));
         let engine = BtreeEngine::open(ParticipantId(1), &shared, Path::new("/btree"), options);
         Run {
             engine: engine.expect("opens"),
@@ -188,6 +114,7 @@ impl Run {
             fails: rng.below(2) == 0,
             rng,
             fs,
+            per_mille,
             options,
             seq: 0,
             tables: (0..TABLES).map(|n| Table { index: 16 + n as u32, ..Table::default() }).collect(),
@@ -205,9 +132,9 @@ impl Run {
     fn beside_failures<R>(&self, run: impl FnOnce(&Run) -> Result<R, EngineError>) -> Option<R> {
         let fails = self.fails && self.rng.below(3) == 0;
         let often = [5, 50, 300][self.rng.below(3) as usize];
-        self.fs.per_mille.store(if fails { often } else { 0 }, Ordering::Relaxed);
+        self.per_mille.store(if fails { often } else { 0 }, Ordering::Relaxed);
         let done = run(self);
-        self.fs.per_mille.store(0, Ordering::Relaxed);
+        self.per_mille.store(0, Ordering::Relaxed);
         match done {
             Ok(done) => Some(done),
             Err(EngineError::Io(error)) if fails && error.to_string() == "a read fails" => None,
@@ -379,7 +306,7 @@ impl Run {
     }
 
     fn crash(&self) {
-        let fs: SharedFs = Arc::new(self.fs.inner.crash_clone(self.rng.next_u64()));
+        let fs: SharedFs = Arc::new(self.fs.crash_clone(self.rng.next_u64()));
         let after = BtreeEngine::open(ParticipantId(1), &fs, Path::new("/btree"), self.options);
         let after = after.expect("opens");
         let Some((lsn, tables)) = &self.durable else { return };

@@ -462,7 +462,7 @@ impl Versions {
     fn to_spill(segment: &RwLock<Segment>) -> Vec<Arc<TrxRecord>> {
         let segment = segment.read();
         let mut bytes = 0;
-        let done = segment.ahead(|it| &it.spilled, |state| state != TrxState::Installed);
+        let done = segment.ahead(&segment.spilled, |state| state != TrxState::Installed);
         let few = done.take_while(|record| {
             let is_first = bytes == 0;
             bytes += record.undo_bytes();
@@ -516,7 +516,7 @@ impl Versions {
         let mut found = Vec::new();
         for segment in &self.segments {
             let segment = segment.read();
-            let ahead = segment.ahead(|it| &it.swept, |state| is_over(state, until));
+            let ahead = segment.ahead(&segment.swept, |state| is_over(state, until));
             found.extend(ahead.take(max).cloned());
         }
         found

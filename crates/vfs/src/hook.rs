@@ -1,5 +1,5 @@
 //! A file system that calls a test before each read, write and sync of a file: to count them, to make them
-//! slow, or to hold them up.
+//! slow, to hold them up, or to let them fail.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub enum Operation {
     Sync,
 }
 
-type Before = dyn Fn(Operation, &str) + Send + Sync;
+type Before = dyn Fn(Operation, &str) -> io::Result<()> + Send + Sync;
 
 /// Wraps a file system. Cloning shares it.
 #[derive(Clone)]
@@ -38,6 +38,17 @@ impl HookFs {
     /// `before` is given the operation and the file's name without its directory. It runs in the thread that
     /// asks for the operation, which goes on when it returns.
     pub fn new(inner: SharedFs, before: impl Fn(Operation, &str) + Send + Sync + 'static) -> HookFs {
+        HookFs::failing(inner, move |operation, name| {
+            before(operation, name);
+            Ok(())
+        })
+    }
+
+    /// The same, where an error of `before` is the operation's, which is not done then.
+    pub fn failing(
+        inner: SharedFs,
+        before: impl Fn(Operation, &str) -> io::Result<()> + Send + Sync + 'static,
+    ) -> HookFs {
         HookFs { inner, before: Arc::new(before) }
     }
 }
@@ -80,17 +91,17 @@ impl Fs for HookFs {
 
 impl File for HookFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        (self.before)(Operation::Read, &self.name);
+        (self.before)(Operation::Read, &self.name)?;
         self.inner.read_at(buf, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        (self.before)(Operation::Write, &self.name);
+        (self.before)(Operation::Write, &self.name)?;
         self.inner.write_at(bytes, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        (self.before)(Operation::Sync, &self.name);
+        (self.before)(Operation::Sync, &self.name)?;
         self.inner.sync_data()
     }
 
