@@ -9,7 +9,7 @@ use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
 
 use super::draft::Described;
-use super::extent::{Allowed, Extent, checks_more, moves};
+use super::extent::{Allowed, Extent, checks_more, counts_anew, moves};
 use super::page_form;
 use super::rebuild::makes_words;
 
@@ -42,7 +42,6 @@ pub(super) fn check(
         };
     }
     let moves = moves(before, after);
-    let has_words = |table: &Table| table.indexes.iter().any(|index| index.kind == IndexKind::FullText);
     if moves.is_some() && has_words(before) && algorithm != "COPY" {
         let reason = if has_words(&after.table) && lock == "NONE" { WORDS_LOCK } else { "" };
         return match (is_quick, reason) {
@@ -80,20 +79,17 @@ pub(super) fn check(
 /// the key of a row that is changed meanwhile.
 pub(super) fn is_copied_online(before: &Table, after: &Described, options: &AlterOptions) -> bool {
     let table = &after.table;
-    let has_words = |table: &Table| table.indexes.iter().any(|index| index.kind == IndexKind::FullText);
-    let counted = |table: &Table| table.columns.iter().position(|column| column.auto_increment);
-    let counts_anew = counted(table).is_some_and(|n| after.column_origins[n] != counted(before));
-    let is_computed = |n: usize| {
-        after.column_origins[n].is_none() && matches!(table.columns[n].default, DefaultValue::Expression(_))
-    };
     options.algorithm.as_deref() != Some("COPY")
         && before.engine == table.engine
         && after.new_foreign_keys.is_empty()
         && only_copied(before, after, Extent::Rows).is_none()
         && !has_words(before)
         && !has_words(table)
-        && !counts_anew
-        && !(0..table.columns.len()).any(is_computed)
+        && !counts_anew(before, after)
+}
+
+fn has_words(table: &Table) -> bool {
+    table.indexes.iter().any(|index| index.kind == IndexKind::FullText)
 }
 
 /// Why MariaDB copies the rows into another table; empty where it does not say.

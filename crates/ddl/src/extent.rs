@@ -115,11 +115,14 @@ fn needs_rows(before: &Table, after: &Described) -> bool {
         .checks
         .iter()
         .all(|check| before.checks.iter().any(|old| is_same(&old.text, &check.text)));
-    let counted = before.columns.iter().position(|c| c.auto_increment);
-    let counts = table.columns.iter().position(|c| c.auto_increment);
-    let starts_to_count = counts.is_some_and(|n| after.column_origins[n] != counted);
     let same_engine = before.engine == table.engine && !page_form::needs_copy(before, table);
-    !same_columns || starts_to_count || !is_same_clustering(before, after) || !same_engine
+    !same_columns || counts_anew(before, after) || !is_same_clustering(before, after) || !same_engine
+}
+
+/// Whether a column numbers rows that none numbered before.
+pub(super) fn counts_anew(before: &Table, after: &Described) -> bool {
+    let counted = |table: &Table| table.columns.iter().position(|column| column.auto_increment);
+    counted(&after.table).is_some_and(|n| after.column_origins[n] != counted(before))
 }
 
 /// Whether the table has a CHECK that its rows have not passed.
