@@ -14,7 +14,7 @@ const ACCEPTED: [&str; 6] = ["INNODB", "MYISAM", "ARIA", "MEMORY", "HEAP", "ROCK
 
 /// The engine of this name, as the catalog spells it.
 fn offered<'e>(ctx: &'e StatementContext<'_>, name: &str) -> Option<&'e str> {
-    let found = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(name));
+    let found = ctx.db.engine_named(name);
     found.map(|engine| engine.name())
 }
 

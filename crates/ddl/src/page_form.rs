@@ -167,7 +167,7 @@ pub(super) fn needs_copy(before: &Table, after: &Table) -> bool {
 
 /// Tells the table's engine how pages of these indexes are written.
 pub(super) fn tell(db: &Database, table: &Table, indexes: &[IndexId]) {
-    let engine = db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    let engine = db.engine_named(&table.engine);
     if let Some(engine) = engine.filter(|_| !table.is_temporary()) {
         engine.set_page_form(indexes, table.page_form());
     }

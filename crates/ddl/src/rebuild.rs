@@ -583,7 +583,7 @@ fn session_value(value: Value, zone: &dyn cohort_types::TimeZone) -> Value {
 }
 
 fn estimate(ctx: &StatementContext<'_>, table: &Table) -> u64 {
-    let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    let engine = ctx.db.engine_named(&table.engine);
     engine.map_or(0, |e| e.stats(table.clustered().id).entries)
 }
 

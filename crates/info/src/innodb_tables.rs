@@ -106,21 +106,16 @@ fn name_of(table: &Table) -> Value {
 
 /// Bytes and entries of an index.
 fn size_of(ctx: &StatementContext<'_>, table: &Table, index: &Index) -> (u64, u64) {
-    let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    let engine = ctx.db.engine_named(&table.engine);
     engine.map_or((0, 0), |engine| {
         let stats = engine.stats(index.id);
         (stats.bytes, stats.entries)
     })
 }
 
-fn is_compressed(table: &Table) -> bool {
-    table.options.iter().any(|(name, value)| {
-        name.eq_ignore_ascii_case("ROW_FORMAT") && value.eq_ignore_ascii_case("COMPRESSED")
-    })
-}
-
+/// InnoDB keeps sequences, whose row format MariaDB calls Fixed, as Redundant.
 fn row_format(table: &Table) -> &'static str {
-    if is_compressed(table) { "Compressed" } else { "Dynamic" }
+    if table.is_sequence() { "Redundant" } else { table.row_format() }
 }
 
 pub(super) fn sys_tables(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {

@@ -163,7 +163,7 @@ fn verify(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: IndexId) ->
     if table.is_temporary() {
         return Ok(Vec::new());
     }
-    let engine = ctx.db.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(&table.engine));
+    let engine = ctx.db.engine_named(&table.engine);
     let Some(engine) = engine.cloned() else { return Ok(Vec::new()) };
     let mut interrupted = Ok(());
     let mut goes_on = || {

@@ -116,8 +116,7 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, plugin: &Plugin) -> SqlResult<
 }
 
 fn is_there(ctx: &StatementContext<'_>, name: &str) -> bool {
-    BUILT_IN.iter().any(|it| it.name.eq_ignore_ascii_case(name))
-        || ctx.db.engines.iter().any(|engine| engine.name().eq_ignore_ascii_case(name))
+    BUILT_IN.iter().any(|it| it.name.eq_ignore_ascii_case(name)) || ctx.db.engine_named(name).is_some()
 }
 
 fn noted_or(ctx: &StatementContext<'_>, is_noted: bool, error: SqlError) -> SqlResult<()> {

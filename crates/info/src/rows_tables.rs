@@ -158,7 +158,7 @@ fn log_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
 }
 
 fn table_row(out: &SchemaTable, ctx: &mut StatementContext<'_>, table: &Arc<Table>) -> SqlResult<Vec<Value>> {
-    let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+    let engine = ctx.db.engine_named(&table.engine);
     let stats = |index: &Index| engine.map(|e| e.stats(index.id)).unwrap_or_default();
     let data = stats(table.clustered());
     let index_bytes: u64 = table.indexes[1..].iter().map(|i| stats(i).bytes).sum();
@@ -395,7 +395,7 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
     let mut rows = Vec::new();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        let engine = ctx.db.engines.iter().find(|e| e.name().eq_ignore_ascii_case(&table.engine));
+        let engine = ctx.db.engine_named(&table.engine);
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
         for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
             for (n, part) in index.columns.iter().enumerate() {

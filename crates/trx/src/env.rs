@@ -80,6 +80,11 @@ pub struct TrxEnv {
 }
 
 impl TrxEnv {
+    /// The engine of this name, in any case.
+    pub fn engine_named(&self, name: &str) -> Option<&Arc<dyn Engine>> {
+        self.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(name))
+    }
+
     /// Of parts that are ready for use.
     pub fn new(parts: TrxEnvParts) -> Arc<TrxEnv> {
         Arc::new(TrxEnv {
