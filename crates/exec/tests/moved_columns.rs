@@ -4,30 +4,8 @@
 mod world;
 
 use cohort_types::Value;
+use world::random::Random;
 use world::{Client, Server};
-
-/// Random numbers (a linear congruence, mixed).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let mixed = (self.0 ^ self.0 >> 33).wrapping_mul(0xff51afd7ed558ccd);
-        mixed ^ mixed >> 29
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// Types, each with values.
 const TYPES: [(&str, &[&str]); 16] = [

@@ -11,6 +11,7 @@ use cohort_protocol::{
     StatusFlags,
 };
 use cohort_types::{Collation, SqlError, SqlResult, StoredColumns, Value};
+use world::random::Random;
 use world::{Client, Server};
 
 /// Kinds of values.
@@ -72,28 +73,7 @@ const RESULTS: [Option<&str>; 5] = [
     Some("utf16_general_ci"),
 ];
 
-/// A generator of numbers that are always the same.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let mixed = (self.0 ^ self.0 >> 33).wrapping_mul(0xff51afd7ed558ccd);
-        mixed ^ mixed >> 29
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
     fn text(&mut self, pieces: &[&str]) -> String {
         let count = if self.one_in(12) { 40 } else { self.below(4) };
         (0..count).map(|_| self.of(pieces)).collect()

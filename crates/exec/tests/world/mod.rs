@@ -15,6 +15,7 @@
 //! rewritten.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod random;
 pub mod shut;
 
 use std::collections::BTreeMap;
