@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::connection::{Connection, ConnectionError};
+use crate::connection::{Connection, ConnectionError, Rows};
 use crate::driver::{self, Load};
 use crate::interrupt;
 use crate::servers::{Contestant, Kind, Server, Setup};
@@ -301,38 +301,41 @@ fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Updates beside a read view that was opened long before, by those without one.
+/// Updates beside a read view that was opened long before, by those without one: of two servers of a kind,
+/// one holds the view, and all of them have their turns.
 fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
-    let mut servers = compared(asked, setup)?;
+    const SUM: &str = "SELECT SUM(k) FROM sbtest1";
     let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
-    let alone = rates(&mut servers, &load)?;
+    let mut servers = Vec::new();
+    for (label, name, setup) in asked.contestants(setup) {
+        for label in [label.clone(), format!("{label}, a view open")] {
+            servers.push(fill(start_as(&label, name, &[], &setup)?, SCALE)?);
+        }
+    }
+    let mut viewers = Vec::new();
+    for server in servers.iter_mut().skip(1).step_by(2) {
+        server.resume();
+        let opened = open_view(server, SUM).and_then(|view| load.lasting(server, asked.hold).map(|_| view));
+        viewers.push(opened.map_err(|error| server.complaint(&error))?);
+        server.pause();
+    }
+    let found = rates(&mut servers, &load)?;
     let mut out = format!(
         "### update_index, 64 clients, a read view open for {} s and more\n\n\
          | server | /s alone | /s beside | ratio | p99 ms alone | p99 ms beside | ratio | server us alone | \
          server us beside |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         asked.hold.as_secs()
     );
-    for (server, alone) in servers.iter_mut().zip(&alone) {
-        server.resume();
-        let beside = || -> Result<Rate, String> {
-            let mut viewer = Connection::open(&server.address, SCHEMA).map_err(text)?;
-            viewer.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").map_err(text)?;
-            viewer.query("START TRANSACTION WITH CONSISTENT SNAPSHOT").map_err(text)?;
-            let sum = "SELECT SUM(k) FROM sbtest1";
-            let before = viewer.query(sum).map_err(text)?;
-            load.lasting(server, asked.hold)?;
-            let measured = (0..asked.repeats).map(|_| load.on(server)).collect::<Result<Vec<_>, _>>()?;
-            if viewer.query(sum).map_err(text)? != before {
-                return Err("the read view has changed".to_owned());
-            }
-            Ok(median_rate(&measured))
-        };
-        let beside = beside();
-        let beside = beside.map_err(|error| server.complaint(&error))?;
-        server.pause();
+    for ((pair, rates), (viewer, before)) in servers.chunks_mut(2).zip(found.chunks(2)).zip(&mut viewers) {
+        let [alone, beside] = [rates[0], rates[1]];
+        pair[1].resume();
+        let after = viewer.query(SUM).map_err(|error| pair[1].complaint(&error.to_string()))?;
+        if after != *before {
+            return Err("the read view has changed".to_owned());
+        }
         out.push_str(&format!(
             "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} |\n",
-            server.label,
+            pair[0].label,
             alone.per_second,
             beside.per_second,
             beside.per_second / alone.per_second,
@@ -344,6 +347,15 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         ));
     }
     Ok(out)
+}
+
+/// A connection that holds a read view, and what the statement answers in it.
+fn open_view(server: &Server, sql: &str) -> Result<(Connection, Rows), String> {
+    let mut viewer = Connection::open(&server.address, SCHEMA).map_err(text)?;
+    viewer.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").map_err(text)?;
+    viewer.query("START TRANSACTION WITH CONSISTENT SNAPSHOT").map_err(text)?;
+    let answer = viewer.query(sql).map_err(text)?;
+    Ok((viewer, answer))
 }
 
 /// Bytes of the tables on the disk: after filling, and after random updates.

@@ -97,13 +97,14 @@ impl Versions {
             for _ in 0..LOOKED_AT_MAX {
                 let shortened = self.shorten_one(&record, place, link, in_use, dropped);
                 let Some((below, next)) = shortened else { break };
-                let Some(found) = next.link(below.undo) else { break };
+                let Some(found) = next.link(below.undo).filter(|found| found.end == End::Far) else { break };
                 (record, place, link) = (next, below.undo, found);
             }
         }
     }
 
-    /// Where the link leads then.
+    /// Where the link leads then, if the chain goes on there. A version that ends its chain is not looked at:
+    /// it was written long ago.
     fn shorten_one(
         &self,
         record: &TrxRecord,
@@ -112,57 +113,71 @@ impl Versions {
         in_use: &InUse,
         dropped: &mut Vec<Arc<TrxRecord>>,
     ) -> Option<(VersionRef, Arc<TrxRecord>)> {
-        let (mut below, mut found) = (link.below, self.find(link.below.trx)?);
+        let (mut below, mut end) = (link.below, link.end);
+        let mut found = Some(self.find(below.trx)?);
         let mut passed = Vec::new();
-        for _ in 0..SHORTENED_MAX {
-            let next = found.link(below.undo).filter(|next| !in_use.is_any_in(next.seq, link.seq));
-            let Some((next, further)) = next.and_then(|next| Some((next, self.find(next.below.trx)?))) else {
+        while let Some(over) = found.take_if(|_| passed.len() < SHORTENED_MAX) {
+            let next = over.link(below.undo).filter(|next| !in_use.is_any_in(next.seq, link.seq));
+            let further = next.and_then(|next| Some((next, self.below(next)?)));
+            let Some((next, further)) = further else {
+                found = Some(over);
                 break;
             };
-            passed.push((below, found));
-            (below, found) = (next.below, further);
+            passed.push((below.undo, over));
+            (below, end, found) = (next.below, next.end, further);
         }
         if below != link.below {
-            record.shorten(place, below);
+            record.shorten(place, below, end);
         }
-        passed.into_iter().for_each(|(version, record)| end_version(version, record, dropped));
-        Some((below, found))
+        passed.into_iter().for_each(|(undo, record)| end_version(undo, &record, dropped));
+        Some((below, found?))
+    }
+
+    /// The record below a link, if the chain goes on there. None: everybody sees that version.
+    fn below(&self, link: Link) -> Option<Option<Arc<TrxRecord>>> {
+        match link.end {
+            End::Far => self.find(link.below.trx).map(Some),
+            End::Next | End::Nothing => (!self.is_seen_by_all(link.below.trx)).then_some(None),
+        }
     }
 
     /// The entry whose newest version this was is taken out: its chain ends. The caller holds the page's
     /// latch alone.
-    pub fn end_chain(&self, newest: VersionRef, dropped: &mut Vec<Arc<TrxRecord>>) {
-        let mut next = Some(newest);
+    pub fn end_chain(&self, record: &Arc<TrxRecord>, undo: u32, dropped: &mut Vec<Arc<TrxRecord>>) {
+        let (mut record, mut undo) = (record.clone(), undo);
         for _ in 0..ENDED_MAX {
-            let Some((version, record)) = next.and_then(|at| Some((at, self.find(at.trx)?))) else { return };
-            next = record.link(version.undo).map(|link| link.below);
-            end_version(version, record, dropped);
+            let link = record.link(undo);
+            end_version(undo, &record, dropped);
+            let next = link.and_then(|link| Some((self.find(link.below.trx)?, link.below.undo)));
+            let Some(next) = next else { return };
+            (record, undo) = next;
         }
     }
 
-    /// Whether a view in use that does not see `version`, written at `seq`, sees anything in its place.
-    pub fn is_needed(&self, version: VersionRef, seq: CommitSeq, in_use: &InUse) -> bool {
-        let (mut at, mut to) = (version, seq);
+    /// Whether a view in use that does not see the record's write at `undo`, written at `seq`, sees anything
+    /// in its place.
+    pub fn is_needed(&self, record: &Arc<TrxRecord>, undo: u32, seq: CommitSeq, in_use: &InUse) -> bool {
+        let (mut record, mut undo, mut to) = (record.clone(), undo, seq);
         for _ in 0..LOOKED_AT_MAX {
-            let Some(record) = self.find(at.trx) else { return false };
-            let link = record.link(at.undo);
+            let link = record.link(undo);
             let from = link.map_or(CommitSeq(0), |link| link.seq);
             // What lies in the undo file is not read to learn it.
-            if record.has_value(at.undo) != Some(false) && in_use.is_any_in(from, to) {
+            if record.has_value(undo) != Some(false) && in_use.is_any_in(from, to) {
                 return true;
             }
             let further =
                 link.filter(|link| link.end != End::Nothing && in_use.is_any_in(CommitSeq(0), link.seq));
             let Some(link) = further else { return false };
-            (at, to) = (link.below, link.seq);
+            let Some(below) = self.find(link.below.trx) else { return false };
+            (record, undo, to) = (below, link.below.undo, link.seq);
         }
         true
     }
 }
 
-fn end_version(version: VersionRef, record: Arc<TrxRecord>, dropped: &mut Vec<Arc<TrxRecord>>) {
-    record.end_version(version.undo);
+fn end_version(undo: u32, record: &Arc<TrxRecord>, dropped: &mut Vec<Arc<TrxRecord>>) {
+    record.end_version(undo);
     if record.is_droppable() {
-        dropped.push(record);
+        dropped.push(record.clone());
     }
 }

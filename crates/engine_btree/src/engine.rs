@@ -30,6 +30,10 @@ use crate::warm::{self, Warm};
 
 /// Between two rounds of purge when there is nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
+/// The same when there was little: a round looks at every rollback segment, whose locks writers take.
+const PURGE_GATHER: Duration = Duration::from_millis(1);
+/// What is more than little.
+const PURGE_ROUND_MIN: usize = 256;
 /// Between two rounds of purge after one that failed.
 const PURGE_RETRY: Duration = Duration::from_secs(1);
 /// Threads that replay beside each other.
@@ -150,10 +154,10 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
         let guard = NoUnwind::during("purge");
         let mut told = String::new();
         while !inner.is_closed() {
-            let (is_done, trouble) = match inner.purge() {
-                Ok(Purged { transactions, swept, spilled }) => (transactions + swept == 0, spilled.err()),
-                Err(PurgeError::Later(error)) => (true, Some(error)),
-                Err(PurgeError::Closed) => (false, None),
+            let (done, trouble) = match inner.purge() {
+                Ok(Purged { transactions, swept, spilled }) => (transactions + swept, spilled.err()),
+                Err(PurgeError::Later(error)) => (0, Some(error)),
+                Err(PurgeError::Closed) => break,
                 Err(PurgeError::Damaged(error)) => {
                     eprintln!("[ERROR] purge cannot go on and the server ends now: {error}");
                     std::process::abort();
@@ -163,8 +167,14 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
             if !trouble.is_empty() && trouble != told {
                 eprintln!("[ERROR] purge of old row versions fails and is tried again: {trouble}");
             }
-            if is_done {
-                std::thread::park_timeout(if trouble.is_empty() { PURGE_PAUSE } else { PURGE_RETRY });
+            let pause = match done {
+                0 if trouble.is_empty() => PURGE_PAUSE,
+                0 => PURGE_RETRY,
+                1..PURGE_ROUND_MIN => PURGE_GATHER,
+                _ => Duration::ZERO,
+            };
+            if !pause.is_zero() {
+                std::thread::park_timeout(pause);
             }
             told = trouble;
         }

@@ -134,7 +134,7 @@ impl Inner {
     /// True: the usual purge needs the key.
     fn sweep_deleted(
         &self,
-        record: &TrxRecord,
+        record: &Arc<TrxRecord>,
         seq: CommitSeq,
         tree: &Tree,
         key: &[u8],
@@ -149,7 +149,7 @@ impl Inner {
 
     fn take_out_unseen(
         &self,
-        record: &TrxRecord,
+        record: &Arc<TrxRecord>,
         seq: CommitSeq,
         tree: &Tree,
         key: &[u8],
@@ -163,10 +163,10 @@ impl Inner {
             let is_decided = writer.is_none_or(|writer| matches!(writer.state(), TrxState::Committed(_)));
             return Ok(if is_decided { Deleted::Gone } else { Deleted::Kept });
         }
-        if self.versions.is_needed(version, seq, &round.in_use) {
+        if self.versions.is_needed(record, version.undo, seq, &round.in_use) {
             return Ok(Deleted::Kept);
         }
-        self.versions.end_chain(version, &mut round.dropped);
+        self.versions.end_chain(record, version.undo, &mut round.dropped);
         Ok(if self.remove(&mut frame, tree, n) { Deleted::Small } else { Deleted::Gone })
     }
 }

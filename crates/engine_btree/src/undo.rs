@@ -283,11 +283,12 @@ impl UndoLog {
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
 
-    /// Lets the chain go on further down.
-    pub fn shorten(&mut self, place: u32, below: VersionRef) {
+    /// Lets the chain go on further down, where it ends so.
+    pub fn shorten(&mut self, place: u32, below: VersionRef, end: End) {
         let linked = self.linked_mut(place).expect("what is shortened has a link");
         linked.below_trx = below.trx.0;
         linked.below_undo = below.undo;
+        linked.end = end;
     }
 
     /// How a chain ends that goes on below the record at a place.

@@ -200,8 +200,8 @@ impl TrxRecord {
     }
 
     /// Lets that chain go on further down.
-    pub fn shorten(&self, place: u32, below: VersionRef) {
-        self.undo.write().shorten(place, below);
+    pub fn shorten(&self, place: u32, below: VersionRef, end: End) {
+        self.undo.write().shorten(place, below, end);
     }
 
     /// How a chain ends that goes on below that write.
