@@ -27,7 +27,7 @@ pub fn manual_page() -> String {
         }
     }
     out.push_str("\n## Settings\n\n| name | default | range | scope | |\n|---|---|---|---|---|\n");
-    for setting in all.iter().filter(|s| s.no_effect.is_none() && s.option) {
+    for setting in all.iter().filter(|s| s.no_effect.is_none() && s.refused.is_none() && s.option) {
         push(
             &mut out,
             format_args!(
@@ -43,6 +43,12 @@ pub fn manual_page() -> String {
     out.push_str("\n## Session variables and facts\n\nNot options.\n\n| name | scope | |\n|---|---|---|\n");
     for setting in all.iter().filter(|s| s.no_effect.is_none() && !s.option) {
         push(&mut out, format_args!("| `{}` | {} | {} |\n", setting.name, scope(setting), setting.doc));
+    }
+    out.push_str("\n## Refused unless at their defaults\n\n| name | default | why |\n|---|---|---|\n");
+    for setting in &all {
+        if let Some(why) = setting.refused {
+            push(&mut out, format_args!("| `{}` | {} | {why} |\n", setting.name, default_text(setting)));
+        }
     }
     out.push_str(
         "\n## Accepted without effect\n\nSo that option files and tools made for MariaDB work; a note in the error log \
@@ -60,7 +66,8 @@ pub fn manual_page() -> String {
 pub fn sample_file() -> String {
     let mut out = String::from("# Options of Cohort. Every line shows a default.\n\n[cohortd]\n");
     for setting in VarId::shown().map(VarId::setting) {
-        if setting.option && setting.no_effect.is_none() && setting.alias_of.is_none() {
+        let has_effect = setting.no_effect.is_none() && setting.refused.is_none();
+        if setting.option && has_effect && setting.alias_of.is_none() {
             let default = setting.kind.value(setting.kind.default_raw());
             push(&mut out, format_args!("\n# {}\n", setting.doc));
             if let Some(what) = setting.may_lose_data {

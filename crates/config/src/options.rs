@@ -311,6 +311,10 @@ impl Options {
         if fit.adjusted {
             self.warnings.push(adjusted(id, value, &fit.raw));
         }
+        if let Some(why) = setting.refuses(&fit.raw) {
+            let option = setting.name.replace('_', "-");
+            return Err(failure(format!("--{option}={value} is refused: {why}"), EXIT_BAD_VALUE));
+        }
         if setting.no_effect.is_some() && setting.alias_of.is_none() {
             self.without_effect.push(setting.name.to_owned());
         }
@@ -485,6 +489,28 @@ mod tests {
         assert_eq!(options.without_effect, ["innodb_io_capacity"]);
         assert_eq!(globals.uint(VarId::InnodbBufferPoolSize), 1 << 30);
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
+    }
+
+    /// Who asks for encrypted files is not to believe that they are.
+    #[test]
+    fn what_would_be_believed_is_refused_and_not_passed_over() {
+        for argument in [
+            "--encrypt-binlog",
+            "--encrypt-tmp-files=1",
+            "--innodb-encrypt-log=ON",
+            "--innodb-encrypt-tables=FORCE",
+            "--innodb-encrypt-temporary-tables",
+            "--innodb-read-only",
+        ] {
+            let error = run(&[argument]).expect_err(argument);
+            assert_eq!(error.exit_code, EXIT_BAD_VALUE, "{argument}");
+            assert!(error.to_string().contains("is refused: "), "{argument}: {error}");
+        }
+        let (globals, _) = run(&["--encrypt-binlog=0", "--innodb-encrypt-tables=OFF"]).expect("defaults");
+        let set = |value: &str| globals.set("innodb_encrypt_tables", &VarValue::text(value));
+        assert_eq!(set("ON").expect_err("nothing is encrypted").number(), 1231);
+        set("OFF").expect("the default");
+        assert_eq!(globals.value(VarId::InnodbEncryptTables), VarValue::text("OFF"));
     }
 
     #[test]

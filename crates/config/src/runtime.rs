@@ -522,6 +522,9 @@ fn checked(id: VarId, value: &VarValue) -> Result<(Changes, SetNote), SetError> 
     let is_all = matches!(value, VarValue::Text(word) if word.eq_ignore_ascii_case("all"));
     let value = if id == VarId::LogSlowFilter && is_all { &all } else { value };
     let fit = setting.kind.check(value).map_err(|misfit| set_error(setting, value, misfit))?;
+    if setting.refuses(&fit.raw).is_some() {
+        return Err(set_error(setting, value, Misfit::Value));
+    }
     let note = match fit.adjusted {
         false => SetNote::Exact,
         true => SetNote::Adjusted(format!("Truncated incorrect {} value: '{value}'", setting.name)),

@@ -3,7 +3,7 @@
 use cohort_types::{Privilege, Privileges};
 
 use crate::table::{SETTINGS, TUNING, VarId};
-use crate::value::VarValue;
+use crate::value::{Raw, VarValue};
 
 /// Where a setting has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +115,8 @@ pub struct Setting {
     pub may_lose_data: Option<&'static str>,
     /// Why the value is kept but changes nothing here.
     pub no_effect: Option<&'static str>,
+    /// Why any other value than the default is refused.
+    pub refused: Option<&'static str>,
     /// Another name of this setting: values are those of the other.
     pub alias_of: Option<VarId>,
     /// The value comes from the session's or server's state at the moment it is read; what is stored is only
@@ -140,6 +142,7 @@ impl Setting {
             option: true,
             may_lose_data: None,
             no_effect: None,
+            refused: None,
             alias_of: None,
             computed: false,
             hidden: false,
@@ -233,6 +236,12 @@ impl Setting {
         self
     }
 
+    /// Only its default is accepted: a user who believes in another value would be wronged.
+    pub(crate) const fn refused(mut self, why: &'static str) -> Setting {
+        self.refused = Some(why);
+        self
+    }
+
     pub(crate) const fn alias(mut self, of: VarId) -> Setting {
         self.alias_of = Some(of);
         self
@@ -260,6 +269,11 @@ impl Setting {
     /// when it has its effect, or only tunes how an answer is found.
     pub fn missing_effect(&self) -> Option<&'static str> {
         self.no_effect.filter(|why| !TUNING.contains(why))
+    }
+
+    /// Why this value is refused; none: it is not.
+    pub(crate) fn refuses(&self, raw: &Raw) -> Option<&'static str> {
+        self.refused.filter(|_| *raw != self.kind.default_raw())
     }
 
     /// The value unless set.

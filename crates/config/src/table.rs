@@ -143,7 +143,9 @@ const TLS_VERSIONS: &[&str] = &["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 const TLS_VERSIONS_DEFAULT: u64 = 1 << 2 | 1 << 3;
 const ALTER: &[&str] = &["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"];
 
-const INNODB: &str = "there is no InnoDB buffer pool or redo log here; see the storage engine's own settings";
+const INNODB: &str =
+    "a mechanism of InnoDB's that the B+tree engine does not have, or does not need to be told";
+const NOT_DONE: &str = "of InnoDB; this server does not do it";
 const MYISAM: &str = "there are no MyISAM or Aria tables here";
 const QUERY_CACHE: &str = "there is no query cache here";
 const BUFFERS: &str = "memory is taken as a statement needs it";
@@ -236,7 +238,7 @@ with_inert_settings! { settings! {
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only what happens in this database; may be given several times.");
     BinlogIgnoreDb = Setting::global("binlog_ignore_db", text("")).read_only().hidden().doc("Do not log what happens in this database; may be given several times.");
     SqlLogBin = Setting::both("sql_log_bin", flag(true)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).no_option().doc("Off: the session's changes are not written to the binary log.");
-    EncryptBinlog = Setting::inert("encrypt_binlog", flag(false), "files are not encrypted").read_only().doc("Encrypt binary log files.");
+    EncryptBinlog = Setting::global("encrypt_binlog", flag(false)).refused(NO_ENCRYPTION).read_only().doc("Encrypt binary log files.");
     ReadBinlogSpeedLimit = Setting::inert("read_binlog_speed_limit", num(0, 0, u64::MAX), REPLICA).admin(Privilege::ReplicationSlaveAdmin).doc("KiB per second a replica reads.");
 
     // --- Replication identity and GTIDs
@@ -310,8 +312,8 @@ with_inert_settings! { settings! {
     InnodbLogFileSize = Setting::inert("innodb_log_file_size", blocks(96 << 20, 1 << 20, u64::MAX, 4096), INNODB).doc("Size of InnoDB's redo log.").unit("bytes");
     InnodbLogFilesInGroup = Setting::inert("innodb_log_files_in_group", num(1, 1, 100), INNODB).read_only().hidden().doc("Files of InnoDB's redo log.");
     InnodbLogBufferSize = Setting::inert("innodb_log_buffer_size", blocks(16 << 20, 1 << 18, 1 << 31, 4096), INNODB).read_only().doc("InnoDB's log buffer.").unit("bytes");
-    InnodbLogGroupHomeDir = Setting::inert("innodb_log_group_home_dir", path("./"), INNODB).read_only().doc("Directory of InnoDB's redo log.");
-    InnodbDataHomeDir = Setting::inert("innodb_data_home_dir", path(""), INNODB).read_only().doc("Directory of InnoDB's system tablespace.");
+    InnodbLogGroupHomeDir = Setting::inert("innodb_log_group_home_dir", path("./"), NOT_DONE).read_only().doc("Directory of InnoDB's redo log.");
+    InnodbDataHomeDir = Setting::inert("innodb_data_home_dir", path(""), NOT_DONE).read_only().doc("Directory of InnoDB's system tablespace.");
     InnodbDataFilePath = Setting::inert("innodb_data_file_path", text("ibdata1:12M:autoextend"), INNODB).read_only().doc("Files of InnoDB's system tablespace.");
     InnodbFlushMethod = Setting::inert("innodb_flush_method", word(0, &["O_DIRECT", "fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT_NO_FSYNC"]), INNODB).read_only().doc("How InnoDB writes files.");
     InnodbFlushNeighbors = Setting::inert("innodb_flush_neighbors", num(1, 0, 2), INNODB).doc("Write neighbouring pages together.");
@@ -325,7 +327,7 @@ with_inert_settings! { settings! {
     InnodbDoublewrite = Setting::inert("innodb_doublewrite", flag(true), INNODB).read_only().doc("Torn page protection of InnoDB.");
     InnodbPageSize = Setting::inert("innodb_page_size", num(16_384, 4096, 65_536), INNODB).read_only().doc("InnoDB's page size.").unit("bytes");
     InnodbOpenFiles = Setting::inert("innodb_open_files", num(2000, 0, i64::MAX as u64), INNODB).read_only().doc("Open files of InnoDB.");
-    InnodbPrintAllDeadlocks = Setting::inert("innodb_print_all_deadlocks", flag(false), INNODB).doc("Deadlocks to the error log.");
+    InnodbPrintAllDeadlocks = Setting::inert("innodb_print_all_deadlocks", flag(false), NOT_DONE).doc("Deadlocks to the error log.");
     InnodbAdaptiveHashIndex = Setting::inert("innodb_adaptive_hash_index", flag(false), INNODB).doc("Hash index on hot pages.");
     InnodbStatsOnMetadata = Setting::inert("innodb_stats_on_metadata", flag(false), INNODB).doc("Refresh statistics when metadata is read.");
     InnodbDefaultRowFormat = Setting::inert("innodb_default_row_format", word(2, &["redundant", "compact", "dynamic"]), INNODB).doc("Row format of InnoDB tables.");

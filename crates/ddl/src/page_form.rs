@@ -1,5 +1,5 @@
 //! Table options that say how pages lie on disk: ROW_FORMAT, KEY_BLOCK_SIZE, PAGE_COMPRESSED,
-//! PAGE_COMPRESSION_LEVEL. Which of them go together, as in MariaDB; and the engines are told.
+//! PAGE_COMPRESSION_LEVEL, ENCRYPTED. Which of them go together, as in MariaDB; and the engines are told.
 
 use cohort_base::IndexId;
 use cohort_catalog::{Table, is_block_size, is_on, level_of, option_of};
@@ -13,6 +13,8 @@ use cohort_session::{Database, StatementContext};
 
 const COMPRESSED: &str = "PAGE_COMPRESSED";
 const LEVEL: &str = "PAGE_COMPRESSION_LEVEL";
+const ENCRYPTED: &str = "ENCRYPTED";
+const KEY_ID: &str = "ENCRYPTION_KEY_ID";
 
 /// What describes a table, which decides on the error that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(super) enum Verb {
 pub(super) fn is_about_pages(option: &TableOption) -> bool {
     match option {
         TableOption::RowFormat(_) | TableOption::OfEngine { .. } => true,
-        TableOption::Other { name, .. } => name == "KEY_BLOCK_SIZE",
+        TableOption::Other { name, .. } => name == "KEY_BLOCK_SIZE" || name == ENCRYPTED,
         _ => false,
     }
 }
@@ -77,6 +79,10 @@ pub(super) fn check(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb) 
         warn(ctx, ErrorCode::WrongCreateOptions, what);
         Err(refused(ctx, draft, verb, option))
     };
+    if option(ENCRYPTED).is_some_and(asks_for_encryption) {
+        // No key is there: files are not encrypted.
+        return says(format!("{KEY_ID} {} not available", option(KEY_ID).unwrap_or("1")), KEY_ID);
+    }
     match row_format {
         Some(format @ ("REDUNDANT" | "COMPRESSED")) if is_compressed => {
             return says(format!("{COMPRESSED} table can't have ROW_TYPE={format}"), COMPRESSED);
@@ -150,10 +156,16 @@ fn refused(ctx: &StatementContext<'_>, draft: &TableDraft, verb: Verb, option: &
 
 /// A table of an engine that is not kept here has no options of InnoDB: error 1911.
 pub(super) fn check_of_other_engine(draft: &TableDraft) -> SqlResult<()> {
-    let of_innodb = |(name, _): &&(String, String)| {
-        [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name))
+    let of_innodb = |(name, value): &&(String, String)| {
+        let is_known = [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name));
+        is_known || (name == ENCRYPTED && asks_for_encryption(value))
     };
     draft.options.iter().find(of_innodb).map_or(Ok(()), |(name, _)| Err(SqlError::unknown_option(name)))
+}
+
+/// ENCRYPTED=NO is kept, DEFAULT is no option at all.
+fn asks_for_encryption(value: &str) -> bool {
+    !value.eq_ignore_ascii_case("NO")
 }
 
 /// Whether the pages have to be written anew for the options to hold. A level holds for pages to come.

@@ -54,6 +54,17 @@ impl Warning {
     }
 }
 
+impl SqlError {
+    /// No table has this name; `information_schema` has an error of its own.
+    pub fn no_such_table(db: &str, table: &str) -> SqlError {
+        const INFORMATION_SCHEMA: &str = "information_schema";
+        match db.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            true => SqlError::unknown_table_in(table, INFORMATION_SCHEMA),
+            false => SqlError::table_missing(db, table),
+        }
+    }
+}
+
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) = $code:ident, $($text:expr),+;)*) => {
         impl SqlError {
@@ -157,7 +168,7 @@ texts! {
     no_database_selected() = NoDb, "No database selected";
     database_exists(db: &str) = DbCreateExists, "Can't create database '{db}'; database exists";
     database_missing(db: &str) = DbDropExists, "Can't drop database '{db}'; database doesn't exist";
-    no_such_table(db: &str, table: &str) = NoSuchTable, "Table '{db}.{table}' doesn't exist";
+    table_missing(db: &str, table: &str) = NoSuchTable, "Table '{db}.{table}' doesn't exist";
     /// A view, where only a table can stand.
     not_a_base_table(db: &str, name: &str) = WrongObject, "'{db}.{name}' is not of type 'BASE TABLE'";
     table_exists(table: &str) = TableExists, "Table '{table}' already exists";

@@ -66,6 +66,26 @@ Level | Code | Message
 Warning | 140 | InnoDB: PAGE_COMPRESSED table can't have key_block_size
 Error | 1005 | Can't create table `test`.`n` (errno: 140 "Wrong create options")
 Warning | 1030 | Got error 140 "Wrong create options" from storage engine REFERENCE
+> CREATE TABLE n (id INT) ENCRYPTED=YES
+ERROR 1005 (HY000): Can't create table `test`.`n` (errno: 140 "Wrong create options")
+> SHOW WARNINGS
+Level | Code | Message
+Warning | 140 | InnoDB: ENCRYPTION_KEY_ID 1 not available
+Error | 1005 | Can't create table `test`.`n` (errno: 140 "Wrong create options")
+Warning | 1030 | Got error 140 "Wrong create options" from storage engine REFERENCE
+> CREATE TABLE n (id INT) ENCRYPTED=yes ENCRYPTION_KEY_ID=7
+ERROR 1005 (HY000): Can't create table `test`.`n` (errno: 140 "Wrong create options")
+> SHOW WARNINGS
+Level | Code | Message
+Warning | 140 | InnoDB: ENCRYPTION_KEY_ID 7 not available
+Error | 1005 | Can't create table `test`.`n` (errno: 140 "Wrong create options")
+Warning | 1030 | Got error 140 "Wrong create options" from storage engine REFERENCE
+> CREATE TABLE n (id INT) ENCRYPTED=NO
+OK
+> ALTER TABLE n ENCRYPTED=YES
+ERROR 1478 (HY000): Table storage engine 'REFERENCE' does not support the create option 'ENCRYPTION_KEY_ID'
+> DROP TABLE n
+OK
 > CREATE TABLE n (id INT) ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=3
 ERROR 1005 (HY000): Can't create table `test`.`n` (errno: 140 "Wrong create options")
 > SHOW WARNINGS

@@ -265,3 +265,11 @@ dumped | CREATE TABLE `dumped` (
 OK
 > DROP TABLE test.dumped
 OK
+> SHOW COLUMNS FROM information_schema.nonesuch
+ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
+> SHOW CREATE TABLE information_schema.nonesuch
+ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
+> SELECT * FROM INFORMATION_SCHEMA.NoneSuch
+ERROR 1109 (42S02): Unknown table 'NoneSuch' in information_schema
+> CREATE TABLE k LIKE information_schema.nonesuch
+ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
