@@ -271,5 +271,3 @@ ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
 ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
 > SELECT * FROM INFORMATION_SCHEMA.NoneSuch
 ERROR 1109 (42S02): Unknown table 'NoneSuch' in information_schema
-> CREATE TABLE k LIKE information_schema.nonesuch
-ERROR 1109 (42S02): Unknown table 'nonesuch' in information_schema
