@@ -144,7 +144,11 @@ pub(super) fn described(
 ) -> SqlResult<(Described, Extras)> {
     let mut draft = TableDraft::of(before);
     let mut extras = Extras::default();
-    for action in ordered(&alter.actions) {
+    let (drops, others): (Vec<_>, Vec<_>) = alter.actions.iter().partition(|action| is_drop(action));
+    for action in drops {
+        apply(ctx, &mut draft, &mut extras, action)?;
+    }
+    for action in rename_together(ctx, &mut draft, others)? {
         apply(ctx, &mut draft, &mut extras, action)?;
     }
     let is_about_pages =
@@ -176,13 +180,57 @@ pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     commit(ctx, changes, LogText::ByCaller)
 }
 
-/// MariaDB drops before it adds, whatever the order they are written in.
-fn ordered(actions: &[AlterAction]) -> impl Iterator<Item = &AlterAction> {
-    let drops = |action: &&AlterAction| {
-        use AlterAction as A;
-        matches!(action, A::DropKey { .. } | A::DropPrimaryKey { .. } | A::DropForeignKey { .. })
-    };
-    actions.iter().filter(drops).chain(actions.iter().filter(move |action| !drops(action)))
+/// MariaDB drops before it adds or renames, whatever the order they are written in: names of what goes are
+/// those of the table as it was.
+fn is_drop(action: &AlterAction) -> bool {
+    use AlterAction as A;
+    matches!(
+        action,
+        A::DropColumn { .. } | A::DropKey { .. } | A::DropPrimaryKey { .. } | A::DropForeignKey { .. }
+    )
+}
+
+/// Gives columns their new names, all at once: two may exchange theirs. Returns the actions that are left;
+/// CHANGE finds its column by the new name.
+fn rename_together<'a>(
+    ctx: &StatementContext<'_>,
+    draft: &mut TableDraft,
+    actions: Vec<&'a AlterAction>,
+) -> SqlResult<Vec<&'a AlterAction>> {
+    let (mut renames, mut left): (Vec<(usize, &str)>, _) = (Vec::new(), Vec::new());
+    for action in actions {
+        let (old_name, if_exists, new_name) = match action {
+            AlterAction::RenameColumn { if_exists, old_name, new_name } => (old_name, *if_exists, new_name),
+            AlterAction::ChangeColumn { if_exists, old_name, column, .. } => {
+                (old_name, *if_exists, &column.name)
+            }
+            other => {
+                left.push(other);
+                continue;
+            }
+        };
+        let Some(n) = find_column(ctx, draft, old_name, if_exists)? else { continue };
+        if renames.iter().any(|(renamed, _)| *renamed == n) {
+            return Err(SqlError::unknown_column(old_name, &draft.name.table));
+        }
+        renames.push((n, new_name));
+        if matches!(action, AlterAction::ChangeColumn { .. }) {
+            left.push(action);
+        }
+    }
+    let is_taken = |(n, name): &(usize, &str)| draft.column(name).is_some_and(|taken| taken != *n);
+    if renames.iter().any(is_taken) {
+        // No column has the name that was given up while another still has it.
+        for (n, _) in &renames {
+            let free = (0..).map(|number| format!("column {number}"));
+            let name = free.into_iter().find(|name| draft.column(name).is_none()).expect("names without end");
+            rename_column(draft, *n, &name)?;
+        }
+    }
+    for (n, name) in renames {
+        rename_column(draft, n, name)?;
+    }
+    Ok(left)
 }
 
 fn apply(
@@ -204,13 +252,11 @@ fn apply(
         AlterAction::ModifyColumn { if_exists, column, position } => {
             change_column(ctx, draft, (&column.name, *if_exists), column, position)
         }
-        AlterAction::ChangeColumn { if_exists, old_name, column, position } => {
-            change_column(ctx, draft, (old_name, *if_exists), column, position)
+        // It has its new name.
+        AlterAction::ChangeColumn { if_exists, column, position, .. } => {
+            change_column(ctx, draft, (&column.name, *if_exists), column, position)
         }
-        AlterAction::RenameColumn { if_exists, old_name, new_name } => {
-            let Some(n) = find_column(ctx, draft, old_name, *if_exists)? else { return Ok(()) };
-            rename_column(draft, n, new_name)
-        }
+        AlterAction::RenameColumn { .. } => Ok(()),
         AlterAction::SetDefault { if_exists, column, default } => {
             let name = column.to_lowercase();
             if extras.defaults.contains(&name) {
@@ -545,10 +591,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_come_first() {
-        let drop = AlterAction::DropKey { if_exists: false, name: "k".to_owned() };
-        let actions = [AlterAction::Force, drop.clone()];
-        let order: Vec<_> = ordered(&actions).collect();
-        assert_eq!(order, [&drop, &AlterAction::Force]);
+    fn names_of_what_goes_are_looked_up_first() {
+        assert!(is_drop(&AlterAction::DropKey { if_exists: false, name: "k".to_owned() }));
+        assert!(is_drop(&AlterAction::DropColumn { if_exists: false, name: "a".to_owned() }));
+        assert!(!is_drop(&AlterAction::Force));
     }
 }

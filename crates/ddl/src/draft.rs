@@ -302,7 +302,14 @@ impl TableDraft {
             referenced_by: Vec::new(),
             storage: Vec::new(),
         };
-        Described { table, column_origins, described, index_origins: origins, new_foreign_keys }
+        let mut described =
+            Described { table, column_origins, described, index_origins: origins, new_foreign_keys };
+        // A primary key that is dropped and added again is the one that was there: rows lie by it.
+        if let Some(before) = before.filter(|before| is_same_clustering(before, &described)) {
+            described.table.indexes[0].id = before.indexes[0].id;
+            described.index_origins[0] = Some(0);
+        }
+        described
     }
 }
 

@@ -58,6 +58,8 @@ pub(super) fn rebuild(
     clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
     if extent != Extent::Rows {
+        let (old, new) = (before.clustered().id, after.table.clustered().id);
+        assert_eq!(old, new, "rows that are not copied stay where they are");
         fill_old_rows(ctx, &mut after)?;
         after.table.storage = storage(before, &after);
     }

@@ -7,6 +7,12 @@
 //! taken comes again in the next round. Rounds beside the writers leave the last one little to do, which runs
 //! when the table's name is held exclusively: then no row is locked, and none comes again.
 //!
+//! # Rows of a copy
+//! Two rows of the source may seem to become one row of the copy, with the same entries in all of its
+//! indexes: the first has given its key up, but was locked when it was looked at. So an entry of the copy
+//! belongs to the row that has put the copy's own: if that one's place is taken, nothing of the row is put,
+//! and if it changes, all entries of the row go and come again.
+//!
 //! The entries are writes of the DDL statement's own transaction. They commit with the description that names
 //! the indexes, and go with it.
 //!
@@ -96,8 +102,15 @@ impl<'t> CatchUp<'t> {
             }
             self.look_at(trx, key, alone, &mut coming)?;
         }
+        let mut refused = None;
         for (place, entry, key) in coming {
-            self.put(trx, place, entry, key, alone)?;
+            if refused.as_ref() == Some(&key) {
+                continue;
+            }
+            let is_of_copy = self.convert.is_some() && self.fresh[place] == 0;
+            if !self.put(trx, place, entry, key.clone(), alone)? && is_of_copy {
+                refused = Some(key);
+            }
         }
         Ok(keys.len())
     }
@@ -129,8 +142,9 @@ impl<'t> CatchUp<'t> {
             self.held.insert(key.to_vec(), then);
         }
         let held = self.held.get_mut(key).expect("it was put there");
+        let is_other_row = self.convert.is_some() && held.first() != now.first();
         for (place, (held, now)) in held.iter_mut().zip(now).enumerate() {
-            if *held == now {
+            if *held == now && !is_other_row {
                 continue;
             }
             if let Some((gone, _)) = held.take() {
@@ -142,6 +156,7 @@ impl<'t> CatchUp<'t> {
         trx.charge_writes()
     }
 
+    /// False: its key is taken, and the row comes again.
     fn put(
         &mut self,
         trx: &mut SessionTrx,
@@ -149,7 +164,7 @@ impl<'t> CatchUp<'t> {
         (entry, value): Entry,
         key: Vec<u8>,
         alone: bool,
-    ) -> SqlResult<()> {
+    ) -> SqlResult<bool> {
         let index = self.fresh[place];
         let (id, kind) = (self.table.indexes[index].id, self.table.indexes[index].kind);
         let engine = trx.engine(self.table.engine);
@@ -160,14 +175,15 @@ impl<'t> CatchUp<'t> {
             }
             if is_taken {
                 self.touched.add(&key);
-                return Ok(());
+                return Ok(false);
             }
         }
         engine.put(id, &entry, &value).map_err(engine_error)?;
         self.charge(entry.len() + value.len())?;
         let held = self.held.get_mut(&key).expect("it was looked at");
         held[place] = Some((entry, value));
-        trx.charge_writes()
+        trx.charge_writes()?;
+        Ok(true)
     }
 
     /// The entries of a row in the new indexes; none if there is no row.

@@ -120,7 +120,7 @@ impl Foreign {
         if trx.settings.binlog.rows_flags & rows_flags::NO_FOREIGN_KEY_CHECKS != 0 {
             return Ok(None);
         }
-        lock_names(trx, described)?;
+        let described = &lock_names(trx, described)?;
         let catalog = trx.env().catalog();
         let mut parents = Vec::new();
         for (n, key) in described.foreign_keys.iter().enumerate() {
@@ -166,8 +166,22 @@ impl Foreign {
     }
 }
 
-/// Locks the names of all tables that a change of this table's rows may come to.
-fn lock_names(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<()> {
+/// Locks the names of all tables that a change of this table's rows may come to, and answers how the table is
+/// described then: while a name was waited for, its table may have got another one. So names are locked until
+/// nothing was described anew meanwhile.
+fn lock_names(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Arc<Table>> {
+    loop {
+        let catalog = trx.env().catalog();
+        let now = catalog.table(&table.name.schema, &table.name.table).filter(|now| now.id == table.id);
+        let now = now.unwrap_or(table);
+        lock_names_of(trx, now)?;
+        if Arc::ptr_eq(&catalog, &trx.env().catalog()) {
+            return Ok(Arc::clone(now));
+        }
+    }
+}
+
+fn lock_names_of(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<()> {
     let mut changed = BTreeSet::from([table.name.clone()]);
     let mut next = vec![Arc::clone(table)];
     while let Some(table) = next.pop() {
