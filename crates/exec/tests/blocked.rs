@@ -172,3 +172,41 @@ fn names_in_the_condition_leave_no_row_out() {
     assert_eq!(a.run("SHOW COLUMNS FROM t LIKE 'v'").lines().count(), 2);
     assert_eq!(a.run("SHOW INDEX FROM t").lines().count(), 3);
 }
+
+/// A statement on the parent waits for the name of the child, which gets another one before the statement goes
+/// on.
+#[test]
+fn a_child_that_is_renamed_meanwhile_is_still_one() {
+    for (rename, action, code) in [
+        ("RENAME TABLE c TO d", "RESTRICT", Some("ERROR 1451")),
+        ("RENAME TABLE c TO d", "CASCADE", None),
+        ("ALTER TABLE c RENAME TO d", "SET NULL", None),
+    ] {
+        let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+        let [mut holder, mut renamer, mut writer, mut watcher] = [(); 4].map(|()| server.connect());
+        holder.ok("CREATE TABLE p (id INT PRIMARY KEY)");
+        holder.ok(&format!(
+            "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE {action})"
+        ));
+        holder.ok("INSERT INTO p VALUES (1)");
+        holder.ok("INSERT INTO c VALUES (1, 1)");
+        holder.ok("BEGIN");
+        holder.run("SELECT * FROM c");
+        let waits = |watcher: &mut Client, count: usize| {
+            let asked = "SELECT id FROM information_schema.processlist \
+                         WHERE state = 'Waiting for table metadata lock'";
+            until(watcher, asked, |answer| answer.lines().count() == count + 1);
+        };
+        let renaming = thread::spawn(move || renamer.run(rename));
+        waits(&mut watcher, 1);
+        let writing = thread::spawn(move || writer.run("DELETE FROM p WHERE id = 1"));
+        waits(&mut watcher, 2);
+        holder.ok("COMMIT");
+        assert!(renaming.join().expect("no panic").starts_with("OK"), "{rename}");
+        let answer = writing.join().expect("no panic");
+        assert!(answer.starts_with(code.unwrap_or("OK")), "{rename} {action}: {answer}");
+        let orphans =
+            "SELECT COUNT(*) FROM d LEFT JOIN p ON d.p = p.id WHERE p.id IS NULL AND d.p IS NOT NULL";
+        assert_eq!(watcher.run(orphans), "COUNT(*)\n0\n", "{rename} {action}");
+    }
+}

@@ -113,3 +113,98 @@ COUNT(*)
 ERROR 1090 (42000): You can't delete all columns with ALTER TABLE; use DROP TABLE instead
 > DROP TABLE u
 OK
+
+# A primary key that is added again is the one that was there.
+> CREATE TABLE t (id INT, a INT, PRIMARY KEY (id DESC), KEY (a))
+OK
+> INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)
+OK 3 (Records: 3  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id), ALGORITHM=INSTANT
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP PRIMARY KEY, ADD COLUMN x INT DEFAULT 5 FIRST, CHANGE id id2 INT, ADD PRIMARY KEY (id2), ADD KEY (x)
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t FORCE INDEX (PRIMARY)
+x | id2 | a
+5 | 1 | 1
+5 | 2 | 2
+5 | 3 | 3
+> SELECT id2 FROM t FORCE INDEX (a) WHERE a > 0
+id2
+1
+2
+3
+> SELECT id2 FROM t FORCE INDEX (x) WHERE x = 5
+id2
+1
+2
+3
+> ALTER TABLE t DROP PRIMARY KEY, MODIFY id2 INT NOT NULL AUTO_INCREMENT PRIMARY KEY
+OK 3 (Records: 3  Duplicates: 0  Warnings: 0)
+> SELECT COUNT(*) FROM t FORCE INDEX (PRIMARY)
+COUNT(*)
+3
+> CHECK TABLE t EXTENDED
+Table | Op | Msg_type | Msg_text
+test.t | check | status | OK
+> DROP TABLE t
+OK
+
+# Names of what is dropped or renamed are those that the columns had.
+> CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT AS (a + 1) STORED, c INT, KEY k (a), CHECK (c > a))
+OK
+> INSERT INTO t (id, a, c) VALUES (1, 10, 100)
+OK 1
+> ALTER TABLE t RENAME COLUMN a TO c, RENAME COLUMN c TO a
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+id | c | b | a
+1 | 10 | 11 | 100
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `id` int(11) NOT NULL,
+    `c` int(11) DEFAULT NULL,
+    `b` int(11) GENERATED ALWAYS AS (`c` + 1) STORED,
+    `a` int(11) DEFAULT NULL,
+    PRIMARY KEY (`id`),
+    KEY `k` (`c`),
+    CONSTRAINT `CONSTRAINT_1` CHECK (`a` > `c`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t CHANGE a c INT, CHANGE c a INT FIRST
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+a | id | b | c
+10 | 1 | 11 | 100
+> ALTER TABLE t RENAME COLUMN a TO x, RENAME COLUMN x TO y
+ERROR 1054 (42S22): Unknown column 'x' in 't'
+> ALTER TABLE t ADD COLUMN x INT AFTER c, DROP COLUMN c
+ERROR 1054 (42S22): Unknown column 'c' in 't'
+> DROP TABLE t
+OK
+> CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)
+OK
+> INSERT INTO t VALUES (1, 10, 100)
+OK 1
+> ALTER TABLE t RENAME COLUMN a TO b, DROP COLUMN b
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+id | b
+1 | 10
+> ALTER TABLE t ADD COLUMN b INT DEFAULT 7 FIRST, ADD COLUMN d INT DEFAULT 8 AFTER b, DROP COLUMN b
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+b | d | id
+7 | 8 | 1
+> ALTER TABLE t RENAME COLUMN b TO d, RENAME COLUMN d TO e, ADD KEY (d)
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `d` int(11) DEFAULT 7,
+    `e` int(11) DEFAULT 8,
+    `id` int(11) NOT NULL,
+    PRIMARY KEY (`id`),
+    KEY `d` (`d`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK

@@ -349,6 +349,48 @@ fn a_row_that_the_copy_may_not_hold_ends_it() {
     assert_eq!(kept.trim_end(), format!("{ROWS}\t{ROWS}\t{ROWS}\t{sum}"));
 }
 
+/// A row gets another key of the source and keeps the copy's; somebody takes its old key meanwhile and has not
+/// decided when both are looked at. So two rows of the source seem to be one row of the copy.
+#[test]
+fn a_row_whose_old_key_is_taken_keeps_its_entries_in_the_copy() {
+    const CHANGE: &str = "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD UNIQUE (id), LOCK=NONE";
+    for (end, wanted) in [("ROLLBACK", ROWS), ("COMMIT", ROWS + 1)] {
+        let server = Cohort::new(&[]);
+        filled(&server);
+        let (mut writer, mut other) = (server.in_test(), server.in_test());
+        writer.query_drop("ALTER TABLE t ADD KEY (v)").expect("an index");
+        std::thread::scope(|scope| {
+            let copying = scope.spawn(|| server.in_test().query_drop(CHANGE));
+            let state = |client: &mut Conn, wanted: &str| {
+                let began = Instant::now();
+                let asked = format!(
+                    "SELECT COUNT(*) FROM information_schema.processlist \
+                     WHERE info LIKE 'ALTER TABLE t DROP%' AND state = '{wanted}'"
+                );
+                while client.query_first::<u32, _>(&asked).expect("asked") != Some(1) {
+                    assert!(began.elapsed() < Duration::from_secs(60), "the copy is never at {wanted}");
+                }
+            };
+            state(&mut writer, "copy to tmp table");
+            writer.query_drop("UPDATE t SET id = 1000000 WHERE id = 1").expect("moved");
+            other.query_drop("BEGIN; INSERT INTO t VALUES (1, 500, 5, 'other')").expect("its key is free");
+            state(&mut writer, "Waiting for table metadata lock");
+            other.query_drop(end).expect("decided");
+            copying.join().expect("no panic").expect("copied");
+        });
+        for index in ["PRIMARY", "id", "v"] {
+            let column = if index == "PRIMARY" { "u" } else { index };
+            let count = format!("SELECT COUNT(*) FROM t FORCE INDEX ({index}) WHERE {column} >= 0");
+            assert_eq!(writer.query_first::<u32, _>(count).expect("counted"), Some(wanted), "{end} {index}");
+        }
+        let moved = rows(&mut writer, "SELECT id, v, u FROM t FORCE INDEX (v) WHERE v = 1 AND u = 10");
+        assert_eq!(moved.trim_end(), "1000000\t1\t10");
+        let checked: Vec<(String, String, String, String)> =
+            writer.query("CHECK TABLE t EXTENDED").expect("checked");
+        assert!(checked.iter().all(|line| line.3 == "OK"), "{checked:?}");
+    }
+}
+
 #[test]
 fn readers_go_on_while_rows_are_copied() {
     let server = Cohort::new(&[]);
