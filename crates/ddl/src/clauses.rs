@@ -4,17 +4,19 @@
 //! as it was written, and a MariaDB that follows stops at a clause that it refuses. A statement without a
 //! clause is done as cheaply as it can be.
 
-use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_catalog::{DefaultValue, IndexColumn, IndexKind, Table};
+use cohort_engine::PageForm;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{SqlError, SqlResult};
 
-use super::draft::Described;
+use super::draft::{Described, is_same_clustering};
 use super::extent::{Allowed, Extent, checks_more, counts_anew, moves};
 use super::page_form;
 use super::rebuild::makes_words;
 
 const COPY_LOCKS: &str = "COPY algorithm requires a lock";
 const WORDS_LOCK: &str = "Fulltext index creation requires a lock";
+const VIRTUAL_KEYS: &str = "online rebuild with indexed virtual columns";
 
 /// Refuses an ALGORITHM or a LOCK that there is not.
 pub(super) fn check(
@@ -49,6 +51,15 @@ pub(super) fn check(
             (false, "") => Ok(()),
             (false, reason) => because("LOCK=NONE", reason, "LOCK=SHARED"),
         };
+    }
+    let rebuilds = moves.is_some() || extent == Extent::Rows;
+    if rebuilds && lock == "NONE" && algorithm != "COPY" && has_virtual_keys(&after.table) {
+        let reason = if keys_rows_anew(before, after) { "" } else { VIRTUAL_KEYS };
+        return because("LOCK=NONE", reason, "LOCK=SHARED");
+    }
+    let is_compressed = before.page_form() == PageForm::CompressedRows;
+    if moves.is_some() && is_quick && (is_compressed || has_virtual_keys(&after.table)) {
+        return because(&what, "", "ALGORITHM=INPLACE");
     }
     match extent {
         Extent::Rows if is_quick && page_form::needs_copy(before, &after.table) => {
@@ -90,6 +101,24 @@ pub(super) fn is_copied_online(before: &Table, after: &Described, options: &Alte
 
 fn has_words(table: &Table) -> bool {
     table.indexes.iter().any(|index| index.kind == IndexKind::FullText)
+}
+
+/// Whether a key has a virtual column: MariaDB moves no columns of such a table, and copies it beside readers
+/// alone.
+fn has_virtual_keys(table: &Table) -> bool {
+    let is_virtual = |part: &IndexColumn| {
+        table.columns[part.column].generated.as_ref().is_some_and(|generated| !generated.stored)
+    };
+    table.indexes.iter().any(|index| index.columns.iter().any(is_virtual))
+}
+
+/// Whether rows get another clustered key, or a column that had NULL has it no more.
+fn keys_rows_anew(before: &Table, after: &Described) -> bool {
+    let mut columns = after.table.columns.iter().zip(&after.column_origins);
+    let loses_null = columns.any(|(column, origin)| {
+        !column.nullable && origin.is_some_and(|origin| before.columns[origin].nullable)
+    });
+    loses_null || !is_same_clustering(before, after)
 }
 
 /// Why MariaDB copies the rows into another table; empty where it does not say.

@@ -173,8 +173,8 @@ fn names_in_the_condition_leave_no_row_out() {
     assert_eq!(a.run("SHOW INDEX FROM t").lines().count(), 3);
 }
 
-/// A statement on the parent waits for the name of the child, which gets another one before the statement goes
-/// on.
+/// A statement on the parent waits for the name of the child, which gets another one before the statement
+/// goes on.
 #[test]
 fn a_child_that_is_renamed_meanwhile_is_still_one() {
     for (rename, action, code) in [

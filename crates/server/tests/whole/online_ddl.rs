@@ -349,8 +349,8 @@ fn a_row_that_the_copy_may_not_hold_ends_it() {
     assert_eq!(kept.trim_end(), format!("{ROWS}\t{ROWS}\t{ROWS}\t{sum}"));
 }
 
-/// A row gets another key of the source and keeps the copy's; somebody takes its old key meanwhile and has not
-/// decided when both are looked at. So two rows of the source seem to be one row of the copy.
+/// A row gets another key of the source and keeps the copy's; somebody takes its old key meanwhile and has
+/// not decided when both are looked at. So two rows of the source seem to be one row of the copy.
 #[test]
 fn a_row_whose_old_key_is_taken_keeps_its_entries_in_the_copy() {
     const CHANGE: &str = "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (u), ADD UNIQUE (id), LOCK=NONE";
