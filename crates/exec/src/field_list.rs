@@ -5,7 +5,7 @@ use cohort_config::VarId;
 use cohort_plan::ParamSource;
 use cohort_protocol::{ColumnFlags, ListedColumn};
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{Collation, ErrorCode, SqlResult, Value};
+use cohort_types::{Collation, SqlResult, Value};
 
 use crate::session::Session;
 
@@ -19,7 +19,7 @@ impl Session {
         let described = Statement::Describe { table: name.clone(), column: None };
         cohort_session::access::check_statement(&self.state, &described)?;
         let columns = match self.describe_table(&name) {
-            Err(error) if error.code == ErrorCode::NoSuchTable => {
+            Err(error) if error.is_no_such_table() => {
                 let table =
                     ast::TableFactor { name, alias: None, index_hints: Vec::new(), partitions: Vec::new() };
                 let select = ast::Select {

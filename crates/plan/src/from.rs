@@ -115,7 +115,7 @@ impl Tables<'_> {
             return self.add_view(view, shown);
         }
         let table = match self.ctx.base_table(&factor.name, self.wanted.into()) {
-            Err(error) if error.code == ErrorCode::NoSuchTable => match series(&factor.name.name) {
+            Err(error) if error.is_no_such_table() => match series(&factor.name.name) {
                 Some(source) => {
                     let name = vec!["seq".to_owned()];
                     let ty = ExprType::bigint(20).with_unsigned(true).with_nullable(false);

@@ -63,6 +63,11 @@ impl SqlError {
             false => SqlError::table_missing(db, table),
         }
     }
+
+    /// Whether it may be [`SqlError::no_such_table`]'s.
+    pub fn is_no_such_table(&self) -> bool {
+        matches!(self.code, ErrorCode::NoSuchTable | ErrorCode::UnknownTable)
+    }
 }
 
 macro_rules! texts {
