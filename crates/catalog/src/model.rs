@@ -112,6 +112,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether it is generated, and computed when it is read.
+    pub fn is_virtual(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| !generated.stored)
+    }
+
     /// A column of which nothing else is said.
     pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
         Column {

@@ -27,7 +27,7 @@ pub fn manual_page() -> String {
         }
     }
     out.push_str("\n## Settings\n\n| name | default | range | scope | |\n|---|---|---|---|---|\n");
-    for setting in all.iter().filter(|s| s.no_effect.is_none() && s.refused.is_none() && s.option) {
+    for setting in all.iter().filter(|s| s.has_effect() && s.option) {
         push(
             &mut out,
             format_args!(
@@ -41,7 +41,7 @@ pub fn manual_page() -> String {
         );
     }
     out.push_str("\n## Session variables and facts\n\nNot options.\n\n| name | scope | |\n|---|---|---|\n");
-    for setting in all.iter().filter(|s| s.no_effect.is_none() && !s.option) {
+    for setting in all.iter().filter(|s| s.has_effect() && !s.option) {
         push(&mut out, format_args!("| `{}` | {} | {} |\n", setting.name, scope(setting), setting.doc));
     }
     out.push_str("\n## Refused unless at their defaults\n\n| name | default | why |\n|---|---|---|\n");
@@ -66,8 +66,7 @@ pub fn manual_page() -> String {
 pub fn sample_file() -> String {
     let mut out = String::from("# Options of Cohort. Every line shows a default.\n\n[cohortd]\n");
     for setting in VarId::shown().map(VarId::setting) {
-        let has_effect = setting.no_effect.is_none() && setting.refused.is_none();
-        if setting.option && has_effect && setting.alias_of.is_none() {
+        if setting.option && setting.has_effect() && setting.alias_of.is_none() {
             let default = setting.kind.value(setting.kind.default_raw());
             push(&mut out, format_args!("\n# {}\n", setting.doc));
             if let Some(what) = setting.may_lose_data {

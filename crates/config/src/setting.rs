@@ -271,6 +271,11 @@ impl Setting {
         self.no_effect.filter(|why| !TUNING.contains(why))
     }
 
+    /// Whether other values than the default are accepted and change something.
+    pub(crate) fn has_effect(&self) -> bool {
+        self.no_effect.is_none() && self.refused.is_none()
+    }
+
     /// Why this value is refused; none: it is not.
     pub(crate) fn refuses(&self, raw: &Raw) -> Option<&'static str> {
         self.refused.filter(|_| *raw != self.kind.default_raw())

@@ -222,8 +222,8 @@ fn rename_together<'a>(
     if renames.iter().any(is_taken) {
         // No column has the name that was given up while another still has it.
         for (n, _) in &renames {
-            let free = (0..).map(|number| format!("column {number}"));
-            let name = free.into_iter().find(|name| draft.column(name).is_none()).expect("names without end");
+            let mut names = (0..).map(|number| format!("column {number}"));
+            let name = names.find(|name| draft.column(name).is_none()).expect("names without end");
             rename_column(draft, *n, &name)?;
         }
     }
@@ -256,7 +256,6 @@ fn apply(
         AlterAction::ChangeColumn { if_exists, column, position, .. } => {
             change_column(ctx, draft, (&column.name, *if_exists), column, position)
         }
-        AlterAction::RenameColumn { .. } => Ok(()),
         AlterAction::SetDefault { if_exists, column, default } => {
             let name = column.to_lowercase();
             if extras.defaults.contains(&name) {
@@ -300,7 +299,8 @@ fn apply(
             extras.rebuild = true;
             Ok(())
         }
-        AlterAction::OrderBy(_) => Ok(()),
+        // Renamed before (`rename_together`).
+        AlterAction::OrderBy(_) | AlterAction::RenameColumn { .. } => Ok(()),
         AlterAction::AddForeignKey(key) => {
             let known = key.name.as_deref().filter(|name| {
                 key.if_not_exists && draft.foreign_keys.iter().any(|known| same_name(&known.name, name))

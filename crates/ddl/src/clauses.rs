@@ -106,9 +106,7 @@ fn has_words(table: &Table) -> bool {
 /// Whether a key has a virtual column: MariaDB moves no columns of such a table, and copies it beside readers
 /// alone.
 fn has_virtual_keys(table: &Table) -> bool {
-    let is_virtual = |part: &IndexColumn| {
-        table.columns[part.column].generated.as_ref().is_some_and(|generated| !generated.stored)
-    };
+    let is_virtual = |part: &IndexColumn| table.columns[part.column].is_virtual();
     table.indexes.iter().any(|index| index.columns.iter().any(is_virtual))
 }
 
@@ -147,9 +145,7 @@ fn only_copied(before: &Table, after: &Described, extent: Extent) -> Option<&'st
 
 /// Whether virtual columns get other numbers and other columns do more than go.
 fn moves_virtual(before: &Table, after: &Described, extent: Extent) -> bool {
-    let is_virtual = |table: &Table, n: usize| {
-        table.columns[n].generated.as_ref().is_some_and(|generated| !generated.stored)
-    };
+    let is_virtual = |table: &Table, n: usize| table.columns[n].is_virtual();
     let origins = &after.column_origins;
     let mut old = (0..before.columns.len()).filter(|n| is_virtual(before, *n));
     if old.all(|n| origins.get(n) == Some(&Some(n))) {

@@ -154,7 +154,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
             if key.kind == IndexKind::FullText {
                 let ty = &column.column.ty;
-                if column.column.generated.as_ref().is_some_and(|generated| !generated.stored) {
+                if column.column.is_virtual() {
                     return Err(SqlError::new(
                         ErrorCode::UnsupportedActionOnGeneratedColumn,
                         "This is not yet supported for generated columns",

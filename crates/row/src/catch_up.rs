@@ -7,14 +7,14 @@
 //! taken comes again in the next round. Rounds beside the writers leave the last one little to do, which runs
 //! when the table's name is held exclusively: then no row is locked, and none comes again.
 //!
+//! The entries are writes of the DDL statement's own transaction. They commit with the description that names
+//! the indexes, and go with it.
+//!
 //! # Rows of a copy
 //! Two rows of the source may seem to become one row of the copy, with the same entries in all of its
 //! indexes: the first has given its key up, but was locked when it was looked at. So an entry of the copy
 //! belongs to the row that has put the copy's own: if that one's place is taken, nothing of the row is put,
 //! and if it changes, all entries of the row go and come again.
-//!
-//! The entries are writes of the DDL statement's own transaction. They commit with the description that names
-//! the indexes, and go with it.
 //!
 //! # Unique keys
 //! Beside writers two rows may seem to have one key: one gave it up, and its lock was taken when the other
@@ -108,7 +108,7 @@ impl<'t> CatchUp<'t> {
                 continue;
             }
             let is_of_copy = self.convert.is_some() && self.fresh[place] == 0;
-            if !self.put(trx, place, entry, key.clone(), alone)? && is_of_copy {
+            if !self.put(trx, place, entry, &key, alone)? && is_of_copy {
                 refused = Some(key);
             }
         }
@@ -162,7 +162,7 @@ impl<'t> CatchUp<'t> {
         trx: &mut SessionTrx,
         place: usize,
         (entry, value): Entry,
-        key: Vec<u8>,
+        key: &[u8],
         alone: bool,
     ) -> SqlResult<bool> {
         let index = self.fresh[place];
@@ -171,16 +171,16 @@ impl<'t> CatchUp<'t> {
         if matches!(kind, IndexKind::Unique | IndexKind::Primary) {
             let is_taken = engine.get(ReadAt::Latest, id, &entry, &mut Vec::new()).map_err(engine_error)?;
             if is_taken && alone {
-                return Err(self.collision(trx, index, &key)?);
+                return Err(self.collision(trx, index, key)?);
             }
             if is_taken {
-                self.touched.add(&key);
+                self.touched.add(key);
                 return Ok(false);
             }
         }
         engine.put(id, &entry, &value).map_err(engine_error)?;
         self.charge(entry.len() + value.len())?;
-        let held = self.held.get_mut(&key).expect("it was looked at");
+        let held = self.held.get_mut(key).expect("it was looked at");
         held[place] = Some((entry, value));
         trx.charge_writes()?;
         Ok(true)
