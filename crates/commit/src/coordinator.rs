@@ -274,6 +274,12 @@ impl Coordinator {
         self.pipeline.lead_later();
     }
 
+    /// `innodb_log_file_buffering`: whether segments of the logs that are made ready from now on are written
+    /// through the page cache.
+    pub fn set_log_buffered(&self, buffered: bool) {
+        self.env().logs.set_buffered(buffered);
+    }
+
     /// Whether anything is ordered that no leader has taken.
     pub fn has_queued(&self) -> bool {
         self.pipeline.has_queued()

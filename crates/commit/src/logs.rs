@@ -163,6 +163,11 @@ impl Logs {
         Marks { main, engines: self.separate().map_or(Vec::new(), SeparateLogs::engine_marks) }
     }
 
+    /// Whether segments that are made ready from now on are written through the page cache.
+    pub fn set_buffered(&self, buffered: bool) {
+        self.each().into_iter().for_each(|log| log.set_buffered(buffered));
+    }
+
     /// Closes them, the coordinator's last.
     pub fn close(&self) -> Result<(), LogError> {
         self.each().into_iter().rev().try_for_each(Log::close)

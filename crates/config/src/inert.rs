@@ -120,7 +120,6 @@ macro_rules! with_inert_settings {
             InnodbImmediateScrubDataUncompressed = Setting::global("innodb_immediate_scrub_data_uncompressed", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbLinuxAio = Setting::global("innodb_linux_aio", word(0, &["auto", "io_uring", "aio"])).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogCheckpointNow = Setting::global("innodb_log_checkpoint_now", flag(false)).no_effect(NOT_DONE).doc("Of InnoDB.");
-            InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogFileMmap = Setting::global("innodb_log_file_mmap", flag(true)).read_only().no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogSpinWaitDelay = Setting::global("innodb_log_spin_wait_delay", num(0, 0, 6000)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbLogWriteAheadSize = Setting::global("innodb_log_write_ahead_size", num(512, 512, 4096)).read_only().no_effect(INNODB).doc("Of InnoDB.");

@@ -196,6 +196,8 @@ with_inert_settings! { settings! {
         .doc("Log beyond this size starts a checkpoint.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
         .doc("A flush group is left open for members that are about to return, when that pays, or while workers have others to serve.");
+    InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false))
+        .doc("Whether the log is written through the operating system's page cache, or past it where the file system allows. A change counts for segments that are made ready from then on.");
     SlowFlushWarningMs = Setting::global("slow_flush_warning_ms", num(1000, 0, YEAR * 1000))
         .doc("A flush of the log that takes longer is counted in Cohort_slow_flushes and told in the error log, every ten seconds at most. 0: never.").unit("milliseconds");
     BinlogCommitWaitCount = Setting::global("binlog_commit_wait_count", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin)

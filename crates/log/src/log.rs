@@ -5,7 +5,8 @@
 //! - A record gets its place under the tail lock and is copied into memory there; its checksum is made
 //!   before.
 //! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros,
-//!   and syncs once. The file's metadata do not change, so the sync costs one disk flush.
+//!   past the page cache unless [`LogOptions::buffered`] says otherwise, and syncs once. The file's metadata
+//!   do not change, so the sync costs one disk flush.
 //!
 //! # Marks, each never going back
 //! `retained <= hardened <= appended <= promised <= ready_end`
@@ -301,6 +302,11 @@ impl Log {
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
         shared.poison(&"it was closed");
         Ok(())
+    }
+
+    /// Whether segments that are made ready from now on are written through the page cache.
+    pub fn set_buffered(&self, buffered: bool) {
+        self.shared.segments.buffered.store(buffered, Ordering::Relaxed);
     }
 
     /// Counters.

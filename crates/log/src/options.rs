@@ -17,8 +17,11 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// Segments kept ready beyond the one being written.
     pub segments_ahead: usize,
-    /// Released segments kept for reuse; more are removed.
+    /// Released segments kept for reuse, if the checkpoint that released them did not release more: then as
+    /// many as it released, which is what the log grew by since the one before. More are removed.
     pub segments_spare_max: usize,
+    /// Whether segments are written through the page cache; else past it, where the file system does that.
+    pub buffered: bool,
     /// Cap of the unreleased part of the log; [`crate::Log::reserve`] answers `Full(Cap)` beyond.
     pub bytes_max: u64,
     /// Largest payload of one record.
@@ -43,6 +46,7 @@ impl Default for LogOptions {
             segment_bytes: 64 << 20,
             segments_ahead: 1,
             segments_spare_max: 8,
+            buffered: false,
             bytes_max: 4 << 30,
             record_bytes_max: 64 << 20,
             preallocation: Preallocation::Thread,

@@ -93,7 +93,8 @@ impl Recovery {
         };
         let geometry = Geometry { segment_bytes: state.segment_bytes, salt: state.salt };
         let first = geometry.segment_of(state.from);
-        let (segments, released) = Segments::open(fs.clone(), dir.to_path_buf(), geometry, first)?;
+        let (segments, released) =
+            Segments::open(fs.clone(), dir.to_path_buf(), geometry, options.buffered, first)?;
         let segments = Arc::new(segments);
         let generations = Generations { current: state.generation, start: state.generation_start };
         let scanner = Scanner::new(segments.clone(), generations, state.from);

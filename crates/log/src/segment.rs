@@ -67,6 +67,28 @@ impl Geometry {
     }
 }
 
+/// How the blocks of a segment get to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Through the page cache.
+    Buffered,
+    /// Past it. They are read again only after a crash.
+    Direct,
+}
+
+impl Way {
+    pub fn of(buffered: bool) -> Way {
+        if buffered { Way::Buffered } else { Way::Direct }
+    }
+
+    fn open(self, fs: &SharedFs, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        match self {
+            Way::Buffered => fs.open(path, mode),
+            Way::Direct => fs.open_direct(path, mode),
+        }
+    }
+}
+
 /// Path of a segment.
 pub(crate) fn path_of(dir: &Path, segment: u64) -> PathBuf {
     dir.join(format!("log.{:06}", segment + 1))
@@ -93,9 +115,15 @@ fn header(geometry: Geometry, segment: u64) -> Vec<u8> {
 }
 
 /// Makes a new segment, zero-filled and durable, under its name.
-pub(crate) fn create(fs: &SharedFs, dir: &Path, geometry: Geometry, segment: u64) -> io::Result<SharedFile> {
+pub(crate) fn create(
+    fs: &SharedFs,
+    way: Way,
+    dir: &Path,
+    geometry: Geometry,
+    segment: u64,
+) -> io::Result<SharedFile> {
     let unfinished = dir.join(UNFINISHED);
-    let filled = fill(fs, &unfinished, geometry, segment);
+    let filled = fill(fs, way, &unfinished, geometry, segment);
     if filled.is_err() {
         // Gives the space back; if that fails too, the next start removes the file.
         let _ = fs.remove(&unfinished);
@@ -106,8 +134,8 @@ pub(crate) fn create(fs: &SharedFs, dir: &Path, geometry: Geometry, segment: u64
     Ok(file)
 }
 
-fn fill(fs: &SharedFs, path: &Path, geometry: Geometry, segment: u64) -> io::Result<SharedFile> {
-    let file = fs.open(path, OpenMode::CreateOrOpen)?;
+fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) -> io::Result<SharedFile> {
+    let file = way.open(fs, path, OpenMode::CreateOrOpen)?;
     file.write_at(&header(geometry, segment), 0)?;
     let zeros = vec![0; FILL_BYTES.min(geometry.capacity()) as usize];
     let mut at = BLOCK_BYTES;
@@ -126,12 +154,13 @@ fn fill(fs: &SharedFs, path: &Path, geometry: Geometry, segment: u64) -> io::Res
 /// Turns a released segment into a later one. What it holds stays in it: LSNs and salt tell it apart.
 pub(crate) fn recycle(
     fs: &SharedFs,
+    way: Way,
     dir: &Path,
     geometry: Geometry,
     old: u64,
     new: u64,
 ) -> io::Result<SharedFile> {
-    let file = fs.open(&path_of(dir, old), OpenMode::Write)?;
+    let file = way.open(fs, &path_of(dir, old), OpenMode::Write)?;
     file.write_at(&header(geometry, new), 0)?;
     file.sync_data()?;
     fs.rename(&path_of(dir, old), &path_of(dir, new))?;
@@ -142,13 +171,14 @@ pub(crate) fn recycle(
 /// Opens a segment and checks that it is the one it is named.
 pub(crate) fn open(
     fs: &SharedFs,
+    way: Way,
     dir: &Path,
     geometry: Geometry,
     segment: u64,
 ) -> Result<SharedFile, LogError> {
     let path = path_of(dir, segment);
     let corrupt = |offset, what| LogError::Corrupt { file: path.clone(), offset, what, cure: RESTORE };
-    let file = fs.open(&path, OpenMode::Write).map_err(|e| LogError::io(&path, "opening", e))?;
+    let file = way.open(fs, &path, OpenMode::Write).map_err(|e| LogError::io(&path, "opening", e))?;
     let mut block = vec![0; BLOCK_BYTES as usize];
     file.read_at(&mut block, 0).map_err(|e| LogError::io(&path, "reading", e))?;
     let mut r = Reader::new(&block);

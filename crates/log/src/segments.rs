@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cohort_vfs::{SharedFile, SharedFs};
 use parking_lot::RwLock;
 
 use crate::LogError;
-use crate::segment::{self, Geometry};
+use crate::segment::{self, Geometry, Way};
 
 /// The segments from the one where recovery starts to the last one that is ready; without a gap.
 pub(crate) struct Segments {
     pub fs: SharedFs,
     pub dir: PathBuf,
     pub geometry: Geometry,
+    /// Whether segments that are opened from now on are written through the page cache.
+    pub buffered: AtomicBool,
     /// Written when a segment becomes ready or is released; read by flushes and readers.
     files: RwLock<BTreeMap<u64, SharedFile>>,
 }
@@ -25,6 +28,7 @@ impl Segments {
         fs: SharedFs,
         dir: PathBuf,
         geometry: Geometry,
+        buffered: bool,
         first: u64,
     ) -> Result<(Segments, Vec<u64>), LogError> {
         let names = fs.list(&dir).map_err(|e| LogError::io(&dir, "listing", e))?;
@@ -32,6 +36,7 @@ impl Segments {
         numbers.sort_unstable();
         let released = numbers.iter().copied().filter(|&n| n < first).collect();
         let mut files = BTreeMap::new();
+        let way = Way::of(buffered);
         for (expected, &number) in (first..).zip(numbers.iter().filter(|&&n| n >= first)) {
             if number != expected {
                 return Err(LogError::Corrupt {
@@ -41,9 +46,15 @@ impl Segments {
                     cure: segment::RESTORE,
                 });
             }
-            files.insert(number, segment::open(&fs, &dir, geometry, number)?);
+            files.insert(number, segment::open(&fs, way, &dir, geometry, number)?);
         }
-        Ok((Segments { fs, dir, geometry, files: RwLock::new(files) }, released))
+        let buffered = AtomicBool::new(buffered);
+        Ok((Segments { fs, dir, geometry, buffered, files: RwLock::new(files) }, released))
+    }
+
+    /// How segments are opened now.
+    pub fn way(&self) -> Way {
+        Way::of(self.buffered.load(Ordering::Relaxed))
     }
 
     /// Adds a segment that has become ready.

@@ -168,14 +168,14 @@ impl Shared {
         let made = match released.pop() {
             Some(old) => {
                 self.space.recycled.fetch_add(1, Ordering::Relaxed);
-                segment::recycle(fs, dir, geometry, old, number)
+                segment::recycle(fs, self.segments.way(), dir, geometry, old, number)
             }
             None if fs.free_bytes(dir).is_ok_and(|free| free < geometry.segment_bytes) => {
                 return Err(LogError::Full(FullCause::Disk));
             }
             None => {
                 self.space.created.fetch_add(1, Ordering::Relaxed);
-                segment::create(fs, dir, geometry, number)
+                segment::create(fs, self.segments.way(), dir, geometry, number)
             }
         };
         match made {
@@ -189,11 +189,14 @@ impl Shared {
         }
     }
 
-    /// Hands segments over for reuse; removes those that are too many.
+    /// Hands segments over for reuse; removes those that are too many. As many as one checkpoint releases are
+    /// needed until the next one: so under a steady load none is removed and none made, and the log takes no
+    /// more space than right before a checkpoint.
     pub(crate) fn reuse(&self, numbers: Vec<u64>) -> Result<(), LogError> {
         let mut released = self.space.making.lock();
+        let kept = numbers.len().max(self.options.segments_spare_max);
         released.extend(numbers);
-        while released.len() > self.options.segments_spare_max {
+        while released.len() > kept {
             let path = segment::path_of(&self.segments.dir, released.pop().expect("not empty"));
             self.segments.fs.remove(&path).map_err(|e| self.poison(&LogError::io(&path, "removing", e)))?;
         }

@@ -95,6 +95,32 @@ fn segments_are_recycled() {
     assert!(cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len() <= 6);
 }
 
+/// More segments are released by each checkpoint than `segments_spare_max`: they are needed until the next
+/// one.
+#[test]
+fn a_steady_load_makes_no_segments_after_its_first_checkpoints() {
+    let (mem, fs) = mem();
+    let (log, _) = open(&fs).expect("opens");
+    let mut most = 0;
+    let mut created_by = Vec::new();
+    for n in 0..8 {
+        for _ in 0..6 * options().segment_bytes / 2000 {
+            append(&log, &payload(n, 2000)).expect("fits");
+            log.flush().expect("flushes");
+        }
+        most = most.max(cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len());
+        log.checkpoint(log.hardened(), &[]).expect("checkpoint");
+        created_by.push((log.stats().segments_created, most));
+    }
+    assert!(options().segments_spare_max < 6);
+    assert_eq!(created_by[2], created_by[7], "{created_by:?}");
+    // A checkpoint that releases few lets the others go.
+    append(&log, &payload(0, 2000)).expect("fits");
+    log.checkpoint(log.flush().expect("flushes"), &[]).expect("checkpoint");
+    let left = cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len();
+    assert!(left <= options().segments_spare_max + 3, "{left}");
+}
+
 #[test]
 fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
     for preallocation in [Preallocation::Inline, Preallocation::Thread] {

@@ -654,6 +654,7 @@ impl ServerFacts for Facts {
             }
             VarId::GeneralLogFile => self.log_files.reopen(StatementLog::General),
             VarId::SlowQueryLogFile => self.log_files.reopen(StatementLog::Slow),
+            VarId::InnodbLogFileBuffering => self.commit.set_log_buffered(self.globals.flag(id)),
             VarId::SlowFlushWarningMs => flush_watch::apply_threshold(&self.commit, &self.globals),
             VarId::RplSemiSyncMasterEnabled
             | VarId::RplSemiSyncMasterTimeout

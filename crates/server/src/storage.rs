@@ -239,7 +239,11 @@ fn coordinator_options(
 }
 
 fn log_options(globals: &Globals) -> LogOptions {
-    LogOptions { segment_bytes: globals.uint(VarId::LogSegmentSize), ..LogOptions::default() }
+    LogOptions {
+        segment_bytes: globals.uint(VarId::LogSegmentSize),
+        buffered: globals.flag(VarId::InnodbLogFileBuffering),
+        ..LogOptions::default()
+    }
 }
 
 /// `binlog_group_commit_overlap`.

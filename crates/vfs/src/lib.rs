@@ -10,6 +10,7 @@
 //! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |
 
 mod clock;
+mod direct;
 mod fault;
 mod hook;
 mod mem;

@@ -13,6 +13,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::direct::Direct;
 use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 
 /// The file system of the machine.
@@ -25,19 +26,33 @@ impl RealFs {
     }
 }
 
-struct RealFile(fs::File);
+struct RealFile {
+    file: fs::File,
+    /// For whole blocks, if the file was opened for that.
+    direct: Option<Direct>,
+}
+
+fn open_file(path: &Path, mode: OpenMode) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    match mode {
+        OpenMode::Read => &mut options,
+        OpenMode::Write => options.write(true),
+        OpenMode::CreateOrOpen => options.write(true).create(true),
+        OpenMode::CreateNew => options.write(true).create_new(true),
+    };
+    options.open(path)
+}
 
 impl Fs for RealFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        match mode {
-            OpenMode::Read => &mut options,
-            OpenMode::Write => options.write(true),
-            OpenMode::CreateOrOpen => options.write(true).create(true),
-            OpenMode::CreateNew => options.write(true).create_new(true),
-        };
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        Ok(Arc::new(RealFile { file: open_file(path, mode)?, direct: None }))
+    }
+
+    fn open_direct(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        let file = open_file(path, mode)?;
+        let direct = if mode == OpenMode::Read { None } else { Direct::open(path) };
+        Ok(Arc::new(RealFile { file, direct }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -93,7 +108,7 @@ impl File for RealFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
-            match self.0.read_at(&mut buf[done..], offset + done as u64) {
+            match self.file.read_at(&mut buf[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -107,29 +122,33 @@ impl File for RealFile {
         let part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
         let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: the one part is `buf`, which is borrowed for the call, and the file is open.
-        let read = unsafe { libc::preadv2(self.0.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
+        let read =
+            unsafe { libc::preadv2(self.file.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
         // Refused, or a part of it: the rest may be on the disk, or behind the end of the file.
         Ok(usize::try_from(read).ok().filter(|read| *read == buf.len()))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        match &self.direct {
+            Some(direct) if direct.write_at(bytes, offset)? => Ok(()),
+            _ => self.file.write_all_at(bytes, offset),
+        }
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        match self.0.try_lock() {
+        match self.file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(e)) => Err(e),

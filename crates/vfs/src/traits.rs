@@ -58,6 +58,12 @@ pub enum OpenMode {
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
+    /// The same for a file of which hardly anything is read: whole blocks of 4 KiB at multiples of 4 KiB are
+    /// written past the page cache, where the file system does that. What is durable is the same. A file that
+    /// is written so has one writer at a time.
+    fn open_direct(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        self.open(path, mode)
+    }
     /// Renames within a directory; replaces the target.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Who has it open goes on using it.

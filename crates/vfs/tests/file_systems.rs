@@ -54,6 +54,31 @@ fn real_and_memory_behave_alike() {
 }
 
 #[test]
+fn a_direct_file_takes_whole_blocks_and_odd_bytes() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("tempdir");
+    let path = dir.path().join("f");
+    let file = RealFs.open_direct(&path, OpenMode::CreateNew).expect("new");
+    // More than one piece, from memory that is not aligned.
+    let blocks: Vec<u8> = (0..(3 << 20) + 4097u32).map(|n| n as u8).collect();
+    file.write_at(&blocks[1..], 8192).expect("blocks");
+    file.write_at(b"odd", 5).expect("odd length and place");
+    file.write_at(&blocks[..4096], 4096).expect("a block before");
+    file.write_at(&[7; 4096], 10_000).expect("a block across two");
+    file.sync_data().expect("sync");
+    let mut expected = vec![0; 8192];
+    expected[5..8].copy_from_slice(b"odd");
+    expected[4096..].copy_from_slice(&blocks[..4096]);
+    expected.extend_from_slice(&blocks[1..]);
+    expected[10_000..14_096].fill(7);
+    assert!(read_all(&RealFs, &path) == expected, "what was written");
+    let mut part = [0; 10];
+    assert_eq!(file.read_at(&mut part, 4090).expect("reads"), 10);
+    assert_eq!(part, expected[4090..4100]);
+    let read = RealFs.open_direct(&path, OpenMode::Read).expect("read");
+    assert!(read.write_at(&[0; 4096], 0).is_err(), "read mode");
+}
+
+#[test]
 fn a_crash_keeps_what_was_synced_and_tears_the_rest_at_sectors() {
     let fs = MemFs::new();
     let path = Path::new("/f");

@@ -19,6 +19,7 @@ pub fn options() -> LogOptions {
         segments_spare_max: 2,
         bytes_max: 1 << 20,
         record_bytes_max: 64 << 10,
+        buffered: false,
         preallocation: Preallocation::Inline,
     }
 }
