@@ -208,6 +208,11 @@ impl Catalog {
         self.schemas.get(schema)?.tables.get(table)
     }
 
+    /// A table by its id; all tables are looked at.
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
+        self.schemas.values().flat_map(|schema| schema.tables.values()).find(|table| table.id == id)
+    }
+
     /// A view by its name.
     pub fn view(&self, schema: &str, view: &str) -> Option<&Arc<View>> {
         self.schemas.get(schema)?.views.get(view)

@@ -111,6 +111,10 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     foreign::admit(ctx, &after.table, &|key| is_new(&after, key), foreign::Verb::Alter)?;
     let mut changes = Changes::default();
     changes.catalog = foreign::follow(ctx, &before, &mut after)?;
+    if let Some(name) = &renamed_to {
+        let shown = Table { name: name.clone(), ..after.table.clone() };
+        foreign::admit_names(ctx, &foreign::renamed(&ctx.db.catalog(), &before, shown))?;
+    }
     foreign_rows::check(ctx, &before, &after)?;
     let asked = Asked { forced: extras.rebuild, options: &alter.alter };
     let (table, rows) = rebuild(ctx, &before, after, asked, &mut changes)?;

@@ -179,6 +179,7 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
         now.apply(CommitSeq(0), renamed.clone());
         changes.catalog.extend(renamed);
     }
+    foreign::admit_names(ctx, &changes.catalog)?;
     commit(ctx, changes.with_xid(), LogText::AsWritten)?;
     Ok(DdlOutcome::default())
 }

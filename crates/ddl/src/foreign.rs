@@ -14,8 +14,13 @@
 //!
 //! A parent is not written while a key is added: each change of its rows that begins later knows of the
 //! child, and each that began before has ended. A key that goes needs no lock of the parent: a statement that
-//! still counts on it looks at the child under its lock and finds it gone. The name of a new constraint is
-//! locked like a table's, so that no two get the same.
+//! still counts on it looks at the child under its lock and finds it gone. The name of a constraint that is
+//! new, or gets another name or schema with its table, is locked like a table's, so that no two get the same.
+//!
+//! A statement that waits for a child may find it renamed or gone. So it reads the children's descriptions
+//! only when it has the locks of all children that there are then ([`lock_children`]), and from the catalog
+//! as it is then: what it read before may be what others have changed meanwhile (`commit` refuses to put it
+//! back).
 //!
 //! # What a crash leaves
 //! All descriptions of a statement are in its commit record: the statement happened, or not (I2).
@@ -23,9 +28,10 @@
 //! # Missing
 //! DROP DATABASE is refused as a whole when a table outside refers into it; MariaDB drops the other tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use cohort_base::TableId;
 use cohort_catalog::{Catalog, CatalogChange, ForeignAction, ForeignKey, IndexKind, Table, TableName};
 use cohort_config::VarId;
 use cohort_locks::{MetadataMode, NameKey};
@@ -196,9 +202,7 @@ fn lock_for(
         ctx.trx.lock_related(&key, MetadataMode::SharedNoWrite)?;
     }
     for key in new() {
-        let name = format!("#foreign key/{}", key.name.to_lowercase());
-        let name = NameKey::Table(table.name.schema.as_str().into(), name.into());
-        ctx.trx.lock_related(&name, MetadataMode::Exclusive)?;
+        lock_constraint(ctx, &table.name.schema, &key.name)?;
     }
     Ok(())
 }
@@ -454,7 +458,12 @@ pub(super) fn follow(
 ) -> SqlResult<Vec<CatalogChange>> {
     let is_checked = are_checked(ctx);
     let mut renamed: Vec<Table> = Vec::new();
-    for (child, n) in before.references_from(&ctx.db.catalog()) {
+    if renames_columns(before, after) {
+        lock_children(ctx, &[&before.name])?;
+    }
+    let catalog = ctx.db.catalog();
+    let parent = catalog.table(&before.name.schema, &before.name.table).map_or(before, |table| &**table);
+    for (child, n) in parent.references_from(&catalog) {
         let key = &child.foreign_keys[n];
         let own = child.id == before.id;
         let kept = |name: &str| after.table.foreign_keys.iter().position(|key| key.name == name);
@@ -509,10 +518,14 @@ pub(super) fn follow(
         });
         renamed[at].foreign_keys[n].parent_columns = names;
     }
-    for child in &renamed {
-        lock_child(ctx, &child.name)?;
-    }
     Ok(renamed.into_iter().map(CatalogChange::PutTable).collect())
+}
+
+/// Whether a column gets another name.
+fn renames_columns(before: &Table, after: &Described) -> bool {
+    let mut columns = after.column_origins.iter().zip(&after.table.columns);
+    columns
+        .any(|(origin, column)| origin.is_some_and(|at| !same_name(&before.columns[at].name, &column.name)))
 }
 
 fn lock_child(ctx: &mut StatementContext<'_>, name: &TableName) -> SqlResult<()> {
@@ -541,19 +554,29 @@ fn rename_failed(ctx: &StatementContext<'_>, name: &TableName) -> SqlError {
     SqlError::new(ErrorCode::ErrorOnRename, text)
 }
 
-/// Locks the tables that refer to those that are about to be renamed.
+/// Locks the tables that refer to those that are about to be renamed, or whose columns are. At return no
+/// other table refers to them, and none can: they are locked themselves.
 pub(super) fn lock_children(ctx: &mut StatementContext<'_>, parents: &[&TableName]) -> SqlResult<()> {
-    let catalog = ctx.db.catalog();
-    let mut children = BTreeSet::new();
-    for name in parents {
-        let table = catalog.table(&name.schema, &name.table);
-        children.extend(table.iter().flat_map(|table| table.referenced_by.iter().cloned()));
+    let mut locked = BTreeSet::new();
+    loop {
+        let catalog = ctx.db.catalog();
+        let tables = parents.iter().filter_map(|name| catalog.table(&name.schema, &name.table));
+        let children = tables.flat_map(|table| &table.referenced_by);
+        let missing: BTreeSet<TableName> =
+            children.filter(|child| !parents.contains(child) && !locked.contains(*child)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        for child in missing {
+            lock_child(ctx, &child)?;
+            // It may have got another name while this statement waited.
+            locked.insert(child);
+        }
     }
-    children.retain(|child| !parents.contains(&child));
-    children.iter().try_for_each(|child| lock_child(ctx, child))
 }
 
-/// A table that has got another name, with the names of its constraints, and the tables that refer to it.
+/// A table that has got another name, with the names of its constraints, and the tables that refer to it: the
+/// caller has their locks, and `catalog` is not older.
 pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Vec<CatalogChange> {
     let generated = format!("{}_ibfk_", before.name.table);
     for key in &mut after.foreign_keys {
@@ -566,8 +589,9 @@ pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Ve
     }
     after.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
     let mut changes = Vec::new();
-    for name in before.referenced_by.iter().filter(|name| **name != before.name) {
-        let Some(child) = catalog.table(&name.schema, &name.table) else { continue };
+    let parent = catalog.table(&before.name.schema, &before.name.table).map_or(before, |table| &**table);
+    for name in parent.referenced_by.iter().filter(|name| **name != before.name) {
+        let child = catalog.table(&name.schema, &name.table).expect("a table that refers to others is there");
         let mut child = Table::clone(child);
         for key in child.foreign_keys.iter_mut().filter(|key| key.parent == before.name) {
             key.parent = after.name.clone();
@@ -576,6 +600,51 @@ pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Ve
     }
     changes.insert(0, CatalogChange::PutTable(after));
     changes
+}
+
+/// Locks the names that foreign keys get with their table's new name or schema. Error 1050, as MariaDB says
+/// it (and 1025 behind it), if two keys of a schema would have the same.
+pub(super) fn admit_names(ctx: &mut StatementContext<'_>, changes: &[CatalogChange]) -> SqlResult<()> {
+    // What a table is after all changes.
+    let mut put: BTreeMap<TableId, &Table> = BTreeMap::new();
+    for change in changes {
+        if let CatalogChange::PutTable(table) = change {
+            put.insert(table.id, table);
+        }
+    }
+    let before = ctx.db.catalog();
+    let has = |table: &Table, schema: &str, name: &str| {
+        table.name.schema == schema && table.foreign_keys.iter().any(|key| same_name(&key.name, name))
+    };
+    let mut new: Vec<(&Table, &str)> = Vec::new();
+    for table in put.values() {
+        let old = before.table_by_id(table.id);
+        let names = table.foreign_keys.iter().map(|key| &*key.name);
+        let is_new = |name: &&str| !old.is_some_and(|old| has(old, &table.name.schema, name));
+        new.extend(names.filter(is_new).map(|name| (*table, name)));
+    }
+    for (table, name) in &new {
+        lock_constraint(ctx, &table.name.schema, name)?;
+    }
+    let catalog = ctx.db.catalog();
+    for (table, name) in new {
+        let schema = &table.name.schema;
+        let others = catalog.schemas.get(schema).into_iter().flat_map(|schema| schema.tables.values());
+        let is_taken =
+            others.filter(|other| !put.contains_key(&other.id)).any(|other| has(other, schema, name))
+                || put.values().any(|other| other.id != table.id && has(other, schema, name))
+                || table.foreign_keys.iter().filter(|key| same_name(&key.name, name)).count() > 1;
+        if is_taken {
+            return Err(SqlError::table_exists(&format!("./{schema}/{}", table.name.table)));
+        }
+    }
+    Ok(())
+}
+
+/// Constraints have their names in their schema.
+fn lock_constraint(ctx: &mut StatementContext<'_>, schema: &str, name: &str) -> SqlResult<()> {
+    let name = format!("#foreign key/{}", name.to_lowercase());
+    ctx.trx.lock_related(&NameKey::Table(schema.into(), name.into()), MetadataMode::Exclusive)
 }
 
 /// Whether a table, which is about to go, is referred to by others than `going`: error 1451.

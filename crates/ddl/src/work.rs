@@ -11,7 +11,7 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
-use cohort_types::{Charset, Collation, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
 
 use super::page_form;
 pub(super) use cohort_plan::not_supported;
@@ -120,6 +120,10 @@ fn commit_with(
         _ => None,
     };
     let tables: Vec<Table> = catalog.iter().filter_map(is_put).collect();
+    if let Err(error) = check_locked(ctx, &tables) {
+        free(ctx, &loaded);
+        return Err(error);
+    }
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
@@ -139,6 +143,24 @@ fn commit_with(
     freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
     ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
     free(ctx, &freed);
+    Ok(())
+}
+
+/// A description is replaced only under the lock of the name that it has and of the one that it gets. Without
+/// it, what others have committed meanwhile would be undone, and with it the key spaces of their rows.
+fn check_locked(ctx: &StatementContext<'_>, tables: &[Table]) -> SqlResult<()> {
+    let catalog = ctx.db.catalog();
+    for table in tables.iter().filter(|table| !table.id.is_temporary()) {
+        let old = catalog.table_by_id(table.id).map(|old| &old.name);
+        for name in old.into_iter().chain([&table.name]) {
+            let key = NameKey::Table(name.schema.as_str().into(), name.table.as_str().into());
+            if !ctx.trx.has_exclusive_name(&key) {
+                debug_assert!(false, "a description of {name:?} is replaced without its lock");
+                let text = format!("'{}'.'{}' was not locked for its change", name.schema, name.table);
+                return Err(SqlError::new(ErrorCode::UnknownError, text));
+            }
+        }
+    }
     Ok(())
 }
 

@@ -210,3 +210,83 @@ fn a_child_that_is_renamed_meanwhile_is_still_one() {
         assert_eq!(watcher.run(orphans), "COUNT(*)\n0\n", "{rename} {action}");
     }
 }
+
+/// A change of a parent that waits for its child sees what the change of the child has made of it: the
+/// child's old description, put back, would have named key spaces that are gone.
+#[test]
+fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
+    let columns = |table: &str| {
+        format!(
+            "SELECT GROUP_CONCAT(column_name ORDER BY ordinal_position) FROM information_schema.columns \
+             WHERE table_name = '{table}'"
+        )
+    };
+    let parent_of = |table: &str| {
+        format!(
+            "SELECT CONCAT(referenced_table_name, '.', referenced_column_name) FROM \
+             information_schema.key_column_usage WHERE table_name = '{table}' AND referenced_table_name <> ''"
+        )
+    };
+    let rename_column = "ALTER TABLE p RENAME COLUMN id TO id2";
+    let rename = "ALTER TABLE p RENAME TO p2";
+    for (child, parent, found) in [
+        ("ALTER TABLE c ADD COLUMN z INT DEFAULT 5", rename_column, Some(("c", "id,p,z", "p.id2"))),
+        ("ALTER TABLE c FORCE, ADD KEY zz (id, p)", rename_column, Some(("c", "id,p", "p.id2"))),
+        ("RENAME TABLE c TO d", rename_column, Some(("d", "id,p", "p.id2"))),
+        ("DROP TABLE c", rename_column, None),
+        ("RENAME TABLE c TO d", rename, Some(("d", "id,p", "p2.id"))),
+        ("RENAME TABLE c TO d", "RENAME TABLE p TO p2", Some(("d", "id,p", "p2.id"))),
+        ("ALTER TABLE c FORCE", rename, Some(("c", "id,p", "p2.id"))),
+        ("DROP TABLE c", rename, None),
+    ] {
+        let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+        let [mut holder, mut first, mut second, mut watcher] = [(); 4].map(|()| server.connect());
+        holder.ok("CREATE TABLE p (id INT PRIMARY KEY)");
+        holder.ok(
+            "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE)",
+        );
+        holder.ok("INSERT INTO p VALUES (1), (2)");
+        holder.ok("INSERT INTO c VALUES (1, 1), (2, 2), (3, 2)");
+        holder.ok("BEGIN");
+        holder.run("SELECT * FROM c");
+        let waits = |watcher: &mut Client, count: usize| {
+            let asked = "SELECT id FROM information_schema.processlist \
+                         WHERE state = 'Waiting for table metadata lock'";
+            until(watcher, asked, |answer| answer.lines().count() == count + 1);
+        };
+        let of_child = thread::spawn(move || first.run(child));
+        waits(&mut watcher, 1);
+        let of_parent = thread::spawn(move || second.run(parent));
+        waits(&mut watcher, 2);
+        holder.ok("COMMIT");
+        let answer = of_child.join().expect("no panic");
+        assert!(answer.starts_with("OK"), "{child}, {parent}: {answer}");
+        let answer = of_parent.join().expect("no panic");
+        assert!(answer.starts_with("OK"), "{child}, {parent}: {answer}");
+        let Some((name, its_columns, its_parent)) = found else {
+            assert!(watcher.run("SELECT * FROM c").starts_with("ERROR 1146"), "{child}, {parent}");
+            watcher.ok("CREATE TABLE c (id INT PRIMARY KEY)");
+            continue;
+        };
+        for (asked, told) in [(columns(name), its_columns), (parent_of(name), its_parent)] {
+            let answer = watcher.run(&asked);
+            assert_eq!(answer.lines().nth(1), Some(told), "{child}, {parent}: {answer}");
+        }
+        assert_eq!(
+            watcher.run(&format!("SELECT COUNT(*) FROM {name}")),
+            "COUNT(*)\n3\n",
+            "{child}, {parent}"
+        );
+        // The key is obeyed.
+        let (table, column) = match parent {
+            p if p == rename_column => ("p", "id2"),
+            _ => ("p2", "id"),
+        };
+        watcher.ok(&format!("DELETE FROM {table} WHERE {column} = 2"));
+        assert_eq!(
+            watcher.run(&format!("SELECT COUNT(*) FROM {name}")),
+            "COUNT(*)\n1\n",
+            "{child}, {parent}"
+        );
+    }
+}

@@ -525,6 +525,11 @@ impl LockTable {
         self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
     }
 
+    /// Whether the owner has the metadata lock, in this mode or a stronger one.
+    pub fn has_name(&self, owner: &LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
+        owner.names.iter().any(|ticket| ticket.name.is(name) && ticket.mode >= mode)
+    }
+
     /// Makes an exclusive metadata lock one of a weaker mode. False if there is no exclusive one.
     pub fn weaken_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;

@@ -9,6 +9,7 @@ use cohort_engine::KeyRange;
 use cohort_locks::{LockError, LockSpan, MetadataMode, NameKey, RangeScan, RowMode, Step, StepTo, WaitLimit};
 use cohort_types::{SqlError, SqlResult};
 
+use crate::active::Active;
 use crate::errors::lock_error;
 use crate::session_locks::Holder;
 use crate::session_trx::SessionTrx;
@@ -209,6 +210,13 @@ impl SessionTrx {
         }
         let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
         locked.map_err(|error| wait.refusal(error))
+    }
+
+    /// Whether the statement may replace what the name stands for: its transaction has locked it exclusively,
+    /// or LOCK TABLES has locked it.
+    pub fn has_exclusive_name(&self, name: &NameKey) -> bool {
+        let is_held = |active: &Active| self.env.locks.has_name(&active.locks, name, MetadataMode::Exclusive);
+        self.session_holds(name) || self.active.as_ref().is_some_and(is_held)
     }
 
     /// How many names the transaction has locked.

@@ -114,3 +114,67 @@ ERROR 1286 (42000): Unknown storage engine 'nonsense'
 ERROR 1115 (42000): Unknown character set: 'klingon'
 > CREATE TABLE nowhere.t (a INT)
 ERROR 1049 (42000): Unknown database 'nowhere'
+
+> CREATE DATABASE d8
+OK 1
+> USE d8
+OK
+> CREATE TABLE p (id INT PRIMARY KEY)
+OK
+> CREATE TABLE ca (x INT, FOREIGN KEY (x) REFERENCES p (id))
+OK
+> CREATE TABLE z (x INT, CONSTRAINT cb_ibfk_1 FOREIGN KEY (x) REFERENCES p (id))
+OK
+> RENAME TABLE ca TO cb
+ERROR 1050 (42S01): Table './d8/cb' already exists
+> ALTER TABLE ca RENAME TO cb
+ERROR 1050 (42S01): Table './d8/cb' already exists
+> ALTER TABLE ca ADD y INT, RENAME TO cb
+ERROR 1050 (42S01): Table './d8/cb' already exists
+> RENAME TABLE ca TO cc
+OK
+> SHOW CREATE TABLE cc
+Table | Create Table
+cc | CREATE TABLE `cc` (
+    `x` int(11) DEFAULT NULL,
+    KEY `x` (`x`),
+    CONSTRAINT `cc_ibfk_1` FOREIGN KEY (`x`) REFERENCES `p` (`id`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> CREATE DATABASE d9
+OK 1
+> CREATE TABLE d9.y (x INT, CONSTRAINT same FOREIGN KEY (x) REFERENCES d8.p (id))
+OK
+> CREATE TABLE y (x INT, CONSTRAINT same FOREIGN KEY (x) REFERENCES p (id))
+OK
+> RENAME TABLE d9.y TO d8.y2
+ERROR 1050 (42S01): Table './d8/y2' already exists
+> ALTER TABLE y RENAME TO d9.y2
+ERROR 1050 (42S01): Table './d9/y2' already exists
+> RENAME TABLE y TO d9.y3
+ERROR 1050 (42S01): Table './d9/y3' already exists
+> SHOW TABLES
+Tables_in_d8
+cc
+p
+y
+z
+> RENAME TABLE cc TO tmp, z TO cc, tmp TO z
+OK
+> SHOW CREATE TABLE cc
+Table | Create Table
+cc | CREATE TABLE `cc` (
+    `x` int(11) DEFAULT NULL,
+    KEY `cb_ibfk_1` (`x`),
+    CONSTRAINT `cb_ibfk_1` FOREIGN KEY (`x`) REFERENCES `p` (`id`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> SHOW CREATE TABLE z
+Table | Create Table
+z | CREATE TABLE `z` (
+    `x` int(11) DEFAULT NULL,
+    KEY `x` (`x`),
+    CONSTRAINT `z_ibfk_1` FOREIGN KEY (`x`) REFERENCES `p` (`id`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP DATABASE d9
+OK 1
+> DROP DATABASE d8
+OK 4
