@@ -12,7 +12,7 @@ use super::column::ColumnHome;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
-use super::work::{Changes, LogText, commit, free, lock_table, not_supported, tell_table};
+use super::work::{Changes, LogText, check_identifier, commit, free, lock_table, not_supported, tell_table};
 use super::{DdlOutcome, column, foreign, foreign_rows, key, options, page_form, rules, temporary};
 use cohort_plan::charset;
 use cohort_plan::same_name;
@@ -150,10 +150,11 @@ pub(super) fn described(
     let mut extras = Extras::default();
     let (drops, others): (Vec<_>, Vec<_>) = alter.actions.iter().partition(|action| is_drop(action));
     for action in drops {
-        apply(ctx, &mut draft, &mut extras, action)?;
+        apply(ctx, before, &mut draft, &mut extras, action)?;
     }
-    for action in rename_together(ctx, &mut draft, others)? {
-        apply(ctx, &mut draft, &mut extras, action)?;
+    let others = rename_together(ctx, &mut draft, others)?;
+    for action in rename_keys_together(ctx, before, &mut draft, others)? {
+        apply(ctx, before, &mut draft, &mut extras, action)?;
     }
     let is_about_pages =
         |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_form::is_about_pages(o));
@@ -190,7 +191,11 @@ fn is_drop(action: &AlterAction) -> bool {
     use AlterAction as A;
     matches!(
         action,
-        A::DropColumn { .. } | A::DropKey { .. } | A::DropPrimaryKey { .. } | A::DropForeignKey { .. }
+        A::DropColumn { .. }
+            | A::DropKey { .. }
+            | A::DropPrimaryKey { .. }
+            | A::DropForeignKey { .. }
+            | A::DropConstraint { .. }
     )
 }
 
@@ -237,8 +242,48 @@ fn rename_together<'a>(
     Ok(left)
 }
 
+/// Gives keys their new names, by the names that they had: two may exchange theirs. Returns the actions that
+/// are left.
+fn rename_keys_together<'a>(
+    ctx: &StatementContext<'_>,
+    before: &Table,
+    draft: &mut TableDraft,
+    actions: Vec<&'a AlterAction>,
+) -> SqlResult<Vec<&'a AlterAction>> {
+    let (mut renames, mut left): (Vec<(usize, &str)>, _) = (Vec::new(), Vec::new());
+    for action in actions {
+        let AlterAction::RenameKey { if_exists, old_name, new_name } = action else {
+            left.push(action);
+            continue;
+        };
+        for name in [old_name, new_name] {
+            check_identifier(name, SqlError::wrong_index_name)?;
+            if name.eq_ignore_ascii_case("PRIMARY") {
+                return Err(SqlError::wrong_index_name(name));
+            }
+        }
+        match draft.key(old_name).filter(|n| renames.iter().all(|(renamed, _)| renamed != n)) {
+            Some(n) => renames.push((n, new_name)),
+            // IF EXISTS asks for the table as it was.
+            None => {
+                let if_exists = *if_exists && !has_key(before, old_name);
+                missing(ctx, SqlError::unknown_key(old_name, &draft.name.table), if_exists)?;
+            }
+        }
+    }
+    for (n, name) in renames {
+        draft.keys[n].name = Some(name.to_owned());
+    }
+    Ok(left)
+}
+
+fn has_key(table: &Table, name: &str) -> bool {
+    table.indexes.iter().any(|index| same_name(&index.name, name))
+}
+
 fn apply(
     ctx: &mut StatementContext<'_>,
+    before: &Table,
     draft: &mut TableDraft,
     extras: &mut Extras,
     action: &AlterAction,
@@ -271,9 +316,8 @@ fn apply(
         AlterAction::AddKey(_)
         | AlterAction::DropKey { .. }
         | AlterAction::DropPrimaryKey { .. }
-        | AlterAction::RenameKey { .. }
         | AlterAction::SetKeyIgnored { .. }
-        | AlterAction::DropConstraint { .. } => apply_key(ctx, draft, action),
+        | AlterAction::DropConstraint { .. } => apply_key(ctx, before, draft, action),
         AlterAction::RenameTable(to) => {
             extras.rename = Some(qualified_one(ctx, to)?);
             Ok(())
@@ -303,15 +347,18 @@ fn apply(
             extras.rebuild = true;
             Ok(())
         }
-        // Renamed before (`rename_together`).
-        AlterAction::OrderBy(_) | AlterAction::RenameColumn { .. } => Ok(()),
+        // Renamed before (`rename_together`, `rename_keys_together`).
+        AlterAction::OrderBy(_) | AlterAction::RenameColumn { .. } | AlterAction::RenameKey { .. } => Ok(()),
         AlterAction::AddForeignKey(key) => {
             let known = key.name.as_deref().filter(|name| {
-                key.if_not_exists && draft.foreign_keys.iter().any(|known| same_name(&known.name, name))
+                key.if_not_exists && before.foreign_keys.iter().any(|known| same_name(&known.name, name))
             });
             match known {
                 Some(name) => note(ctx, &SqlError::duplicate_key_name(name)),
-                None => draft.foreign_keys.push(foreign::draft(ctx, &draft.name, key)?),
+                None => {
+                    refuse_old_name(ctx, before, key.name.as_deref().unwrap_or_default())?;
+                    draft.foreign_keys.push(foreign::draft(ctx, &draft.name, key)?);
+                }
             }
             Ok(())
         }
@@ -323,7 +370,26 @@ fn apply(
             }
             Ok(())
         }
-        AlterAction::AddCheck(check) => draft.add_check(ctx, check),
+        AlterAction::AddCheck(check) => {
+            let is_known = |name: &&str| before.checks.iter().any(|known| same_name(&known.name, name));
+            match check.name.as_deref().filter(|_| check.if_not_exists).filter(is_known) {
+                Some(name) => note(ctx, &SqlError::duplicate_check(name)),
+                None => draft.add_check(ctx, check)?,
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The name of a foreign key is not free within the statement that drops the key.
+fn refuse_old_name(ctx: &StatementContext<'_>, before: &Table, name: &str) -> SqlResult<()> {
+    let schema = &before.name.schema;
+    match before.foreign_keys.iter().any(|key| same_name(&key.name, name)) {
+        false => Ok(()),
+        true if foreign::are_checked(ctx) => {
+            Err(SqlError::foreign_key_name_exists(schema, &before.name.table))
+        }
+        true => Err(SqlError::duplicate_foreign_key(schema, name)),
     }
 }
 
@@ -347,7 +413,12 @@ fn apply_option(
     }
 }
 
-fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterAction) -> SqlResult<()> {
+fn apply_key(
+    ctx: &StatementContext<'_>,
+    before: &Table,
+    draft: &mut TableDraft,
+    action: &AlterAction,
+) -> SqlResult<()> {
     match action {
         AlterAction::AddKey(def) => {
             let made = key::draft(ctx, def)?;
@@ -355,28 +426,30 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
             if exists && def.generated && def.if_not_exists {
                 return Ok(());
             }
-            if exists && def.if_not_exists {
-                let name = made.name.as_deref().unwrap_or_default();
-                note(ctx, &SqlError::duplicate_key_name(name));
-                return Ok(());
+            // IF NOT EXISTS asks for the table as it was, and for keys that the statement itself adds.
+            let is_known = |name: &&str| {
+                has_key(before, name) || draft.key(name).is_some_and(|n| draft.keys[n].origin.is_none())
+            };
+            match made.name.as_deref().filter(|_| def.if_not_exists).filter(is_known) {
+                Some(name) => note(ctx, &SqlError::duplicate_key_name(name)),
+                None => draft.keys.push(made),
             }
-            draft.keys.push(made);
         }
-        AlterAction::DropKey { if_exists, name } | AlterAction::DropConstraint { if_exists, name } => {
-            let kind =
-                if matches!(action, AlterAction::DropConstraint { .. }) { "CONSTRAINT" } else { "INDEX" };
-            let checks = draft.checks.len();
-            if kind == "CONSTRAINT" {
-                draft.checks.retain(|check| !same_name(&check.name, name));
-            }
-            let foreign = draft.foreign_keys.len();
-            if kind == "CONSTRAINT" && draft.checks.len() == checks {
-                draft.foreign_keys.retain(|key| !same_name(&key.name, name));
-            }
-            match draft.key(name) {
-                _ if draft.checks.len() < checks || draft.foreign_keys.len() < foreign => {}
-                Some(n) => drop(draft.keys.remove(n)),
-                None => missing(ctx, SqlError::cannot_drop(kind, name), *if_exists)?,
+        AlterAction::DropKey { if_exists, name } => match draft.key(name) {
+            Some(n) => drop(draft.keys.remove(n)),
+            None => missing(ctx, SqlError::cannot_drop("INDEX", name), *if_exists)?,
+        },
+        AlterAction::DropConstraint { if_exists, name } => {
+            let is_constraint =
+                |n: &usize| matches!(draft.keys[*n].kind, IndexKind::Primary | IndexKind::Unique);
+            if let Some(n) = draft.checks.iter().position(|check| same_name(&check.name, name)) {
+                draft.checks.remove(n);
+            } else if let Some(n) = draft.key(name).filter(is_constraint) {
+                draft.keys.remove(n);
+            } else if let Some(n) = draft.foreign_keys.iter().position(|key| same_name(&key.name, name)) {
+                draft.foreign_keys.remove(n);
+            } else {
+                missing(ctx, SqlError::cannot_drop("CONSTRAINT", name), *if_exists)?;
             }
         }
         AlterAction::DropPrimaryKey { if_exists } => {
@@ -385,20 +458,19 @@ fn apply_key(ctx: &StatementContext<'_>, draft: &mut TableDraft, action: &AlterA
                 None => missing(ctx, SqlError::cannot_drop("INDEX", "PRIMARY"), *if_exists)?,
             }
         }
-        AlterAction::SetKeyIgnored { if_exists, name, ignored } => match draft.key(name) {
-            Some(n) if draft.keys[n].kind == IndexKind::Primary => {
-                return Err(SqlError::primary_key_ignored());
+        // The name is one that the table had, and the key has it still or gets it from another.
+        AlterAction::SetKeyIgnored { if_exists, name, ignored } => {
+            let is_old = has_key(before, name);
+            match draft.key(name).filter(|n| is_old && draft.keys[*n].origin.is_some()) {
+                Some(n) if draft.keys[n].kind == IndexKind::Primary => {
+                    return Err(SqlError::primary_key_ignored());
+                }
+                Some(n) => draft.keys[n].ignored = *ignored,
+                None => {
+                    missing(ctx, SqlError::unknown_key(name, &draft.name.table), *if_exists && !is_old)?;
+                }
             }
-            Some(n) => draft.keys[n].ignored = *ignored,
-            None => missing(ctx, SqlError::unknown_key(name, &draft.name.table), *if_exists)?,
-        },
-        AlterAction::RenameKey { if_exists, old_name, new_name } => match draft.key(old_name) {
-            Some(n) => draft.keys[n].name = Some(new_name.clone()),
-            None => {
-                let table = &draft.name.table;
-                missing(ctx, SqlError::unknown_key(old_name, table), *if_exists)?;
-            }
-        },
+        }
         _ => {}
     }
     Ok(())
@@ -598,6 +670,7 @@ mod tests {
     fn names_of_what_goes_are_looked_up_first() {
         assert!(is_drop(&AlterAction::DropKey { if_exists: false, name: "k".to_owned() }));
         assert!(is_drop(&AlterAction::DropColumn { if_exists: false, name: "a".to_owned() }));
+        assert!(is_drop(&AlterAction::DropConstraint { if_exists: false, name: "c".to_owned() }));
         assert!(!is_drop(&AlterAction::Force));
     }
 }

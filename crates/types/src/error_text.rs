@@ -139,6 +139,8 @@ texts! {
     primary_key_generated() = PrimaryKeyBasedOnGeneratedColumn,
         "Primary key cannot be defined upon a generated column";
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
+    duplicate_foreign_key(schema: &str, name: &str) = DupConstraintName,
+        "Duplicate FOREIGN KEY constraint name '{schema}/{name}'";
     no_partitions() = PartitionClauseOnNonpartitioned, "PARTITION () clause on non partitioned table";
     ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
     target_is_source(table: &str, statement: &str) = UpdateTableUsed,
@@ -201,6 +203,8 @@ texts! {
         "Table storage engine '{engine}' does not support the create option '{option}'";
     wrong_create_options(schema: &str, name: &str) = CantCreateTable,
         "Can't create table `{schema}`.`{name}` (errno: 140 \"Wrong create options\")";
+    foreign_key_name_exists(schema: &str, name: &str) = CantCreateTable,
+        "Can't create table `{schema}`.`{name}` (errno: 121 \"Duplicate key on write or update\")";
     bad_option_value(value: &str, option: &str) = BadOptionValue, "Incorrect value '{value}' for option '{option}'";
     unknown_option(option: &str) = UnknownOption, "Unknown option '{option}'";
     compressed_table_refused() = UnsupportedCompressedTable,

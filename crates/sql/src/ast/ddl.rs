@@ -188,6 +188,8 @@ pub enum ReferenceAction {
 /// A table-level CHECK.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
+    /// ADD CONSTRAINT IF NOT EXISTS.
+    pub if_not_exists: bool,
     pub name: Option<String>,
     pub expr: Expr,
     pub text: String,

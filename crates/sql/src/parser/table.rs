@@ -169,9 +169,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn key_or_constraint(&mut self, elements: &mut Elements) -> SqlResult<()> {
-        let mut constraint = None;
+        let (mut constraint, mut if_not_exists) = (None, false);
         if self.eat_word("CONSTRAINT") {
-            self.eat_words(&["IF", "NOT", "EXISTS"]);
+            if_not_exists = self.eat_words(&["IF", "NOT", "EXISTS"]);
             if self.is_name_at(0) {
                 constraint = Some(self.name()?);
             }
@@ -185,7 +185,7 @@ impl Parser<'_> {
             elements.foreign_keys.push(key);
         } else if self.eat_word("CHECK") {
             let (expr, text) = self.parenthesised_text()?;
-            elements.checks.push(Check { name: constraint, expr, text });
+            elements.checks.push(Check { if_not_exists, name: constraint, expr, text });
         } else {
             let key = self.key_def(constraint)?;
             elements.keys.push(key);
