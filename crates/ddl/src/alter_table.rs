@@ -164,8 +164,9 @@ pub(super) fn described(
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());
     }
-    drop_emptied_keys(&mut draft)?;
+    settle_keys(&mut draft)?;
     foreign::check_kept(ctx, before, &draft)?;
+    refuse_other_columns(&draft)?;
     let after = draft.finish(ctx, before.id, Some(before))?;
     Ok((after, extras))
 }
@@ -534,32 +535,64 @@ fn drop_column(
     let Some(n) = draft.column(name) else {
         return missing(ctx, SqlError::cannot_drop("COLUMN", name), if_exists);
     };
-    let column = draft.columns.remove(n).column.name;
+    let column = draft.columns.remove(n).column;
     for key in &mut draft.keys {
-        let is_other = |part: &super::draft::DraftPart| !same_name(&part.column, &column);
-        let parts = key.parts.len();
-        key.parts.retain(is_other);
-        if key.parts.len() < parts {
-            key.lost = Some(column.clone());
+        let words = key.kind == IndexKind::FullText;
+        for part in key.parts.iter_mut().filter(|part| same_name(&part.column, &column.name)) {
+            part.is_dropped = true;
+            part.prefix = part.prefix.or_else(|| key::whole_length(&column.ty)).filter(|_| !words);
         }
     }
     Ok(())
 }
 
-/// A key goes with its last column. A unique one that loses some would promise more than before.
-fn drop_emptied_keys(draft: &mut TableDraft) -> SqlResult<()> {
-    draft.keys.retain(|key| !key.parts.is_empty());
-    let lossy = draft.keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
+/// Keys go by the names of their columns: a column that was dropped and comes anew is in the keys that it was
+/// in, by the length that it had there. Without such a one it is in none, a key goes with its last column, and
+/// a unique one that lost some would promise more than before.
+fn settle_keys(draft: &mut TableDraft) -> SqlResult<()> {
+    let TableDraft { columns, keys, .. } = draft;
+    let added = |name: &str| {
+        columns.iter().find(|column| column.origin.is_none() && same_name(&column.column.name, name))
+    };
+    for key in keys.iter_mut() {
+        for part in key.parts.iter_mut().filter(|part| part.is_dropped) {
+            let Some(column) = added(&part.column) else {
+                key.lost.get_or_insert_with(|| part.column.clone());
+                continue;
+            };
+            let ty = &column.column.ty;
+            let is_string = ty.kind.is_text() || ty.kind.is_binary_string();
+            if !is_string && part.prefix == key::whole_length(ty) {
+                part.prefix = None;
+            }
+            part.column.clone_from(&column.column.name);
+            part.is_dropped = false;
+        }
+        key.parts.retain(|part| !part.is_dropped);
+    }
+    keys.retain(|key| !key.parts.is_empty());
+    let lossy = keys.iter().filter(|key| matches!(key.kind, IndexKind::Primary | IndexKind::Unique));
     match lossy.filter_map(|key| key.lost.as_ref()).next() {
         Some(column) => Err(SqlError::key_column_missing(column)),
         None => Ok(()),
     }
 }
 
+/// A foreign key stays with its columns: one that comes in the place of one that was dropped is another.
+fn refuse_other_columns(draft: &TableDraft) -> SqlResult<()> {
+    for key in draft.foreign_keys.iter().filter(|key| !key.is_new) {
+        let is_other = |name: &&String| draft.column(name).is_some_and(|n| draft.columns[n].origin.is_none());
+        if let Some(column) = key.columns.iter().find(is_other) {
+            return Err(SqlError::column_needed_by_own_key(column, &draft.name.schema, &key.name));
+        }
+    }
+    Ok(())
+}
+
 fn rename_column(draft: &mut TableDraft, n: usize, to: &str) -> SqlResult<()> {
     let from = std::mem::replace(&mut draft.columns[n].column.name, to.to_owned());
     for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
-        if same_name(&part.column, &from) {
+        if !part.is_dropped && same_name(&part.column, &from) {
             part.column = to.to_owned();
         }
     }

@@ -52,6 +52,9 @@ pub(super) struct DraftPart {
     pub(super) column: String,
     pub(super) prefix: Option<u32>,
     pub(super) descending: bool,
+    /// The column was dropped; one of its name that is added takes its place. The prefix is the length that
+    /// the part had, also where that was all of the column.
+    pub(super) is_dropped: bool,
 }
 
 /// A table being described.
@@ -116,6 +119,7 @@ impl TableDraft {
             column: table.columns[p.column].name.clone(),
             prefix: p.prefix,
             descending: p.descending,
+            is_dropped: false,
         };
         let keys = keys.map(|(n, index)| DraftKey {
             name: Some(index.name.clone()),

@@ -2,7 +2,7 @@
 
 use cohort_catalog::{Column, IndexKind};
 use cohort_sql::ast::{KeyDef, KeyKind};
-use cohort_types::{ErrorCode, SqlError, SqlResult, TypeKind};
+use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, TypeKind};
 
 use super::draft::{DraftKey, DraftPart, TableDraft};
 use super::options::fit_comment;
@@ -37,6 +37,7 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
         column: p.column.clone(),
         prefix: p.length,
         descending: p.descending,
+        is_dropped: false,
     };
     if kind == IndexKind::Primary && def.options.ignored {
         return Err(SqlError::primary_key_ignored());
@@ -212,6 +213,16 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
     }
 }
 
+/// How much of a column a key has that has all of it, as a prefix: characters, or bytes where there are none.
+/// None where a prefix says nothing.
+pub(super) fn whole_length(ty: &ColumnType) -> Option<u32> {
+    let per_char = match ty.kind.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
+        true => ty.collation.charset().mbmaxlen(),
+        false => 1,
+    };
+    u32::try_from(ty.byte_len_max()).ok().map(|bytes| bytes / per_char as u32).filter(|length| *length > 0)
+}
+
 fn part_bytes(part: &DraftPart, column: &Column) -> u64 {
     let per_char = u64::from(column.ty.collation.charset().mbmaxlen());
     match part.prefix {
@@ -263,7 +274,12 @@ mod tests {
         DraftKey {
             name: name.map(str::to_owned),
             kind: IndexKind::Secondary,
-            parts: vec![DraftPart { column: column.to_owned(), prefix: None, descending: false }],
+            parts: vec![DraftPart {
+                column: column.to_owned(),
+                prefix: None,
+                descending: false,
+                is_dropped: false,
+            }],
             comment: String::new(),
             ignored: false,
             generated: false,

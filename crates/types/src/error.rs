@@ -324,6 +324,7 @@ errors! {
     ForeignDuplicateKey = 1761, "23000";
     FkNoIndexParent = 1822, "HY000";
     FkIncorrectOption = 1825, "HY000";
+    FkColumnCannotDrop = 1828, "HY000";
     FkColumnCannotDropChild = 1829, "HY000";
     FkColumnNotNull = 1830, "HY000";
     FkColumnCannotChange = 1832, "HY000";

@@ -141,6 +141,8 @@ texts! {
     duplicate_check(name: &str) = DupConstraintName, "Duplicate CHECK constraint name '{name}'";
     duplicate_foreign_key(schema: &str, name: &str) = DupConstraintName,
         "Duplicate FOREIGN KEY constraint name '{schema}/{name}'";
+    column_needed_by_own_key(column: &str, schema: &str, key: &str) = FkColumnCannotDrop,
+        "Cannot drop column '{column}': needed in a foreign key constraint '{schema}/{key}'";
     no_partitions() = PartitionClauseOnNonpartitioned, "PARTITION () clause on non partitioned table";
     ties_without_order() = WithTiesNeedsOrder, "FETCH ... WITH TIES requires ORDER BY clause to be present";
     target_is_source(table: &str, statement: &str) = UpdateTableUsed,

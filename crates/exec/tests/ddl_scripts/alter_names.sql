@@ -154,3 +154,182 @@ OK
 ERROR 1280 (42000): Incorrect index name 'PRIMARY'
 > DROP TABLE t
 OK
+
+# Keys go by the names of their columns: one that is dropped and comes anew is in the keys that it was in.
+> CREATE TABLE t (a INT, b INT, c INT, KEY kb (b), UNIQUE u (b, c), KEY kab (a, b DESC))
+OK
+> INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b INT DEFAULT 7
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT a, b, c FROM t FORCE INDEX (u) WHERE b = 7 ORDER BY c
+a | b | c
+1 | 7 | 1
+2 | 7 | 2
+> SELECT a, b, c FROM t FORCE INDEX (kb) WHERE b < 7
+a | b | c
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `c` int(11) DEFAULT NULL,
+    `b` int(11) DEFAULT 7,
+    UNIQUE KEY `u` (`b`,`c`),
+    KEY `kb` (`b`),
+    KEY `kab` (`a`,`b` DESC)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN B VARCHAR(10) DEFAULT 'xyz01' FIRST
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `B` varchar(10) DEFAULT 'xyz01',
+    `a` int(11) DEFAULT NULL,
+    `c` int(11) DEFAULT NULL,
+    UNIQUE KEY `u` (`B`(4),`c`),
+    KEY `kb` (`B`(4)),
+    KEY `kab` (`a`,`B`(4) DESC)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> SELECT a FROM t FORCE INDEX (kb) WHERE b = 'xyz01' ORDER BY a
+a
+1
+2
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b VARCHAR(3)
+ERROR 1089 (HY000): Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys
+> ALTER TABLE t DROP COLUMN b, RENAME COLUMN c TO b
+ERROR 1072 (42000): Key column 'B' doesn't exist in table
+> ALTER TABLE t DROP KEY u, DROP COLUMN b, CHANGE c b BIGINT
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `b` bigint(20) DEFAULT NULL,
+    KEY `kab` (`a`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
+> CREATE TABLE t (a INT, b VARCHAR(20), KEY k (b), FULLTEXT w (b))
+OK
+> INSERT INTO t VALUES (1, 'one'), (2, 'two')
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b TEXT DEFAULT 'hello world'
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT a FROM t WHERE MATCH (b) AGAINST ('world' IN BOOLEAN MODE) ORDER BY a
+a
+1
+2
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `b` text DEFAULT 'hello world',
+    KEY `k` (`b`(20)),
+    FULLTEXT KEY `w` (`b`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
+> CREATE TABLE t (a INT, b INT, UNIQUE u (b))
+OK
+> INSERT INTO t VALUES (1, 1), (2, 2)
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b INT DEFAULT 5
+ERROR 1062 (23000): Duplicate entry '5' for key 'u'
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b INT
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+a | b
+1 | NULL
+2 | NULL
+> INSERT INTO t VALUES (3, 1), (4, 1)
+ERROR 1062 (23000): Duplicate entry '1' for key 'u'
+> DROP TABLE t
+OK
+
+# So it is with a primary key.
+> CREATE TABLE t (id INT PRIMARY KEY, b INT, KEY (b))
+OK
+> INSERT INTO t VALUES (7, 1), (8, 2)
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN id, ADD COLUMN id BIGINT NOT NULL FIRST
+ERROR 1089 (HY000): Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys
+> ALTER TABLE t DROP COLUMN id, ADD COLUMN id INT FIRST
+ERROR 1062 (23000): Duplicate entry '0' for key 'PRIMARY'
+> ALTER TABLE t DROP COLUMN id, ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY FIRST
+ERROR 1068 (42000): Multiple primary key defined
+> ALTER TABLE t DROP COLUMN id, ADD COLUMN id INT AUTO_INCREMENT FIRST
+OK 2 (Records: 2  Duplicates: 0  Warnings: 0)
+> INSERT INTO t (b) VALUES (3)
+OK 1 id 3
+> SELECT * FROM t
+id | b
+1 | 1
+2 | 2
+3 | 3
+> SELECT id FROM t WHERE b = 2
+id
+2
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `id` int(11) NOT NULL AUTO_INCREMENT,
+    `b` int(11) DEFAULT NULL,
+    PRIMARY KEY (`id`),
+    KEY `b` (`b`)
+  ) ENGINE=REFERENCE AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DELETE FROM t WHERE id > 1
+OK 2
+> ALTER TABLE t DROP COLUMN id, ADD COLUMN id INT UNSIGNED NOT NULL
+OK 1 (Records: 1  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+b | id
+1 | 0
+> INSERT INTO t VALUES (5, 0)
+ERROR 1062 (23000): Duplicate entry '0' for key 'PRIMARY'
+> ALTER TABLE t DROP COLUMN id, RENAME COLUMN b TO id
+OK 1 (Records: 1  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `id` int(11) DEFAULT NULL,
+    KEY `b` (`id`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
+> CREATE TABLE t (a INT, b INT, c INT, PRIMARY KEY (a, b))
+OK
+> INSERT INTO t VALUES (1, 1, 1), (1, 2, 2), (2, 3, 3)
+OK 3 (Records: 3  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN b INT NOT NULL DEFAULT 9
+ERROR 1062 (23000): Duplicate entry '1-9' for key 'PRIMARY'
+> ALTER TABLE t DROP COLUMN a, ADD COLUMN a INT NOT NULL DEFAULT 9
+OK 3 (Records: 3  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+b | c | a
+1 | 1 | 9
+2 | 2 | 9
+3 | 3 | 9
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `b` int(11) NOT NULL,
+    `c` int(11) DEFAULT NULL,
+    `a` int(11) NOT NULL DEFAULT 9,
+    PRIMARY KEY (`a`,`b`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t DROP COLUMN b, ADD COLUMN d INT
+ERROR 1072 (42000): Key column 'b' doesn't exist in table
+> DROP TABLE t
+OK
+
+# A foreign key stays with its columns.
+> CREATE TABLE p (id INT PRIMARY KEY)
+OK
+> CREATE TABLE t (x INT, FOREIGN KEY (x) REFERENCES p (id))
+OK
+> ALTER TABLE t DROP COLUMN x, ADD COLUMN x INT DEFAULT 1
+ERROR 1828 (HY000): Cannot drop column 'x': needed in a foreign key constraint 'test/t_ibfk_1'
+> ALTER TABLE t DROP FOREIGN KEY t_ibfk_1, DROP COLUMN x, ADD COLUMN x INT DEFAULT 1
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> DROP TABLE t, p
+OK
