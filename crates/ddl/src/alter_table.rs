@@ -1,14 +1,15 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 
 use cohort_base::CommitSeq;
-use cohort_catalog::{Catalog, CatalogChange, DefaultValue, ForeignKey, IndexKind, Table, TableName};
+use cohort_catalog::{Catalog, CatalogChange, Column, DefaultValue, ForeignKey, IndexKind, Table, TableName};
 use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
 };
-use cohort_types::{Charset, Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult};
 
 use super::column::ColumnHome;
+use super::convert::convert;
 use super::draft::{Described, DraftColumn, TableDraft};
 use super::drop_table::{lock_target, qualified_one, renamed};
 use super::rebuild::{Asked, rebuild};
@@ -72,6 +73,8 @@ pub(super) struct Extras {
     pub(super) rename: Option<TableName>,
     /// Columns whose default was changed, in lower case.
     defaults: Vec<String>,
+    /// CONVERT TO CHARACTER SET: of all columns there are in the end.
+    convert: Option<Collation>,
 }
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
@@ -152,9 +155,14 @@ pub(super) fn described(
     for action in drops {
         apply(ctx, before, &mut draft, &mut extras, action)?;
     }
+    let lost_check = drop_checks(before, &mut draft)?;
+    settle_charset(&mut draft, &mut extras, &alter.actions)?;
     let others = rename_together(ctx, &mut draft, others)?;
     for action in rename_keys_together(ctx, before, &mut draft, others)? {
         apply(ctx, before, &mut draft, &mut extras, action)?;
+    }
+    if let Some(to) = extras.convert {
+        convert(ctx, &mut draft, to)?;
     }
     let is_about_pages =
         |action: &AlterAction| matches!(action, AlterAction::Option(o) if page_form::is_about_pages(o));
@@ -165,6 +173,7 @@ pub(super) fn described(
         return Err(SqlError::cannot_drop_all_columns());
     }
     settle_keys(&mut draft)?;
+    lost_check.map_or(Ok(()), Err)?;
     foreign::check_kept(ctx, before, &draft)?;
     refuse_other_columns(&draft)?;
     let after = draft.finish(ctx, before.id, Some(before))?;
@@ -324,11 +333,6 @@ fn apply(
             Ok(())
         }
         AlterAction::Option(option) => apply_option(ctx, draft, extras, option),
-        AlterAction::ConvertCharset { charset, collation } => {
-            let to = charset::resolve(charset.as_deref(), collation.as_deref(), draft.collation)?;
-            convert(draft, to);
-            Ok(())
-        }
         // Of primary keys MariaDB says nothing.
         AlterAction::EnableKeys | AlterAction::DisableKeys
             if draft.keys.iter().all(|key| key.kind == IndexKind::Primary) =>
@@ -348,8 +352,11 @@ fn apply(
             extras.rebuild = true;
             Ok(())
         }
-        // Renamed before (`rename_together`, `rename_keys_together`).
-        AlterAction::OrderBy(_) | AlterAction::RenameColumn { .. } | AlterAction::RenameKey { .. } => Ok(()),
+        // Done before (`rename_together`, `rename_keys_together`, `settle_charset`).
+        AlterAction::OrderBy(_)
+        | AlterAction::RenameColumn { .. }
+        | AlterAction::RenameKey { .. }
+        | AlterAction::ConvertCharset { .. } => Ok(()),
         AlterAction::AddForeignKey(key) => {
             let known = key.name.as_deref().filter(|name| {
                 key.if_not_exists && before.foreign_keys.iter().any(|known| same_name(&known.name, name))
@@ -382,6 +389,28 @@ fn apply(
     }
 }
 
+/// The table's character set is what the statement says of it anywhere: columns that it describes take it.
+fn settle_charset(draft: &mut TableDraft, extras: &mut Extras, actions: &[AlterAction]) -> SqlResult<()> {
+    let before = draft.collation;
+    let mut options = Vec::new();
+    for action in actions {
+        match action {
+            AlterAction::ConvertCharset { charset, collation } => {
+                let to = charset::resolve(charset.as_deref(), collation.as_deref(), before)?;
+                (draft.collation, extras.convert) = (to, Some(to));
+            }
+            AlterAction::Option(option @ (TableOption::Charset(_) | TableOption::Collate(_))) => {
+                options.push(option.clone());
+            }
+            _ => {}
+        }
+    }
+    if !options.is_empty() {
+        draft.collation = options::collation(&options, before)?;
+    }
+    Ok(())
+}
+
 /// The name of a foreign key is not free within the statement that drops the key.
 fn refuse_old_name(ctx: &StatementContext<'_>, before: &Table, name: &str) -> SqlResult<()> {
     let schema = &before.name.schema;
@@ -406,10 +435,8 @@ fn apply_option(
             extras.rebuild = true;
             Ok(())
         }
-        TableOption::Charset(_) | TableOption::Collate(_) => {
-            draft.collation = options::collation(std::slice::from_ref(option), draft.collation)?;
-            Ok(())
-        }
+        // `settle_charset`
+        TableOption::Charset(_) | TableOption::Collate(_) => Ok(()),
         other => options::apply(ctx, draft, other),
     }
 }
@@ -589,6 +616,30 @@ fn refuse_other_columns(draft: &TableDraft) -> SqlResult<()> {
     Ok(())
 }
 
+/// A CHECK of the table goes with the columns that it reads, if they all go: so does, as in MariaDB, one that
+/// reads none where any column goes. Returns the error, 1054, of one that loses some.
+fn drop_checks(before: &Table, draft: &mut TableDraft) -> SqlResult<Option<SqlError>> {
+    let is_dropped = |name: &str| draft.column(name).is_none() && before.column(name).is_some();
+    let dropped = || before.columns.iter().filter(|column| is_dropped(&column.name));
+    if dropped().next().is_none() {
+        return Ok(None);
+    }
+    let mut kept = Vec::new();
+    for check in &draft.checks {
+        let columns = rules::columns_of(&check.text)?;
+        if columns.iter().all(|name| is_dropped(name)) {
+            continue;
+        }
+        let is_read = |column: &&Column| columns.iter().any(|name| same_name(name, &column.name));
+        if let Some(column) = dropped().find(is_read) {
+            return Ok(Some(SqlError::unknown_column(&column.name, "CHECK")));
+        }
+        kept.push(check.clone());
+    }
+    draft.checks = kept;
+    Ok(None)
+}
+
 fn rename_column(draft: &mut TableDraft, n: usize, to: &str) -> SqlResult<()> {
     let from = std::mem::replace(&mut draft.columns[n].column.name, to.to_owned());
     for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
@@ -665,34 +716,6 @@ fn set_default(
         }
     };
     Ok(())
-}
-
-/// CONVERT TO: every text column gets the collation; TEXT grows so that it holds what it held.
-fn convert(draft: &mut TableDraft, to: Collation) {
-    draft.collation = to;
-    for column in &mut draft.columns {
-        let ty = &mut column.column.ty;
-        match ty.kind {
-            TypeKind::Enum | TypeKind::Set => ty.collation = to,
-            TypeKind::Json => {}
-            kind if kind.is_text() => {
-                let grows = to.charset().mbmaxlen() > ty.collation.charset().mbmaxlen();
-                *ty = match (kind, to.charset() == Charset::Binary, grows) {
-                    (TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText, false, true) => {
-                        ColumnType::text_of_length(ty.length, to)
-                    }
-                    (_, false, _) => ColumnType { collation: to, ..ty.clone() },
-                    (_, true, _) => ty.clone(),
-                };
-            }
-            _ => {}
-        }
-        if let DefaultValue::Value(Value::Str(text)) = &mut column.column.default
-            && column.column.ty.kind.is_text()
-        {
-            text.collation = to;
-        }
-    }
 }
 
 #[cfg(test)]

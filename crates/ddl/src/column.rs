@@ -38,7 +38,13 @@ pub(super) fn draft(
             ty = ColumnType { kind: TypeKind::Json, ..ty };
             None
         }
-        Some(check) => Some(rules::text_of(ctx, rules::Clause::Check, name, check)?),
+        // JSON is LONGTEXT with a CHECK; one that is written stands instead.
+        Some(check) => {
+            if ty.kind == TypeKind::Json {
+                ty.kind = TypeKind::LongText;
+            }
+            Some(rules::text_of(ctx, rules::Clause::Check, name, check)?)
+        }
     };
     let generated = match &def.generated {
         None => None,
@@ -188,7 +194,7 @@ pub(super) fn default_of(
     }
 }
 
-fn store_default(
+pub(super) fn store_default(
     ctx: &StatementContext<'_>,
     column: &str,
     value: Value,

@@ -4,7 +4,7 @@ use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, T
 use cohort_session::sequence::Definition;
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_table::constraint_text;
-use cohort_types::{TypeKind, Value};
+use cohort_types::{Collation, TypeKind, Value};
 
 /// `current_timestamp(3)`.
 pub fn now_text(digits: u8) -> String {
@@ -150,8 +150,10 @@ fn table_text(
     if table.is_sequence() {
         text += " SEQUENCE=1";
     } else if with_charset {
-        let collation = table.collation;
-        text += &format!(" DEFAULT CHARSET={} COLLATE={}", collation.charset().name(), collation.name());
+        text += &match table.collation {
+            Collation::BINARY => " DEFAULT CHARSET=binary".to_owned(),
+            other => format!(" DEFAULT CHARSET={} COLLATE={}", other.charset().name(), other.name()),
+        };
     }
     for (name, value) in ordered_options(table) {
         text += &format!(" {name}={value}");
@@ -194,12 +196,14 @@ fn column(table: &Table, column: &Column) -> String {
     if !column.comment.is_empty() {
         text += &format!(" COMMENT {}", quoted_text(&column.comment));
     }
-    if ty.kind == TypeKind::Json {
-        text += &format!(" CHECK (json_valid({}))", quoted_name(&column.name));
-    }
-    if let Some(check) = &column.check {
-        text += &format!(" CHECK ({check})");
-    }
+    let valid = format!("json_valid({})", quoted_name(&column.name));
+    text += &match &column.check {
+        // Of a table that an earlier version made.
+        Some(check) if ty.kind == TypeKind::Json => format!(" CHECK ({valid} and ({check}))"),
+        Some(check) => format!(" CHECK ({check})"),
+        None if ty.kind == TypeKind::Json => format!(" CHECK ({valid})"),
+        None => String::new(),
+    };
     text
 }
 

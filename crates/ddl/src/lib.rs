@@ -54,6 +54,7 @@ mod account_rules;
 mod alter_table;
 mod clauses;
 mod column;
+mod convert;
 mod create_select;
 mod create_table;
 pub mod create_text;

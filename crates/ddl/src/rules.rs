@@ -155,6 +155,13 @@ fn parsed(text: &str) -> SqlResult<Expr> {
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
 }
 
+/// The columns that a text reads.
+pub(super) fn columns_of(text: &str) -> SqlResult<Vec<String>> {
+    let mut columns = Vec::new();
+    parsed(text)?.each_column(&mut |column| columns.push(column.name.clone()));
+    Ok(columns)
+}
+
 /// The text with a column's new name.
 pub(super) fn renamed(text: &str, from: &str, to: &str) -> SqlResult<String> {
     let mut expr = parsed(text)?;

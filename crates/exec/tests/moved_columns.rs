@@ -358,7 +358,7 @@ fn prepared_statements_are_planned_again() {
 fn a_name_that_comes_again_is_another_column() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut client = server.connect();
-    client.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a + 1) STORED, CHECK (a > 0), KEY (a))");
+    client.ok("CREATE TABLE t (id INT PRIMARY KEY CHECK (a > 0), a INT, g INT AS (a + 1) STORED, KEY (a))");
     client.ok("INSERT INTO t (id, a) VALUES (1, 10)");
     // What is computed of the column and what is checked of it is so anew.
     client.ok("ALTER TABLE t DROP a, ADD a INT DEFAULT 4 FIRST");

@@ -333,3 +333,45 @@ ERROR 1828 (HY000): Cannot drop column 'x': needed in a foreign key constraint '
 OK (Records: 0  Duplicates: 0  Warnings: 0)
 > DROP TABLE t, p
 OK
+
+# A CHECK of the table goes with the last column that it reads.
+> CREATE TABLE t (a INT, b INT, c INT, CHECK (1), CHECK (b > 0), CONSTRAINT x CHECK (b > c), CHECK (a > 0))
+OK
+> INSERT INTO t VALUES (1, 2, 1)
+OK 1
+> ALTER TABLE t DROP COLUMN b
+ERROR 1054 (42S22): Unknown column 'b' in 'CHECK'
+> ALTER TABLE t RENAME COLUMN b TO z, DROP COLUMN c
+ERROR 1054 (42S22): Unknown column 'c' in 'CHECK'
+> ALTER TABLE t DROP CONSTRAINT x, DROP COLUMN b, ADD COLUMN b INT DEFAULT -1
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `c` int(11) DEFAULT NULL,
+    `b` int(11) DEFAULT -1,
+    CONSTRAINT `CONSTRAINT_3` CHECK (`a` > 0)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t ADD CONSTRAINT x CHECK (b < c)
+OK 1 (Records: 1  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN c, DROP COLUMN b
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> INSERT INTO t VALUES (0)
+ERROR 4025 (23000): CONSTRAINT `CONSTRAINT_3` failed for `test`.`t`
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    CONSTRAINT `CONSTRAINT_3` CHECK (`a` > 0)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
+> CREATE TABLE t (a INT CHECK (a > 0), b INT CHECK (b > a))
+OK
+> ALTER TABLE t DROP COLUMN a
+ERROR 1054 (42S22): Unknown column 'a' in 'CHECK'
+> ALTER TABLE t DROP COLUMN b
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> DROP TABLE t
+OK

@@ -130,7 +130,10 @@ impl ColumnType {
         if !has_charset || (self.collation == table && self.kind != TypeKind::Json) {
             return String::new();
         }
-        format!(" CHARACTER SET {} COLLATE {}", self.collation.charset().name(), self.collation.name())
+        match self.collation {
+            Collation::BINARY => " CHARACTER SET binary".to_owned(),
+            other => format!(" CHARACTER SET {} COLLATE {}", other.charset().name(), other.name()),
+        }
     }
 
     /// As information_schema.columns.data_type has it: `int`.
