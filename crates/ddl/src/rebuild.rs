@@ -305,7 +305,7 @@ fn copy(
     let auto = after.table.columns.iter().position(|c| c.auto_increment);
     let fills = fills(ctx, before, after, home)?;
     let rules = match ctx.session.vars.flag(VarId::CheckConstraintChecks) {
-        true => rules_of(ctx, &after.table)?,
+        true => rules_of(ctx, &after.table)?.of_copies(),
         false => RowRules::default(),
     };
     let eval = &ctx.eval;

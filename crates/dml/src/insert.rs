@@ -286,7 +286,13 @@ impl Insert<'_> {
         };
         let number = self.number();
         plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
-        if !plan.rules.admits(ctx, &self.assigner, &self.row)? {
+        // A single row of VALUES fails, also with IGNORE.
+        let strictness = match self.assigner.null {
+            NullRule::Error => Strictness::Error,
+            NullRule::Adjust => self.assigner.strictness,
+        };
+        if !plan.rules.admits(ctx, &Assigner { strictness, ..self.assigner }, &self.row)? {
+            self.counts.records -= 1;
             if let Some(value) = generated {
                 self.give_back(ctx, value);
             }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::Table;
+use cohort_catalog::{Column, Table};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
-use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
+use cohort_sql::print::quoted_name;
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::assign::{Assigner, Strictness};
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, convert, not_supported};
@@ -16,14 +17,30 @@ use cohort_session::StatementContext;
 pub struct RowRules {
     /// In the order of the columns: an expression reads only columns before its own, and plain ones.
     generated: Vec<(usize, Expr)>,
-    /// By the name that error 4025 shows.
-    checks: Vec<(String, Expr)>,
+    checks: Vec<Check>,
+}
+
+#[derive(Debug)]
+struct Check {
+    /// As error 4025 shows it.
+    name: String,
+    expr: Expr,
+    /// The CHECK that JSON NOT NULL stands for: whatever is converted for the column is valid, so that only an
+    /// empty text, which it has where it has no default, is looked at.
+    json: Option<usize>,
+}
+
+impl Check {
+    fn applies(&self, row: &[Value]) -> bool {
+        self.json.is_none_or(|column| matches!(&row[column], Value::Str(text) if text.bytes.is_empty()))
+    }
 }
 
 impl RowRules {
     /// The rules of a table.
     pub fn of(ctx: &PlanContext<'_>, table: &Arc<Table>) -> SqlResult<RowRules> {
-        let has_rule = |c: &cohort_catalog::Column| c.generated.is_some() || c.check.is_some();
+        let may_be_empty = |c: &Column| c.ty.kind == TypeKind::Json && !c.nullable;
+        let has_rule = |c: &Column| c.generated.is_some() || c.check.is_some() || may_be_empty(c);
         if table.checks.is_empty() && !table.columns.iter().any(has_rule) {
             return Ok(RowRules::default());
         }
@@ -41,15 +58,26 @@ impl RowRules {
                 rules.generated.push((n, bind(&generated.text)?));
             }
         }
-        for column in &table.columns {
+        for (n, column) in table.columns.iter().enumerate() {
+            let name = || format!("{}.{}", table.name.table, column.name);
+            if may_be_empty(column) {
+                let expr = bind(&format!("json_valid({})", quoted_name(&column.name)))?;
+                rules.checks.push(Check { name: name(), expr, json: Some(n) });
+            }
             if let Some(check) = &column.check {
-                rules.checks.push((format!("{}.{}", table.name.table, column.name), bind(check)?));
+                rules.checks.push(Check { name: name(), expr: bind(check)?, json: None });
             }
         }
         for check in &table.checks {
-            rules.checks.push((check.name.clone(), bind(&check.text)?));
+            rules.checks.push(Check { name: check.name.clone(), expr: bind(&check.text)?, json: None });
         }
         Ok(rules)
+    }
+
+    /// Without those of JSON columns: rows that are copied keep the empty text that the column began with.
+    pub fn of_copies(mut self) -> RowRules {
+        self.checks.retain(|check| check.json.is_none());
+        self
     }
 
     /// Gives the generated columns of a row their values.
@@ -104,10 +132,10 @@ impl RowRules {
         table: &Table,
         row: &[Value],
     ) -> SqlResult<Result<(), SqlError>> {
-        for (name, expr) in &self.checks {
-            if expr.eval_bool(row, ctx)? == Some(false) {
+        for check in self.checks.iter().filter(|check| check.applies(row)) {
+            if check.expr.eval_bool(row, ctx)? == Some(false) {
                 let of = &table.name;
-                return Ok(Err(SqlError::constraint_failed(name, &of.schema, &of.table)));
+                return Ok(Err(SqlError::constraint_failed(&check.name, &of.schema, &of.table)));
             }
         }
         Ok(Ok(()))

@@ -98,3 +98,107 @@ OK
 ERROR 1074 (42000): Column length too big for column 'a' (max = 16383); use BLOB or TEXT instead
 > DROP TABLE t
 OK
+
+# JSON NOT NULL does not take the empty text that other columns have without a default.
+> CREATE TABLE t (a INT PRIMARY KEY, j JSON NOT NULL)
+OK
+> INSERT IGNORE INTO t VALUES (1, NULL)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT IGNORE INTO t (a) VALUES (2)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT IGNORE INTO t VALUES (6, '{}'), (7, NULL), (8, '[]')
+OK 2 (Records: 2  Duplicates: 0  Warnings: 3)
+- Warning | 1048 | Column 'j' cannot be null
+- Note | 4037 | Unexpected end of JSON text in argument 1 to function 'json_valid'
+- Warning | 4025 | CONSTRAINT `t.j` failed for `test`.`t`
+> UPDATE IGNORE t SET j = NULL WHERE a = 6
+OK (Rows matched: 1  Changed: 0  Warnings: 3)
+- Warning | 1048 | Column 'j' cannot be null
+- Note | 4037 | Unexpected end of JSON text in argument 1 to function 'json_valid'
+- Warning | 4025 | CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT IGNORE INTO t SELECT 9, NULL
+OK (Records: 0  Duplicates: 0  Warnings: 3)
+- Warning | 1048 | Column 'j' cannot be null
+- Note | 4037 | Unexpected end of JSON text in argument 1 to function 'json_valid'
+- Warning | 4025 | CONSTRAINT `t.j` failed for `test`.`t`
+> SET sql_mode = ''
+OK
+> INSERT INTO t VALUES (1, '{}'), (2, NULL)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT INTO t (a) VALUES (3)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT INTO t VALUES (4, DEFAULT)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> REPLACE INTO t (a) VALUES (6)
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT INTO t VALUES (6, '[]') ON DUPLICATE KEY UPDATE j = NULL
+ERROR 1048 (23000): Column 'j' cannot be null
+> UPDATE t SET j = NULL WHERE a = 6
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> SET sql_mode = DEFAULT
+OK
+> SELECT * FROM t
+a | j
+6 | {}
+8 | []
+> DROP TABLE t
+OK
+
+# Rows that were there when such a column came have it; whoever changes them must fill it.
+> CREATE TABLE t (a INT)
+OK
+> INSERT INTO t VALUES (1)
+OK 1
+> ALTER TABLE t ADD COLUMN j JSON NOT NULL
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t FORCE
+OK 1 (Records: 1  Duplicates: 0  Warnings: 0)
+> SELECT * FROM t
+a | j
+1 | 
+> UPDATE t SET a = 2
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> UPDATE t SET a = 2, j = '[]'
+OK 1 (Rows matched: 1  Changed: 1  Warnings: 0)
+> DROP TABLE t
+OK
+
+# A CHECK that is written for a JSON column stands instead of its own.
+> CREATE TABLE t (a INT, j JSON CHECK (a > 0), k JSON DEFAULT '[1, 2]' CHECK (JSON_LENGTH(k) > 1), l JSON CHECK (JSON_VALID(l)), m JSON CHECK (JSON_VALID(m) AND a > 0))
+OK
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `j` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (`a` > 0),
+    `k` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '[1, 2]' CHECK (json_length(`k`) > 1),
+    `l` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`l`)),
+    `m` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`m`) and `a` > 0)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> INSERT INTO t (a, j) VALUES (1, 'x')
+OK 1
+> INSERT INTO t (a, j) VALUES (0, '1')
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> INSERT INTO t (a, k) VALUES (1, '[1]')
+ERROR 4025 (23000): CONSTRAINT `t.k` failed for `test`.`t`
+> INSERT INTO t (a, l) VALUES (1, 'x')
+ERROR 4025 (23000): CONSTRAINT `t.l` failed for `test`.`t`
+> INSERT INTO t (a, m) VALUES (1, 'x')
+ERROR 4025 (23000): CONSTRAINT `t.m` failed for `test`.`t`
+> ALTER TABLE t MODIFY j JSON
+ERROR 4025 (23000): CONSTRAINT `t.j` failed for `test`.`t`
+> UPDATE t SET j = '"x"'
+OK 1 (Rows matched: 1  Changed: 1  Warnings: 0)
+> ALTER TABLE t MODIFY j JSON
+OK 1 (Records: 1  Duplicates: 0  Warnings: 0)
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `j` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`j`)),
+    `k` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '[1, 2]' CHECK (json_length(`k`) > 1),
+    `l` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`l`)),
+    `m` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`m`) and `a` > 0)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
