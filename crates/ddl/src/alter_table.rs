@@ -6,7 +6,7 @@ use cohort_sql::ast::{
     AlterAction, AlterOptions, AlterTable, ColumnDef, ColumnPosition, CreateIndex, CreateMode, DropIndex,
     ObjectName, TableOption,
 };
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 
 use super::column::ColumnHome;
 use super::convert::convert;
@@ -71,8 +71,8 @@ pub(super) struct Extras {
     /// ENGINE= or FORCE: the rows are copied whatever changes.
     pub(super) rebuild: bool,
     pub(super) rename: Option<TableName>,
-    /// Columns whose default was changed, in lower case.
-    defaults: Vec<String>,
+    /// Columns that the statement has changed, in lower case: once is enough.
+    changed: Vec<String>,
     /// CONVERT TO CHARACTER SET: of all columns there are in the end.
     convert: Option<Collation>,
 }
@@ -157,7 +157,7 @@ pub(super) fn described(
     }
     let lost_check = drop_checks(before, &mut draft)?;
     settle_charset(&mut draft, &mut extras, &alter.actions)?;
-    let others = rename_together(ctx, &mut draft, others)?;
+    let others = rename_together(ctx, &mut draft, &mut extras, others)?;
     for action in rename_keys_together(ctx, before, &mut draft, others)? {
         apply(ctx, before, &mut draft, &mut extras, action)?;
     }
@@ -214,6 +214,7 @@ fn is_drop(action: &AlterAction) -> bool {
 fn rename_together<'a>(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,
+    extras: &mut Extras,
     actions: Vec<&'a AlterAction>,
 ) -> SqlResult<Vec<&'a AlterAction>> {
     let (mut renames, mut left): (Vec<(usize, &str)>, _) = (Vec::new(), Vec::new());
@@ -222,6 +223,10 @@ fn rename_together<'a>(
             AlterAction::RenameColumn { if_exists, old_name, new_name } => (old_name, *if_exists, new_name),
             AlterAction::ChangeColumn { if_exists, old_name, column, .. } => {
                 (old_name, *if_exists, &column.name)
+            }
+            // One that the statement adds may be modified, too.
+            AlterAction::ModifyColumn { if_exists, column, .. } if draft.column(&column.name).is_some() => {
+                (&column.name, *if_exists, &column.name)
             }
             other => {
                 left.push(other);
@@ -233,7 +238,8 @@ fn rename_together<'a>(
             return Err(SqlError::unknown_column(old_name, &draft.name.table));
         }
         renames.push((n, new_name));
-        if matches!(action, AlterAction::ChangeColumn { .. }) {
+        extras.changed.push(new_name.to_lowercase());
+        if !matches!(action, AlterAction::RenameColumn { .. }) {
             left.push(action);
         }
     }
@@ -317,10 +323,10 @@ fn apply(
         }
         AlterAction::SetDefault { if_exists, column, default } => {
             let name = column.to_lowercase();
-            if extras.defaults.contains(&name) {
+            if extras.changed.contains(&name) {
                 return Err(SqlError::unknown_column(column, &draft.name.table));
             }
-            extras.defaults.push(name);
+            extras.changed.push(name);
             set_default(ctx, draft, (column, *if_exists), default.as_ref())
         }
         AlterAction::AddKey(_)
@@ -705,6 +711,8 @@ fn set_default(
     let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
     let column = draft.columns[n].column.clone();
     draft.columns[n].column.default = match default {
+        None if column.nullable => DefaultValue::Value(Value::Null),
+        None if column.invisible => return Err(SqlError::invisible_without_default(&column.name)),
         None => DefaultValue::None,
         Some(default) => {
             let home = ColumnHome {

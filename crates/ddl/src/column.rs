@@ -72,7 +72,8 @@ pub(super) fn draft(
     let default = default_value(ctx, def, &ty, nullable, home)?;
     let on_update = match def.on_update {
         None => OnUpdate::Keep,
-        Some(digits) if takes_now(&ty) && digits == ty.decimals => OnUpdate::CurrentTimestamp,
+        // The digits are those of the column.
+        Some(_) if takes_now(&ty) => OnUpdate::CurrentTimestamp,
         Some(_) => return Err(SqlError::invalid_on_update(name)),
     };
     let mut comment = def.comment.clone().unwrap_or_default();
@@ -90,14 +91,7 @@ pub(super) fn draft(
         generated,
         check,
     };
-    let explicit_null = def.nullable == Some(true) && !def.auto_increment;
-    Ok(DraftColumn {
-        column,
-        origin: None,
-        explicit_null,
-        has_default: def.default.is_some(),
-        is_described: true,
-    })
+    Ok(DraftColumn { column, origin: None, is_described: true })
 }
 
 /// `json_valid(column)`.

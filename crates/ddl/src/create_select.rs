@@ -116,14 +116,7 @@ pub(super) fn columns(
             // Rows that were kept in between have defaults of their own.
             None => computed(meta, ty, is_set || !meta.table.is_empty())?,
         };
-        let has_default = column.default != DefaultValue::None;
-        columns.push(DraftColumn {
-            column,
-            origin: None,
-            explicit_null: false,
-            has_default,
-            is_described: true,
-        });
+        columns.push(DraftColumn { column, origin: None, is_described: true });
     }
     Ok(columns)
 }

@@ -23,10 +23,6 @@ const ROW_BYTES_MAX: u64 = 65_535;
 pub(super) struct DraftColumn {
     pub(super) column: Column,
     pub(super) origin: Option<usize>,
-    /// NULL was written: a primary key refuses it.
-    pub(super) explicit_null: bool,
-    /// A DEFAULT clause was written.
-    pub(super) has_default: bool,
     /// The statement describes it: ADD, MODIFY, CHANGE.
     pub(super) is_described: bool,
 }
@@ -110,8 +106,6 @@ impl TableDraft {
         let columns = table.columns.iter().enumerate().map(|(n, column)| DraftColumn {
             column: column.clone(),
             origin: Some(n),
-            explicit_null: false,
-            has_default: true,
             is_described: false,
         });
         let keys = table.indexes.iter().enumerate().filter(|(_, i)| i.kind != IndexKind::HiddenRowId);
@@ -193,6 +187,7 @@ impl TableDraft {
         key::drop_superfluous(&mut self.keys);
         key::name_keys(&mut self.keys)?;
         key::check_keys(ctx, &mut self)?;
+        self.check_invisible()?;
         self.check_auto_increment()?;
         self.check_row_size()?;
         key::sort_keys(&mut self);
@@ -220,6 +215,19 @@ impl TableDraft {
             return Err(SqlError::table_without_columns());
         }
         Ok(())
+    }
+
+    /// Nobody gives an invisible column its value who does not name it: error 4108.
+    fn check_invisible(&self) -> SqlResult<()> {
+        let lacks_default = |c: &&DraftColumn| {
+            let DraftColumn { column, is_described, .. } = c;
+            let gets_value = column.nullable || column.auto_increment || column.generated.is_some();
+            *is_described && column.invisible && !gets_value && column.default == DefaultValue::None
+        };
+        match self.columns.iter().find(lacks_default) {
+            Some(column) => Err(SqlError::invisible_without_default(&column.column.name)),
+            None => Ok(()),
+        }
     }
 
     fn check_auto_increment(&self) -> SqlResult<()> {
@@ -318,21 +326,12 @@ impl TableDraft {
 }
 
 impl DraftColumn {
-    /// A column that a primary key uses has no NULL.
-    pub(super) fn make_not_null(&mut self) -> SqlResult<()> {
-        if self.explicit_null {
-            return Err(SqlError::primary_cannot_be_null());
+    /// A column that a primary key uses has no NULL, whatever was written of it.
+    pub(super) fn make_not_null(&mut self) {
+        self.column.nullable = false;
+        if self.column.default == DefaultValue::Value(cohort_types::Value::Null) {
+            self.column.default = DefaultValue::None;
         }
-        if self.column.nullable {
-            self.column.nullable = false;
-            if self.column.default == DefaultValue::Value(cohort_types::Value::Null) {
-                if self.has_default && self.origin.is_none() {
-                    return Err(SqlError::primary_cannot_be_null());
-                }
-                self.column.default = DefaultValue::None;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -173,7 +173,7 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
                 if column.column.generated.is_some() {
                     return Err(SqlError::primary_key_generated());
                 }
-                column.make_not_null()?;
+                column.make_not_null();
             }
             bytes += part_bytes(part, &column.column);
         }

@@ -142,7 +142,6 @@ errors! {
     MalformedPacket = 1835, "HY000";
     WrongColumnName = 1166, "42000";
     WrongKeyColumn = 1167, "HY000";
-    PrimaryCantHaveNull = 1171, "42000";
     BlobKeyWithoutLength = 1170, "42000";
     KeyDoesNotExists = 1176, "42000";
     FtMatchingKeyNotFound = 1191, "HY000";
@@ -356,6 +355,7 @@ errors! {
     QueryResultIncomplete = 1931, "HY000";
     InvalidNtileArgument = 4024, "HY000";
     ArgumentOutOfRange = 4103, "HY000";
+    InvisibleNotNullWithoutDefault = 4108, "HY000";
     DerivedMustHaveAlias = 1248, "42000";
     WrongNameForIndex = 1280, "42000";
     WarnDeprecatedSyntax = 1287, "HY000";

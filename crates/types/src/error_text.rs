@@ -260,8 +260,8 @@ texts! {
     key_column_missing(column: &str) = KeyColumnDoesNotExist, "Key column '{column}' doesn't exist in table";
     blob_key_without_length(column: &str) = BlobKeyWithoutLength,
         "BLOB/TEXT column '{column}' used in key specification without a key length";
-    primary_cannot_be_null() = PrimaryCantHaveNull,
-        "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
+    invisible_without_default(column: &str) = InvisibleNotNullWithoutDefault,
+        "Invisible column `{column}` must have a default value";
     wrong_auto_key() = WrongAutoKey,
         "Incorrect table definition; there can be only one auto column and it must be defined as a key";
     column_too_long(column: &str, max: u32) = TooBigFieldLength,

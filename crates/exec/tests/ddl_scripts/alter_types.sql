@@ -202,3 +202,83 @@ t | CREATE TABLE `t` (
   ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
 > DROP TABLE t
 OK
+
+# A column is changed once; without its default it has NULL, if it may.
+> CREATE TABLE t (a INT DEFAULT 1, b INT, c INT DEFAULT (a + 1), d INT NOT NULL DEFAULT 4, e TIMESTAMP NULL)
+OK
+> ALTER TABLE t MODIFY a BIGINT, MODIFY a INT
+ERROR 1054 (42S22): Unknown column 'a' in 't'
+> ALTER TABLE t MODIFY a BIGINT, CHANGE a f INT
+ERROR 1054 (42S22): Unknown column 'a' in 't'
+> ALTER TABLE t MODIFY a BIGINT, ALTER a SET DEFAULT 3
+ERROR 1054 (42S22): Unknown column 'a' in 't'
+> ALTER TABLE t ALTER a SET DEFAULT 3, MODIFY a BIGINT
+ERROR 1054 (42S22): Unknown column 'a' in 't'
+> ALTER TABLE t RENAME COLUMN a TO f, ALTER f SET DEFAULT 3
+ERROR 1054 (42S22): Unknown column 'f' in 't'
+> ALTER TABLE t ADD COLUMN f INT, MODIFY f BIGINT
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t ALTER a DROP DEFAULT, ALTER c DROP DEFAULT, ALTER d DROP DEFAULT, ALTER e DROP DEFAULT
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> INSERT INTO t (d) VALUES (1)
+OK 1
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) DEFAULT NULL,
+    `b` int(11) DEFAULT NULL,
+    `c` int(11) DEFAULT NULL,
+    `d` int(11) NOT NULL,
+    `e` timestamp NULL DEFAULT NULL,
+    `f` bigint(20) DEFAULT NULL
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> DROP TABLE t
+OK
+
+# NULL for a column of the primary key says nothing, digits of ON UPDATE are those of the column.
+> CREATE TABLE t (a INT NULL DEFAULT NULL, b INT DEFAULT NULL, d DATETIME(3) ON UPDATE CURRENT_TIMESTAMP, e DATETIME ON UPDATE CURRENT_TIMESTAMP(6), PRIMARY KEY (a, b))
+OK
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) NOT NULL,
+    `b` int(11) NOT NULL,
+    `d` datetime(3) DEFAULT NULL ON UPDATE current_timestamp(3),
+    `e` datetime DEFAULT NULL ON UPDATE current_timestamp(),
+    PRIMARY KEY (`a`,`b`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t DROP PRIMARY KEY, MODIFY a INT NULL, ADD PRIMARY KEY (a)
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> ALTER TABLE t DROP COLUMN a, ADD COLUMN a INT NULL FIRST
+OK (Records: 0  Duplicates: 0  Warnings: 0)
+> INSERT INTO t (a) VALUES (NULL)
+ERROR 1364 (HY000): Field 'b' doesn't have a default value
+> SHOW CREATE TABLE t
+Table | Create Table
+t | CREATE TABLE `t` (
+    `a` int(11) NOT NULL,
+    `b` int(11) NOT NULL,
+    `d` datetime(3) DEFAULT NULL ON UPDATE current_timestamp(3),
+    `e` datetime DEFAULT NULL ON UPDATE current_timestamp(),
+    PRIMARY KEY (`a`)
+  ) ENGINE=REFERENCE DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
+> ALTER TABLE t MODIFY d DATE ON UPDATE CURRENT_TIMESTAMP
+ERROR 1294 (HY000): Invalid ON UPDATE clause for 'd' column
+> DROP TABLE t
+OK
+
+# Who does not see a column does not give it a value.
+> CREATE TABLE t (a INT, b INT NOT NULL INVISIBLE)
+ERROR 4108 (HY000): Invisible column `b` must have a default value
+> CREATE TABLE t (a INT, b INT INVISIBLE, PRIMARY KEY (b))
+ERROR 4108 (HY000): Invisible column `b` must have a default value
+> CREATE TABLE t (a INT, b INT NOT NULL INVISIBLE DEFAULT 3, c INT INVISIBLE AUTO_INCREMENT PRIMARY KEY, d INT)
+OK
+> ALTER TABLE t ADD COLUMN e INT NOT NULL INVISIBLE
+ERROR 4108 (HY000): Invisible column `e` must have a default value
+> ALTER TABLE t ALTER b DROP DEFAULT
+ERROR 4108 (HY000): Invisible column `b` must have a default value
+> ALTER TABLE t MODIFY b INT NOT NULL INVISIBLE
+ERROR 4108 (HY000): Invisible column `b` must have a default value
+> DROP TABLE t
+OK

@@ -79,7 +79,9 @@ ERROR 1061 (42000): Duplicate key name 'x'
 > CREATE TABLE t (a INT PRIMARY KEY, b INT, PRIMARY KEY (b))
 ERROR 1068 (42000): Multiple primary key defined
 > CREATE TABLE t (a INT NULL PRIMARY KEY)
-ERROR 1171 (42000): All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead
+OK
+> DROP TABLE t
+OK
 > CREATE TABLE t (a INT AUTO_INCREMENT)
 ERROR 1075 (42000): Incorrect table definition; there can be only one auto column and it must be defined as a key
 > CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY, b INT AUTO_INCREMENT, KEY (b))
