@@ -209,8 +209,8 @@ fn is_drop(action: &AlterAction) -> bool {
     )
 }
 
-/// Gives columns their new names, all at once: two may exchange theirs. Returns the actions that are left;
-/// CHANGE finds its column by the new name.
+/// Gives columns their new names, all at once: two may exchange theirs. Each may be changed once. Returns the
+/// actions that are left; CHANGE finds its column by the new name.
 fn rename_together<'a>(
     ctx: &StatementContext<'_>,
     draft: &mut TableDraft,
@@ -580,8 +580,8 @@ fn drop_column(
 }
 
 /// Keys go by the names of their columns: a column that was dropped and comes anew is in the keys that it was
-/// in, by the length that it had there. Without such a one it is in none, a key goes with its last column, and
-/// a unique one that lost some would promise more than before.
+/// in, by the length that it had there. Without such a one it is in none: a key goes with its last column,
+/// and a unique one that lost some would promise more than before.
 fn settle_keys(draft: &mut TableDraft) -> SqlResult<()> {
     let TableDraft { columns, keys, .. } = draft;
     let added = |name: &str| {

@@ -220,7 +220,7 @@ pub(super) fn whole_length(ty: &ColumnType) -> Option<u32> {
         true => ty.collation.charset().mbmaxlen(),
         false => 1,
     };
-    u32::try_from(ty.byte_len_max()).ok().map(|bytes| bytes / per_char as u32).filter(|length| *length > 0)
+    u32::try_from(ty.byte_len_max()).ok().map(|bytes| bytes / per_char).filter(|length| *length > 0)
 }
 
 fn part_bytes(part: &DraftPart, column: &Column) -> u64 {

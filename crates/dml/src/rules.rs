@@ -25,8 +25,8 @@ struct Check {
     /// As error 4025 shows it.
     name: String,
     expr: Expr,
-    /// The CHECK that JSON NOT NULL stands for: whatever is converted for the column is valid, so that only an
-    /// empty text, which it has where it has no default, is looked at.
+    /// The CHECK that JSON NOT NULL stands for: whatever is converted for the column is valid, so that only
+    /// the empty text is looked at, which it has where it has no default.
     json: Option<usize>,
 }
 
