@@ -66,11 +66,17 @@ impl ForeignAction {
 }
 
 impl Table {
+    /// The tables that refer to this one, as the catalog has them: this description may be older.
+    pub fn children<'a>(&'a self, catalog: &'a Catalog) -> &'a [TableName] {
+        let newest = catalog.table(&self.name.schema, &self.name.table);
+        newest.map_or(&self.referenced_by, |table| &table.referenced_by)
+    }
+
     /// The foreign keys that refer to this table, in the order of their schemas and names: each with the
     /// child's description.
     pub fn references_from(&self, catalog: &Catalog) -> Vec<(Arc<Table>, usize)> {
         let mut found = Vec::new();
-        for name in &self.referenced_by {
+        for name in self.children(catalog) {
             let Some(child) = catalog.table(&name.schema, &name.table) else { continue };
             let keys = child.foreign_keys.iter().enumerate().filter(|(_, key)| key.parent == self.name);
             found.extend(keys.map(|(n, _)| (Arc::clone(child), n)));

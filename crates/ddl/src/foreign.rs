@@ -461,9 +461,7 @@ pub(super) fn follow(
     if renames_columns(before, after) {
         lock_children(ctx, &[&before.name])?;
     }
-    let catalog = ctx.db.catalog();
-    let parent = catalog.table(&before.name.schema, &before.name.table).map_or(before, |table| &**table);
-    for (child, n) in parent.references_from(&catalog) {
+    for (child, n) in before.references_from(&ctx.db.catalog()) {
         let key = &child.foreign_keys[n];
         let own = child.id == before.id;
         let kept = |name: &str| after.table.foreign_keys.iter().position(|key| key.name == name);
@@ -589,8 +587,7 @@ pub(super) fn renamed(catalog: &Catalog, before: &Table, mut after: Table) -> Ve
     }
     after.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
     let mut changes = Vec::new();
-    let parent = catalog.table(&before.name.schema, &before.name.table).map_or(before, |table| &**table);
-    for name in parent.referenced_by.iter().filter(|name| **name != before.name) {
+    for name in before.children(catalog).iter().filter(|name| **name != before.name) {
         let child = catalog.table(&name.schema, &name.table).expect("a table that refers to others is there");
         let mut child = Table::clone(child);
         for key in child.foreign_keys.iter_mut().filter(|key| key.parent == before.name) {

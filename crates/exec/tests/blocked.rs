@@ -21,6 +21,14 @@ fn until(client: &mut Client, sql: &str, is_wanted: impl Fn(&str) -> bool) -> St
     }
 }
 
+/// Until so many sessions wait for names.
+#[track_caller]
+fn until_names_are_waited_for(client: &mut Client, count: usize) {
+    let asked =
+        "SELECT id FROM information_schema.processlist WHERE state = 'Waiting for table metadata lock'";
+    until(client, asked, |answer| answer.lines().count() == count + 1);
+}
+
 fn three_sessions() -> (Server, [Client; 3]) {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut sessions = [(); 3].map(|()| server.connect());
@@ -192,15 +200,10 @@ fn a_child_that_is_renamed_meanwhile_is_still_one() {
         holder.ok("INSERT INTO c VALUES (1, 1)");
         holder.ok("BEGIN");
         holder.run("SELECT * FROM c");
-        let waits = |watcher: &mut Client, count: usize| {
-            let asked = "SELECT id FROM information_schema.processlist \
-                         WHERE state = 'Waiting for table metadata lock'";
-            until(watcher, asked, |answer| answer.lines().count() == count + 1);
-        };
         let renaming = thread::spawn(move || renamer.run(rename));
-        waits(&mut watcher, 1);
+        until_names_are_waited_for(&mut watcher, 1);
         let writing = thread::spawn(move || writer.run("DELETE FROM p WHERE id = 1"));
-        waits(&mut watcher, 2);
+        until_names_are_waited_for(&mut watcher, 2);
         holder.ok("COMMIT");
         assert!(renaming.join().expect("no panic").starts_with("OK"), "{rename}");
         let answer = writing.join().expect("no panic");
@@ -249,15 +252,10 @@ fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
         holder.ok("INSERT INTO c VALUES (1, 1), (2, 2), (3, 2)");
         holder.ok("BEGIN");
         holder.run("SELECT * FROM c");
-        let waits = |watcher: &mut Client, count: usize| {
-            let asked = "SELECT id FROM information_schema.processlist \
-                         WHERE state = 'Waiting for table metadata lock'";
-            until(watcher, asked, |answer| answer.lines().count() == count + 1);
-        };
         let of_child = thread::spawn(move || first.run(child));
-        waits(&mut watcher, 1);
+        until_names_are_waited_for(&mut watcher, 1);
         let of_parent = thread::spawn(move || second.run(parent));
-        waits(&mut watcher, 2);
+        until_names_are_waited_for(&mut watcher, 2);
         holder.ok("COMMIT");
         let answer = of_child.join().expect("no panic");
         assert!(answer.starts_with("OK"), "{child}, {parent}: {answer}");

@@ -126,19 +126,18 @@ impl AuditTables<'_> {
 
 /// Tells what a definition statement has done to tables: those that it made, removed and renamed.
 pub fn changed_tables(tables: &AuditTables<'_>, before: &Catalog, changes: &[CatalogChange]) {
-    let all = || before.schemas.values().flat_map(|schema| schema.tables.values());
     // One statement may rename a table several times.
     let mut renamed: Vec<(TableId, &TableName)> = Vec::new();
     for change in changes {
         match change {
             CatalogChange::DropTable(id) => {
-                if let Some(table) = all().find(|table| table.id == *id) {
+                if let Some(table) = before.table_by_id(*id) {
                     tables.tell(TableUse::Drop, &table.name);
                 }
             }
             CatalogChange::PutTable(table) => {
                 let newest = renamed.iter().rev().find(|(id, _)| *id == table.id).map(|(_, name)| *name);
-                let known = newest.or_else(|| all().find(|old| old.id == table.id).map(|old| &old.name));
+                let known = newest.or_else(|| before.table_by_id(table.id).map(|old| &old.name));
                 match known {
                     Some(name) if *name != table.name => {
                         tables.renamed(name, &table.name);
