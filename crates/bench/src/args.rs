@@ -219,15 +219,21 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         })
     };
     setup.dir.push(format!("cohort-bench-{}", std::process::id()));
+    let is_asked = |table: &str| names.iter().any(|name| name == table);
+    let contestants = match contestants {
+        Some(named) => named,
+        None if is_asked(plan::LAYOUTS) => Contestant::layouts(),
+        None if is_asked(plan::FRONT) => {
+            ["cohort", "mariadb", "postgres"].into_iter().filter_map(Contestant::parse).collect()
+        }
+        None => ["cohort", "mariadb"].into_iter().filter_map(Contestant::parse).collect(),
+    };
     let run = Run {
         agenda,
-        contestants: match contestants {
-            Some(named) => named,
-            None if names.iter().any(|name| name == plan::LAYOUTS) => Contestant::layouts(),
-            None if names.iter().any(|name| name == plan::FRONT) => {
-                ["cohort", "mariadb", "postgres"].into_iter().filter_map(Contestant::parse).collect()
-            }
-            None => ["cohort", "mariadb"].into_iter().filter_map(Contestant::parse).collect(),
+        contestants: if is_asked(plan::AGED) {
+            Contestant::fresh_and_aged(&contestants)
+        } else {
+            contestants
         },
         setup,
         scale,

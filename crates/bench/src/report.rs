@@ -13,6 +13,14 @@ use crate::sample::{Sample, Spread};
 pub const BASE: &str = "mariadb";
 pub const SUBJECT: &str = "cohort";
 
+/// Columns of ratios, and whose median rates they divide.
+const RATIOS: &[(&str, &str, &str)] = &[
+    ("ratio", SUBJECT, BASE),
+    ("ratio aged", "cohort aged", "mariadb aged"),
+    ("cohort aged by fresh", "cohort aged", SUBJECT),
+    ("mariadb aged by fresh", "mariadb aged", BASE),
+];
+
 /// Around the results in docs/benchmarks.md.
 const RESULTS_BEGIN: &str = "<!-- results begin -->\n";
 const RESULTS_END: &str = "<!-- results end -->\n";
@@ -171,21 +179,23 @@ pub fn disk_title(disk: &str) -> String {
 
 fn cases(results: &Results, disk: &str) -> Table {
     let names: Vec<&str> = results.servers.iter().map(|server| server.name.as_str()).collect();
-    let has_ratio = names.contains(&BASE) && names.contains(&SUBJECT);
+    let has = |name: &str| names.contains(&name);
+    let ratios = RATIOS.iter().filter(|(_, of, by)| has(of) && has(by));
     let columns = ["/s", " group", " flushes per group", " flushes/s", " CPU us"];
     let mut head: Vec<String> = vec!["workload".into(), "clients".into()];
     for (index, column) in columns.iter().enumerate() {
         head.extend(names.iter().map(|name| format!("{name}{column}")));
-        if index == 0 && has_ratio {
-            head.push("ratio".into());
+        if index == 0 {
+            head.extend(ratios.clone().map(|(title, ..)| (*title).to_owned()));
         }
     }
     let row = |case: &CaseResult| {
         let mut cells = vec![workload_name(case), case.clients.to_string()];
         for (index, column) in [rate, group, flushes, flush_rate, processor].iter().enumerate() {
             cells.extend(case.samples.iter().map(|samples| column(samples)));
-            if index == 0 && has_ratio {
-                cells.push(ratio(&names, case).map_or("-".into(), |ratio| format!("**{ratio:.2}**")));
+            if index == 0 {
+                let quotients = ratios.clone().map(|(_, of, by)| quotient(&names, case, of, by));
+                cells.extend(quotients.map(|of| of.map_or("-".into(), |of| format!("**{of:.2}**"))));
             }
         }
         cells
@@ -416,12 +426,17 @@ fn workload_name(case: &CaseResult) -> String {
 
 /// How many times the base's median rate the subject's is.
 pub fn ratio(names: &[&str], case: &CaseResult) -> Option<f64> {
+    quotient(names, case, SUBJECT, BASE)
+}
+
+/// The median rate of one server by that of another.
+fn quotient(names: &[&str], case: &CaseResult, of: &str, by: &str) -> Option<f64> {
     let median = |name: &str| {
         let index = names.iter().position(|n| *n == name)?;
         Spread::of(case.samples.get(index)?, |s| Some(s.per_second)).map(|spread| spread.median)
     };
-    let base = median(BASE)?;
-    (base > 0.0).then_some(median(SUBJECT)? / base)
+    let base = median(by)?;
+    (base > 0.0).then_some(median(of)? / base)
 }
 
 fn rate(samples: &[Sample]) -> String {
@@ -531,6 +546,15 @@ mod tests {
         assert_eq!(table.rows[0][column("us in all")], "40.0");
         assert_eq!(table.rows[0][column("flush")], "75.0 %");
         assert_eq!(table.rows[0][column("queue")], "25.0 %");
+    }
+
+    #[test]
+    fn aged_tables_are_divided_by_fresh_ones() {
+        let rates: [(&str, &[f64]); 3] =
+            [("cohort", &[200.0]), ("cohort aged", &[150.0]), ("mariadb aged", &[75.0])];
+        let text = markdown(&results(&rates));
+        assert!(text.contains("| ratio aged | cohort aged by fresh | cohort group"), "{text}");
+        assert!(text.contains("| 200 | 150 | 75 | **2.00** | **0.75** |"), "{text}");
     }
 
     #[test]

@@ -54,8 +54,6 @@ struct Contender {
     kind: Kind,
     server: Server,
     connection: Connection,
-    /// Its tables have been written to for a while.
-    is_aged: bool,
 }
 
 /// Removes the folder of all servers.
@@ -130,7 +128,7 @@ pub fn run(run: &Run) -> Result<Results, String> {
         let options = certificate.map_or(Vec::new(), |certificate| certificate.options().to_vec());
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         for contestant in &run.contestants {
-            contenders.push(prepare(&contestant.with(&options), run)?);
+            contenders.push(prepare(&contestant.with(&options), run, &progress)?);
         }
         results.servers = contenders.iter().map(Contender::info).collect();
         for (number, case) in run.agenda.cases.iter().enumerate() {
@@ -188,8 +186,9 @@ impl Contender {
     }
 }
 
-/// Starts a server and fills its tables; then it stands still until its turn.
-fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
+/// Starts a server, fills its tables and lets them age if that is asked for; then it stands still until its
+/// turn.
+fn prepare(contestant: &Contestant, run: &Run, progress: &Progress) -> Result<Contender, String> {
     eprintln!("{}: starting, filling tables", contestant.label);
     let mut server = Server::start(contestant, &run.setup)?;
     let mut schemas: Vec<_> = run.agenda.cases.iter().map(|case| case.workload.schema).collect();
@@ -206,8 +205,11 @@ fn prepare(contestant: &Contestant, run: &Run) -> Result<Contender, String> {
     if !server.flushes.is_connected() {
         return Err(server.complaint("its flushes cannot be counted: the preloaded library saw none"));
     }
+    if contestant.is_aged {
+        age(run, &server, progress).map_err(|error| server.complaint(&format!("ageing tables: {error}")))?;
+    }
     server.pause();
-    Ok(Contender { kind: contestant.kind, server, connection, is_aged: false })
+    Ok(Contender { kind: contestant.kind, server, connection })
 }
 
 fn measure_case(
@@ -261,10 +263,6 @@ fn measure(
     label: &str,
     progress: &Progress,
 ) -> Result<Sample, String> {
-    if case.is_aged && !contender.is_aged {
-        age(run, contender, label, progress)?;
-        contender.is_aged = true;
-    }
     let Some(variant) = case.variant else { return measure_as_set(run, case, contender, label, progress) };
     let set = |contender: &mut Contender, sql: &str| {
         contender.connection.query(sql).map(drop).map_err(|error| format!("{sql}: {error}"))
@@ -276,11 +274,11 @@ fn measure(
 }
 
 /// Writes to the tables as a server in use does.
-fn age(run: &Run, contender: &Contender, label: &str, progress: &Progress) -> Result<(), String> {
+fn age(run: &Run, server: &Server, progress: &Progress) -> Result<(), String> {
     for name in AGEING {
         let workload = workload::find(name).expect("ageing names workloads that exist");
         let load = Load {
-            address: contender.server.address.clone(),
+            address: server.address.clone(),
             schema: SCHEMA.to_owned(),
             workload,
             protocol: workload.protocol(Protocol::Prepared),
@@ -292,7 +290,7 @@ fn age(run: &Run, contender: &Contender, label: &str, progress: &Progress) -> Re
         };
         driver::run(&load, |moment| {
             if let Moment::Tick(done) = moment {
-                progress.show(&format!("{label}, ageing by {name}, {done} transactions"));
+                progress.show(&format!("{}, ageing by {name}, {done} transactions", server.label));
             }
         })?;
     }

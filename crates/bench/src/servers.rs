@@ -43,6 +43,8 @@ pub struct Contestant {
     pub label: String,
     /// Added to the command line.
     options: Vec<String>,
+    /// Its tables are written to for a while before anything is measured.
+    pub is_aged: bool,
 }
 
 impl Contestant {
@@ -56,7 +58,7 @@ impl Contestant {
             _ => return None,
         };
         let options = parts.map(|option| format!("--{option}")).collect();
-        Some(Contestant { kind, label: text.to_owned(), options })
+        Some(Contestant { kind, label: text.to_owned(), options, is_aged: false })
     }
 }
 
@@ -78,6 +80,12 @@ impl Contestant {
         .into_iter()
         .filter_map(|(name, text)| Some(Contestant::parse(&text)?.named(name)))
         .collect()
+    }
+
+    /// Each with fresh tables, and with aged ones.
+    pub fn fresh_and_aged(fresh: &[Contestant]) -> Vec<Contestant> {
+        let aged = |of: &Contestant| Contestant { is_aged: true, ..of.named(&format!("{} aged", of.label)) };
+        fresh.iter().flat_map(|of| [of.clone(), aged(of)]).collect()
     }
 
     /// The same under another name.
