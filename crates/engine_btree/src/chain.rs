@@ -4,6 +4,12 @@
 //! with a [`Link`]: the transaction that wrote the older version, and where the next older one is, for a view
 //! that does not see this one either.
 //!
+//! # Settled links
+//! A writer leaves a link that names the version below and nothing else: it looks at no record of another
+//! transaction, which is seldom in the processor's caches. Sweeping, which looks at that record anyway,
+//! *settles* the link: it keeps when the version was written and how its chain ends. A reader that comes to an
+//! unsettled link asks the record.
+//!
 //! # Short chains
 //! A view that is held open keeps one version of a row, and the row may be written a thousand times
 //! meanwhile. So sweeping lets the chain of a swept transaction's version go past what no view in use needs
@@ -25,7 +31,8 @@
 //!   record that is there.
 //! - A chain is walked under the latch of its entry's page, but sweeping takes none. A reader that was on its
 //!   way to a version that was gone past meanwhile may find its record dropped, and starts again at the
-//!   entry: links change before the record goes.
+//!   entry: links change before the record goes. An unsettled link whose record is gone leads to what
+//!   everybody sees only if it is still the same afterwards.
 //! - Let a link's version be written at `seq`. A view in use before `seq` finds its version from `below` on,
 //!   and the transaction that `below` names is newer than that view, so purge has not passed it. No view from
 //!   before `seq` comes later.
@@ -36,7 +43,7 @@ use cohort_base::CommitSeq;
 use cohort_engine::EngineError;
 
 use crate::undo::{End, Link};
-use crate::version::{Horizon, Shown, TrxRecord, TrxState, VersionRef, Versions};
+use crate::version::{Below, Horizon, Shown, TrxRecord, TrxState, VersionRef, Versions};
 use crate::views::InUse;
 
 /// Versions that one look takes out of a chain.
@@ -53,7 +60,9 @@ impl Versions {
     /// What an entry that refers to `version` shows at the horizon. The caller holds the latch of the entry's
     /// page.
     pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
-        let Some(newest) = version else { return Ok(Shown::Entry) };
+        let Some(newest) = version.filter(|newest| !self.is_seen(horizon, newest.trx)) else {
+            return Ok(Shown::Entry);
+        };
         for _ in 0..WALKS_MAX {
             let Some(writer) = self.unseen(horizon, newest.trx) else { return Ok(Shown::Entry) };
             let Some((record, at)) = self.walk(horizon, writer, newest) else { continue };
@@ -72,32 +81,55 @@ impl Versions {
         newest: VersionRef,
     ) -> Option<(Arc<TrxRecord>, VersionRef)> {
         let (mut record, mut at) = (writer, newest);
-        while let Some(link) = record.link(at.undo).filter(|link| !horizon.sees(link.seq)) {
-            at = link.below;
-            record = self.find_below(at.trx)?;
+        while let Some(link) = record.link(at.undo) {
+            if horizon == Horizon::Latest || link.seq.is_some_and(|seq| horizon.sees(seq)) {
+                break;
+            }
+            match self.find_below(link.below.trx) {
+                Below::There(below) if link.seq.is_none() && horizon.sees_record(&below) => break,
+                Below::There(below) => (record, at) = (below, link.below),
+                Below::Gone if link.seq.is_none() && record.link(at.undo) == Some(link) => break,
+                Below::Gone | Below::Dropped => return None,
+            }
         }
         Some((record, at))
     }
 
-    /// The link of a version that is about to be written over `older`, the version of an ordered transaction
-    /// with this record. The caller holds the page's latch alone.
-    pub fn link_over(&self, older: VersionRef, record: &TrxRecord) -> Link {
-        let TrxState::Committed(seq) = record.state() else {
-            unreachable!("what is written over was ordered")
-        };
-        Link { seq, older, below: older, end: record.end_below(older.undo) }
+    /// Settles the links of a record's living versions. Purge calls it, and nobody else at the same time.
+    pub fn settle(&self, record: &TrxRecord) {
+        record.settle(|older| {
+            let Some(below) = self.find(older.trx) else { return (CommitSeq(0), End::Next) };
+            let TrxState::Committed(seq) = below.state() else {
+                unreachable!("what is written over was ordered")
+            };
+            (seq, below.end_below(older.undo))
+        });
+    }
+
+    /// A settled link of a living version, with when the version below was written.
+    fn settled(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
+        let mut link = record.link(undo)?;
+        if link.seq.is_none() {
+            self.settle(record);
+            link = record.link(undo)?;
+        }
+        Some((link, link.seq.expect("settled above")))
     }
 
     /// Lets the chains below the living versions of a swept record go past what no view needs any more.
     /// Writes whose chains went past something before are left out: those chains were looked at from above.
     /// Records that nobody refers to then are added to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {
+        self.settle(record);
         for (place, link) in record.whole_links() {
             let (mut record, mut place, mut link) = (record.clone(), place, link);
             for _ in 0..LOOKED_AT_MAX {
                 let shortened = self.shorten_one(&record, place, link, in_use, dropped);
                 let Some((below, next)) = shortened else { break };
-                let Some(found) = next.link(below.undo).filter(|found| found.end == End::Far) else { break };
+                let Some((found, _)) = self.settled(&next, below.undo) else { break };
+                if found.end != End::Far {
+                    break;
+                }
                 (record, place, link) = (next, below.undo, found);
             }
         }
@@ -113,12 +145,12 @@ impl Versions {
         in_use: &InUse,
         dropped: &mut Vec<Arc<TrxRecord>>,
     ) -> Option<(VersionRef, Arc<TrxRecord>)> {
-        let (mut below, mut end) = (link.below, link.end);
+        let (mut below, mut end, to) = (link.below, link.end, link.seq?);
         let mut found = Some(self.find(below.trx)?);
         let mut passed = Vec::new();
         while let Some(over) = found.take_if(|_| passed.len() < SHORTENED_MAX) {
-            let next = over.link(below.undo).filter(|next| !in_use.is_any_in(next.seq, link.seq));
-            let further = next.and_then(|next| Some((next, self.below(next)?)));
+            let next = self.settled(&over, below.undo).filter(|(_, from)| !in_use.is_any_in(*from, to));
+            let further = next.and_then(|(next, _)| Some((next, self.below(next)?)));
             let Some((next, further)) = further else {
                 found = Some(over);
                 break;
@@ -159,17 +191,17 @@ impl Versions {
     pub fn is_needed(&self, record: &Arc<TrxRecord>, undo: u32, seq: CommitSeq, in_use: &InUse) -> bool {
         let (mut record, mut undo, mut to) = (record.clone(), undo, seq);
         for _ in 0..LOOKED_AT_MAX {
-            let link = record.link(undo);
-            let from = link.map_or(CommitSeq(0), |link| link.seq);
+            let link = self.settled(&record, undo);
+            let from = link.map_or(CommitSeq(0), |(_, from)| from);
             // What lies in the undo file is not read to learn it.
             if record.has_value(undo) != Some(false) && in_use.is_any_in(from, to) {
                 return true;
             }
             let further =
-                link.filter(|link| link.end != End::Nothing && in_use.is_any_in(CommitSeq(0), link.seq));
-            let Some(link) = further else { return false };
+                link.filter(|(link, from)| link.end != End::Nothing && in_use.is_any_in(CommitSeq(0), *from));
+            let Some((link, from)) = further else { return false };
             let Some(below) = self.find(link.below.trx) else { return false };
-            (record, undo, to) = (below, link.below.undo, link.seq);
+            (record, undo, to) = (below, link.below.undo, from);
         }
         true
     }

@@ -34,7 +34,7 @@ use crate::pool::Frame;
 use crate::space::Extent;
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard};
 use crate::value;
-use crate::version::{Horizon, Shown, TrxState, Undo, Versions};
+use crate::version::{Horizon, Shown, Undo, Versions};
 
 /// A page as a checkpoint writes it.
 pub struct Reconciled {
@@ -172,9 +172,10 @@ impl Changes {
         let mut key = Vec::new();
         for n in 0..page.len() {
             let entry = page.entry(n);
-            if let Some(record) = entry.version.and_then(|version| self.versions.find(version.trx)) {
+            if let Some(version) = entry.version.filter(|it| !self.versions.is_seen_by_all(it.trx)) {
                 is_plain = false;
-                is_current &= matches!(record.state(), TrxState::Committed(seq) if seq <= horizon);
+                is_current &= self.versions.is_seen(Horizon::At(horizon), version.trx)
+                    || self.versions.unseen(Horizon::At(horizon), version.trx).is_none();
             }
             is_plain &= !entry.is_deleted;
             let older: Undo;

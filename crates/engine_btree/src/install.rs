@@ -28,9 +28,9 @@ use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
 use crate::pool::{Exclusive, Frame};
 use crate::sync::Ordering;
 use crate::tree::Tree;
-use crate::undo::{Before, UNDO_BYTES_MAX};
+use crate::undo::{Before, Link, UNDO_BYTES_MAX};
 use crate::value;
-use crate::version::{TrxRecord, TrxState, Undo, Value, VersionRef};
+use crate::version::{Horizon, TrxRecord, TrxState, Undo, Value, VersionRef};
 
 /// Writes between two looks at how much memory a transaction's undo takes.
 const LOOK_EVERY: u32 = 32;
@@ -152,15 +152,14 @@ impl Inner {
         let page = frame.page();
         let found = page.find(write.key);
         let undone;
-        let (present, writer) = match found.ok().map(|n| page.entry(n)) {
-            None => (Present { value: None, is_overflow: false, version: None }, None),
-            Some(entry) => match self.writer(&entry)? {
-                Some(writer) if writer.state() == TrxState::Aborted => {
-                    undone = writer.undo(entry.version.expect("it has a writer").undo)?;
-                    let writer = undone.version.and_then(|version| self.versions.find(version.trx));
-                    (Present::of_undo(&undone), writer)
+        let present = match found.ok().map(|n| page.entry(n)) {
+            None => Present { value: None, is_overflow: false, version: None },
+            Some(entry) => match self.aborted(&entry)? {
+                Some((writer, place)) => {
+                    undone = writer.undo(place)?;
+                    Present::of_undo(&undone)
                 }
-                writer => (Present::of_entry(&entry), writer),
+                None => Present::of_entry(&entry),
             },
         };
         if write.value.is_none() && present.value.is_none() {
@@ -179,8 +178,8 @@ impl Inner {
             existed: found.is_ok(),
             link: present
                 .version
-                .zip(writer)
-                .map(|(version, writer)| self.versions.link_over(version, &writer)),
+                .filter(|version| !self.versions.is_seen_by_all(version.trx))
+                .map(Link::over),
             value: present.value,
             is_overflow: present.is_overflow,
         };
@@ -198,16 +197,19 @@ impl Inner {
         Ok(None)
     }
 
-    /// Whose the entry's newest version is; none: everybody sees it. If it was aborted, it counts for
-    /// nothing. A version that is neither ordered nor aborted is refused: its writer's locks are gone, and
-    /// if it aborts, the undo of the next version would hold what never was.
-    fn writer(&self, entry: &Entry<'_>) -> Result<Option<Arc<TrxRecord>>, EngineError> {
-        let writer = entry.version.and_then(|version| self.versions.find(version.trx));
-        if writer.as_ref().is_some_and(|writer| writer.state() == TrxState::Installed) {
-            let what = "a row is written while another transaction's write of it is undecided";
-            return Err(EngineError::Corrupt(what.to_owned()));
+    /// Whose the entry's newest version is, if that was aborted and counts for nothing, and its place. A
+    /// version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
+    /// the undo of the next version would hold what never was.
+    fn aborted(&self, entry: &Entry<'_>) -> Result<Option<(Arc<TrxRecord>, u32)>, EngineError> {
+        let Some(version) = entry.version.filter(|it| !self.versions.is_seen(Horizon::Latest, it.trx)) else {
+            return Ok(None);
+        };
+        let Some(writer) = self.versions.unseen(Horizon::Latest, version.trx) else { return Ok(None) };
+        if writer.state() == TrxState::Aborted {
+            return Ok(Some((writer, version.undo)));
         }
-        Ok(writer)
+        let what = "a row is written while another transaction's write of it is undecided";
+        Err(EngineError::Corrupt(what.to_owned()))
     }
 
     /// Takes out an aborted transaction's version of a key, if it is still there, for what stood there before

@@ -47,7 +47,7 @@ impl Inner {
                     continue;
                 };
                 let Some(straight) = page.straight(n) else { break };
-                if straight.trx.is_some_and(|trx| !self.versions.is_seen_by_all(trx)) {
+                if straight.trx.is_some_and(|trx| !self.versions.is_seen(horizon, trx)) {
                     break;
                 }
                 looks.batch.push(key, &straight.entry[straight.suffix_len..]);

@@ -185,7 +185,7 @@ impl Inner {
                 let to = is_last.map_or(len, place);
                 let mut n = from;
                 while n < to {
-                    n += self.push_run(page, n..to, sink);
+                    n += self.push_run(page, n..to, asked.horizon, sink);
                     if sink.is_full() {
                         return Ok(LeafScan::Over);
                     }
@@ -224,11 +224,11 @@ impl Inner {
         }
     }
 
-    /// Adds an entry that everybody sees as it stands, which most are; false: it may be another.
+    /// Adds an entry that is known to be seen as it stands, which most are; false: it may be another.
     #[inline]
-    fn push_straight(&self, page: &Page, n: usize, sink: &mut Sink<'_>) -> bool {
+    fn push_straight(&self, page: &Page, n: usize, horizon: Horizon, sink: &mut Sink<'_>) -> bool {
         let Some(straight) = page.straight(n).filter(|_| sink.prefix.is_empty()) else { return false };
-        if straight.trx.is_some_and(|trx| !self.versions.is_seen_by_all(trx)) {
+        if straight.trx.is_some_and(|trx| !self.versions.is_seen(horizon, trx)) {
             return false;
         }
         sink.batch.push_joined(page.prefix(), straight.entry, straight.suffix_len);
@@ -238,7 +238,7 @@ impl Inner {
     /// Adds entries up to one that is not straight, or that somebody may see otherwise, or until the batch is
     /// full. Yields how many.
     #[inline]
-    fn push_run(&self, page: &Page, entries: Range<usize>, sink: &mut Sink<'_>) -> usize {
+    fn push_run(&self, page: &Page, entries: Range<usize>, horizon: Horizon, sink: &mut Sink<'_>) -> usize {
         if !sink.prefix.is_empty() {
             return 0;
         }
@@ -251,7 +251,7 @@ impl Inner {
             if straight.trx != seen
                 && let Some(trx) = straight.trx
             {
-                if !self.versions.is_seen_by_all(trx) {
+                if !self.versions.is_seen(horizon, trx) {
                     break;
                 }
                 seen = straight.trx;
@@ -272,7 +272,7 @@ impl Inner {
         horizon: Horizon,
         sink: &mut Sink<'_>,
     ) -> Result<Pushed, EngineError> {
-        if self.push_straight(page, n, sink) {
+        if self.push_straight(page, n, horizon, sink) {
             return Ok(if sink.is_full() { Pushed::Full } else { Pushed::Present });
         }
         self.push_shown(page, n, horizon, sink)

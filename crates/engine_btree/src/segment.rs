@@ -11,16 +11,17 @@
 //! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was
 //!   passed, and no entry refers to one that was dropped.
 //! - `len` is the number of records; the first block, if there is one, has the base's number.
+//! - Every record below `ordered` is of an ordered transaction.
 //! - Sweeping and spilling each have their [`Progress`]: what is undecided when they come by waits in a list
 //!   and holds back nothing behind it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::version::{TrxRecord, TrxState};
+use cohort_base::CommitSeq;
 
-/// Numbers of a block.
-const BLOCK: u64 = 64;
+use crate::sync::BLOCK;
+use crate::version::{TrxRecord, TrxState};
 
 #[derive(Debug)]
 struct Block {
@@ -56,6 +57,8 @@ pub struct Segment {
     /// Those from the base's on.
     blocks: VecDeque<Option<Box<Block>>>,
     len: usize,
+    /// The ordered mark.
+    ordered: u64,
     /// Records that were swept.
     pub swept: Progress,
     /// Records whose undo was moved into the undo file.
@@ -193,6 +196,16 @@ impl Segment {
             state != TrxState::Installed && may(state)
         });
         waiting.chain(self.decided_from(progress.next, is_over))
+    }
+
+    /// Moves the ordered mark up to the first record of a transaction that was not ordered at `until` or
+    /// before. Returns it.
+    pub fn advance_ordered(&mut self, until: CommitSeq) -> u64 {
+        let from = self.ordered.max(self.base);
+        let is_over = |state| matches!(state, TrxState::Committed(seq) if seq <= until);
+        let stop = self.iter_from(from).find(|record| !is_over(record.state()));
+        self.ordered = stop.map_or(self.end, |record| record.place());
+        self.ordered
     }
 
     /// The records up to this number were looked at; those that `waits` holds for are given again.

@@ -61,7 +61,8 @@ impl Inner {
         if !in_use.is_any_held() {
             return Ok(0);
         }
-        let records = self.versions.to_sweep(in_use.until, SWEEP_RECORDS_MAX);
+        let until = in_use.until;
+        let records = self.versions.to_sweep(until, SWEEP_RECORDS_MAX);
         let committed = records.iter().filter_map(|record| match record.state() {
             TrxState::Committed(seq) => Some((seq, record)),
             TrxState::Installed | TrxState::Aborted => None,
@@ -72,7 +73,7 @@ impl Inner {
         let done = by_age.iter().try_for_each(|(seq, record)| self.sweep_record(record, *seq, &mut round));
         self.drop_records(round.dropped);
         done?;
-        self.versions.swept(&records);
+        self.versions.swept(&records, until);
         Ok(records.len())
     }
 

@@ -342,7 +342,7 @@ impl Run {
                             assert_eq!(before, u64::MAX, "only the newest is undecided or aborted");
                         }
                         at = record.link(version.undo).map(|link| {
-                            assert!(link.seq.0 < before);
+                            assert!(link.seq.is_none_or(|seq| seq.0 < before));
                             link.below
                         });
                     }

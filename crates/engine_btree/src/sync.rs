@@ -1,5 +1,5 @@
 //! The locks, latches and atomics of this crate, by one name each: the model check (`tests/model.rs`)
-//! compiles the same files over a scheduler that permutes threads.
+//! compiles the same files over a scheduler that permutes threads. It has a size of its own, too.
 
 use std::io;
 use std::sync::Arc;
@@ -9,6 +9,9 @@ use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock};
 pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 pub use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
+
+/// Numbers of a rollback segment's block.
+pub const BLOCK: u64 = 64;
 
 /// A readers-writer lock whose guards own their share of it.
 pub type Latch<T> = RwLock<T>;

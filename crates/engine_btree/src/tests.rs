@@ -26,7 +26,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         is_deletion: n.is_multiple_of(3),
         existed: !n.is_multiple_of(5),
         link: (n % 2 == 1).then(|| Link {
-            seq: CommitSeq(n as u64),
+            seq: (n % 8 != 5).then_some(CommitSeq(n as u64)),
             older: reference(n),
             below: reference(n + 1),
             end: if n % 4 == 1 { End::Far } else { End::Nothing },
@@ -77,7 +77,7 @@ fn write_over(versions: &Versions, newest: Option<VersionRef>, seq: u64) -> Vers
         key: b"hot",
         is_deletion: false,
         existed: true,
-        link: newest.and_then(|newest| Some(versions.link_over(newest, &*versions.find(newest.trx)?))),
+        link: newest.filter(|newest| !versions.is_seen_by_all(newest.trx)).map(Link::over),
         value: Some(&(seq - 1).to_le_bytes()),
         is_overflow: false,
     };
@@ -119,7 +119,7 @@ fn sweep(versions: &Versions) {
         }
         record.set_swept();
     }
-    versions.swept(&records);
+    versions.swept(&records, in_use.until);
     dropped.extend(records.into_iter().filter(|record| record.is_droppable()));
     dropped.iter().for_each(|record| versions.free_values(record));
     versions.drop_swept(&mut dropped);
@@ -177,6 +177,29 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
         let shown = versions.resolve(Horizon::Latest, Some(newest)).expect("without a read");
         assert!(matches!(shown, Shown::Entry));
     }
+}
+
+/// An entry is taken out before an older transaction that wrote it is swept.
+#[test]
+fn links_of_versions_that_have_ended_are_left_alone() {
+    let versions = versions(1, usize::MAX);
+    let held = versions.views.pin();
+    let mut newest = None;
+    let written: Vec<_> = (1..=3)
+        .map(|seq| {
+            let version = write_over(&versions, newest, seq);
+            newest = Some(version);
+            versions.find(version.trx).expect("behind the view")
+        })
+        .collect();
+    let mut dropped = Vec::new();
+    written[0].set_swept();
+    versions.end_chain(&written[2], newest.expect("written").undo, &mut dropped);
+    assert_eq!(dropped.len(), 1, "the first one was swept");
+    versions.drop_swept(&mut dropped);
+    versions.shorten(&written[1], &versions.views.in_use(), &mut dropped);
+    assert_eq!(written[1].link(0).expect("it replaced the first one").seq, None);
+    drop(held);
 }
 
 #[test]

@@ -41,13 +41,21 @@ const OVERFLOW: u8 = 8;
 /// Where the chain goes on below a write (`chain.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// When the version that the write replaced was written.
-    pub seq: CommitSeq,
+    /// When the version that the write replaced was written. None: nobody has asked its record yet, and
+    /// `below` is that version.
+    pub seq: Option<CommitSeq>,
     /// The reference that stood in the entry before the write.
     pub older: VersionRef,
     /// Where a view goes on that does not see the replaced version.
     pub below: VersionRef,
     pub end: End,
+}
+
+impl Link {
+    /// Of a write over a version that was ordered.
+    pub fn over(older: VersionRef) -> Link {
+        Link { seq: None, older, below: older, end: End::Far }
+    }
 }
 
 /// What is known of a chain's end.
@@ -97,9 +105,13 @@ enum Chunk {
     Spilled { extent: Arc<SpilledExtent>, start: u32, len: u32 },
 }
 
+/// In place of the moment that a version was written at.
+const UNSETTLED: u64 = u64::MAX;
+
 /// A record's link as a log keeps it. Fields of its own: nested ones would take a quarter more.
 #[derive(Clone, Copy, Debug)]
 struct Linked {
+    /// [`UNSETTLED`]: not known.
     seq: u64,
     older_trx: u64,
     below_trx: u64,
@@ -115,7 +127,7 @@ struct Linked {
 impl Linked {
     fn new(place: u32, link: Link) -> Linked {
         Linked {
-            seq: link.seq.0,
+            seq: link.seq.map_or(UNSETTLED, |seq| seq.0),
             older_trx: link.older.trx.0,
             below_trx: link.below.trx.0,
             older_undo: link.older.undo,
@@ -128,7 +140,7 @@ impl Linked {
 
     fn link(&self) -> Link {
         Link {
-            seq: CommitSeq(self.seq),
+            seq: (self.seq != UNSETTLED).then_some(CommitSeq(self.seq)),
             older: VersionRef { trx: TrxNo(self.older_trx), undo: self.older_undo },
             below: VersionRef { trx: TrxNo(self.below_trx), undo: self.below_undo },
             end: self.end,
@@ -276,9 +288,19 @@ impl UndoLog {
         self.linked(place).map(Linked::link)
     }
 
-    /// The links that go past nothing and may, with their places; of versions that a chain leads to.
+    /// Keeps what `look` says of when the versions were written that its links lead to, and of how their
+    /// chains end. Those of versions that have ended may lead nowhere, and are left as they are.
+    pub fn settle(&mut self, look: impl Fn(VersionRef) -> (CommitSeq, End)) {
+        let all = self.first_link.iter_mut().chain(&mut self.links);
+        for linked in all.filter(|linked| linked.seq == UNSETTLED && !linked.has_ended) {
+            let (seq, end) = look(linked.link().older);
+            (linked.seq, linked.end) = (seq.0, end);
+        }
+    }
+
+    /// The settled links that go past nothing and may, with their places; of versions that a chain leads to.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
-        let living = self.all_links().filter(|linked| !linked.has_ended);
+        let living = self.all_links().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
         let all = living.map(|linked| (linked.place, linked.link()));
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
@@ -328,8 +350,8 @@ impl UndoLog {
         }
     }
 
-    /// Whether a value is needed, by when it was written; 0: all views see it. What stands in the undo file
-    /// is not looked at and counts as needed.
+    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What stands in
+    /// the undo file is not looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         let mut links = self.all_links().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {
@@ -338,8 +360,9 @@ impl UndoLog {
             while at < bytes.len() {
                 let place = place_of(number, at);
                 while links.next_if(|link| link.place < place).is_some() {}
-                let seq = links.peek().filter(|link| link.place == place).map_or(0, |link| link.seq);
-                if bytes[at] & VALUE != 0 && is_needed(CommitSeq(seq)) {
+                let link = links.peek().filter(|link| link.place == place).map(|link| link.link());
+                let seq = link.and_then(|link| link.seq).unwrap_or(CommitSeq(0));
+                if bytes[at] & VALUE != 0 && is_needed(seq) {
                     return true;
                 }
                 at += record_len(&bytes[at..]);

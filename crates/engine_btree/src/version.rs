@@ -9,6 +9,9 @@
 //!   them. There are several, so that installing transactions do not queue for one lock.
 //! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone
 //!   and a reference to them means "visible". Numbers are never used again.
+//! - **Ordered mark** of a segment: whatever a transaction below it wrote, and an entry refers to, was ordered,
+//!   at the mark's CommitSeq or before. So who sees that sees it without a look at the record. Sweeping raises
+//!   it, behind a view that holds back the watermark. An aborted or undecided transaction stops it.
 //! - **Living version**: one that a chain leads to (`chain.rs`). A record without one is dropped once it was
 //!   swept, if a view that is held keeps purge from passing it.
 //!
@@ -194,9 +197,14 @@ impl TrxRecord {
         self.undo.read().link_at(place)
     }
 
-    /// The links of writes whose chains go past nothing, with the writes' places.
+    /// The settled links of writes whose chains go past nothing, with the writes' places.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
         self.undo.read().whole_links()
+    }
+
+    /// Keeps what `look` says of the versions that its links lead to.
+    pub fn settle(&self, look: impl Fn(VersionRef) -> (CommitSeq, End)) {
+        self.undo.write().settle(look);
     }
 
     /// Lets that chain go on further down.
@@ -310,12 +318,48 @@ impl Horizon {
     }
 }
 
+/// What a chain leads to.
+pub enum Below {
+    There(Arc<TrxRecord>),
+    /// The record was passed or dropped.
+    Gone,
+    /// The record was dropped: the chain leads elsewhere by now.
+    Dropped,
+}
+
+/// How far a segment's transactions are known to be ordered.
+#[derive(Debug)]
+struct OrderedMark {
+    place: AtomicU64,
+    /// Written before the place, so that whoever reads that first finds no older one here.
+    seq: AtomicU64,
+}
+
+impl OrderedMark {
+    fn new() -> OrderedMark {
+        OrderedMark { place: AtomicU64::new(0), seq: AtomicU64::new(0) }
+    }
+
+    /// Whether the horizon is known to take in what the transaction with this place wrote.
+    fn is_seen(&self, horizon: Horizon, place: u64) -> bool {
+        place < self.place.load(Ordering::Acquire)
+            && horizon.sees(CommitSeq(self.seq.load(Ordering::Acquire)))
+    }
+
+    fn raise(&self, place: u64, seq: CommitSeq) {
+        self.seq.fetch_max(seq.0, Ordering::AcqRel);
+        self.place.fetch_max(place, Ordering::AcqRel);
+    }
+}
+
 /// All transaction records of an engine.
 #[derive(Debug)]
 pub struct Versions {
     segments: Box<[RwLock<Segment>]>,
     /// The segments' watermarks, to be looked at without their locks. They may lag behind.
     watermarks: Box<[AtomicU64]>,
+    /// The segments' ordered marks.
+    ordered: Box<[OrderedMark]>,
     /// Segments that new transactions use: `innodb_rollback_segments`.
     in_use: AtomicUsize,
     next: AtomicUsize,
@@ -334,6 +378,7 @@ impl Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
             watermarks: (0..SEGMENTS_MAX).map(|_| AtomicU64::new(0)).collect(),
+            ordered: (0..SEGMENTS_MAX).map(|_| OrderedMark::new()).collect(),
             in_use: AtomicUsize::new(segments.clamp(1, SEGMENTS_MAX)),
             next: AtomicUsize::new(0),
             undo_bytes: AtomicUsize::new(0),
@@ -370,6 +415,14 @@ impl Versions {
         place < self.watermarks[at].load(Ordering::Acquire)
     }
 
+    /// Whether the horizon is known to take in what this transaction wrote. A chain leads to a version of it,
+    /// by the latch of the entry's page.
+    #[inline]
+    pub fn is_seen(&self, horizon: Horizon, trx: TrxNo) -> bool {
+        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        place < self.watermarks[at].load(Ordering::Acquire) || self.ordered[at].is_seen(horizon, place)
+    }
+
     /// The record; none: everybody sees what this transaction wrote. The caller knows that a chain leads to a
     /// version of it, by the latch of the entry's page, or because it is purge.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
@@ -388,12 +441,13 @@ impl Versions {
         }
     }
 
-    /// The record further down a chain; none: sweeping has dropped it, so the chain leads elsewhere by now.
-    pub fn find_below(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+    /// The record further down a chain.
+    pub fn find_below(&self, trx: TrxNo) -> Below {
         let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
         match self.segments[at].read().find(place) {
-            Found::There(record) => Some(record.clone()),
-            Found::Passed | Found::Dropped => None,
+            Found::There(record) => Below::There(record.clone()),
+            Found::Passed => Below::Gone,
+            Found::Dropped => Below::Dropped,
         }
     }
 
@@ -522,12 +576,15 @@ impl Versions {
         found
     }
 
-    /// The records that [`Versions::to_sweep`] gave are not swept again.
-    pub fn swept(&self, records: &[Arc<TrxRecord>]) {
+    /// The records that [`Versions::to_sweep`] gave for `until` are not swept again.
+    pub fn swept(&self, records: &[Arc<TrxRecord>], until: CommitSeq) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let last = run.iter().map(|record| record.place()).max().expect("a run has one");
             let waits = |record: &TrxRecord| !record.is_swept() && record.state() != TrxState::Aborted;
-            self.segments[run[0].segment()].write().advance(|it| &mut it.swept, last, waits);
+            let at = run[0].segment();
+            let mut segment = self.segments[at].write();
+            segment.advance(|it| &mut it.swept, last, waits);
+            self.ordered[at].raise(segment.advance_ordered(until), until);
         }
     }
 

@@ -26,6 +26,9 @@
 //! | purge frees, or takes out, behind a held view what a view needs | `a_held_view_keeps` |
 //! | a chain goes past what a view needs | `a_held_view_keeps` |
 //! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
+//! | a reader believes an unsettled link whose record is gone, without another look | `an_unsettled_link` |
+//! | an ordered mark takes in what is undecided, or aborted, or ordered behind its CommitSeq | `a_held_view_keeps`; the last one: `tests/odd_views.rs` |
+//! | an ordered mark is raised before its CommitSeq | `a_reader_whose_chain_changes`, with ten times the schedules |
 //! | a reader of the newest row does not look again whether its writer was ordered | `a_row_whose_writer` |
 //! | a page of a dropped tree leaves memory before its eviction image goes | `a_tree_that`, with `COHORT_LONG_TESTS` |
 #![allow(dead_code)]
@@ -103,6 +106,9 @@ mod sync {
         AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Condvar, ExclusiveGuard, Latch, Mutex, Ordering,
         RwLock, RwLockReadGuard, SharedGuard, downgrade, latch_of, latch_of_shared,
     };
+
+    /// Blocks of a rollback segment end soon.
+    pub const BLOCK: u64 = 2;
 
     pub fn spawn(_: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         cohort_interleave::thread::spawn(run);
@@ -432,6 +438,34 @@ fn a_reader_whose_chain_changes_starts_again() {
         }
         join([purge]);
         assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+        drop(held);
+        world.settle();
+    });
+}
+
+/// A reader stands at a link that was not settled. Sweeping settles it, lets it go further down, and drops
+/// the record that it led to with the whole block around it, which looks as if all had passed that.
+#[test]
+fn an_unsettled_link_is_believed_if_it_is_still_there() {
+    check(2000, || {
+        let world = World::new(&memory(), || None);
+        world.commit(&[(10, Some(1))]);
+        let held = world.view();
+        for value in 2..8 {
+            world.commit(&[(10, Some(value))]);
+        }
+        world.look();
+        let purge = {
+            let world = world.clone();
+            spawn(move || {
+                world.engine.purge().expect("purges");
+            })
+        };
+        let (view, expected) = &held;
+        for _ in 0..2 {
+            assert_eq!(&rows(&world.engine, ReadAt::View(view), Direction::Forward), expected, "held");
+        }
+        join([purge]);
         drop(held);
         world.settle();
     });
