@@ -38,6 +38,17 @@ use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::separate::Overlap;
 use crate::xa::XaBranches;
 
+/// How far a log has come, and an engine in it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogPositions {
+    /// Recovery needs nothing before it for the engine.
+    pub checkpoint: Lsn,
+    /// Survives a crash.
+    pub hardened: Lsn,
+    /// The next record's place.
+    pub appended: Lsn,
+}
+
 /// The commit path, shared by all sessions.
 pub struct Coordinator {
     pub(crate) pipeline: Pipeline<ServerEnv>,
@@ -93,6 +104,16 @@ impl Coordinator {
     pub fn engine_log_stats(&self, engine: &str) -> Option<cohort_log::LogStats> {
         let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
         Some(self.env().logs.stats_of(engine.id()))
+    }
+
+    /// How far that log has come, and the engine in it.
+    pub fn engine_log_positions(&self, engine: &str) -> Option<LogPositions> {
+        let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
+        // In this order: none is behind the one before.
+        let checkpoint = engine.durable_lsn();
+        let log = self.env().logs.log_of(engine.id());
+        let hardened = log.hardened();
+        Some(LogPositions { checkpoint, hardened, appended: log.appended() })
     }
 
     /// How often leaders synced that log: with one log, all of its syncs.

@@ -74,7 +74,7 @@ mod xa_body;
 mod xa_file;
 
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
-pub use coordinator::Coordinator;
+pub use coordinator::{Coordinator, LogPositions};
 pub use env::{AppliedMark, FailpointHook, ReplicaGate, StopHook};
 pub use error::{CheckpointError, CommitError, HardenError};
 pub use logs::LogLayout;

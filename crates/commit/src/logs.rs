@@ -140,9 +140,14 @@ impl Logs {
 
     /// Counters of the log that has the participant's redo.
     pub fn stats_of(&self, participant: ParticipantId) -> LogStats {
+        self.log_of(participant).stats()
+    }
+
+    /// The log that has the participant's redo.
+    pub fn log_of(&self, participant: ParticipantId) -> &Log {
         match self {
-            Logs::Shared(log) => log.stats(),
-            Logs::Separate(logs) => logs.log_of(participant).stats(),
+            Logs::Shared(log) => log,
+            Logs::Separate(logs) => logs.log_of(participant),
         }
     }
 

@@ -27,7 +27,8 @@ pub use redo::{Installed, Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
 pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
-    IndexStats, KeyRange, Looks, PageAlgorithm, PageForm, Participant, ReadAt, Savepoint, StagedRedo,
+    IndexStats, KeyRange, Looks, PageAlgorithm, PageContents, PageForm, PageInMemory, Participant, ReadAt,
+    Savepoint, StagedRedo,
 };
 pub use warm::{WarmRequest, WarmState, Warmth};
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};

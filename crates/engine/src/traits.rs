@@ -366,6 +366,12 @@ pub trait Engine: Participant {
         String::new()
     }
 
+    /// Shows `look` the pages in memory, in no order, until it breaks off. A page that comes or goes meanwhile
+    /// may be shown twice, or not at all. Engines without pages of their own in memory show none.
+    fn pages_in_memory(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
+        let _ = look;
+    }
+
     /// CHECK TABLE: reads all of a key space and tells what is wrong with it, in any order. `goes_on` is
     /// asked every now and then; false ends it early.
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
@@ -388,6 +394,29 @@ pub trait Engine: Participant {
     fn configure(&self, setting: EngineSetting) {
         let _ = setting;
     }
+}
+
+/// A page in memory, for people and tools that look into the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageInMemory {
+    pub number: u64,
+    /// The newest image on disk does not say what the page says.
+    pub is_changed: bool,
+    /// Since the pool last looked for something to let go.
+    pub is_used: bool,
+    /// Somebody keeps it in memory just now.
+    pub is_held: bool,
+    /// None: it was latched alone at that moment, by who reads or changes it.
+    pub contents: Option<PageContents>,
+}
+
+/// What stands in a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageContents {
+    pub index: IndexId,
+    pub entries: u64,
+    /// That entries, keys and the header take.
+    pub bytes: u64,
 }
 
 /// How pages of a key space are written to disk.

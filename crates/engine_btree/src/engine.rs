@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, NoUnwind, ParticipantId};
 use cohort_engine::{
     BedOf, BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx,
-    IndexStats, PageForm, Participant, Redo, WarmRequest, Warmth,
+    IndexStats, PageForm, PageInMemory, Participant, Redo, WarmRequest, Warmth,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -328,6 +329,10 @@ impl Engine for BtreeEngine {
 
     fn report(&self) -> String {
         crate::report::report(&self.inner)
+    }
+
+    fn pages_in_memory(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
+        self.inner.ground.pool.each_resident(look);
     }
 
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {

@@ -32,10 +32,11 @@
 //! A page of few long entries is larger than [`PAGE_BYTES`] and counts as one.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::{IndexId, NoUnwind};
-use cohort_engine::{BedOf, EngineError};
+use cohort_engine::{BedOf, EngineError, PageContents, PageInMemory};
 
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::reads::{Loading, ReadQueue, Request, Wait};
@@ -50,6 +51,8 @@ const SHARDS: usize = 64;
 const STEP: usize = 16;
 /// Residents that one miss looks at for something to evict.
 const LOOKED_AT_MAX: usize = 256;
+/// Residents of a shard that a listing takes at once.
+const LISTED_AT_ONCE: usize = 256;
 /// Share of the pool that pages of long scans take before they make room for each other.
 const ONCE_SHARE: usize = 16;
 /// Such pages at least.
@@ -250,6 +253,38 @@ impl Pool {
                 return;
             }
             self.evict_some();
+        }
+    }
+
+    /// Shows `look` the residents, until it breaks off. No shard is locked meanwhile, and no latch waited for.
+    pub fn each_resident(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
+        let mut some = Vec::with_capacity(LISTED_AT_ONCE);
+        for shard in &self.shards {
+            let mut from = 0;
+            loop {
+                let ring = &shard.lock().ring;
+                some.extend(ring.iter().skip(from).take(LISTED_AT_ONCE).map(|resident| {
+                    let is_held = Arc::strong_count(&resident.latch) > 1;
+                    (resident.id, resident.latch.clone(), resident.is_used.load(Ordering::Relaxed), is_held)
+                }));
+                if some.is_empty() {
+                    break;
+                }
+                from += some.len();
+                for (id, latch, is_used, is_held) in some.drain(..) {
+                    let frame = latch.try_read_arc().filter(|frame| frame.has_page());
+                    let contents = frame.as_ref().map(|frame| frame.page()).map(|page| PageContents {
+                        index: page.index(),
+                        entries: page.len() as u64,
+                        bytes: page.used_bytes() as u64,
+                    });
+                    let is_changed = frame.as_ref().is_some_and(|frame| frame.is_changed);
+                    let page = PageInMemory { number: id.0, is_changed, is_used, is_held, contents };
+                    if look(page).is_break() {
+                        return;
+                    }
+                }
+            }
         }
     }
 

@@ -1,12 +1,15 @@
 //! What information_schema says of the B+tree engine under InnoDB's names: its pool, its counters, its tables
 //! and indexes. All tables share one file, so each has a "tablespace" of its own number for its share of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use cohort_base::Reservation;
 use cohort_catalog::{Index, IndexKind, Table};
 use cohort_session::{StatementContext, WantedNames};
-use cohort_types::{SqlResult, Value};
+use cohort_sql::print::quoted_name;
+use cohort_types::{SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::foreign::sees_innodb;
 use super::rows_tables::{integer, number, text};
@@ -48,6 +51,61 @@ pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut St
         row[out.place(name)] = number(value);
     }
     Ok(vec![row])
+}
+
+/// INNODB_BUFFER_PAGE, and INNODB_BUFFER_PAGE_LRU with the same rows. Pages have no LSN of their own: one that
+/// changed since it was last written has that of the last checkpoint. There is no list of pages by use, so the
+/// place in it is a running number, and IS_OLD says that a page may be the next to go.
+pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
+    if !sees_innodb(ctx) {
+        return Ok(Vec::new());
+    }
+    let Some(engine) = ctx.db.engine_named("InnoDB") else { return Ok(Vec::new()) };
+    let mut owners = HashMap::new();
+    for table in tables(ctx) {
+        let name = text(format!("{}.{}", quoted_name(&table.name.schema), quoted_name(&table.name.table)));
+        let of = |index: &Index| (index.id, (table.id.0, name.clone(), index_name(index)));
+        owners.extend(table.indexes.iter().map(of));
+    }
+    let checkpoint = engine.durable_lsn().0.max(1);
+    let is_lru = out.shown_as() == "INNODB_BUFFER_PAGE_LRU";
+    let mut usual = out.zeros();
+    usual[out.place("IO_FIX")] = out.member("IO_FIX", "IO_NONE");
+    if !is_lru {
+        usual[out.place("PAGE_STATE")] = out.member("PAGE_STATE", "FILE_PAGE");
+    }
+    let place = out.place(if is_lru { "LRU_POSITION" } else { "BLOCK_ID" });
+    let [number_at, type_at, held_at, newest_at, oldest_at, old_at] =
+        ["PAGE_NUMBER", "PAGE_TYPE", "FIX_COUNT", "NEWEST_MODIFICATION", "OLDEST_MODIFICATION", "IS_OLD"]
+            .map(|name| out.place(name));
+    let [space_at, table_at, index_at, entries_at, bytes_at] =
+        ["SPACE", "TABLE_NAME", "INDEX_NAME", "NUMBER_RECORDS", "DATA_SIZE"].map(|name| out.place(name));
+    let mut memory = Reservation::new(ctx.session.memory.clone());
+    let (mut rows, mut outcome) = (Vec::new(), Ok(()));
+    engine.pages_in_memory(&mut |page| {
+        let mut row = usual.clone();
+        row[place] = number(rows.len());
+        row[number_at] = number(page.number);
+        row[type_at] = text(if page.contents.is_some() { "INDEX" } else { "UNKNOWN" });
+        row[held_at] = number(u64::from(page.is_held));
+        row[old_at] = integer(i64::from(!page.is_used));
+        if page.is_changed {
+            (row[newest_at], row[oldest_at]) = (number(checkpoint), number(checkpoint));
+        }
+        if let Some(contents) = page.contents {
+            row[entries_at] = number(contents.entries);
+            row[bytes_at] = number(contents.bytes);
+            if let Some((space, table, index)) = owners.get(&contents.index) {
+                row[space_at] = number(*space);
+                (row[table_at], row[index_at]) = (table.clone(), index.clone());
+            }
+        }
+        let held = memory.grow(row_memory_bytes(&row) as u64).map_err(SqlError::from);
+        outcome = held.and_then(|()| ctx.check_interrupt());
+        rows.push(row);
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    outcome.map(|()| rows)
 }
 
 /// InnoDB's name of a counter, its subsystem, and the variable of SHOW STATUS that has it.

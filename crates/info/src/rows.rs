@@ -41,6 +41,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,
         "INNODB_BUFFER_POOL_STATS" => innodb_tables::buffer_pool_stats,
+        "INNODB_BUFFER_PAGE" | "INNODB_BUFFER_PAGE_LRU" => innodb_tables::buffer_pages,
         "INNODB_METRICS" => innodb_tables::metrics,
         "INNODB_SYS_TABLES" => innodb_tables::sys_tables,
         "INNODB_SYS_TABLESPACES" => innodb_tables::sys_tablespaces,

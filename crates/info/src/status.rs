@@ -58,6 +58,12 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     put("Rocksdb_wal_group_syncs", db.commit.engine_group_syncs("ROCKSDB").unwrap_or(0));
     put("Innodb_os_log_fsyncs", syncs_of("InnoDB"));
     put("Innodb_data_fsyncs", log.syncs);
+    if let Some(positions) = db.commit.engine_log_positions("InnoDB") {
+        put("Innodb_lsn_current", positions.appended.0);
+        put("Innodb_lsn_flushed", positions.hardened.0);
+        put("Innodb_lsn_last_checkpoint", positions.checkpoint.0);
+        put("Innodb_checkpoint_age", positions.appended.0.saturating_sub(positions.checkpoint.0));
+    }
     let locks = db.locks.stats();
     put("Innodb_row_lock_waits", locks.row_waits);
     put("Innodb_row_lock_current_waits", locks.row_waits_current);

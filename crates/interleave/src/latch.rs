@@ -53,6 +53,14 @@ impl<T> Latch<T> {
         }
     }
 
+    /// Takes a share of it if nobody has all.
+    pub fn try_read_arc(self: &Arc<Self>) -> Option<SharedGuard<T>> {
+        let mut state = self.state.lock();
+        let value = state.value.clone()?;
+        state.readers += 1;
+        Some(SharedGuard { latch: Arc::clone(self), value: Some(value) })
+    }
+
     /// Waits for all of it.
     pub fn write_arc(self: &Arc<Self>) -> ExclusiveGuard<T> {
         let mut state = self.state.lock();

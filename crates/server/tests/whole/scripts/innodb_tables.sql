@@ -8,6 +8,12 @@ select t.name, i.name, f.name, f.pos from information_schema.innodb_sys_fields f
 select t.name, s.page_size > 0, s.file_size >= 0 from information_schema.innodb_sys_tablespaces s join information_schema.innodb_sys_tables t on t.space = s.space where t.name like concat(database(), '/a') order by t.name;
 select s.name, s.autoinc from information_schema.innodb_sys_tablestats s where s.name like concat(database(), '/%') order by s.name;
 select pool_id, pool_size > 0, free_buffers >= 0, database_pages >= 0 from information_schema.innodb_buffer_pool_stats;
+insert into a values (1, 2, 'three');
+select index_name, number_records, page_type, page_state, io_fix, space = (select space from information_schema.innodb_sys_tables where name = concat(database(), '/a')) from information_schema.innodb_buffer_page where table_name = concat('`', database(), '`.`a`') order by index_name;
+select index_name, number_records, page_type, compressed from information_schema.innodb_buffer_page_lru where table_name = concat('`', database(), '`.`a`') order by index_name;
+describe information_schema.innodb_buffer_page;
+describe information_schema.innodb_buffer_page_lru;
+select variable_name from information_schema.global_status where variable_name in ('innodb_lsn_current', 'innodb_lsn_flushed', 'innodb_lsn_last_checkpoint', 'innodb_checkpoint_age') and variable_value + 0 >= 0 order by 1;
 select name, subsystem, type from information_schema.innodb_metrics where name in ('lock_row_lock_waits', 'buffer_pool_reads') order by name;
 describe information_schema.innodb_cmp;
 describe information_schema.innodb_cmpmem;
