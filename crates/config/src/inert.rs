@@ -103,7 +103,6 @@ macro_rules! with_inert_settings {
             InnodbFillFactor = Setting::global("innodb_fill_factor", num(100, 10, 100)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbFlushingAvgLoops = Setting::global("innodb_flushing_avg_loops", num(30, 1, 1000)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbFlushSync = Setting::global("innodb_flush_sync", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbForcePrimaryKey = Setting::global("innodb_force_primary_key", flag(false)).no_effect(NOT_DONE).doc("Of InnoDB.");
             InnodbForceRecovery = Setting::global("innodb_force_recovery", num(0, 0, 6)).read_only().no_effect(NOT_DONE).doc("Of InnoDB.");
             InnodbFtAuxTable = Setting::global("innodb_ft_aux_table", text("")).no_effect(NOT_DONE).doc("Of InnoDB.");
             InnodbFtCacheSize = Setting::global("innodb_ft_cache_size", num(8000000, 1600000, 1099511627776)).no_effect(INNODB).doc("Of InnoDB.");

@@ -294,6 +294,8 @@ with_inert_settings! { settings! {
     LockWaitTimeout = Setting::both("lock_wait_timeout", num(86_400, 0, YEAR)).doc("Wait for a metadata lock before error 1205.").unit("seconds");
     InnodbAutoincLockMode = Setting::inert("innodb_autoinc_lock_mode", num(1, 0, 2), "numbers are handed out without a table lock").read_only().doc("How AUTO_INCREMENT values are locked.");
     InnodbRollbackOnTimeout = Setting::inert("innodb_rollback_on_timeout", flag(false), "a lock wait timeout rolls back the statement").read_only().doc("A lock wait timeout rolls back the transaction.");
+    InnodbForcePrimaryKey = Setting::global("innodb_force_primary_key", flag(false)).doc("CREATE and ALTER TABLE need a primary key, or a unique one without NULL.");
+    InnodbPrintAllDeadlocks = Setting::global("innodb_print_all_deadlocks", flag(false)).doc("What SHOW ENGINE INNODB STATUS tells of the last deadlock goes to the error log, for each one.");
     InnodbSnapshotIsolation = Setting::both("innodb_snapshot_isolation", flag(false)).doc("Locking reads and writes of a row that was changed since the transaction's read view fail with error 1020.");
     InnodbStrictMode = Setting::both("innodb_strict_mode", flag(true)).doc("Options of a table that do not go together are an error, not a warning.");
     InnodbCompressionAlgorithm = Setting::global("innodb_compression_algorithm", word(1, &["none", "zlib"])).doc("How pages of tables with PAGE_COMPRESSED are compressed from now on.");
@@ -329,7 +331,6 @@ with_inert_settings! { settings! {
     InnodbDoublewrite = Setting::inert("innodb_doublewrite", flag(true), INNODB).read_only().doc("Torn page protection of InnoDB.");
     InnodbPageSize = Setting::inert("innodb_page_size", num(16_384, 4096, 65_536), INNODB).read_only().doc("InnoDB's page size.").unit("bytes");
     InnodbOpenFiles = Setting::inert("innodb_open_files", num(2000, 0, i64::MAX as u64), INNODB).read_only().doc("Open files of InnoDB.");
-    InnodbPrintAllDeadlocks = Setting::inert("innodb_print_all_deadlocks", flag(false), NOT_DONE).doc("Deadlocks to the error log.");
     InnodbAdaptiveHashIndex = Setting::inert("innodb_adaptive_hash_index", flag(false), INNODB).doc("Hash index on hot pages.");
     InnodbStatsOnMetadata = Setting::inert("innodb_stats_on_metadata", flag(false), INNODB).doc("Refresh statistics when metadata is read.");
     InnodbDefaultRowFormat = Setting::inert("innodb_default_row_format", word(2, &["redundant", "compact", "dynamic"]), INNODB).doc("Row format of InnoDB tables.");

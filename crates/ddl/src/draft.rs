@@ -12,6 +12,7 @@ use cohort_sql::ast;
 use super::foreign::{self, DraftForeign};
 use super::work::check_identifier;
 use super::{key, rules};
+use cohort_config::VarId;
 use cohort_plan::same_name;
 use cohort_session::StatementContext;
 
@@ -68,6 +69,23 @@ pub(super) struct TableDraft {
     /// A name that is empty is still to be made.
     pub(super) checks: Vec<Check>,
     pub(super) foreign_keys: Vec<DraftForeign>,
+}
+
+/// `innodb_force_primary_key`
+pub(super) fn check_has_key(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
+    let is_asked = ctx.session.vars.globals().flag(VarId::InnodbForcePrimaryKey);
+    if !is_asked || !table.engine.eq_ignore_ascii_case("InnoDB") {
+        return Ok(());
+    }
+    let names_rows = |index: &Index| match index.kind {
+        IndexKind::Primary => true,
+        IndexKind::Unique => index.columns.iter().all(|part| !table.columns[part.column].nullable),
+        IndexKind::HiddenRowId | IndexKind::Secondary | IndexKind::FullText => false,
+    };
+    match table.indexes.iter().any(names_rows) {
+        true => Ok(()),
+        false => Err(SqlError::requires_primary_key()),
+    }
 }
 
 /// The finished description and where its parts come from.
@@ -194,6 +212,7 @@ impl TableDraft {
         self.name_checks();
         foreign::name_all(&mut self);
         let described = self.describe(ctx, id, before);
+        check_has_key(ctx, &described.table)?;
         rules::check(ctx, &described.table)?;
         Ok(described)
     }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use cohort_base::Budget;
+use cohort_config::VarId;
 use cohort_session::{Database, DatabaseParts, KeptForStatements};
 use cohort_sql::PlanCache;
 use cohort_trx::DeadlockWitness;
@@ -63,6 +64,9 @@ impl DeadlockWitness for DeadlockNotes {
     fn note_deadlock(&self) {
         let Some(db) = self.0.upgrade() else { return };
         let text = cohort_info::deadlock_text(&db);
+        if let Some(text) = text.as_ref().filter(|_| db.env.globals.flag(VarId::InnodbPrintAllDeadlocks)) {
+            eprintln!("[Note] a deadlock was found, and one of these transactions rolled back\n{text}");
+        }
         *db.last_deadlock.lock() = text.map(|text| (db.clock.wall_us(), text));
     }
 }

@@ -143,6 +143,7 @@ errors! {
     WrongColumnName = 1166, "42000";
     WrongKeyColumn = 1167, "HY000";
     BlobKeyWithoutLength = 1170, "42000";
+    RequiresPrimaryKey = 1173, "42000";
     KeyDoesNotExists = 1176, "42000";
     FtMatchingKeyNotFound = 1191, "HY000";
     UnknownSystemVariable = 1193, "HY000";

@@ -153,6 +153,7 @@ texts! {
         "{clause} does not support subqueries or stored functions";
     key_does_not_support(kind: &str, key: &str) = KeyDoesntSupport,
         "{kind} index `{key}` does not support this operation";
+    requires_primary_key() = RequiresPrimaryKey, "This table type requires a primary key";
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,

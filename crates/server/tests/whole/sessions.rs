@@ -123,6 +123,7 @@ fn locking_reads_timeouts_and_deadlocks() {
     for client in [&mut one, &mut two] {
         run(client, "SET innodb_lock_wait_timeout = 50");
     }
+    run(&mut one, "SET GLOBAL innodb_print_all_deadlocks = ON");
     all(&mut one, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 1"]);
     all(&mut two, &["BEGIN", "UPDATE t SET v = 2 WHERE id = 2"]);
     let first = std::thread::spawn(move || {
@@ -141,6 +142,8 @@ fn locking_reads_timeouts_and_deadlocks() {
     assert!(first.is_ok() != second.is_ok(), "one of them is the victim: {first:?} {second:?}");
     let victim = if first.is_err() { first } else { second };
     assert_eq!(error_code(victim), 1213);
+    let log = server.log();
+    assert!(log.contains(", rolled back\nUPDATE t SET v = "), "{log}");
     run(&mut one, "COMMIT");
     run(&mut two, "COMMIT");
     let left = rows(&mut one, "SELECT v FROM t WHERE id < 3 ORDER BY id");

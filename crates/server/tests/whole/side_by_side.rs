@@ -175,6 +175,11 @@ fn innodbs_tables_of_information_schema_are_mariadbs() {
 }
 
 #[test]
+fn tables_need_a_key_if_that_is_asked_for() {
+    compare(include_str!("scripts/force_primary_key.sql"));
+}
+
+#[test]
 fn searches_for_words() {
     compare(include_str!("scripts/full_text.sql"));
 }
