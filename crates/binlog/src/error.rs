@@ -92,11 +92,9 @@ pub enum BinlogError {
 
 impl BinlogError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> BinlogError {
-        match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                BinlogError::NoSpace { path: path.to_owned() }
-            }
-            _ => BinlogError::Io { action, path: path.to_owned(), source },
+        match cohort_vfs::is_no_space(&source) {
+            true => BinlogError::NoSpace { path: path.to_owned() },
+            false => BinlogError::Io { action, path: path.to_owned(), source },
         }
     }
 

@@ -17,6 +17,9 @@
 //! `open` (changes nothing) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`,
 //! `flush`, `sync`, purge -> `close`.
 //!
+//! `open` settles what no checkpoint has synced: a process that was killed may have left bytes and names that
+//! the disk does not have, and bytes that are there are not written again.
+//!
 //! # Invariants
 //!
 //! - The index names a file before the log lets go of its bytes, and stops naming it before it is removed. A
@@ -186,7 +189,13 @@ impl BinlogFiles {
         name: BinlogName,
         options: OpenOptions,
     ) -> Result<(BinlogFiles, Recovered), BinlogError> {
+        if fs.exists(name.dir()) {
+            fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))?;
+        }
         let in_dir = numbers_in_dir(&fs, &name)?;
+        for &number in in_dir.iter().filter(|number| **number >= options.synced_to.file) {
+            settle(&fs, &name.path(number))?;
+        }
         let (mut numbers, mut index_stale) = match index::read(&fs, &name)? {
             Some(numbers) => (numbers, false),
             None if options.synced_to.file > 0 => {
@@ -740,6 +749,12 @@ impl BinlogFiles {
         }
         Ok(GtidState::default())
     }
+}
+
+/// Never `NoSpace`: a sync is not tried twice.
+fn settle(fs: &SharedFs, path: &Path) -> Result<(), BinlogError> {
+    let failed = |source| BinlogError::Io { action: "sync", path: path.to_owned(), source };
+    fs.open(path, OpenMode::Read).and_then(|file| file.settle()).map_err(failed)
 }
 
 fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {

@@ -256,8 +256,8 @@ fn io_trace_of_a_file_change() {
     server.files.step().expect("writes");
     assert_eq!(
         traced.take(),
-        "create binlog.000001\nwrite binlog.000001 0+325\ncreate binlog.index.tmp\nsetlen binlog.index.tmp 0\n\
-         write binlog.index.tmp 0+16\nsync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\n"
+        "syncdir d\ncreate binlog.000001\nwrite binlog.000001 0+325\ncreate binlog.index.tmp\n\
+         setlen binlog.index.tmp 0\nwrite binlog.index.tmp 0+16\nsync binlog.index.tmp\nrename binlog.index.tmp -> binlog.index\nsyncdir d\n"
     );
     while log.model.len() == 1 {
         server.transaction(&mut log, 10).expect("memory");

@@ -61,7 +61,11 @@ impl CatalogStore {
     pub fn open(id: ParticipantId, fs: SharedFs, dir: &Path) -> Result<CatalogStore, EngineError> {
         let path = dir.join(FILE);
         let (catalog, lsn) = match fs.exists(&path) {
-            true => read_file(&fs, &path)?,
+            true => {
+                // A process that was killed may have put it there without this.
+                fs.sync_dir(dir).map_err(EngineError::Io)?;
+                read_file(&fs, &path)?
+            }
             false => (initial(), Lsn(0)),
         };
         let durable = Durable { lsn, version: if lsn == Lsn(0) { 0 } else { catalog.version } };

@@ -79,6 +79,7 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
         is_early_release: true,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: true,
         on_stop: Arc::new(|error| panic!("{error}")),

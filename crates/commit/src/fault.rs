@@ -12,7 +12,7 @@
 //! log.
 
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io;
 
 use cohort_binlog::BinlogError;
 use cohort_engine::EngineError;
@@ -32,10 +32,7 @@ pub enum Meaning {
 
 impl Meaning {
     fn of_io(error: &io::Error) -> Meaning {
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Meaning::Refuse,
-            _ => Meaning::Stop,
-        }
+        if cohort_vfs::is_no_space(error) { Meaning::Refuse } else { Meaning::Stop }
     }
 
     /// An error of the open log.

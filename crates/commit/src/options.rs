@@ -40,8 +40,11 @@ pub struct CoordinatorOptions {
     /// What a start after a crash does with transactions that no replica is known to have (semi-synchronous
     /// replication).
     pub unreleased: Unreleased,
-    /// A checkpoint starts when a participant has so many bytes of redo that are not durable.
+    /// A checkpoint starts when a participant that does not say how many it wants has so many bytes of redo
+    /// that are not durable.
     pub checkpoint_bytes: u64,
+    /// No participant gathers more, whatever it says.
+    pub checkpoint_bytes_max: u64,
     /// Writes are refused while the file system has less free space than this.
     pub free_bytes_min: u64,
     /// Whether threads run (the materialiser, the checkpointer); simulations call `tick` themselves.

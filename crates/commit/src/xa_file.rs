@@ -83,6 +83,8 @@ impl XaFile {
         };
         let mut bodies = Vec::new();
         if file.fs.exists(&file.path()) {
+            // A process that was killed may have put it there without this.
+            file.fs.sync_dir(dir).map_err(EngineError::Io)?;
             let lsn = file.read_list(&mut bodies)?;
             let files: BTreeSet<u64> =
                 bodies.iter().filter_map(|body| body.file()).map(|it| it.number).collect();

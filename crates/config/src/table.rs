@@ -191,9 +191,9 @@ with_inert_settings! { settings! {
     BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", word(2, &["OFF", "ON", "AUTO"])).admin(Privilege::BinlogAdmin)
         .doc("With log_layout=separate: whether the engines' logs are synced for the next group of commits while the binary log is synced for the one before. AUTO: if the binary log is on a device of its own; on one device the syncs only wait for each other.");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
-        .doc("Size of one segment of the log; fixed when the data directory is made.").unit("bytes");
+        .doc("Size of one segment of the log; fixed when the log is made, at the first start.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20))
-        .doc("Log beyond this size starts a checkpoint.").unit("bytes");
+        .doc("So much redo that only the log has starts a checkpoint; InnoDB tables want one after 256 MiB, RocksDB tables after rocksdb_write_buffer_size.").unit("bytes");
     AdaptiveFlushGroups = Setting::global("adaptive_flush_groups", flag(true))
         .doc("A flush group is left open for members that are about to return, when that pays, or while workers have others to serve.");
     InnodbLogFileBuffering = Setting::global("innodb_log_file_buffering", flag(false))

@@ -81,6 +81,7 @@ impl ReferenceEngine {
         fs.create_dir_all(&dir).map_err(EngineError::Io)?;
         let (mut store, mut durable) = (Store::default(), Lsn(0));
         let path = dir.join(FILE);
+        fs.sync_dir(&dir).map_err(EngineError::Io)?;
         if fs.exists(&path) {
             let bytes = checkpoint_file::read_bytes(&fs, &path)?;
             let checkpoint = decode_checkpoint(&bytes)

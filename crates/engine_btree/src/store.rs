@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs, is_no_space};
 
 use crate::compress::Compression;
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
@@ -114,21 +114,19 @@ impl Store {
     pub fn open(fs: &SharedFs, dir: &Path) -> Result<Store, EngineError> {
         fs.create_dir_all(dir).map_err(EngineError::Io)?;
         let path = dir.join(FILE);
-        let is_new = !fs.exists(&path);
         let file = fs.open(&path, OpenMode::CreateOrOpen).map_err(EngineError::Io)?;
-        if is_new {
-            fs.sync_dir(dir).map_err(EngineError::Io)?;
-        }
+        fs.sync_dir(dir).map_err(EngineError::Io)?;
         let refuse = |what: String| Err(EngineError::Corrupt(format!("{}: {what}", path.display())));
         let len = file.len().map_err(EngineError::Io)?;
-        let mut found: Vec<(u64, Superblock)> = Vec::new();
+        let mut found: Vec<(u64, Superblock, Vec<u8>)> = Vec::new();
         for copy in 0..2 {
             let mut bytes = vec![0; BLOCK_BYTES as usize];
             let read = file.read_at(&mut bytes, copy * BLOCK_BYTES).map_err(EngineError::Io)?;
-            found.extend(Superblock::decode(&bytes[..read]).map(|superblock| (copy, superblock)));
+            bytes.truncate(read);
+            found.extend(Superblock::decode(&bytes).map(|superblock| (copy, superblock, bytes)));
         }
-        found.sort_by_key(|(_, superblock)| superblock.generation);
-        let Some((newest_copy, newest)) = found.pop() else {
+        found.sort_by_key(|(_, superblock, _)| superblock.generation);
+        let Some((newest_copy, newest, bytes)) = found.pop() else {
             // Both are written when the file is made, before anything else: a longer file has been in use.
             if len > BLOCK_BYTES + SUPERBLOCK_BYTES_MIN {
                 return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
@@ -138,6 +136,12 @@ impl Store {
             store.change_map(MapChange::default())?;
             return Ok(store);
         };
+        // Its writer may have been killed before its sync, or that may have failed; what it names was synced
+        // before it was written. Others are given the extents that it does not name.
+        match file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
+            Err(error) if !is_no_space(&error) => return Err(EngineError::Io(error)),
+            _ => file.sync_data().map_err(EngineError::Io)?,
+        }
         let mut map = PageMap { lsn: newest.lsn, next_page: newest.next_page, ..PageMap::default() };
         let mut levels = newest.levels;
         for level in &mut levels {
@@ -423,7 +427,7 @@ impl Store {
         match self.file.write_at(&bytes, copy * BLOCK_BYTES) {
             Ok(()) => self.sync().map_err(MapError::Unknown)?,
             // Nothing was written.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            Err(error) if is_no_space(&error) => {
                 return Err(MapError::Unchanged(error));
             }
             Err(error) => return Err(MapError::Unknown(self.poison(error))),
@@ -431,9 +435,7 @@ impl Store {
         self.state.lock().newest_copy = copy;
         match self.file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
             // The next change writes this copy first.
-            Err(error) if error.kind() != io::ErrorKind::StorageFull => {
-                Err(MapError::Unknown(self.poison(error)))
-            }
+            Err(error) if !is_no_space(&error) => Err(MapError::Unknown(self.poison(error))),
             _ => Ok(()),
         }
     }

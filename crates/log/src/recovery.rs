@@ -4,10 +4,10 @@
 //! checkpoint on, [`Recovery::finish`] decides where the log ends and turns into a [`Log`]. Until `finish`
 //! nothing that recovery may need is changed, so that a refusal leaves everything as it was.
 //!
-//! `finish` first syncs what was read: a process that was killed may have left bytes that the kernel has not
-//! written yet, and from now on they count as hardened. Then it writes the new generation to the control
-//! file. Only then it may append: the torn tail needs no cutting, since its records are of an older
-//! generation and never believed again.
+//! `open` settles names and segments before anything is read: a process that was killed may have left bytes
+//! and names that the disk does not have, and what is read counts as hardened from now on. `finish` writes the
+//! new generation to the control file. Only then it may append: the torn tail needs no cutting, since its
+//! records are of an older generation and never believed again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +81,9 @@ impl Recovery {
         options.check();
         let fs = &world.fs;
         let exists = Recovery::is_there(world, dir);
+        if exists {
+            fs.sync_dir(dir).map_err(|e| LogError::io(dir, "syncing", e))?;
+        }
         let control = match exists {
             true => Control::open(fs, dir)?,
             false => create(world, dir, &options, new)?,
@@ -103,6 +106,9 @@ impl Recovery {
             let (file, offset) = segments.place_of(ready_end);
             let what = "the segment is missing";
             return Err(LogError::Corrupt { file, offset, what, cure: segment::RESTORE });
+        }
+        if !state.clean {
+            segments.settle_from(geometry.segment_of(state.hardened.max(state.from)))?;
         }
         // After a clean stop the end is known; what follows is none of the log's.
         let limit = if state.clean { state.hardened } else { ready_end };
@@ -205,7 +211,6 @@ impl Recovery {
     pub fn finish(mut self) -> Result<Log, LogError> {
         while self.next()?.is_some() {}
         let end = self.scanner.position();
-        self.sync_read(end)?;
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");
         let updated = self.control.update(|state| {
@@ -221,21 +226,6 @@ impl Recovery {
         self.segments.read_at(&mut block, base)?;
         let Recovery { world, options, control, segments, released, .. } = self;
         Ok(Log::start(Start { world, options, control, segments, released, end, block }))
-    }
-
-    /// Makes what was read durable, as far as it is not known to be.
-    fn sync_read(&self, end: u64) -> Result<(), LogError> {
-        let geometry = self.segments.geometry;
-        let hardened = self.control.state.hardened.max(self.control.state.from);
-        if hardened >= end {
-            return Ok(());
-        }
-        for number in geometry.segment_of(hardened)..=geometry.segment_of(end - 1) {
-            let file = self.segments.file(number).expect("it was read");
-            let path = || segment::path_of(&self.segments.dir, number);
-            file.sync_data().map_err(|e| LogError::io(&path(), "syncing", e))?;
-        }
-        Ok(())
     }
 }
 

@@ -52,6 +52,15 @@ impl Segments {
         Ok((Segments { fs, dir, geometry, buffered, files: RwLock::new(files) }, released))
     }
 
+    /// Settles the segments from this one on.
+    pub fn settle_from(&self, first: u64) -> Result<(), LogError> {
+        for (number, file) in self.files.read().range(first..) {
+            let path = || segment::path_of(&self.dir, *number);
+            file.settle().map_err(|e| LogError::io(&path(), "syncing", e))?;
+        }
+        Ok(())
+    }
+
     /// How segments are opened now.
     pub fn way(&self) -> Way {
         Way::of(self.buffered.load(Ordering::Relaxed))

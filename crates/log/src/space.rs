@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cohort_vfs::is_no_space;
 use parking_lot::{Condvar, Mutex};
 
 use crate::log::Shared;
@@ -167,8 +168,14 @@ impl Shared {
         let number = geometry.segment_of(start);
         let made = match released.pop() {
             Some(old) => {
-                self.space.recycled.fetch_add(1, Ordering::Relaxed);
-                segment::recycle(fs, self.segments.way(), dir, geometry, old, number)
+                let made = segment::recycle(fs, self.segments.way(), dir, geometry, old, number);
+                match made {
+                    Ok(_) => drop(self.space.recycled.fetch_add(1, Ordering::Relaxed)),
+                    // It is as good for the next attempt, unless it has its new name.
+                    Err(_) if fs.exists(&segment::path_of(dir, old)) => released.push(old),
+                    Err(_) => {}
+                }
+                made
             }
             None if fs.free_bytes(dir).is_ok_and(|free| free < geometry.segment_bytes) => {
                 return Err(LogError::Full(FullCause::Disk));
@@ -184,7 +191,7 @@ impl Shared {
                 self.space.ready_end.store(geometry.start_of(number + 1), Ordering::Release);
                 Ok(())
             }
-            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => Err(LogError::Full(FullCause::Disk)),
+            Err(e) if is_no_space(&e) => Err(LogError::Full(FullCause::Disk)),
             Err(e) => Err(self.poison(&LogError::io(&segment::path_of(dir, number), "preallocation", e))),
         }
     }

@@ -27,6 +27,7 @@ use cohort_binlog::event::{
 use cohort_binlog::{BinlogError, Checksum, EventType, GtidState};
 use cohort_config::VarId;
 use cohort_exec::{Command, Database, ProcessIdentity};
+use cohort_vfs::is_no_space;
 
 use crate::connection::{Connection, IoRunning, ThreadError};
 use crate::group::{Groups, Part};
@@ -398,10 +399,6 @@ fn check_version(version: &str) -> Result<(), Ended> {
 fn value(rows: &[Row], column: usize) -> Option<String> {
     let value = rows.first()?.get(column)?.as_ref()?;
     Some(String::from_utf8_lossy(value).into_owned())
-}
-
-fn is_no_space(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 /// How far the receiver has come with what the relay log's writer has gathered: true when that is written.

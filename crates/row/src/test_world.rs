@@ -53,6 +53,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<TrxEnv> {
         is_early_release: true,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
         on_stop: Arc::new(|error| panic!("the log failed: {error}")),

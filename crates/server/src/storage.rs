@@ -228,9 +228,8 @@ fn coordinator_options(
             0 => Unreleased::Keep,
             _ => Unreleased::Cut,
         },
-        checkpoint_bytes: globals
-            .uint(VarId::RocksdbWriteBufferSize)
-            .min(globals.uint(VarId::CheckpointBytesMax)),
+        checkpoint_bytes: globals.uint(VarId::RocksdbWriteBufferSize),
+        checkpoint_bytes_max: globals.uint(VarId::CheckpointBytesMax),
         free_bytes_min: FREE_BYTES_MIN,
         has_threads: true,
         on_stop: Arc::new(on_stop),

@@ -2,7 +2,9 @@
 //!
 //! An operation is whatever changes the disk: a write, a sync, a change of length, a rename, a removal. The
 //! machine stops at the k-th, for k = 0, 1, 2, ... until a run has no k-th. What is left is what was synced
-//! and a random part of the rest, torn at sectors; or everything, as after a kill of the process alone.
+//! and a random part of the rest, torn at sectors; or everything, as after a kill of the process alone. What
+//! a killed process did not sync can still be lost: the power fails after the next start, too, at four
+//! moments of it.
 
 use std::sync::Arc;
 
@@ -78,8 +80,51 @@ pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Ex
         let what = format!("{setup:?} seed {} operation {at} kill", script.seed);
         recover_and_check(memory.kill_clone(), &bank, (script, setup), &what)?;
         explored.recoveries += 1;
+        let moment = MOMENTS[(at / step) as usize % MOMENTS.len()];
+        let what = format!("{what}, then a power failure: {moment:?}");
+        explored.recoveries += fail_behind_kill(&memory, &bank, (script, setup), moment, &what)?;
     }
     Ok(explored)
+}
+
+/// When the power fails after the start behind a kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Started,
+    Worked,
+    Checkpointed,
+    Stopped,
+}
+
+const MOMENTS: [Moment; 4] = [Moment::Started, Moment::Worked, Moment::Checkpointed, Moment::Stopped];
+
+/// The process is killed, started again, and the power fails: whatever the start has found stays, since
+/// others may have read it.
+fn fail_behind_kill(
+    memory: &MemFs,
+    bank: &Bank,
+    (script, setup): (Script, Setup),
+    moment: Moment,
+    what: &str,
+) -> Result<u64, Violation> {
+    let at = |v: String| Violation(format!("{what}: {v}"));
+    let left = memory.kill_clone();
+    let disk: Disk = Arc::new(left.clone());
+    let world = World::open_as(&disk, setup).map_err(|e| at(format!("does not recover: {e}")))?;
+    let next = world.coordinator.recovered().last_seq.0;
+    let mut bank = Bank { next, acknowledged: (0..next).collect(), ..bank.clone() };
+    match moment {
+        Moment::Started => {}
+        Moment::Worked => bank.run(&world, Script { transfers: next + 3, resets: false, ..script }),
+        Moment::Checkpointed => {
+            world.coordinator.checkpoint().map_err(|e| at(format!("no checkpoint: {e}")))?;
+        }
+        Moment::Stopped => world.coordinator.close().map_err(|e| at(format!("does not stop: {e}")))?,
+    }
+    for seed in 0..2 {
+        recover_and_check(left.crash_clone(seed), &bank, (script, setup), &format!("{what}, {seed}"))?;
+    }
+    Ok(2)
 }
 
 /// Crashes the recovery itself at each of its operations, after a crash of the script at `at`; each recovery

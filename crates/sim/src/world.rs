@@ -139,6 +139,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
         is_early_release: true,
         unreleased: setup.unreleased,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
         on_stop: Arc::new(move |_| is_stopped.store(true, Ordering::SeqCst)),

@@ -65,6 +65,7 @@ fn open(disk: &SharedFs) -> Server {
         layout: cohort_commit::LogLayout::Shared,
         unreleased: Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: true,
         on_stop: Arc::new(|error| panic!("{error}")),

@@ -5,11 +5,12 @@ use cohort_commit::CommitError;
 use cohort_engine::EngineError;
 use cohort_locks::LockError;
 use cohort_types::{ErrorCode, SqlError};
+use cohort_vfs::is_no_space;
 
 /// The client's error for a failure in an engine.
 pub fn engine_error(error: EngineError) -> SqlError {
     match error {
-        EngineError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+        EngineError::Io(e) if is_no_space(&e) => SqlError::new(
             ErrorCode::DiskFull,
             format!("Disk full ({e}); waiting for someone to free some space"),
         ),
@@ -29,9 +30,7 @@ pub fn commit_error(error: CommitError) -> SqlError {
             ErrorCode::DiskFull,
             format!("Disk full ({what}); waiting for someone to free some space"),
         ),
-        CommitError::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => {
-            commit_error(CommitError::DiskFull(e.to_string()))
-        }
+        CommitError::Io(e) if is_no_space(&e) => commit_error(CommitError::DiskFull(e.to_string())),
         CommitError::Io(e) => {
             SqlError::new(ErrorCode::UnknownError, format!("Error writing the transaction's spill file: {e}"))
         }
@@ -74,7 +73,7 @@ pub(crate) fn cache_error(error: CacheError) -> SqlError {
             ErrorCode::BinlogRowLoggingFailed,
             "Writing one row to the row-based binary log failed",
         ),
-        CacheError::Spill(e) if e.kind() == std::io::ErrorKind::StorageFull => SqlError::new(
+        CacheError::Spill(e) if is_no_space(&e) => SqlError::new(
             ErrorCode::DiskFull,
             format!("Disk full ({e}); waiting for someone to free some space"),
         ),

@@ -11,7 +11,8 @@
 //!
 //! # On failure
 //! A file system that refuses `O_DIRECT` has no direct descriptor. A device with larger blocks refuses the
-//! write (`EINVAL`) before it has written anything. In both cases, and for bytes that are not whole blocks,
+//! write (`EINVAL`) before it has written anything, as does a file system that opens the descriptor and takes
+//! no direct writes (`EOPNOTSUPP`). In all cases, and for bytes that are not whole blocks,
 //! [`Direct::write_at`] says that the caller is to write them as usual. The kernel keeps page cache and
 //! direct writes of one file coherent.
 
@@ -52,7 +53,7 @@ impl Direct {
         let mut at = offset;
         for piece in bytes.chunks(PIECE_BYTES) {
             match self.file.write_all_at(aligned(&mut bounce, piece), at) {
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) && at == offset => return Ok(false),
+                Err(error) if is_refused(&error) && at == offset => return Ok(false),
                 written => written?,
             }
             at += piece.len() as u64;
@@ -62,6 +63,11 @@ impl Direct {
         }
         Ok(true)
     }
+}
+
+/// Whether the kernel takes no such write.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// A copy of the bytes in aligned memory.

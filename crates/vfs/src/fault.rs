@@ -196,6 +196,10 @@ impl File for FaultFile {
         self.fs.run(Effect::Syncs, || self.inner.sync_data())
     }
 
+    fn settle(&self) -> io::Result<()> {
+        self.fs.run(Effect::Syncs, || self.inner.settle())
+    }
+
     fn len(&self) -> io::Result<u64> {
         self.fs.alive()?;
         self.inner.len()

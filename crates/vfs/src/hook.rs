@@ -105,6 +105,11 @@ impl File for HookFile {
         self.inner.sync_data()
     }
 
+    fn settle(&self) -> io::Result<()> {
+        (self.before)(Operation::Sync, &self.name)?;
+        self.inner.settle()
+    }
+
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }

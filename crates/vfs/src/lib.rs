@@ -27,5 +27,7 @@ pub use mem::MemFs;
 pub use real::RealFs;
 pub use rng::{RealRng, SeededRng};
 pub use trace::TraceFs;
-pub use traits::{Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World};
+pub use traits::{
+    Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World, is_no_space,
+};
 pub use unnamed::unnamed_file;

@@ -14,7 +14,7 @@
 //!
 //! Deliberately missing: subdirectories are durable as soon as they are made; permissions; links.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,13 +85,14 @@ struct Inode {
     space: Arc<Mutex<Space>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Data {
     live: Vec<u8>,
     synced: Vec<u8>,
     pending: Vec<Change>,
 }
 
+#[derive(Clone)]
 enum Change {
     Write(u64, Vec<u8>),
     SetLen(u64),
@@ -179,12 +180,29 @@ impl MemFs {
         MemFs::from_names(state.dirs.clone(), contents)
     }
 
-    /// Another file system with what is left after the process was killed now: everything.
+    /// Another file system with what is left after the process was killed now: everything, and what was not
+    /// synced is as little durable as before.
     pub fn kill_clone(&self) -> MemFs {
         let state = self.state.lock();
-        let contents =
-            state.live.iter().map(|(path, inode)| (path.clone(), inode.data.lock().live.clone())).collect();
-        MemFs::from_names(state.dirs.clone(), contents)
+        let space = Arc::new(Mutex::new(Space { ..*state.space.lock() }));
+        let mut copies: HashMap<*const Inode, SharedInode> = HashMap::new();
+        let mut copy = |inode: &SharedInode| {
+            let made = || {
+                let data = Mutex::new(inode.data.lock().clone());
+                Arc::new(Inode { data, locked: AtomicBool::new(false), space: space.clone() })
+            };
+            copies.entry(Arc::as_ptr(inode)).or_insert_with(made).clone()
+        };
+        let mut names = |names: &BTreeMap<PathBuf, SharedInode>| -> BTreeMap<PathBuf, SharedInode> {
+            names.iter().map(|(path, inode)| (path.clone(), copy(inode))).collect()
+        };
+        let (live, synced) = (names(&state.live), names(&state.synced));
+        let pending = state.pending.iter().map(|change| match change {
+            NameChange::Create(path, inode) => NameChange::Create(path.clone(), copy(inode)),
+            other => other.clone(),
+        });
+        let state = State { dirs: state.dirs.clone(), live, synced, pending: pending.collect(), space };
+        MemFs { state: Arc::new(Mutex::new(state)) }
     }
 }
 

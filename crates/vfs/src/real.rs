@@ -139,6 +139,15 @@ impl File for RealFile {
         self.file.sync_data()
     }
 
+    fn settle(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        // SAFETY: the call takes no memory, and the file is open.
+        match unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }

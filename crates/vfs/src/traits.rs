@@ -38,6 +38,12 @@ impl World {
     }
 }
 
+/// Whether the error says that there is no space, on the disk or left to the user: the same call may succeed
+/// later.
+pub fn is_no_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// How a file is opened. All modes read; all but `Read` write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
@@ -54,7 +60,8 @@ pub enum OpenMode {
 /// A directory tree.
 ///
 /// What is durable: file contents after [`File::sync_data`]; names (creation, rename, removal) after
-/// [`Fs::sync_dir`] of the directory they are in.
+/// [`Fs::sync_dir`] of the directory they are in. What a process finds at its start need not be: one that was
+/// killed may have left it in the page cache. Whoever goes by it calls `sync_dir` and [`File::settle`] before.
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
@@ -108,6 +115,12 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
+    /// Makes what an earlier process has written durable, and lets the page cache forget it: reads show what
+    /// is on the disk from now on. After a sync that failed the page cache may hold what the disk does not
+    /// have, and what no later sync writes.
+    fn settle(&self) -> io::Result<()> {
+        self.sync_data()
+    }
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Whether the length is 0.

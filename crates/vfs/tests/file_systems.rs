@@ -1,6 +1,7 @@
 //! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was
 //! synced and nothing that was not written, faults come where they were planned.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +52,57 @@ fn real_and_memory_behave_alike() {
     let dir = tempfile::tempdir().expect("tempdir");
     behaves_like_a_file_system(&RealFs, &dir.path().join("d/e"));
     behaves_like_a_file_system(&MemFs::new(), Path::new("/d/e"));
+}
+
+#[test]
+fn a_settled_file_is_read_from_the_disk() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("tempdir");
+    let file = RealFs.open(&dir.path().join("f"), OpenMode::CreateNew).expect("new");
+    let (bytes, mut found) = (vec![7; 1 << 20], vec![0; 1 << 20]);
+    file.write_at(&bytes, 0).expect("written");
+    assert_eq!(file.try_read_at(&mut found, 0).expect("reads"), Some(bytes.len()), "it is in the page cache");
+    file.settle().expect("synced");
+    assert_eq!(file.try_read_at(&mut found, 0).expect("reads"), None, "it is not any more");
+    assert_eq!(file.read_at(&mut found, 0).expect("reads"), bytes.len());
+    assert_eq!(found, bytes);
+}
+
+/// A name that was not synced, and bytes that were not, are as little durable after a kill as before it.
+#[test]
+fn what_a_killed_process_did_not_sync_can_still_be_lost() {
+    let memory = MemFs::new();
+    let write = |fs: &MemFs, name: &str, text: &[u8]| {
+        let file = fs.open(Path::new(name), OpenMode::CreateOrOpen).expect("opens");
+        file.write_at(text, 0).expect("written");
+        file
+    };
+    write(&memory, "/kept", b"old").sync_data().expect("synced");
+    memory.sync_dir(Path::new("/")).expect("synced");
+    write(&memory, "/kept", b"new");
+    write(&memory, "/made", b"new").sync_data().expect("synced");
+    let killed = memory.kill_clone();
+    let present = |fs: &MemFs, name: &str| {
+        let path = Path::new(name);
+        fs.exists(path).then(|| read_all(fs, path))
+    };
+    assert_eq!(present(&killed, "/kept"), Some(b"new".to_vec()));
+    let left: BTreeSet<_> = (0..50)
+        .map(|seed| killed.crash_clone(seed))
+        .map(|fs| (present(&fs, "/kept"), present(&fs, "/made")))
+        .collect();
+    let found = |kept: &[u8], made: Option<&[u8]>| (Some(kept.to_vec()), made.map(<[u8]>::to_vec));
+    for kept in [b"old", b"new"] {
+        for made in [None, Some(&b"new"[..])] {
+            assert!(left.contains(&found(kept, made)), "{kept:?} {made:?} is not among {left:?}");
+        }
+    }
+    // Whoever makes it durable keeps it.
+    killed.sync_dir(Path::new("/")).expect("synced");
+    killed.open(Path::new("/kept"), OpenMode::Write).expect("opens").settle().expect("synced");
+    for seed in 0..50 {
+        let fs = killed.crash_clone(seed);
+        assert_eq!((present(&fs, "/kept"), present(&fs, "/made")), found(b"new", Some(b"new")));
+    }
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
         on_stop: Arc::new(|error| panic!("the log failed: {error}")),

@@ -190,6 +190,7 @@ fn options(datadir: PathBuf) -> CoordinatorOptions {
         layout: cohort_commit::LogLayout::Shared,
         unreleased: cohort_commit::Unreleased::Keep,
         checkpoint_bytes: u64::MAX,
+        checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
         on_stop: Arc::new(|_| ()),
