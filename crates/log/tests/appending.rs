@@ -143,6 +143,34 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
     }
 }
 
+/// A quota that is full, in the middle of a segment's second use.
+#[test]
+fn a_segment_that_could_not_be_used_again_is_there_for_the_next_attempt() {
+    let (_, fs) = mem();
+    let faults = FaultFs::new(fs);
+    let fs: SharedFs = Arc::new(faults.clone());
+    let (log, _) = open(&fs).expect("opens");
+    for _ in 0..4 * options().segment_bytes / 2000 {
+        append(&log, &payload(1, 2000)).expect("fits");
+        log.flush().expect("flushes");
+    }
+    log.checkpoint(log.hardened(), &[]).expect("checkpoint");
+    let created = log.stats().segments_created;
+    let full = loop {
+        // Appending writes nothing but a segment's header.
+        faults.set(Fault::ErrorAt(faults.ops(), std::io::ErrorKind::QuotaExceeded));
+        if let Err(e) = append(&log, &payload(1, 2000)) {
+            break e;
+        }
+    };
+    assert!(matches!(full, LogError::Full(FullCause::Disk)), "{full}");
+    faults.set(Fault::None);
+    let recycled = log.stats().segments_recycled;
+    append(&log, &payload(1, 2000)).expect("there is space");
+    assert_eq!(log.stats().segments_created, created);
+    assert_eq!(log.stats().segments_recycled, recycled + 1);
+}
+
 #[test]
 fn a_failed_sync_poisons_for_good() {
     let (_, fs) = mem();
