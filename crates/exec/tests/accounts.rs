@@ -208,6 +208,31 @@ fn who_may_grant_sets_nobodys_password_and_makes_no_account() {
 }
 
 #[test]
+fn who_may_grant_binds_nobody_but_himself() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("CREATE TABLE d.t (a INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER other@localhost REQUIRE SSL");
+    root.ok("GRANT ALL ON d.* TO u@localhost WITH GRANT OPTION");
+    let mut user = server.connect_as("u", "localhost");
+    for rule in
+        ["REQUIRE CIPHER 'x'", "REQUIRE NONE", "WITH MAX_QUERIES_PER_HOUR 1", "WITH MAX_STATEMENT_TIME 1"]
+    {
+        for what in ["USAGE ON d.*", "SELECT ON d.t", "SELECT (a) ON d.t"] {
+            refused(&mut user, &format!("GRANT {what} TO other@localhost {rule}"), "1044");
+            refused(&mut user, &format!("GRANT {what} TO root@localhost {rule}"), "1044");
+        }
+        user.ok(&format!("GRANT USAGE ON d.* TO CURRENT_USER {rule}"));
+    }
+    let line = "CREATE USER for other@localhost\nCREATE USER `other`@`localhost` REQUIRE SSL\n";
+    assert_eq!(root.run("SHOW CREATE USER other@localhost"), line);
+    root.ok("GRANT UPDATE ON mysql.* TO u@localhost");
+    user.ok("GRANT USAGE ON d.* TO other@localhost REQUIRE NONE");
+}
+
+#[test]
 fn names_of_accounts_have_bounds() {
     let mut server = server();
     let mut root = server.connect();
