@@ -233,6 +233,30 @@ fn who_may_grant_binds_nobody_but_himself() {
 }
 
 #[test]
+fn who_holds_columns_only_does_not_refer_to_a_table() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("CREATE TABLE d.parent (id INT PRIMARY KEY)");
+    root.ok("CREATE TABLE t (a INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON test.* TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("USE test");
+    for privilege in ["SELECT", "INSERT", "UPDATE", "REFERENCES"] {
+        root.ok(&format!("GRANT {privilege} (id) ON d.parent TO u@localhost"));
+        refused(&mut user, "CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES d.parent (id))", "1142");
+        refused(&mut user, "ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES d.parent (id)", "1142");
+    }
+    for privilege in ["SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES"] {
+        root.ok(&format!("GRANT {privilege} ON d.parent TO u@localhost"));
+        user.ok("CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES d.parent (id))");
+        user.ok("DROP TABLE child");
+        root.ok("REVOKE ALL ON d.parent FROM u@localhost");
+    }
+}
+
+#[test]
 fn names_of_accounts_have_bounds() {
     let mut server = server();
     let mut root = server.connect();
