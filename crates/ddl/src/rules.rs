@@ -231,7 +231,7 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
     let binder = Binder::new(&plan, &scope, cohort_plan::Clause::Values);
     for (n, column) in table.columns.iter().enumerate() {
         if matches!(column.default, DefaultValue::Expression(_)) {
-            binder.default_of(&table, n)?;
+            binder.default_of(&table, n, 0)?;
         }
     }
     RowRules::of(&plan, &table).map(drop)

@@ -257,6 +257,60 @@ fn who_holds_columns_only_does_not_refer_to_a_table() {
 }
 
 #[test]
+fn what_a_table_computes_is_not_read_by_who_writes_it() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a * 2) STORED, d INT DEFAULT (a + 5), CHECK (a < 100))");
+    root.ok("CREATE TABLE one (x INT)");
+    root.ok("INSERT INTO one VALUES (1)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER columns@localhost");
+    root.ok("GRANT INSERT, UPDATE, DELETE ON t TO u@localhost");
+    root.ok("GRANT SELECT ON one TO u@localhost");
+    root.ok("GRANT INSERT (id, d), UPDATE (d) ON t TO columns@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("USE test");
+    for statement in [
+        "INSERT INTO t (id, a) VALUES (1, 1)",
+        "INSERT INTO t (id, a) SELECT x + 1, x FROM one",
+        "REPLACE INTO t (id, a) VALUES (1, 2)",
+        "INSERT INTO t (id, a, d) VALUES (3, 3, a)",
+        "INSERT INTO t SET id = 4, a = id",
+        "REPLACE INTO t SET id = 4, a = a + 1",
+        "INSERT INTO t (id, a) VALUES (5, DEFAULT(a))",
+        "UPDATE t SET a = 9",
+        "UPDATE t SET d = DEFAULT",
+    ] {
+        user.ok(statement);
+    }
+    refused(&mut user, "INSERT INTO t (id, a) VALUES (6, 100)", "4025");
+    for statement in [
+        "INSERT INTO t (id, a) VALUES (6, 6) RETURNING a",
+        "INSERT INTO t (id, a) VALUES (6, 6) RETURNING g",
+        "INSERT INTO t (id, a) VALUES (1, 6) ON DUPLICATE KEY UPDATE a = 7",
+        "INSERT INTO t (id, a) VALUES (1, 6) ON DUPLICATE KEY UPDATE a = d",
+        "UPDATE t SET a = d",
+        "UPDATE t SET a = DEFAULT(d)",
+        "UPDATE t SET a = 1 WHERE d = 1",
+        "UPDATE t SET a = 1 ORDER BY g LIMIT 1",
+        "DELETE FROM t WHERE a = 1",
+    ] {
+        refused(&mut user, statement, "1143");
+    }
+    refused(&mut user, "INSERT INTO t (id, a) SELECT id + 10, a FROM t", "1142");
+    refused(&mut user, "INSERT INTO t (id, a) VALUES (6, (SELECT MAX(a) FROM t))", "1142");
+    refused(&mut user, "SELECT DEFAULT(d) FROM t", "1142");
+    // What is read of the row that is being made may be given to it, too.
+    let mut user = server.connect_as("columns", "localhost");
+    user.ok("USE test");
+    user.ok("INSERT INTO t (id, d) VALUES (7, id)");
+    user.ok("UPDATE t SET d = DEFAULT");
+    refused(&mut user, "INSERT INTO t (id, d) VALUES (8, a)", "1143");
+    refused(&mut user, "INSERT INTO t SET id = 8, d = a", "1143");
+    refused(&mut user, "INSERT INTO t (id, d) VALUES (8, DEFAULT(a))", "1143");
+}
+
+#[test]
 fn names_of_accounts_have_bounds() {
     let mut server = server();
     let mut root = server.connect();
