@@ -311,6 +311,25 @@ fn what_a_table_computes_is_not_read_by_who_writes_it() {
 }
 
 #[test]
+fn an_index_is_seen_by_who_sees_all_its_columns() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, secret INT, KEY a (a), KEY both_of (a, secret), KEY (secret))");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER v@localhost");
+    root.ok("GRANT SELECT (id, a) ON t TO u@localhost");
+    root.ok("GRANT DELETE ON t TO v@localhost");
+    let listed = "SELECT index_name, column_name FROM information_schema.statistics WHERE table_name = 't'";
+    let mut user = server.connect_as("u", "localhost");
+    assert_eq!(user.run(listed), "index_name | column_name\nPRIMARY | id\na | a\n");
+    let shown = user.run("SHOW INDEX FROM test.t");
+    assert!(shown.contains("PRIMARY") && !shown.contains("secret") && !shown.contains("both_of"), "{shown}");
+    let all =
+        "index_name | column_name\nPRIMARY | id\na | a\nboth_of | a\nboth_of | secret\nsecret | secret\n";
+    assert_eq!(server.connect_as("v", "localhost").run(listed), all);
+}
+
+#[test]
 fn names_of_accounts_have_bounds() {
     let mut server = server();
     let mut root = server.connect();
