@@ -157,6 +157,11 @@ pub trait Session: Send {
     /// COM_SET_OPTION.
     fn set_multi_statements(&mut self, multi: MultiStatements);
 
+    /// Error 1820 while the user has to change a password that has expired.
+    fn check_password(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// COM_SHUTDOWN: whether this user may stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
 

@@ -45,6 +45,7 @@ fn change_of_user(inner: &mut Inner, packet: &Packet) -> Result<ChangeUser, SqlE
     if inner.refused_changes >= REFUSED_CHANGES_MAX {
         return Err(SqlError::unknown_command());
     }
+    inner.session.as_ref().map_or(Ok(()), |session| session.check_password())?;
     let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed())?;
     inner.statements.clear();
     Ok(change)
@@ -84,6 +85,12 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             return After::Send;
         }
     };
+    if !command.is_free_of_password()
+        && let Err(error) = session.check_password()
+    {
+        writer.error(&error);
+        return After::Send;
+    }
     let mut prepared = Prepared { statements, last: last_prepared };
     let mut quit = false;
     match command {

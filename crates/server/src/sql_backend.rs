@@ -477,6 +477,10 @@ impl Session for SqlSession {
         self.session.set_multi_statements(multi == MultiStatements::On);
     }
 
+    fn check_password(&self) -> Result<(), SqlError> {
+        self.session.check_password()
+    }
+
     fn may_shut_down(&mut self) -> Result<(), SqlError> {
         self.session.check_global_privilege(Privilege::Shutdown)
     }
