@@ -129,7 +129,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             shared.status.count(Counter::ComStmtSendLongData);
             // Not answered; the next execution fails if something was not taken.
             if let Some((_, found)) = prepared.find(statement) {
-                found.params.add_long_data(param, data, settings.packet_bytes_max);
+                found.params.add_long_data(param, data, settings.packet_bytes_max, session.memory());
             }
         }
         Command::StmtClose(statement) => {
@@ -361,6 +361,7 @@ fn execute(
         Ok(values) => session.execute(id, values, sink),
         Err(_) => sink.error(&SqlError::wrong_arguments("mysqld_stmt_execute")),
     }
+    found.params.reset();
 }
 
 /// CURSOR_TYPE_READ_ONLY of COM_STMT_EXECUTE. MariaDB has no other.
