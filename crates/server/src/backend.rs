@@ -165,6 +165,11 @@ pub trait Session: Send {
     /// COM_SHUTDOWN: whether this user may stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
 
+    /// COM_REFRESH: whether this user may have the server reload anything.
+    fn may_reload(&mut self) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+    }
+
     /// COM_DEBUG: whether this user may have the server tell of itself.
     fn may_debug(&mut self) -> Result<(), SqlError> {
         Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))

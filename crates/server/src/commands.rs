@@ -249,7 +249,10 @@ fn simple(
         },
         Command::ProcessInfo => session.query(b"SHOW PROCESSLIST", writer),
         Command::ProcessKill(id) => session.query(format!("KILL {id}").as_bytes(), writer),
-        Command::Refresh(bits) => refresh(session, *bits, writer),
+        Command::Refresh(bits) => match session.may_reload() {
+            Ok(()) => refresh(session, *bits, writer),
+            Err(error) => writer.error(&error),
+        },
         Command::StmtBulkExecute { .. } => {
             let text = "This command is not supported in the prepared statement protocol yet";
             writer.error(&SqlError::new(ErrorCode::UnsupportedPs, text));

@@ -485,6 +485,10 @@ impl Session for SqlSession {
         self.session.check_global_privilege(Privilege::Shutdown)
     }
 
+    fn may_reload(&mut self) -> Result<(), SqlError> {
+        self.session.check_global_privilege(Privilege::Reload)
+    }
+
     fn may_debug(&mut self) -> Result<(), SqlError> {
         self.session.check_global_privilege(Privilege::Super)
     }

@@ -728,6 +728,12 @@ fn only_administrators_have_the_server_tell_of_itself() {
         // COM_DEBUG.
         stream.write_all(&packet(0, b"\x0d")).expect("sent");
         assert_eq!(read_packet(&mut stream).expect("an answer").1[0], last, "{user}");
+        // COM_REFRESH, of what there is and what there is not.
+        for bits in [1, 8, 32, 64] {
+            stream.write_all(&packet(0, &[0x07, bits])).expect("sent");
+            let answer = read_packet(&mut stream).expect("an answer").1[0];
+            assert_eq!(answer, if user == "root" { 0 } else { 0xff }, "{user} {bits}");
+        }
     }
 }
 
