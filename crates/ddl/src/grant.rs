@@ -8,7 +8,8 @@ use cohort_catalog::{Account, AccountName, Catalog, Grants, PUBLIC, TableName};
 use cohort_session::access::{check_schema, check_schemas};
 use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
-    Account as AccountWord, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke, UserSpec,
+    Account as AccountWord, AccountOptions, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke,
+    UserSpec,
 };
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlMode, SqlResult};
 
@@ -185,8 +186,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     check_giver(ctx.session, &place, &named)?;
     check_table_exists(&book.catalog, &place, &named)?;
     for user in &grant.users {
-        let mut account = grantee(ctx.session, &book, user)?;
-        account_rules::apply(&mut account.rules, &grant.options);
+        let mut account = grantee(ctx.session, &book, user, &grant.options)?;
         give(&mut account.grants, &place, &named);
         book.put(account);
     }
@@ -195,16 +195,22 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
 }
 
 /// The account that is to be given something. IDENTIFIED, and a name without an account where sql_mode
-/// allows it, makes an account; IDENTIFIED changes another's password: GRANT OPTION alone allows neither.
-pub(super) fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpec) -> SqlResult<Account> {
+/// allows it, makes an account; IDENTIFIED changes another's password, REQUIRE and limits bind another:
+/// GRANT OPTION alone allows none of it.
+pub(super) fn grantee(
+    session: &SessionState,
+    book: &AccountBook,
+    user: &UserSpec,
+    options: &AccountOptions,
+) -> SqlResult<Account> {
     let name = resolve_grantee(session, book, &user.account)?;
     let mut account = match (book.find(&name), &user.authentication) {
-        (Some(account), None) => return Ok(account),
+        (Some(account), None) if *options == AccountOptions::default() => return Ok(account),
         (None, None) if session.env.sql_mode.has(SqlMode::NO_AUTO_CREATE_USER) => {
             return Err(no_such_account());
         }
-        (Some(account), Some(_)) if account.is_public() => return Err(SqlError::invalid_role(PUBLIC)),
-        (Some(account), Some(_)) => {
+        (Some(account), _) if account.is_public() => return Err(SqlError::invalid_role(PUBLIC)),
+        (Some(account), _) => {
             if name != session.info.account {
                 check_schema(session, Privilege::Update, "mysql")?;
             }
@@ -223,6 +229,7 @@ pub(super) fn grantee(session: &SessionState, book: &AccountBook, user: &UserSpe
     if let Some(how) = &user.authentication {
         authenticate(session, &mut account, how)?;
     }
+    account_rules::apply(&mut account.rules, options);
     Ok(account)
 }
 

@@ -398,7 +398,7 @@ fn fills(
             Some(origin) => Fill::Converted(origin, Box::new(before.columns[origin].ty.clone())),
             None if column.auto_increment => Fill::Counted,
             None if matches!(column.default, DefaultValue::Expression(_)) => {
-                Fill::Computed(Box::new(binder.default_of(&table, n)?))
+                Fill::Computed(Box::new(binder.default_of(&table, n, 0)?))
             }
             None => Fill::Value(value_now(ctx, column, home)?),
         })

@@ -34,9 +34,9 @@ impl Clause {
     }
 }
 
-/// Functions whose value is not one of their arguments alone, which no row can be asked for.
+/// Functions whose value is not one of their arguments alone, which no row can be asked for, and which read
+/// or change more than the row.
 const IMPOSSIBLE: &[&str] = &[
-    "random_bytes",
     "last_insert_id",
     "row_count",
     "found_rows",
@@ -51,6 +51,7 @@ const IMPOSSIBLE: &[&str] = &[
     "master_pos_wait",
     "master_gtid_wait",
     "binlog_gtid_pos",
+    "name_const",
 ];
 
 /// The others whose value is not one of their arguments alone.
@@ -125,6 +126,12 @@ pub(super) fn text_of(
             let what = "match ... against()";
             refused = Some(SqlError::not_allowed_in_clause(what, clause.text(), column));
         }
+        Expr::Function { name, .. }
+            if IMPOSSIBLE.contains(&name.as_str())
+                || (name == "random_bytes" && clause != Clause::Default) =>
+        {
+            refused = Some(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
+        }
         // A default is new for every row.
         _ if clause == Clause::Default => {}
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {
@@ -132,10 +139,7 @@ pub(super) fn text_of(
         }
         Expr::Function { name, args } => {
             let is_now = name == "unix_timestamp" && args.is_empty();
-            if IMPOSSIBLE.contains(&name.as_str()) {
-                let call = format!("{name}()");
-                refused = Some(SqlError::not_allowed_in_clause(&call, clause.text(), column));
-            } else if is_now || VOLATILE.contains(&name.as_str()) {
+            if is_now || VOLATILE.contains(&name.as_str()) {
                 let text = if name == "now" { "current_timestamp" } else { name };
                 refused = Some(refusal(&format!("{text}()")));
             }
@@ -231,7 +235,7 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
     let binder = Binder::new(&plan, &scope, cohort_plan::Clause::Values);
     for (n, column) in table.columns.iter().enumerate() {
         if matches!(column.default, DefaultValue::Expression(_)) {
-            binder.default_of(&table, n)?;
+            binder.default_of(&table, n, 0)?;
         }
     }
     RowRules::of(&plan, &table).map(drop)

@@ -1,5 +1,7 @@
 //! A value on its way into a column.
 
+use std::sync::Arc;
+
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{
@@ -48,7 +50,7 @@ impl Default {
     }
 
     /// The default of a column.
-    pub(crate) fn of(binder: &Binder<'_>, table: &Table, column: usize) -> SqlResult<Default> {
+    pub(crate) fn of(binder: &Binder<'_>, table: &Arc<Table>, column: usize) -> SqlResult<Default> {
         let described = &table.columns[column];
         Ok(match &described.default {
             _ if described.auto_increment => Default::Generated,
@@ -59,7 +61,7 @@ impl Default {
                 Default::Value(described.ty.implicit_default())
             }
             DefaultValue::None => Default::Missing,
-            _ => Default::Expr(binder.default_of(table, column)?),
+            _ => Default::Expr(binder.default_of(table, column, 0)?),
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::assign::Default;
 use crate::returning::Returning;
 use crate::rules::RowRules;
 use cohort_plan::{
-    Binder, Clause, PlanContext, RowCheck, Scope, ScopeTable, bind_assignment, bind_insert_view,
+    Binder, Clause, PlanContext, Reading, RowCheck, Scope, ScopeTable, bind_assignment, bind_insert_view,
     bind_new_value, not_supported,
 };
 use cohort_query::QueryPlan;
@@ -75,13 +75,15 @@ impl InsertPlan {
         if through.is_some() && !insert.returning.is_empty() {
             return Err(not_supported("RETURNING of an INSERT into a view"));
         }
-        let (table, scope, shown, checks) = match through {
+        let (table, mut scope, shown, checks) = match through {
             Some(view) => (view.table, view.scope, Some(view.columns), view.checks),
             None => {
                 let table = ctx.base_table(&insert.table, wanted(insert))?;
                 (table.clone(), Scope::of_table(table, None), None, Vec::new())
             }
         };
+        let mut update_scope = scope.clone();
+        scope.reading = Reading::NewRow;
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let mut columns = match shown {
             Some(shown) if insert.columns.is_empty() => shown,
@@ -93,7 +95,6 @@ impl InsertPlan {
             .collect::<SqlResult<Vec<_>>>()?;
         let sourced = Sourced::of(insert, &scope);
         let mut on_duplicate = &insert.on_duplicate;
-        let mut update_scope = scope.clone();
         let rows = match &insert.source {
             ast::InsertSource::Values(rows) if rows.iter().flatten().any(ast::Expr::has_subquery) => {
                 let (source, named) = values_query(rows, &columns)?;

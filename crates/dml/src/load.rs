@@ -26,7 +26,7 @@ use crate::fields::{Bytes, Field, FieldReader};
 use crate::insert::Insert;
 use crate::insert_plan::Cell;
 use crate::{DmlOutcome, InsertPlan};
-use cohort_plan::{Binder, Clause, PlanContext, Scope, bind_new_value, not_supported};
+use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value, not_supported};
 use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
 use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
 use cohort_table::definition_changed;
@@ -216,7 +216,7 @@ impl LoadPlan {
         let wanted = if replaces { wanted.with(Privilege::Delete) } else { wanted };
         let charset = charset(ctx, load)?;
         let table = plan.base_table(&load.table, wanted)?;
-        let scope = Scope::of_table(table.clone(), None);
+        let scope = Scope { reading: Reading::NewRow, ..Scope::of_table(table.clone(), None) };
         let mut targets = Vec::new();
         for target in &load.targets {
             targets.push(match target {

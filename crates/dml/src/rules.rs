@@ -45,7 +45,7 @@ impl RowRules {
             return Ok(RowRules::default());
         }
         let fixed = PlanContext::new(ctx.names, &[], ParamSource::Placeholders);
-        let scope = Scope::of_table(Arc::clone(table), None);
+        let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {
             let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?;

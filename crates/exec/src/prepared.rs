@@ -106,6 +106,9 @@ impl Session {
         let counted = self.count_prepared()?;
         let of = self.shared_text(&sql[range])?;
         self.diagnostics.set_row(cohort_session::row_of_rest(&of.parsed.statement));
+        if let Some(restraint) = &self.state.restraint {
+            restraint.check_preparable(&of.parsed.statement)?;
+        }
         let text = &*of.text;
         let columns = match &of.parsed.statement {
             statement if account_tables::changed_by(&self.state, statement).is_some() => Vec::new(),

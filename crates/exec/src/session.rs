@@ -249,8 +249,7 @@ impl Session {
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Init DB", schema.as_bytes());
         }
-        let is_allowed = self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password);
-        match is_allowed.and_then(|()| self.use_schema(schema)) {
+        match self.use_schema(schema) {
             Ok(()) => {
                 self.state.tell_changes(sink);
                 sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
@@ -321,6 +320,11 @@ impl Session {
         self.handlers.clear();
         self.diagnostics = Diagnostics::default();
         self.apply_settings();
+    }
+
+    /// Error 1820 while the account's password has expired: for commands that run no statement.
+    pub fn check_password(&self) -> SqlResult<()> {
+        self.state.restraint.as_ref().map_or(Ok(()), Restraint::check_password)
     }
 
     /// COM_SET_OPTION.

@@ -208,6 +208,128 @@ fn who_may_grant_sets_nobodys_password_and_makes_no_account() {
 }
 
 #[test]
+fn who_may_grant_binds_nobody_but_himself() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("CREATE TABLE d.t (a INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER other@localhost REQUIRE SSL");
+    root.ok("GRANT ALL ON d.* TO u@localhost WITH GRANT OPTION");
+    let mut user = server.connect_as("u", "localhost");
+    for rule in
+        ["REQUIRE CIPHER 'x'", "REQUIRE NONE", "WITH MAX_QUERIES_PER_HOUR 1", "WITH MAX_STATEMENT_TIME 1"]
+    {
+        for what in ["USAGE ON d.*", "SELECT ON d.t", "SELECT (a) ON d.t"] {
+            refused(&mut user, &format!("GRANT {what} TO other@localhost {rule}"), "1044");
+            refused(&mut user, &format!("GRANT {what} TO root@localhost {rule}"), "1044");
+        }
+        user.ok(&format!("GRANT USAGE ON d.* TO CURRENT_USER {rule}"));
+    }
+    let line = "CREATE USER for other@localhost\nCREATE USER `other`@`localhost` REQUIRE SSL\n";
+    assert_eq!(root.run("SHOW CREATE USER other@localhost"), line);
+    root.ok("GRANT UPDATE ON mysql.* TO u@localhost");
+    user.ok("GRANT USAGE ON d.* TO other@localhost REQUIRE NONE");
+}
+
+#[test]
+fn who_holds_columns_only_does_not_refer_to_a_table() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE DATABASE d");
+    root.ok("CREATE TABLE d.parent (id INT PRIMARY KEY)");
+    root.ok("CREATE TABLE t (a INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON test.* TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("USE test");
+    for privilege in ["SELECT", "INSERT", "UPDATE", "REFERENCES"] {
+        root.ok(&format!("GRANT {privilege} (id) ON d.parent TO u@localhost"));
+        refused(&mut user, "CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES d.parent (id))", "1142");
+        refused(&mut user, "ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES d.parent (id)", "1142");
+    }
+    for privilege in ["SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES"] {
+        root.ok(&format!("GRANT {privilege} ON d.parent TO u@localhost"));
+        user.ok("CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES d.parent (id))");
+        user.ok("DROP TABLE child");
+        root.ok("REVOKE ALL ON d.parent FROM u@localhost");
+    }
+}
+
+#[test]
+fn what_a_table_computes_is_not_read_by_who_writes_it() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (a * 2) STORED, d INT DEFAULT (a + 5), CHECK (a < 100))");
+    root.ok("CREATE TABLE one (x INT)");
+    root.ok("INSERT INTO one VALUES (1)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER columns@localhost");
+    root.ok("GRANT INSERT, UPDATE, DELETE ON t TO u@localhost");
+    root.ok("GRANT SELECT ON one TO u@localhost");
+    root.ok("GRANT INSERT (id, d), UPDATE (d) ON t TO columns@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("USE test");
+    for statement in [
+        "INSERT INTO t (id, a) VALUES (1, 1)",
+        "INSERT INTO t (id, a) SELECT x + 1, x FROM one",
+        "REPLACE INTO t (id, a) VALUES (1, 2)",
+        "INSERT INTO t (id, a, d) VALUES (3, 3, a)",
+        "INSERT INTO t SET id = 4, a = id",
+        "REPLACE INTO t SET id = 4, a = a + 1",
+        "INSERT INTO t (id, a) VALUES (5, DEFAULT(a))",
+        "UPDATE t SET a = 9",
+        "UPDATE t SET d = DEFAULT",
+    ] {
+        user.ok(statement);
+    }
+    refused(&mut user, "INSERT INTO t (id, a) VALUES (6, 100)", "4025");
+    for statement in [
+        "INSERT INTO t (id, a) VALUES (6, 6) RETURNING a",
+        "INSERT INTO t (id, a) VALUES (6, 6) RETURNING g",
+        "INSERT INTO t (id, a) VALUES (1, 6) ON DUPLICATE KEY UPDATE a = 7",
+        "INSERT INTO t (id, a) VALUES (1, 6) ON DUPLICATE KEY UPDATE a = d",
+        "UPDATE t SET a = d",
+        "UPDATE t SET a = DEFAULT(d)",
+        "UPDATE t SET a = 1 WHERE d = 1",
+        "UPDATE t SET a = 1 ORDER BY g LIMIT 1",
+        "DELETE FROM t WHERE a = 1",
+    ] {
+        refused(&mut user, statement, "1143");
+    }
+    refused(&mut user, "INSERT INTO t (id, a) SELECT id + 10, a FROM t", "1142");
+    refused(&mut user, "INSERT INTO t (id, a) VALUES (6, (SELECT MAX(a) FROM t))", "1142");
+    refused(&mut user, "SELECT DEFAULT(d) FROM t", "1142");
+    // What is read of the row that is being made may be given to it, too.
+    let mut user = server.connect_as("columns", "localhost");
+    user.ok("USE test");
+    user.ok("INSERT INTO t (id, d) VALUES (7, id)");
+    user.ok("UPDATE t SET d = DEFAULT");
+    refused(&mut user, "INSERT INTO t (id, d) VALUES (8, a)", "1143");
+    refused(&mut user, "INSERT INTO t SET id = 8, d = a", "1143");
+    refused(&mut user, "INSERT INTO t (id, d) VALUES (8, DEFAULT(a))", "1143");
+}
+
+#[test]
+fn an_index_is_seen_by_who_sees_all_its_columns() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (id INT PRIMARY KEY, a INT, secret INT, KEY a (a), KEY both_of (a, secret), KEY (secret))");
+    root.ok("CREATE USER u@localhost");
+    root.ok("CREATE USER v@localhost");
+    root.ok("GRANT SELECT (id, a) ON t TO u@localhost");
+    root.ok("GRANT DELETE ON t TO v@localhost");
+    let listed = "SELECT index_name, column_name FROM information_schema.statistics WHERE table_name = 't'";
+    let mut user = server.connect_as("u", "localhost");
+    assert_eq!(user.run(listed), "index_name | column_name\nPRIMARY | id\na | a\n");
+    let shown = user.run("SHOW INDEX FROM test.t");
+    assert!(shown.contains("PRIMARY") && !shown.contains("secret") && !shown.contains("both_of"), "{shown}");
+    let all =
+        "index_name | column_name\nPRIMARY | id\na | a\nboth_of | a\nboth_of | secret\nsecret | secret\n";
+    assert_eq!(server.connect_as("v", "localhost").run(listed), all);
+}
+
+#[test]
 fn names_of_accounts_have_bounds() {
     let mut server = server();
     let mut root = server.connect();

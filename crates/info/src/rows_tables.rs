@@ -393,11 +393,16 @@ fn extra(column: &Column) -> String {
 
 pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
+    let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         let engine = ctx.db.engine_named(&table.engine);
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
-        for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId) {
+        let sees = |index: &&Index| {
+            let mut columns = index.columns.iter().map(|part| &table.columns[part.column].name);
+            table.is_temporary() || columns.all(|column| !access.on_column(&table.name, column).is_empty())
+        };
+        for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).filter(sees) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
                 let has_words = index.kind == IndexKind::FullText;

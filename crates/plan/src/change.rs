@@ -234,9 +234,7 @@ impl<'c> Change<'c> {
         let value = match value {
             None if in_order => match &described.default {
                 DefaultValue::CurrentTimestamp | DefaultValue::Expression(_) => {
-                    let scope = Scope::of_table(table.clone(), None);
-                    let default = Binder::new(self.ctx, &scope, Clause::Set).default_of(&table, column)?;
-                    Some(default.map_columns(&mut |column| column + first))
+                    Some(self.binder(Clause::Set).default_of(&table, column, first)?)
                 }
                 _ => None,
             },

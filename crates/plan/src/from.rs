@@ -289,7 +289,7 @@ impl Tables<'_> {
         let mut numbers: Vec<usize> = numbers.copied().collect();
         numbers.sort_unstable();
         let tables = numbers.iter().map(|n| self.scope.tables[*n].clone()).collect();
-        Scope { tables, star: self.scope.star_of(&numbers) }
+        Scope { tables, star: self.scope.star_of(&numbers), reading: self.scope.reading }
     }
 
     fn common_columns(&self, left: &[usize], right: &[usize]) -> Vec<String> {

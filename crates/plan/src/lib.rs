@@ -41,8 +41,9 @@ mod with;
 mod written;
 
 pub use bind::{
-    AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable,
-    convert, is_of_changed_row, not_supported, one_column, same_name, unknown_column, with_zero_dates,
+    AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
+    ScopeTable, convert, is_of_changed_row, not_supported, one_column, same_name, unknown_column,
+    with_zero_dates,
 };
 pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,

@@ -86,6 +86,21 @@ pub enum Command<'a> {
 const CHANGE_USER: u8 = 17;
 
 impl<'a> Command<'a> {
+    /// Whether an account whose password has expired may give the command: it runs a statement, which is
+    /// looked at then, or tells nothing.
+    pub fn is_free_of_password(&self) -> bool {
+        matches!(
+            self,
+            Command::Quit
+                | Command::Ping
+                | Command::Query(_)
+                | Command::StmtPrepare(_)
+                | Command::StmtExecute { .. }
+                | Command::StmtSendLongData { .. }
+                | Command::StmtClose(_)
+        )
+    }
+
     /// Whether the payload is a [`Command::ChangeUser`], without reading the rest of it.
     pub fn is_change_user(payload: &[u8]) -> bool {
         payload.first() == Some(&CHANGE_USER)

@@ -10,8 +10,12 @@
 //! COM_STMT_BULK_EXECUTE has no bitmap: types if its flag says so, then for each row and parameter
 //! `u8 indicator`, and behind indicator 0 a value.
 
-use cohort_base::Reader;
-use cohort_types::{Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, Str, Time, Value};
+use std::sync::Arc;
+
+use cohort_base::{Budget, Reader, Reservation};
+use cohort_types::{
+    Charset, Collation, Date, DateTime, Decimal, ErrorCode, SqlError, SqlResult, Str, Time, Value,
+};
 
 use crate::Malformed;
 use crate::column_meta::TypeCode;
@@ -39,6 +43,8 @@ pub struct StatementParams {
     types: Vec<ParamType>,
     /// Pieces sent ahead; empty if none.
     long_data: Vec<Option<Vec<u8>>>,
+    /// What they take, charged to the session until they are used up.
+    charged: Option<Reservation>,
     /// Why a piece was not taken. The command has no answer, so the next execution fails with it.
     refused: Option<SqlError>,
 }
@@ -46,7 +52,7 @@ pub struct StatementParams {
 impl StatementParams {
     /// For a statement with this many question marks.
     pub fn new(count: u16) -> StatementParams {
-        StatementParams { count: usize::from(count), types: Vec::new(), long_data: Vec::new(), refused: None }
+        StatementParams { count: usize::from(count), ..StatementParams::default() }
     }
 
     /// Number of parameters.
@@ -54,40 +60,66 @@ impl StatementParams {
         self.count
     }
 
-    /// COM_STMT_SEND_LONG_DATA: adds a piece. One that does not fit is not taken, and
-    /// [`StatementParams::take_refusal`] says so.
-    pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize) {
-        let param = usize::from(param);
-        if param >= self.count {
-            let text = "Incorrect arguments to mysqld_stmt_send_long_data";
-            self.refused = Some(SqlError::new(ErrorCode::WrongArguments, text));
+    /// COM_STMT_SEND_LONG_DATA: adds a piece, which the session's memory has room for. One that does not fit is
+    /// not taken, nor is any behind it: [`StatementParams::take_refusal`] says so.
+    pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize, memory: Option<&Arc<Budget>>) {
+        if self.refused.is_some() {
             return;
         }
-        self.long_data.resize(self.count, None);
-        let so_far = self.long_data[param].get_or_insert_default();
-        if so_far.len() + data.len() > bytes_max {
+        if let Err(refused) = self.try_add(usize::from(param), data, bytes_max, memory) {
+            self.reset();
+            self.refused = Some(refused);
+        }
+    }
+
+    fn try_add(
+        &mut self,
+        param: usize,
+        data: &[u8],
+        bytes_max: usize,
+        memory: Option<&Arc<Budget>>,
+    ) -> SqlResult<()> {
+        if param >= self.count {
+            return Err(SqlError::wrong_arguments("mysqld_stmt_send_long_data"));
+        }
+        if self.long_data.is_empty() {
+            self.charged = memory.map(|memory| Reservation::new(Arc::clone(memory)));
+            self.charge(self.count * size_of::<Option<Vec<u8>>>())?;
+            self.long_data.resize(self.count, None);
+        }
+        let (bytes, capacity) = self.long_data[param].as_ref().map_or((0, 0), |v| (v.len(), v.capacity()));
+        let wanted = bytes + data.len();
+        if wanted > bytes_max {
             let text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
                         'max_allowed_packet' bytes";
-            self.refused = Some(SqlError::new(ErrorCode::UnknownError, text));
-            return;
+            return Err(SqlError::new(ErrorCode::UnknownError, text));
         }
+        let room = if wanted > capacity { wanted.max(2 * capacity).min(bytes_max) } else { capacity };
+        self.charge(room - capacity)?;
+        let so_far = self.long_data[param].get_or_insert_default();
+        so_far.reserve_exact(room - bytes);
         so_far.extend_from_slice(data);
+        Ok(())
     }
 
-    /// Why a piece of long data was not taken; with it the other pieces are forgotten.
+    fn charge(&mut self, bytes: usize) -> SqlResult<()> {
+        self.charged.as_mut().map_or(Ok(()), |charged| Ok(charged.grow(bytes as u64)?))
+    }
+
+    /// Why a piece of long data was not taken; the other pieces are forgotten.
     pub fn take_refusal(&mut self) -> Option<SqlError> {
-        let refused = self.refused.take()?;
-        self.long_data = Vec::new();
-        Some(refused)
+        self.refused.take()
     }
 
-    /// COM_STMT_RESET: forgets the pieces.
+    /// COM_STMT_RESET, and behind an execution: forgets the pieces.
     pub fn reset(&mut self) {
         self.long_data = Vec::new();
+        self.charged = None;
         self.refused = None;
     }
 
-    /// Reads the values of an execution; long data is used up.
+    /// Reads the values of an execution; long data is used up. It stays charged until
+    /// [`StatementParams::reset`], because the values hold it.
     pub fn decode(&mut self, payload: &[u8], text: ParamText) -> Result<Vec<Value>, Malformed> {
         let mut long_data = std::mem::take(&mut self.long_data);
         if self.count == 0 {
@@ -114,14 +146,14 @@ impl StatementParams {
         Ok(values)
     }
 
-    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is used up.
+    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is forgotten.
     pub fn decode_rows<'r>(
         &'r mut self,
         payload: &'r [u8],
         has_types: bool,
         text: ParamText,
     ) -> Result<ParamRows<'r>, Malformed> {
-        self.long_data = Vec::new();
+        self.reset();
         let mut r = Reader::new(payload);
         if has_types {
             self.read_types(&mut r)?;
@@ -334,19 +366,43 @@ mod tests {
     #[test]
     fn long_data_is_bounded_and_used_once() {
         let mut params = StatementParams::new(1);
-        params.add_long_data(0, b"ab", 4);
-        params.add_long_data(0, b"cd", 4);
+        params.add_long_data(0, b"ab", 4, None);
+        params.add_long_data(0, b"cd", 4, None);
         assert_eq!(params.take_refusal(), None);
         let got = params.decode(b"\x00\x01\xfc\x00", TEXT).expect("well-formed");
         assert_eq!(got, [Value::binary(*b"abcd")]);
         assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "the pieces are gone");
-        params.add_long_data(0, b"abcd", 4);
-        params.add_long_data(0, b"e", 4);
+        params.add_long_data(0, b"abcd", 4, None);
+        params.add_long_data(0, b"e", 4, None);
         assert_eq!(params.take_refusal().expect("too long").code, ErrorCode::UnknownError);
         assert_eq!(params.take_refusal(), None);
         assert_eq!(params.decode(b"\x00\x00", TEXT), Err(Malformed), "a part is not taken for the whole");
-        params.add_long_data(1, b"e", 4);
+        params.add_long_data(1, b"e", 4, None);
         assert_eq!(params.take_refusal().expect("no such one").code, ErrorCode::WrongArguments);
+    }
+
+    #[test]
+    fn long_data_is_charged_until_it_is_used_up_or_forgotten() {
+        let memory = Budget::of_session(&Budget::of_server());
+        memory.set_limit(3_000_000);
+        let piece = vec![b'x'; 1_000_000];
+        let mut params = StatementParams::new(2);
+        params.add_long_data(0, &piece, 1 << 30, Some(&memory));
+        params.add_long_data(1, &piece, 1 << 30, Some(&memory));
+        assert!(memory.used() >= 2_000_000);
+        let values = params.decode(b"\x00\x01\xfc\x00\xfc\x00", TEXT).expect("well-formed");
+        assert!(memory.used() >= 2_000_000, "the values hold it");
+        drop(values);
+        params.reset();
+        assert_eq!(memory.used(), 0);
+        for _ in 0..4 {
+            params.add_long_data(0, &piece, 1 << 30, Some(&memory));
+        }
+        assert_eq!(memory.used(), 0, "what is refused is not kept");
+        assert_eq!(params.take_refusal().expect("too much").code, ErrorCode::OptionPreventsStatement);
+        params.add_long_data(0, &piece, 1 << 30, Some(&memory));
+        drop(params);
+        assert_eq!(memory.used(), 0);
     }
 
     #[test]

@@ -157,8 +157,18 @@ pub trait Session: Send {
     /// COM_SET_OPTION.
     fn set_multi_statements(&mut self, multi: MultiStatements);
 
+    /// Error 1820 while the user has to change a password that has expired.
+    fn check_password(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// COM_SHUTDOWN: whether this user may stop the server.
     fn may_shut_down(&mut self) -> Result<(), SqlError>;
+
+    /// COM_REFRESH: whether this user may have the server reload anything.
+    fn may_reload(&mut self) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::UnknownCommand, "Unknown command"))
+    }
 
     /// COM_DEBUG: whether this user may have the server tell of itself.
     fn may_debug(&mut self) -> Result<(), SqlError> {

@@ -45,6 +45,7 @@ fn change_of_user(inner: &mut Inner, packet: &Packet) -> Result<ChangeUser, SqlE
     if inner.refused_changes >= REFUSED_CHANGES_MAX {
         return Err(SqlError::unknown_command());
     }
+    inner.session.as_ref().map_or(Ok(()), |session| session.check_password())?;
     let change = ChangeUser::decode(rest, inner.capabilities).map_err(|_| malformed())?;
     inner.statements.clear();
     Ok(change)
@@ -84,6 +85,12 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             return After::Send;
         }
     };
+    if !command.is_free_of_password()
+        && let Err(error) = session.check_password()
+    {
+        writer.error(&error);
+        return After::Send;
+    }
     let mut prepared = Prepared { statements, last: last_prepared };
     let mut quit = false;
     match command {
@@ -122,7 +129,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             shared.status.count(Counter::ComStmtSendLongData);
             // Not answered; the next execution fails if something was not taken.
             if let Some((_, found)) = prepared.find(statement) {
-                found.params.add_long_data(param, data, settings.packet_bytes_max);
+                found.params.add_long_data(param, data, settings.packet_bytes_max, session.memory());
             }
         }
         Command::StmtClose(statement) => {
@@ -242,7 +249,10 @@ fn simple(
         },
         Command::ProcessInfo => session.query(b"SHOW PROCESSLIST", writer),
         Command::ProcessKill(id) => session.query(format!("KILL {id}").as_bytes(), writer),
-        Command::Refresh(bits) => refresh(session, *bits, writer),
+        Command::Refresh(bits) => match session.may_reload() {
+            Ok(()) => refresh(session, *bits, writer),
+            Err(error) => writer.error(&error),
+        },
         Command::StmtBulkExecute { .. } => {
             let text = "This command is not supported in the prepared statement protocol yet";
             writer.error(&SqlError::new(ErrorCode::UnsupportedPs, text));
@@ -354,6 +364,7 @@ fn execute(
         Ok(values) => session.execute(id, values, sink),
         Err(_) => sink.error(&SqlError::wrong_arguments("mysqld_stmt_execute")),
     }
+    found.params.reset();
 }
 
 /// CURSOR_TYPE_READ_ONLY of COM_STMT_EXECUTE. MariaDB has no other.

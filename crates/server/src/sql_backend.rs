@@ -477,8 +477,16 @@ impl Session for SqlSession {
         self.session.set_multi_statements(multi == MultiStatements::On);
     }
 
+    fn check_password(&self) -> Result<(), SqlError> {
+        self.session.check_password()
+    }
+
     fn may_shut_down(&mut self) -> Result<(), SqlError> {
         self.session.check_global_privilege(Privilege::Shutdown)
+    }
+
+    fn may_reload(&mut self) -> Result<(), SqlError> {
+        self.session.check_global_privilege(Privilege::Reload)
     }
 
     fn may_debug(&mut self) -> Result<(), SqlError> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use support::Cohort;
+use support::{Cohort, Reply, Wire, Wishes};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -175,6 +175,30 @@ fn a_long_packet_counts_before_it_is_whole() {
     while observer.query_first::<u64, _>(used).expect("answered") > Some(1_000_000) {
         assert!(begun.elapsed() < PATIENCE, "it is not given back");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn long_data_counts_before_it_is_used() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running =
+        Cohort::start(scratch.path(), "data", &["--sessions-memory-max=50M", "--max-allowed-packet=64M"]);
+    let mut client = Wire::over_tcp(running.port, Wishes::default());
+    let id = client.prepare("SELECT LENGTH(?), LENGTH(?)").expect("prepared").id;
+    let piece = vec![b'x'; 4_000_000];
+    let begun = resident_mib(running.pid());
+    let mut lengths = |pieces: u16| {
+        (0..pieces).for_each(|n| client.send_long_data(id, n % 2, &piece));
+        match client.execute(id, &[(0xfc, 0, Some(b"")), (0xfc, 0, Some(b""))]) {
+            Reply::Error { code, .. } => Err(code),
+            reply => Ok(reply.warnings()),
+        }
+    };
+    assert_eq!(lengths(2), Ok(0));
+    assert_eq!(lengths(40), Err(1041));
+    assert!(resident_mib(running.pid()) < begun + 70, "what is refused is not kept");
+    for _ in 0..8 {
+        assert_eq!(lengths(2), Ok(0), "it is given back");
     }
 }
 

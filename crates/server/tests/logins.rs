@@ -319,6 +319,60 @@ fn a_reset_of_the_connection_frees_nobody() {
     assert_eq!(client.query_first("SELECT CURRENT_ROLE()").expect("a row"), Some("r".to_owned()));
 }
 
+/// Only the password itself may be changed, whatever the account is granted.
+#[test]
+fn commands_of_an_account_whose_password_has_expired_are_refused() {
+    let server = Cohort::new(&["--log-bin=bin", "--server-id=1"]);
+    server.sql("CREATE TABLE test.t (id INT)");
+    server.sql("CREATE USER expired PASSWORD EXPIRE");
+    server.sql("GRANT ALL ON *.* TO expired");
+    let logged_in = || {
+        let mut stream = greeted(server.port);
+        let head = [&(CAPABILITIES | WITH_DATABASE).to_le_bytes()[..], &[0, 0, 0, 1, 45], &[0; 23]].concat();
+        let login = [&head[..], b"expired\0\0test\0mysql_native_password\0"].concat();
+        stream.write_all(&packet(1, &login)).expect("taken");
+        assert_eq!(read_packet(&mut stream).expect("an answer").1[0], 0);
+        stream
+    };
+    let answer = |stream: &mut TcpStream, command: &[u8]| {
+        stream.write_all(&packet(0, command)).expect("taken");
+        let (_, reply) = read_packet(stream).expect("an answer");
+        (reply[0] == 0xff).then(|| u16::from_le_bytes([reply[1], reply[2]]))
+    };
+    let dump = [&[18, 4, 0, 0, 0, 0, 0, 99, 0, 0, 0][..], b"bin.000001"].concat();
+    let register = [&[21, 99, 0, 0, 0][..], &[0; 13]].concat();
+    let change_user = [&b"\x11root\0\0\0\x2d\0"[..], b"mysql_native_password\0"].concat();
+    let refused: [(&str, &[u8]); 18] = [
+        ("COM_INIT_DB", b"\x02test"),
+        ("COM_QUERY", b"\x03SELECT 1"),
+        ("COM_FIELD_LIST", b"\x04t\0"),
+        ("COM_REFRESH", b"\x07\x01"),
+        ("COM_SHUTDOWN", b"\x08"),
+        ("COM_STATISTICS", b"\x09"),
+        ("COM_PROCESS_INFO", b"\x0a"),
+        ("COM_PROCESS_KILL", b"\x0c\x63\0\0\0"),
+        ("COM_DEBUG", b"\x0d"),
+        ("COM_CHANGE_USER", &change_user),
+        ("COM_BINLOG_DUMP", &dump),
+        ("COM_REGISTER_SLAVE", &register),
+        ("COM_STMT_PREPARE", b"\x16SELECT 1"),
+        ("COM_STMT_RESET", b"\x1a\x01\0\0\0"),
+        ("COM_SET_OPTION", b"\x1b\0\0"),
+        ("COM_STMT_FETCH", b"\x1c\x01\0\0\0\x01\0\0\0"),
+        ("COM_RESET_CONNECTION", b"\x1f"),
+        ("a command that is none", b"\x63"),
+    ];
+    for (name, command) in refused {
+        assert_eq!(answer(&mut logged_in(), command), Some(1820), "{name}");
+    }
+    let mut stream = logged_in();
+    assert_eq!(answer(&mut stream, b"\x0e"), None, "COM_PING");
+    assert_eq!(answer(&mut stream, b"\x1f"), Some(1820), "a refusal leaves the password expired");
+    assert_eq!(answer(&mut stream, b"\x03SET PASSWORD = PASSWORD('new')"), None);
+    assert_eq!(answer(&mut stream, b"\x1f"), None, "COM_RESET_CONNECTION");
+    assert_eq!(answer(&mut stream, b"\x02test"), None, "COM_INIT_DB");
+}
+
 /// A packet and its number; none when the server has gone.
 fn read_packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 4];
@@ -674,6 +728,12 @@ fn only_administrators_have_the_server_tell_of_itself() {
         // COM_DEBUG.
         stream.write_all(&packet(0, b"\x0d")).expect("sent");
         assert_eq!(read_packet(&mut stream).expect("an answer").1[0], last, "{user}");
+        // COM_REFRESH, of what there is and what there is not.
+        for bits in [1, 8, 32, 64] {
+            stream.write_all(&packet(0, &[0x07, bits])).expect("sent");
+            let answer = read_packet(&mut stream).expect("an answer").1[0];
+            assert_eq!(answer, if user == "root" { 0 } else { 0xff }, "{user} {bits}");
+        }
     }
 }
 

@@ -59,16 +59,7 @@ impl Restraint {
 
     /// Whether a statement may run now: errors 1820, 1226.
     pub(crate) fn check(&self, session: &SessionState, statement: &Statement) -> SqlResult<()> {
-        let is_allowed = matches!(
-            statement,
-            Statement::Set(_)
-                | Statement::Prepare { .. }
-                | Statement::Execute { .. }
-                | Statement::Deallocate { .. }
-        );
-        if !is_allowed {
-            self.check_password()?;
-        }
+        self.check_preparable(statement)?;
         let Some(usage) = &self.usage else { return Ok(()) };
         let (user, now_us) = (&session.info.user, session.db.clock.wall_us());
         usage.count(user, now_us, Use::Query)?;
@@ -76,6 +67,17 @@ impl Restraint {
             usage.count(user, now_us, Use::Update)?;
         }
         Ok(())
+    }
+
+    /// Error 1820 for a statement that does not serve to change the password.
+    pub fn check_preparable(&self, statement: &Statement) -> SqlResult<()> {
+        match statement {
+            Statement::Set(_)
+            | Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate { .. } => Ok(()),
+            _ => self.check_password(),
+        }
     }
 
     /// Error 1820.

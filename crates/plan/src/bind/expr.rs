@@ -1,6 +1,7 @@
 //! Expressions of the AST to bound trees.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
@@ -10,7 +11,7 @@ use cohort_expr::{
     or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
-use cohort_types::{Collation, ErrorCode, Privilege, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
 
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
@@ -252,8 +253,8 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// The DEFAULT of a column, as an expression; error 1364 when it has none.
-    pub fn default_of(&self, table: &Table, column: usize) -> SqlResult<Expr> {
+    /// The DEFAULT of a column, as an expression over rows that begin at a slot; error 1364 when it has none.
+    pub fn default_of(&self, table: &Arc<Table>, column: usize, first_slot: usize) -> SqlResult<Expr> {
         let column = &table.columns[column];
         match &column.default {
             DefaultValue::Value(value) => Ok(Expr::constant(value.clone())),
@@ -272,7 +273,8 @@ impl<'b> Binder<'b> {
                 let expr = convert::only_item(&parsed.statement)
                     .ok_or_else(|| not_supported("DEFAULT (expression)"))?;
                 let fixed = PlanContext::new(self.ctx.names, &[], ParamSource::Placeholders);
-                let bound = Binder::new(&fixed, self.scope, self.clause).bind(expr);
+                let scope = Scope::of_expressions(Arc::clone(table), first_slot);
+                let bound = Binder::new(&fixed, &scope, self.clause).bind(expr);
                 if !fixed.reusable.get() {
                     self.ctx.reusable.set(false);
                 }
@@ -663,10 +665,10 @@ impl<'b> Binder<'b> {
             return around.default_value(name);
         }
         let slot = self.scope.column(name, self.clause)?;
-        self.ctx.use_column(self.scope, slot, Privilege::Select)?;
+        self.ctx.use_read(self.scope, slot)?;
         let table = &self.scope.tables[self.scope.table_of(slot)];
         match &table.relation {
-            Relation::Base(base) => self.default_of(base, slot - table.first_slot),
+            Relation::Base(base) => self.default_of(base, slot - table.first_slot, table.first_slot),
             _ => Err(not_supported("DEFAULT() of a column that is not in a base table")),
         }
     }

@@ -20,7 +20,7 @@ pub use expr::{
     with_zero_dates,
 };
 pub use scope::{
-    MergedColumn, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable, is_of_changed_row,
-    same_name, unknown_column,
+    MergedColumn, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn, ScopeTable,
+    is_of_changed_row, same_name, unknown_column,
 };
 pub use window::Windows;

@@ -104,6 +104,18 @@ pub struct MergedColumn {
     pub base: Option<(usize, Arc<Table>, usize)>,
 }
 
+/// What a statement needs on the columns of a scope that it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// SELECT.
+    #[default]
+    Stored,
+    /// INSERT: they are those of the row that it makes.
+    NewRow,
+    /// Nothing: expressions of the table read them, whoever writes the row.
+    OfTable,
+}
+
 /// The tables in scope, in the order of FROM.
 #[derive(Clone, Default)]
 pub struct Scope {
@@ -111,6 +123,7 @@ pub struct Scope {
     /// Slots of `*`: of each table in turn, but for a join with USING, where the columns in common come first
     /// and once.
     pub star: Vec<usize>,
+    pub reading: Reading,
 }
 
 impl<'p> PlanContext<'p> {
@@ -201,8 +214,17 @@ impl<'p> PlanContext<'p> {
 
     /// A reference to the column of a slot, which the statement reads: error 1143.
     pub fn read_column(&self, scope: &Scope, slot: usize) -> SqlResult<Expr> {
-        self.use_column(scope, slot, Privilege::Select)?;
+        self.use_read(scope, slot)?;
         Ok(scope.column_expr(slot))
+    }
+
+    /// The statement reads the column of a slot, or what is told of it: error 1143.
+    pub(crate) fn use_read(&self, scope: &Scope, slot: usize) -> SqlResult<()> {
+        match scope.reading {
+            Reading::Stored => self.use_column(scope, slot, Privilege::Select),
+            Reading::NewRow => self.use_column(scope, slot, Privilege::Insert),
+            Reading::OfTable => Ok(()),
+        }
     }
 }
 
@@ -248,6 +270,13 @@ impl Scope {
     pub fn of_table(table: Arc<Table>, alias: Option<&str>) -> Scope {
         let mut scope = Scope::default();
         scope.push(ScopeTable::base(table, alias, 0));
+        scope
+    }
+
+    /// The scope of a table's own expressions, for rows that begin at a slot.
+    pub fn of_expressions(table: Arc<Table>, first_slot: usize) -> Scope {
+        let mut scope = Scope { reading: Reading::OfTable, ..Scope::default() };
+        scope.push(ScopeTable::base(table, None, first_slot));
         scope
     }
 

@@ -65,6 +65,7 @@ pub type Bound<'a> = (u8, u8, Option<&'a [u8]>);
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_SEND_LONG_DATA: u8 = 0x18;
 const COM_STMT_CLOSE: u8 = 0x19;
 
 /// Long flag, protocol 4.1, transactions, secure connection, several results, plugins.
@@ -163,6 +164,12 @@ impl Wire {
         }
         self.command(COM_STMT_EXECUTE, &payload);
         self.reply()
+    }
+
+    /// A piece of a parameter. The server does not answer.
+    pub fn send_long_data(&mut self, id: u32, param: u16, piece: &[u8]) {
+        let payload = [&id.to_le_bytes()[..], &param.to_le_bytes(), piece].concat();
+        self.command(COM_STMT_SEND_LONG_DATA, &payload);
     }
 
     pub fn close(&mut self, id: u32) {

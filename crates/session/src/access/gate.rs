@@ -191,16 +191,14 @@ impl Gate<'_> {
         create.like.iter().try_for_each(|other| self.table(P::Select, other))
     }
 
-    /// What may be referred to: a table on which the account has something to say. The name is in the schema
-    /// of the table that refers, unless it says another.
+    /// What may be referred to: a table whose rows the account may read or change, as a whole. Something
+    /// held on columns is not enough: keys tell of all rows, and hold them fast. The name is in the schema of
+    /// the table that refers, unless it says another.
     fn references(&self, key: &ForeignKey, child: &ObjectName) -> SqlResult<()> {
         let of = &key.references;
         let Some(schema) = of.db.as_deref().or_else(|| self.schema_of(child)) else { return Ok(()) };
         let any = or(P::Select, P::Insert).with(P::Update).with(P::Delete).with(P::References);
-        let access = self.session.access();
-        let columns =
-            access.granted_on_table(schema, &of.name).map_or(Privileges::NONE, |g| g.on_any_column());
-        match access.on_table(schema, &of.name).and(columns).meets(any) {
+        match self.session.access().on_table(schema, &of.name).meets(any) {
             true => Ok(()),
             false => Err(self.session.table_access_denied("REFERENCES", schema, &of.name)),
         }
