@@ -116,6 +116,14 @@ impl<'a> Args<'a> {
         Ok(false)
     }
 
+    /// The same, where the result is made already and is no multiple of what it was made of.
+    pub fn bounded_string(&self, bytes: Vec<u8>) -> SqlResult<Value> {
+        match self.fits_packet(bytes.len() as u64)? {
+            true => self.string(bytes),
+            false => Ok(Value::Null),
+        }
+    }
+
     /// Error 1690 for a number of a type (`BIGINT`, `DOUBLE`, ..) that has no room for the result.
     pub fn out_of_range(&self, type_name: &str) -> SqlError {
         let text = format!("{type_name} value is out of range in '{}'", crate::display::CallText(self.call));

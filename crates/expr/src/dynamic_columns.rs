@@ -301,7 +301,7 @@ fn put_time(time: Time, out: &mut Vec<u8>) {
     }
 }
 
-/// Names and values from argument `first` on; `None` when a name is NULL. Values that are NULL have no bytes.
+/// Names and values from argument `first` on; `None` when a name is NULL, or they are too long. Values that are NULL have no bytes.
 #[allow(clippy::type_complexity)]
 fn pairs(
     a: &Args<'_>,
@@ -309,10 +309,16 @@ fn pairs(
     is_named: bool,
 ) -> SqlResult<Option<Vec<(Name<'static>, Option<(Kind, Vec<u8>)>)>>> {
     let mut all = Vec::new();
+    let mut bytes = 0;
     for n in (first..a.count()).step_by(2) {
         a.ctx.steps(1)?;
         let Some(name) = name_of(a, n, is_named)? else { return Ok(None) };
-        all.push((name, kept(a, n + 1)?));
+        let value = kept(a, n + 1)?;
+        bytes += value.as_ref().map_or(0, |(_, data)| data.len() as u64);
+        if !a.fits_packet(bytes)? {
+            return Ok(None);
+        }
+        all.push((name, value));
     }
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
     match all.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -350,10 +356,7 @@ fn create(a: Args<'_>) -> SqlResult<Value> {
 
 fn packed(a: &Args<'_>, pack: &Pack<'_>) -> SqlResult<Value> {
     let bytes = pack.written()?;
-    match a.fits_packet(bytes.len() as u64)? {
-        true => a.string(bytes),
-        false => Ok(Value::Null),
-    }
+    a.bounded_string(bytes)
 }
 
 fn add(a: Args<'_>) -> SqlResult<Value> {
@@ -642,10 +645,7 @@ fn json(a: Args<'_>) -> SqlResult<Value> {
     }
     let mut out = Vec::new();
     write_json(&bytes, a.ctx, &mut out)?;
-    match a.fits_packet(out.len() as u64)? {
-        true => a.string(out),
-        false => Ok(Value::Null),
-    }
+    a.bounded_string(out)
 }
 
 fn write_json(bytes: &[u8], ctx: &EvalContext<'_>, out: &mut Vec<u8>) -> SqlResult<()> {

@@ -83,8 +83,11 @@ impl Json {
         }
     }
 
-    /// Appends it over several lines, four spaces a level.
-    pub fn write_detailed(&self, level: usize, out: &mut Vec<u8>) {
+    /// Appends it over several lines, four spaces a level. It stops somewhere behind `limit` bytes.
+    pub fn write_detailed(&self, level: usize, limit: u64, out: &mut Vec<u8>) {
+        if out.len() as u64 > limit {
+            return;
+        }
         let indent = |out: &mut Vec<u8>, level: usize| {
             out.push(b'\n');
             out.extend(std::iter::repeat_n(b' ', level * 4));
@@ -97,7 +100,7 @@ impl Json {
                         out.push(b',');
                     }
                     indent(out, level + 1);
-                    item.write_detailed(level + 1, out);
+                    item.write_detailed(level + 1, limit, out);
                 }
                 indent(out, level);
                 out.push(b']');
@@ -114,7 +117,7 @@ impl Json {
                     if !value.is_scalar() {
                         indent(out, level + 1);
                     }
-                    value.write_detailed(level + 1, out);
+                    value.write_detailed(level + 1, limit, out);
                 }
                 indent(out, level);
                 out.push(b'}');
@@ -483,8 +486,15 @@ fn unescape_unicode(rest: &[u8], out: &mut Vec<u8>) -> usize {
 
 /// Argument n as a document; what is none warns and is `None`.
 pub(crate) fn document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
-    let Some(text) = a.text(n)? else { return Ok(None) };
-    match Json::parse(&text) {
+    match a.text(n)? {
+        Some(text) => parsed(a, n, &text),
+        None => Ok(None),
+    }
+}
+
+/// The same, given its text.
+pub(crate) fn parsed(a: &Args<'_>, n: usize, text: &[u8]) -> SqlResult<Option<Json>> {
+    match Json::parse(text) {
         Ok(json) => Ok(Some(json)),
         Err(error) => {
             let (code, message) = complaint(a, n, error);

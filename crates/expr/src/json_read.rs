@@ -68,7 +68,7 @@ fn valid(a: Args<'_>) -> SqlResult<Value> {
 fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
     let mut out = Vec::new();
     json.write_loose(&mut out);
-    a.string(out)
+    a.bounded_string(out)
 }
 
 /// JSON_EXTRACT: with several paths or a wild one, an array of everything found, in the document's order.
@@ -289,6 +289,6 @@ fn loose(a: Args<'_>) -> SqlResult<Value> {
 
 fn detailed(a: Args<'_>) -> SqlResult<Value> {
     let mut out = Vec::new();
-    or_null!(document(&a, 0)).write_detailed(0, &mut out);
-    a.string(out)
+    or_null!(document(&a, 0)).write_detailed(0, a.ctx.env.max_allowed_packet, &mut out);
+    a.bounded_string(out)
 }

@@ -27,7 +27,10 @@ struct Search<'s, 'a> {
     only_one: bool,
     /// Roots of the parts that are searched; all of the document without any.
     roots: Option<HashSet<*const Json>>,
+    /// Places, as JSON strings.
     found: Vec<Vec<u8>>,
+    /// Of all of them; a search that found too many ends.
+    bytes: u64,
 }
 
 /// JSON_SEARCH(document, 'one' | 'all', pattern [, escape [, path ..]]).
@@ -52,22 +55,14 @@ fn search(a: Args<'_>) -> SqlResult<Value> {
         let found = path.find(&json, a.ctx)?;
         roots.get_or_insert_default().extend(found.into_iter().map(std::ptr::from_ref));
     }
-    let mut search = Search { a: &a, pattern: &pattern, escape, only_one, roots, found: Vec::new() };
+    let mut search =
+        Search { a: &a, pattern: &pattern, escape, only_one, roots, found: Vec::new(), bytes: 0 };
     let everywhere = search.roots.is_none();
     search.walk(&json, &mut b"$".to_vec(), everywhere)?;
-    let quoted: Vec<Vec<u8>> = search
-        .found
-        .iter()
-        .map(|place| {
-            let mut out = Vec::new();
-            append_string(place, &mut out);
-            out
-        })
-        .collect();
-    match &quoted[..] {
+    match &search.found[..] {
         [] => Ok(Value::Null),
         [one] => a.string(one.clone()),
-        several => a.string([&b"["[..], &several.join(&b", "[..]), b"]"].concat()),
+        several => a.bounded_string([&b"["[..], &several.join(&b", "[..]), b"]"].concat()),
     }
 }
 
@@ -81,8 +76,11 @@ impl Search<'_, '_> {
             Json::String(raw) if inside => {
                 let collation = self.a.expr(0).ty_cow().collation;
                 if collation.like_within(&unescape(raw), self.pattern, self.escape, self.a.ctx)? {
-                    self.found.push(place.clone());
-                    return Ok(!self.only_one);
+                    let mut quoted = Vec::new();
+                    append_string(place, &mut quoted);
+                    self.bytes += quoted.len() as u64;
+                    self.found.push(quoted);
+                    return Ok(!self.only_one && self.bytes <= self.a.ctx.env.max_allowed_packet);
                 }
             }
             Json::Array(items) => {
@@ -116,7 +114,7 @@ impl Search<'_, '_> {
 fn normalize(a: Args<'_>) -> SqlResult<Value> {
     let mut out = Vec::new();
     normal(or_null!(document(&a, 0))).write_compact(&mut out);
-    a.string(out)
+    a.bounded_string(out)
 }
 
 fn normal(json: Json) -> Json {

@@ -7,7 +7,7 @@ use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Flavor, TypeClass};
-use crate::json::{Json, document};
+use crate::json::{Json, document, parsed};
 use crate::json_path::{Index, Path, Step, same_key, single_path};
 use crate::json_typing;
 use crate::table::{ANY, Function};
@@ -79,6 +79,9 @@ fn array(a: Args<'_>) -> SqlResult<Value> {
             out.extend_from_slice(b", ");
         }
         append_json(arg, a.row, a.ctx, &mut out)?;
+        if !a.fits_packet(out.len() as u64)? {
+            return Ok(Value::Null);
+        }
     }
     out.push(b']');
     a.string(out)
@@ -98,6 +101,9 @@ fn object(a: Args<'_>) -> SqlResult<Value> {
         append_string(&key, &mut out);
         out.extend_from_slice(b": ");
         append_json(&pair[1], a.row, a.ctx, &mut out)?;
+        if !a.fits_packet(out.len() as u64)? {
+            return Ok(Value::Null);
+        }
     }
     out.push(b'}');
     a.string(out)
@@ -111,20 +117,39 @@ fn quote(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let mut out = Vec::new();
     append_string(&text, &mut out);
-    a.string(out)
+    a.bounded_string(out)
 }
 
-/// Argument n as a piece of a document.
-fn piece(a: &Args<'_>, n: usize) -> SqlResult<Json> {
-    let mut text = Vec::new();
-    append_json(a.expr(n), a.row, a.ctx, &mut text)?;
-    Ok(Json::parse(&text).unwrap_or(Json::Null))
+/// What the arguments of a call give for one document. More than a result may have is never held.
+#[derive(Default)]
+struct Pieces {
+    bytes: u64,
+}
+
+impl Pieces {
+    /// Argument n as a piece of a document; none when there is too much.
+    fn value(&mut self, a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
+        let mut text = Vec::new();
+        append_json(a.expr(n), a.row, a.ctx, &mut text)?;
+        Ok(self.take(a, &text)?.then(|| Json::parse(&text).unwrap_or(Json::Null)))
+    }
+
+    /// Argument n as a document; none when it is none, or there is too much.
+    fn document(&mut self, a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
+        let Some(text) = a.text(n)? else { return Ok(None) };
+        if self.take(a, &text)? { parsed(a, n, &text) } else { Ok(None) }
+    }
+
+    fn take(&mut self, a: &Args<'_>, text: &[u8]) -> SqlResult<bool> {
+        self.bytes += text.len() as u64;
+        a.fits_packet(self.bytes)
+    }
 }
 
 fn print(a: &Args<'_>, json: &Json) -> SqlResult<Value> {
     let mut out = Vec::new();
     json.write_loose(&mut out);
-    a.string(out)
+    a.bounded_string(out)
 }
 
 /// Which places a change may touch.
@@ -158,10 +183,11 @@ fn replace(a: Args<'_>) -> SqlResult<Value> {
 fn change(a: Args<'_>, touch: Touch) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
+    let mut pieces = Pieces::default();
     for (at, path) in paths.iter().enumerate() {
         a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
-        let new = piece(&a, n + 1)?;
+        let new = or_null!(pieces.value(&a, n + 1));
         put(&mut json, path, new, touch);
     }
     print(&a, &json)
@@ -245,10 +271,11 @@ fn remove(a: Args<'_>) -> SqlResult<Value> {
 fn array_append(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
+    let mut pieces = Pieces::default();
     for (at, path) in paths.iter().enumerate() {
         a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
-        let new = piece(&a, n + 1)?;
+        let new = or_null!(pieces.value(&a, n + 1));
         match walk(&mut json, &path.steps) {
             None => return Ok(Value::Null),
             Some(Json::Array(items)) => items.push(new),
@@ -261,10 +288,11 @@ fn array_append(a: Args<'_>) -> SqlResult<Value> {
 fn array_insert(a: Args<'_>) -> SqlResult<Value> {
     let paths = or_null!(paths(&a, 2));
     let mut json = or_null!(document(&a, 0));
+    let mut pieces = Pieces::default();
     for (at, path) in paths.iter().enumerate() {
         a.ctx.steps(STEPS_OF_A_PATH)?;
         let n = at * 2 + 1;
-        let new = piece(&a, n + 1)?;
+        let new = or_null!(pieces.value(&a, n + 1));
         let Some((Step::Index(index), before)) = path.steps.split_last() else { return Ok(Value::Null) };
         if let Some(Json::Array(items)) = walk(&mut json, before) {
             let at = index.resolve(items.len()).unwrap_or(0).min(items.len());
@@ -275,9 +303,10 @@ fn array_insert(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn merge_preserve(a: Args<'_>) -> SqlResult<Value> {
-    let mut merged = or_null!(document(&a, 0));
+    let mut pieces = Pieces::default();
+    let mut merged = or_null!(pieces.document(&a, 0));
     for n in 1..a.count() {
-        merged = joined(merged, or_null!(document(&a, n)), a.ctx)?;
+        merged = joined(merged, or_null!(pieces.document(&a, n)), a.ctx)?;
     }
     print(&a, &merged)
 }
@@ -325,13 +354,14 @@ fn as_items(json: Json) -> Vec<Json> {
 
 /// JSON_MERGE_PATCH: NULL swallows objects until a value that is none takes its place.
 fn merge_patch(a: Args<'_>) -> SqlResult<Value> {
+    let mut pieces = Pieces::default();
     let mut merged = None;
     for n in 0..a.count() {
         if a.value(n)?.is_null() {
             merged = None;
             continue;
         }
-        let next = or_null!(document(&a, n));
+        let next = or_null!(pieces.document(&a, n));
         merged = match (merged, next) {
             (None, Json::Object(_)) if n > 0 => None,
             (None, next) => Some(next),

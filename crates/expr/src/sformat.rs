@@ -46,6 +46,7 @@ const NEEDS_NUMBER: Refusal = "format specifier requires numeric argument";
 fn sformat(a: Args<'_>) -> SqlResult<Value> {
     let format = or_null!(a.text(0));
     let mut arguments = Vec::with_capacity(a.count() - 1);
+    let mut bytes = 0;
     for n in 1..a.count() {
         arguments.push(match a.expr(n).ty_cow().class() {
             TypeClass::Int => Argument::Int(crate::convert::bits_of(or_null!(a.integer(n))) as i64),
@@ -55,7 +56,14 @@ fn sformat(a: Args<'_>) -> SqlResult<Value> {
                 Argument::Real((value as f32).to_string().parse().unwrap_or(value))
             }
             TypeClass::Decimal | TypeClass::Real => Argument::Real(or_null!(a.real(n))),
-            _ => Argument::Text(String::from_utf8_lossy(&or_null!(a.text(n))).into_owned()),
+            _ => {
+                let text = or_null!(a.text(n));
+                bytes += text.len() as u64;
+                if !a.fits_packet(bytes)? {
+                    return Ok(Value::Null);
+                }
+                Argument::Text(String::from_utf8_lossy(&text).into_owned())
+            }
         });
     }
     let limit = usize::try_from(a.ctx.env.max_allowed_packet).unwrap_or(usize::MAX);

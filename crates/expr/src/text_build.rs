@@ -227,18 +227,31 @@ fn insert(a: Args<'_>) -> SqlResult<Value> {
     let length = if length < 0 || length > chars { chars } else { length };
     let from = collation.prefix_len(&text, (start - 1) as usize);
     let to = from + collation.prefix_len(&text[from..], length as usize);
+    if !a.fits_packet((text.len() - (to - from) + new.len()) as u64)? {
+        return Ok(Value::Null);
+    }
     a.string([&text[..from], &new[..], &text[to..]].concat())
 }
 
 fn make_set(a: Args<'_>) -> SqlResult<Value> {
     let bits = convert::bits_of(or_null!(a.integer(0)));
-    let mut parts = Vec::new();
+    let mut out = Vec::new();
+    let mut first = true;
     for n in 1..a.count().min(65) {
-        if bits >> (n - 1) & 1 == 1 {
-            parts.extend(a.text(n)?);
+        if bits >> (n - 1) & 1 == 0 {
+            continue;
         }
+        let Some(part) = a.text(n)? else { continue };
+        if !a.fits_packet((out.len() + 1 + part.len()) as u64)? {
+            return Ok(Value::Null);
+        }
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        out.extend_from_slice(&part);
     }
-    a.string(parts.join(&b","[..]))
+    a.string(out)
 }
 
 /// EXPORT_SET(bits, on, off [, separator [, number of bits]]).
@@ -249,6 +262,12 @@ fn export_set(a: Args<'_>) -> SqlResult<Value> {
     let separator = if a.count() > 3 { or_null!(a.text(3)) } else { std::borrow::Cow::Borrowed(&b","[..]) };
     let count = if a.count() > 4 { or_null!(a.int(4)) } else { 64 };
     let count = if (0..=64).contains(&count) { count } else { 64 };
+    // As if each of them were the longer one.
+    let bytes = count as u64 * on.len().max(off.len()) as u64
+        + (count as u64).saturating_sub(1) * separator.len() as u64;
+    if !a.fits_packet(bytes)? {
+        return Ok(Value::Null);
+    }
     let signs: Vec<&[u8]> = (0..count).map(|n| if bits >> n & 1 == 1 { &on[..] } else { &off[..] }).collect();
     a.string(signs.join(&separator[..]))
 }

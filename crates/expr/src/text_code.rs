@@ -131,7 +131,11 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
     }
     let ty = a.expr(0).ty_cow();
     let text = or_null!(Ok::<_, cohort_types::SqlError>(convert::text_of_cow(value, ty.decimals)));
-    a.string(hex_text(&crate::text_size::encode(text, ty.collation)))
+    let bytes = crate::text_size::encode(text, ty.collation);
+    if !a.fits_packet(bytes.len() as u64 * 2)? {
+        return Ok(Value::Null);
+    }
+    a.string(hex_text(&bytes))
 }
 
 /// Upper case hexadecimal digits.
@@ -241,7 +245,7 @@ fn quote(a: Args<'_>) -> SqlResult<Value> {
         }
     }
     out.push(b'\'');
-    a.string(out)
+    a.bounded_string(out)
 }
 
 /// FORMAT(x, decimals [, locale]).

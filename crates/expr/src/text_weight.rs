@@ -42,7 +42,8 @@ fn weight_string(a: Args<'_>) -> SqlResult<Value> {
     let characters = usize::try_from(or_null!(a.int(1))).unwrap_or(usize::MAX);
     let flags = or_null!(a.int(2));
     let most = if characters == 0 { usize::MAX } else { characters };
-    let bytes = (characters as u64).saturating_mul(collation.weight_bytes_max().into());
+    let characters_max = characters.max(collation.char_len(&text)) as u64;
+    let bytes = characters_max.saturating_mul(collation.weight_bytes_max().into());
     if !a.fits_packet(bytes)? {
         return Ok(Value::Null);
     }
@@ -80,10 +81,7 @@ fn natural_sort_key(a: Args<'_>) -> SqlResult<Value> {
         put_length(digits.len(), &mut out);
         out.extend_from_slice(digits);
     }
-    if !a.fits_packet(out.len() as u64)? {
-        return Ok(Value::Null);
-    }
-    a.string(out)
+    a.bounded_string(out)
 }
 
 /// A length so that longer ones sort behind shorter ones: a digit below 9, else nines in front.

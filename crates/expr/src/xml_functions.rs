@@ -46,7 +46,7 @@ fn extract(a: Args<'_>) -> SqlResult<Value> {
     with_document(&a, &text, |query| {
         let answer = query.value(&path, None)?;
         let text = answer.eval_text(&[], a.ctx)?.map(std::borrow::Cow::into_owned);
-        text.map_or(Ok(Value::Null), |text| a.string(text))
+        text.map_or(Ok(Value::Null), |text| a.bounded_string(text))
     })
 }
 
@@ -70,10 +70,7 @@ fn update(a: Args<'_>) -> SqlResult<Value> {
             end = (end + 1).min(text.len());
         }
         let out = [&text[..start], &new[..], &text[end..]].concat();
-        match a.fits_packet(out.len() as u64)? {
-            true => a.string(out),
-            false => Ok(Value::Null),
-        }
+        a.bounded_string(out)
     })
 }
 

@@ -125,7 +125,7 @@ impl LaneScan {
         std::mem::take(&mut self.examined)
     }
 
-    /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end only.
+    /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end, and when the batch is full.
     pub fn next_rows(
         &mut self,
         cursor: &mut TableCursor,
@@ -136,7 +136,7 @@ impl LaneScan {
         eval: &EvalContext<'_>,
     ) -> SqlResult<usize> {
         let mut rows = 0;
-        while rows < want {
+        while rows < want && !out.is_full() {
             if self.at == self.selected.len() {
                 if !self.select(cursor, trx, eval)? {
                     break;
@@ -144,14 +144,18 @@ impl LaneScan {
                 continue;
             }
             let end = self.selected.len().min(self.at + want - rows);
-            for n in &self.selected[self.at..end] {
+            let first = self.at;
+            for n in &self.selected[first..end] {
+                if out.is_full() {
+                    break;
+                }
                 if !scan.columns.is_empty() {
                     yield_row(cursor, *n as usize, &scan.columns, &mut self.row, out.open_row())?;
                 }
                 out.end_row();
+                self.at += 1;
             }
-            rows += end - self.at;
-            self.at = end;
+            rows += self.at - first;
         }
         Ok(rows)
     }

@@ -459,6 +459,9 @@ impl<'p> Groups<'p> {
         let count = self.node.aggregates.len();
         let end = self.values.len().min(self.next.saturating_add(want));
         for group in self.next..end {
+            if out.is_full() {
+                break;
+            }
             out.open_row().extend(taken(self.values.row_mut(group)));
             for (n, aggregate) in self.node.aggregates.iter().enumerate() {
                 let by_rows = self.states.get_mut(group * count + n);
@@ -476,8 +479,8 @@ impl<'p> Groups<'p> {
                 out.open_row().push(value);
             }
             out.end_row();
+            self.next += 1;
         }
-        self.next = end;
         Ok(())
     }
 }

@@ -2,12 +2,17 @@
 
 use cohort_types::{SqlResult, Value};
 
+/// Bytes of text behind which a batch has no room for another row.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
 /// Some rows of one width. The first row decides about the width.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     values: Vec<Value>,
     width: usize,
     rows: usize,
+    /// Bytes of text in the rows that came since the batch was marked.
+    text_bytes: usize,
 }
 
 impl Batch {
@@ -20,6 +25,25 @@ impl Batch {
     pub fn clear(&mut self) {
         self.values.clear();
         self.rows = 0;
+        self.text_bytes = 0;
+    }
+
+    /// The next rows are those of a call: the first of them has room.
+    #[inline]
+    pub(crate) fn mark(&mut self) {
+        self.text_bytes = 0;
+    }
+
+    /// Whether the rows since the mark take so much that the next one belongs to another call.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.text_bytes >= TEXT_BYTES_MAX
+    }
+
+    /// Whether another row may come when there are to be at most `rows`.
+    #[inline]
+    pub fn has_room(&self, rows: usize) -> bool {
+        self.rows < rows && !self.is_full()
     }
 
     /// How many rows.
@@ -67,6 +91,7 @@ impl Batch {
         if self.rows == 0 {
             self.width = self.values.len();
         }
+        self.text_bytes += text_bytes(&self.values[self.rows * self.width..]);
         self.rows += 1;
         debug_assert_eq!(self.values.len(), self.rows * self.width, "rows of one width");
     }
@@ -150,6 +175,12 @@ impl Batch {
         self.truncate(kept);
         Ok(())
     }
+}
+
+/// Bytes of text in some values.
+#[inline]
+fn text_bytes(values: &[Value]) -> usize {
+    values.iter().map(|value| if let Value::Str(text) = value { text.bytes.len() } else { 0 }).sum()
 }
 
 /// Takes the values out of a row.

@@ -13,6 +13,8 @@ pub(crate) struct Extend<'p> {
     input: Input<'p>,
     more: &'p [Extension],
     rows: Batch,
+    /// The next of them.
+    at: usize,
     /// The row that grows.
     row: Vec<Value>,
     /// Rows that came, which warnings tell.
@@ -21,24 +23,30 @@ pub(crate) struct Extend<'p> {
 
 impl<'p> Extend<'p> {
     pub fn new(input: Input<'p>, more: &'p [Extension]) -> Extend<'p> {
-        Extend { input, more, rows: Batch::new(), row: Vec::new(), seen: 0 }
+        Extend { input, more, rows: Batch::new(), at: 0, row: Vec::new(), seen: 0 }
     }
 }
 
 impl<'p> Operator<'p> for Extend<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.seen = 0;
+        self.at = 0;
+        self.rows.clear();
         self.input.open(run)
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
-        self.rows.clear();
-        self.input.next(run, &mut self.rows, want)?;
-        for n in 0..self.rows.len() {
+        if self.at == self.rows.len() {
+            self.at = 0;
+            self.rows.clear();
+            self.input.next(run, &mut self.rows, want)?;
+        }
+        let target = out.len().saturating_add(want);
+        while self.at < self.rows.len() && out.has_room(target) {
             self.seen += 1;
             run.eval.set_row_number(self.seen);
             self.row.clear();
-            self.row.extend(taken(self.rows.row_mut(n)));
+            self.row.extend(taken(self.rows.row_mut(self.at)));
             for extension in self.more {
                 let value = match extension {
                     Extension::Value(expr) => expr.eval(&self.row, run.eval)?.into_owned(),
@@ -61,6 +69,7 @@ impl<'p> Operator<'p> for Extend<'p> {
                 self.row.push(value);
             }
             out.push(self.row.drain(..));
+            self.at += 1;
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl<'p> Limit<'p> {
         let values = |row: &[Value]| -> SqlResult<Vec<Value>> {
             order.iter().map(|(expr, _)| expr.eval(row, run.eval).map(Cow::into_owned)).collect()
         };
-        while out.len() < enough && (self.left > 0 || self.last.is_some()) {
+        while out.has_room(enough) && (self.left > 0 || self.last.is_some()) {
             if self.at == self.pending.len() {
                 self.at = 0;
                 if !self.input.refill(run, &mut self.pending, want)? {

@@ -25,7 +25,7 @@ pub(crate) trait Operator<'p>: Send {
     /// Starts, or starts again: what lies outside may have changed.
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()>;
 
-    /// Appends some rows, at most `want`; none at the end.
+    /// Appends some rows, at most `want` and no more than [`Batch::has_room`] allows; none at the end.
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()>;
 
     /// Leaves out some of the next rows, at most so many, and says how many; 0 at the end. None, and nothing
@@ -79,6 +79,7 @@ impl<'p> Input<'p> {
     pub fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         run.eval.check_stack()?;
         let before = out.len();
+        out.mark();
         self.operator.next(run, out, want)?;
         let rows = out.len() - before;
         debug_assert!(rows <= want, "no more rows than asked for");

@@ -64,7 +64,7 @@ impl PartitionReader {
     /// Replaces the batch by at most `want` rows; false at the end.
     pub fn refill(&mut self, run: Run<'_, '_>, batch: &mut Batch, want: usize) -> SqlResult<bool> {
         batch.clear();
-        for _ in 0..want.min(run.state.batch_rows) {
+        while batch.has_room(want.min(run.state.batch_rows)) {
             run.eval.step()?;
             if !self.reader.next(&self.partition.file, &self.partition.chain, batch.open_row())? {
                 break;

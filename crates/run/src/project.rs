@@ -6,7 +6,7 @@ use cohort_types::{LaneType, SqlResult, Value};
 use crate::batch::Batch;
 use crate::lanes::Lanes;
 use crate::operator::{Input, Operator};
-use crate::runtime::Run;
+use crate::runtime::{Held, Run};
 
 /// Rows that pass a condition.
 pub(crate) struct Filter<'p> {
@@ -101,6 +101,9 @@ impl<'p> Operator<'p> for Convert<'p> {
     }
 }
 
+/// Bytes of a text that is charged while a row holds it, whoever keeps it then.
+const LARGE_BYTES: usize = 64 << 10;
+
 /// A row of expressions for each row.
 pub(crate) struct Project<'p> {
     input: Input<'p>,
@@ -108,6 +111,10 @@ pub(crate) struct Project<'p> {
     /// Per item: the column that it is, when no item behind it reads the same.
     moved: Vec<Option<usize>>,
     rows: Batch,
+    /// The next of them.
+    at: usize,
+    /// Large values that were yielded last.
+    held: Held,
     /// Rows of the input that came as lanes.
     lanes: Lanes,
     /// Rows that came, which warnings tell.
@@ -126,23 +133,40 @@ impl<'p> Project<'p> {
                 read_later.extend(item.columns());
             }
         }
-        Project { input, items, moved, rows: Batch::new(), lanes: Lanes::default(), seen: 0 }
+        Project {
+            input,
+            items,
+            moved,
+            rows: Batch::new(),
+            at: 0,
+            held: Held::default(),
+            lanes: Lanes::default(),
+            seen: 0,
+        }
     }
 }
 
 impl<'p> Operator<'p> for Project<'p> {
     fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         self.seen = 0;
+        self.at = 0;
+        self.rows.clear();
         self.input.open(run)
     }
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
-        self.rows.clear();
-        self.input.next(run, &mut self.rows, want)?;
-        for n in 0..self.rows.len() {
+        self.held.release(run);
+        if self.at == self.rows.len() {
+            self.at = 0;
+            self.rows.clear();
+            self.input.next(run, &mut self.rows, want)?;
+        }
+        let target = out.len().saturating_add(want);
+        while self.at < self.rows.len() && out.has_room(target) {
             self.seen += 1;
             run.eval.set_row_number(self.seen);
-            let row = self.rows.row_mut(n);
+            let row = self.rows.row_mut(self.at);
+            self.at += 1;
             for (item, moved) in self.items.iter().zip(&self.moved) {
                 let value = match moved {
                     // Numbers get the digits of their type, and timestamps the session's time zone.
@@ -152,6 +176,11 @@ impl<'p> Operator<'p> for Project<'p> {
                     _ if matches!(item, Expr::Column(_)) => item.eval_output(row, run.eval)?.into_owned(),
                     _ => to_common_class(item.eval_output(row, run.eval)?.into_owned(), &item.ty()),
                 };
+                if let Value::Str(text) = &value
+                    && text.bytes.len() >= LARGE_BYTES
+                {
+                    self.held.grow(run, text.bytes.len())?;
+                }
                 out.open_row().push(value);
             }
             out.end_row();
@@ -192,6 +221,7 @@ impl<'p> Operator<'p> for Project<'p> {
     }
 
     fn close(&mut self, run: Run<'_, 'p>) {
+        self.held.release(run);
         self.input.close(run);
     }
 }

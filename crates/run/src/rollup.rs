@@ -67,7 +67,7 @@ impl<'p> Rollup<'p> {
         want: usize,
     ) -> SqlResult<()> {
         let target = out.len().saturating_add(want);
-        while out.len() < target {
+        while out.has_room(target) {
             if let Some((length, down_to)) = self.closing {
                 self.yield_group(run, length, out)?;
                 self.closing = (length > down_to).then(|| (length - 1, down_to));

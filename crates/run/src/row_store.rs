@@ -90,11 +90,14 @@ impl RowStore {
 
     /// Appends at most `want` rows from the reader's place on, none from `end` on; says how many.
     pub fn read(&self, reader: &mut StoreReader, end: u64, out: &mut Batch, want: usize) -> SqlResult<usize> {
-        let rows = end.saturating_sub(reader.next).min(want as u64) as usize;
+        let most = end.saturating_sub(reader.next).min(want as u64) as usize;
+        let mut rows = 0;
         match &self.spilled {
             None => {
-                let first = reader.next as usize;
-                (first..first + rows).for_each(|n| out.push(self.rows.row(n).iter().cloned()));
+                while rows < most && !out.is_full() {
+                    out.push(self.rows.row(reader.next as usize + rows).iter().cloned());
+                    rows += 1;
+                }
             }
             Some((file, chain)) => {
                 reader.follow(self);
@@ -102,9 +105,10 @@ impl RowStore {
                     reader.chain.get_or_insert_default().seek(file, chain, reader.next)?;
                 }
                 let from = reader.chain.get_or_insert_default();
-                for _ in 0..rows {
+                while rows < most && !out.is_full() {
                     from.next(file, chain, out.open_row())?;
                     out.end_row();
+                    rows += 1;
                 }
             }
         }

@@ -47,7 +47,7 @@ impl<'p> Cursor<'p> {
         Ok(())
     }
 
-    /// Appends the values of at most `want` rows, and says of how many; fewer at the end only.
+    /// Appends the values of at most `want` rows, and says of how many; fewer at the end, and when the batch is full.
     pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         let Some(id) = self.id else { return Ok(0) };
         let mut storage = run.storage();
@@ -55,7 +55,7 @@ impl<'p> Cursor<'p> {
             return Ok(rows);
         }
         for rows in 0..want {
-            if !storage.next(id, self.scan, &mut self.row, run.eval)? {
+            if out.is_full() || !storage.next(id, self.scan, &mut self.row, run.eval)? {
                 return Ok(rows);
             }
             self.yield_row(out.open_row());
@@ -190,7 +190,7 @@ impl<'p> Operator<'p> for ScanOperator<'p> {
             self.cursor.seek(run, &[], expected)?;
             self.progress = Progress::Reading;
         }
-        if self.progress == Progress::Reading && self.cursor.read(run, out, want)? < want {
+        if self.progress == Progress::Reading && self.cursor.read(run, out, want)? < want && !out.is_full() {
             self.progress = Progress::Done;
         }
         Ok(())
@@ -260,7 +260,7 @@ impl<'p> Operator<'p> for Virtual<'p> {
         }
         let Some(rows) = &mut self.rows else { return Ok(()) };
         let mut missing = want;
-        while missing > 0 {
+        while missing > 0 && !out.is_full() {
             let Some(mut row) = rows.next() else { break };
             run.eval.step()?;
             if let Some(filter) = &self.scan.filter

@@ -260,7 +260,7 @@ impl<'p> Operator<'p> for SetChainOperator<'p> {
         }
         let end = self.chain.inputs.len() as u32;
         while let Phase::Yield(number, gone) = self.phase {
-            if out.len() == full {
+            if !out.has_room(full) {
                 break;
             }
             if number == self.states.len() {

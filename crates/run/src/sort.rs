@@ -385,7 +385,7 @@ impl<'p> Sorter<'p> {
         if let Some(merge) = &mut self.merge {
             let mut row = Vec::new();
             for _ in 0..want {
-                if self.next as u64 >= self.limit || !merge.next(&self.order, &mut row)? {
+                if out.is_full() || self.next as u64 >= self.limit || !merge.next(&self.order, &mut row)? {
                     break;
                 }
                 run.eval.step()?;
@@ -395,15 +395,16 @@ impl<'p> Sorter<'p> {
             return Ok(());
         }
         let end = self.sorted_len().min(self.next.saturating_add(want));
-        match &self.by_lanes {
-            Some(rows) => (self.next..end).for_each(|n| out.push(rows.row(n))),
-            None => {
-                for entry in &self.entries[self.next..end] {
-                    out.push(crate::batch::taken(&mut self.rows.row_mut(entry.row as usize)[keys..]));
+        while self.next < end && !out.is_full() {
+            match &self.by_lanes {
+                Some(rows) => out.push(rows.row(self.next)),
+                None => {
+                    let row = self.entries[self.next].row as usize;
+                    out.push(crate::batch::taken(&mut self.rows.row_mut(row)[keys..]));
                 }
             }
+            self.next += 1;
         }
-        self.next = end;
         Ok(())
     }
 }

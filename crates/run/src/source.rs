@@ -65,13 +65,16 @@ impl<'p> Operator<'p> for Constants<'p> {
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let end = self.rows.len().min(self.next.saturating_add(want));
         for row in &self.rows[self.next..end] {
+            if out.is_full() {
+                break;
+            }
             for expr in row {
                 let value = expr.eval_output(&[], run.eval)?.into_owned();
                 out.open_row().push(value);
             }
             out.end_row();
+            self.next += 1;
         }
-        self.next = end;
         Ok(())
     }
 

@@ -94,7 +94,7 @@ pub trait Storage {
     ) -> SqlResult<bool>;
 
     /// Appends the columns yielded by at most `want` of the next rows that pass, and says of how many; fewer
-    /// at the end only. None, and nothing done: this scan is read row by row.
+    /// at the end, and when the batch is full. None, and nothing done: this scan is read row by row.
     fn next_rows(
         &mut self,
         cursor: CursorId,

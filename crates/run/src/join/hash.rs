@@ -499,7 +499,7 @@ impl<'p> Operator<'p> for Hash<'p> {
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let target = out.len().saturating_add(want);
-        while out.len() < target {
+        while out.has_room(target) {
             let row = match self.matching {
                 Some(row) => row,
                 None => {

@@ -119,7 +119,7 @@ impl<'p> Lookup<'p> {
 
     /// Yields matches of any rows on the left until there are no more, or enough.
     fn take_matches(&mut self, run: Run<'_, 'p>, out: &mut Batch, target: usize) -> SqlResult<()> {
-        while out.len() < target {
+        while out.has_room(target) {
             run.eval.step()?;
             self.found.clear();
             let Some(n) = self.cursor.next_match(run, &self.left.rows, None, &mut self.found)? else {
@@ -198,7 +198,7 @@ impl<'p> Operator<'p> for Lookup<'p> {
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let target = out.len().saturating_add(want);
-        while out.len() < target {
+        while out.has_room(target) {
             run.eval.step()?;
             if !self.seeking {
                 if !self.advance(run, want)? {

@@ -38,7 +38,7 @@ impl StoredRight {
         mut fill: impl FnMut(&Left<'p>, &mut RowStore) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let target = out.len().saturating_add(want);
-        while out.len() < target {
+        while out.has_room(target) {
             run.eval.step()?;
             let at = match self.next {
                 Some(at) => at,

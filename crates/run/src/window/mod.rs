@@ -142,7 +142,7 @@ impl<'p> Operator<'p> for Window<'p> {
             self.read(run)?;
         }
         let target = out.len().saturating_add(want);
-        while out.len() < target {
+        while out.has_room(target) {
             run.eval.step()?;
             if !self.partition.advance(run)? {
                 if !self.next_partition(run)? {
