@@ -288,3 +288,80 @@ fn a_parent_that_waits_for_a_changed_child_keeps_the_change() {
         );
     }
 }
+
+/// Until a session waits for a row or a range.
+#[track_caller]
+fn until_a_lock_is_waited_for(client: &mut Client) {
+    until(client, "SELECT COUNT(*) FROM information_schema.innodb_lock_waits", |answer| {
+        !answer.contains("\n0\n")
+    });
+}
+
+/// Under READ COMMITTED a scan waits for a row that meanwhile moves forward in the index that is scanned, or
+/// to another primary key, or goes and comes back.
+#[test]
+fn a_row_that_moves_while_a_scan_waits_for_it_is_met() {
+    let moves = [
+        "UPDATE q SET v = v + 1 WHERE id = 1",
+        "UPDATE q SET id = 7 WHERE id = 1",
+        "DELETE FROM q WHERE id = 1; INSERT INTO q VALUES (1, 1, 6, 0)",
+    ];
+    let reads = [
+        "UPDATE q SET m = m + 1 WHERE s = 1",
+        "UPDATE q SET m = m + 1 WHERE id >= 1",
+        "DELETE FROM q WHERE s = 1",
+        "SELECT s FROM q WHERE s = 1 ORDER BY v LIMIT 1 FOR UPDATE",
+        "SELECT s FROM q WHERE s = 1 LOCK IN SHARE MODE",
+    ];
+    for (moved, read) in moves.iter().flat_map(|moved| reads.map(|read| (moved, read))) {
+        let (_server, [mut a, mut b, mut c]) = three_sessions();
+        a.ok("CREATE TABLE q (id INT PRIMARY KEY, s INT, v INT, m INT, KEY s (s, v))");
+        a.ok("INSERT INTO q VALUES (1, 1, 5, 0)");
+        a.ok("START TRANSACTION");
+        moved.split("; ").for_each(|sql| drop(a.run(sql)));
+        b.ok("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+        let waiter = thread::spawn(move || b.run(read));
+        until_a_lock_is_waited_for(&mut c);
+        a.ok("COMMIT");
+        let answer = waiter.join().expect("no panic");
+        match read.starts_with("SELECT") {
+            true => assert_eq!(answer.lines().last(), Some("1"), "{moved}, {read}: {answer}"),
+            false => {
+                let left = c.run("SELECT COUNT(*) FROM q WHERE m = 0");
+                assert!(left.ends_with("\n0\n"), "{moved}, {read}: {answer}, {left}");
+            }
+        }
+    }
+}
+
+/// A child's row moves in the index of its foreign key, forward or backward, while its parent's change waits
+/// for it.
+#[test]
+fn a_child_that_moves_while_its_parent_is_changed_stays_no_orphan() {
+    for action in ["RESTRICT", "CASCADE", "SET NULL"] {
+        for to in ["9", "2"] {
+            for change in ["DELETE FROM par WHERE id = 1", "UPDATE par SET id = 2 WHERE id = 1"] {
+                let (_server, [mut a, mut b, mut c]) = three_sessions();
+                a.ok("CREATE TABLE par (id INT PRIMARY KEY)");
+                a.ok("INSERT INTO par VALUES (1)");
+                a.ok(&format!(
+                    "CREATE TABLE kid (k INT PRIMARY KEY, a INT, x INT, KEY ax (a, x), FOREIGN KEY (a) \
+                     REFERENCES par (id) ON DELETE {action} ON UPDATE {action})"
+                ));
+                a.ok("INSERT INTO kid VALUES (1, 1, 5)");
+                a.ok("START TRANSACTION");
+                a.ok(&format!("UPDATE kid SET x = {to} WHERE k = 1"));
+                b.ok("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+                let waiter = thread::spawn(move || b.run(change));
+                until_a_lock_is_waited_for(&mut c);
+                a.ok("COMMIT");
+                let answer = waiter.join().expect("no panic");
+                let orphans = c.run(
+                    "SELECT COUNT(*) FROM kid LEFT JOIN par ON par.id = a \
+                     WHERE a IS NOT NULL AND par.id IS NULL",
+                );
+                assert!(orphans.ends_with("\n0\n"), "{action}, {to}, {change}: {answer}, {orphans}");
+            }
+        }
+    }
+}

@@ -9,8 +9,9 @@
 //! # Locking reads
 //! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
 //! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
-//! scanned index is passed over (if it moved forward the scan meets it there, and must not change it twice).
-//! Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
+//! scanned index is passed over, and what is left of the batch is read again, since the row may have moved
+//! there. A row whose lock was held before has been moved by this transaction, which must not change it twice:
+//! then the batch stays. Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
 //! stays locked otherwise, as InnoDB's record locks).
 //!
 //! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
@@ -124,6 +125,8 @@ pub struct TableCursor {
     index_key: Vec<u8>,
     covering: Option<Covering>,
     passing: Option<Passing>,
+    /// What the batch is the first part of, in a locking scan that locks no ranges.
+    batch_range: KeyRange,
     /// Where the index was read last, and where the rows that its entries lead to.
     near: Near,
     near_row: Near,
@@ -207,6 +210,7 @@ impl TableCursor {
             index_key: Vec::new(),
             covering: None,
             passing: None,
+            batch_range: KeyRange::default(),
             near: Near::default(),
             near_row: Near::default(),
             words: None,
@@ -220,6 +224,18 @@ impl TableCursor {
         }
         cursor.batch_entries = cursor.first_batch_entries();
         Ok(cursor)
+    }
+
+    /// Locks the ranges that it passes at every isolation level: a caller that looks for all rows that refer to
+    /// another must meet those, too, that are moved behind it.
+    pub(super) fn lock_ranges(mut self) -> TableCursor {
+        if let Some(wait) = self.options.mode.locks()
+            && !self.table.is_temporary()
+            && self.passing.is_none()
+        {
+            self.passing = Some(self.new_passing(wait));
+        }
+        self
     }
 
     /// The caller wants no order of rows.
@@ -459,15 +475,28 @@ impl TableCursor {
 
     fn is_passed(&mut self, step: Step) -> bool {
         let Some(passing) = self.passing.as_mut().filter(|_| step == Step::Again) else { return true };
-        let mut rest = std::mem::take(&mut passing.range);
+        let rest = std::mem::take(&mut passing.range);
         passing.ends_span = false;
+        self.read_again(rest);
+        false
+    }
+
+    /// Has what is left of a batch, the first part of this range, read once more.
+    fn read_again(&mut self, mut range: KeyRange) {
         if self.batch_at > 0 {
-            cut_behind(&mut rest, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
+            cut_behind(&mut range, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
         }
         self.batch.clear();
         self.batch_at = 0;
-        self.range = Some(rest);
-        false
+        self.range = Some(range);
+    }
+
+    /// The candidate's row is not where it was found: another transaction has moved it, or taken it out.
+    fn row_has_moved(&mut self, entry: Option<usize>) {
+        if entry.is_some() && self.passing.is_none() {
+            let range = std::mem::take(&mut self.batch_range);
+            self.read_again(range);
+        }
     }
 
     /// Counts how a range is entered, and says what the looks into it count as.
@@ -491,6 +520,8 @@ impl TableCursor {
         if let Some(passing) = &mut self.passing {
             trx.watch(&passing.scan, &range)?;
             passing.range.clone_from(&range);
+        } else if self.view.is_none() {
+            self.batch_range.clone_from(&range);
         }
         let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
         let index = self.table.indexes[self.spans.index].id;
@@ -651,6 +682,9 @@ impl TableCursor {
             if !matches {
                 trx.unlock_unmatched(clustered, &self.key, lock);
             }
+            if !is_there && lock == RowLock::New {
+                self.row_has_moved(entry);
+            }
             return Ok(matches);
         }
     }
@@ -675,7 +709,14 @@ impl TableCursor {
         if lock != RowLock::Skipped {
             return Ok(Some(lock));
         }
-        if !looks_first || !self.read_newest(trx, entry, row)? || !filter(row)? {
+        if !looks_first {
+            return Ok(None);
+        }
+        if !self.read_newest(trx, entry, row)? {
+            self.row_has_moved(entry);
+            return Ok(None);
+        }
+        if !filter(row)? {
             return Ok(None);
         }
         trx.lock_row(clustered, &self.key, mode, WaitPolicy::Wait).map(Some)

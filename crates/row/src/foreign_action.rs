@@ -220,7 +220,7 @@ impl ChildKey {
                 cursor.reopen(spans);
                 cursor
             }
-            _ => TableCursor::open_newest(trx, &self.place.open, spans, options)?,
+            _ => TableCursor::open_newest(trx, &self.place.open, spans, options)?.lock_ranges(),
         };
         let mut cursor = cursor;
         let mut found = Vec::new();
