@@ -1,0 +1,76 @@
+//! Rows on their way between operators are bounded in bytes: a statement over long texts has few of them at
+//! a time.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use support::run;
+
+thread_local! {
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Counts the bytes that each thread has.
+struct Counting;
+
+fn add(bytes: isize) {
+    let live = LIVE.get() + bytes;
+    LIVE.set(live);
+    PEAK.set(PEAK.get().max(live));
+}
+
+// SAFETY: every call goes to the system allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(layout.size() as isize);
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        add(-(layout.size() as isize));
+        // SAFETY: the pointer came from `alloc` above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// 3,600 rows of 100,000 bytes, and what all of them have to give.
+const STATEMENTS: &[(&str, &str)] = &[
+    (
+        "select count(*), sum(length(s)) from (select repeat('x', 100000) s from t a, t b limit 10000) d",
+        "3600\t360000000",
+    ),
+    ("select count(*), sum(length(s)) from (select concat(s) s from l, t limit 10000) d", "3600\t360000000"),
+    ("select count(*), sum(length(s)) from (select l.s from l, t limit 10000) d", "3600\t360000000"),
+    (
+        "select count(*), sum(length(s)) from (select repeat('x', 100000) s from t a, t b union all select s from l) d",
+        "3660\t366000000",
+    ),
+    ("select count(*), sum(length(v.s)) from l v left join l w on v.s = w.s", "3600\t360000000"),
+    ("select count(*), sum(length(s)) from (select s from l limit 100) d", "60\t6000000"),
+    ("select count(*) from t a, t b where repeat('x', 100000 + a.k) > 'a'", "3600"),
+];
+
+#[test]
+fn long_texts_come_in_small_batches() {
+    let db = support::database_in_real_time();
+    let mut session = support::session(&db, 1);
+    run(&mut session, "create table t (id int not null primary key, k int)");
+    run(&mut session, "create table l (id int not null primary key, s longtext)");
+    assert_eq!(run(&mut session, "insert into t select seq, seq from seq_1_to_60"), "");
+    assert_eq!(run(&mut session, "insert into l select seq, repeat('x', 100000) from seq_1_to_60"), "");
+    for (statement, expected) in STATEMENTS {
+        PEAK.set(LIVE.get());
+        let before = LIVE.get();
+        let answer = run(&mut session, statement);
+        assert_eq!(answer.lines().nth(1), Some(*expected), "{statement}: {answer}");
+        let held = PEAK.get() - before;
+        assert!(held < 24_000_000, "{held} bytes: {statement}");
+    }
+}
