@@ -366,8 +366,8 @@ pub trait Engine: Participant {
         String::new()
     }
 
-    /// Shows `look` the pages in memory, in no order, until it breaks off. A page that comes or goes meanwhile
-    /// may be shown twice, or not at all. Engines without pages of their own in memory show none.
+    /// Shows `look` the pages in memory, in no order, until it breaks off. A page that comes or goes
+    /// meanwhile may be shown twice, or not at all. Engines without pages of their own in memory show none.
     fn pages_in_memory(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
         let _ = look;
     }

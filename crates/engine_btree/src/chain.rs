@@ -7,8 +7,8 @@
 //! # Settled links
 //! A writer leaves a link that names the version below and nothing else: it looks at no record of another
 //! transaction, which is seldom in the processor's caches. Sweeping, which looks at that record anyway,
-//! *settles* the link: it keeps when the version was written and how its chain ends. A reader that comes to an
-//! unsettled link asks the record.
+//! *settles* the link: it keeps when the version was written and how its chain ends. A reader that comes to
+//! an unsettled link asks the record.
 //!
 //! # Short chains
 //! A view that is held open keeps one version of a row, and the row may be written a thousand times

@@ -256,7 +256,8 @@ impl Pool {
         }
     }
 
-    /// Shows `look` the residents, until it breaks off. No shard is locked meanwhile, and no latch waited for.
+    /// Shows `look` the residents, until it breaks off. No shard is locked meanwhile, and no latch waited
+    /// for.
     pub fn each_resident(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
         let mut some = Vec::with_capacity(LISTED_AT_ONCE);
         for shard in &self.shards {

@@ -350,8 +350,8 @@ impl UndoLog {
         }
     }
 
-    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What stands in
-    /// the undo file is not looked at and counts as needed.
+    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What stands
+    /// in the undo file is not looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         let mut links = self.all_links().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {

@@ -9,9 +9,10 @@
 //!   them. There are several, so that installing transactions do not queue for one lock.
 //! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone
 //!   and a reference to them means "visible". Numbers are never used again.
-//! - **Ordered mark** of a segment: whatever a transaction below it wrote, and an entry refers to, was ordered,
-//!   at the mark's CommitSeq or before. So who sees that sees it without a look at the record. Sweeping raises
-//!   it, behind a view that holds back the watermark. An aborted or undecided transaction stops it.
+//! - **Ordered mark** of a segment: whatever a transaction below it wrote, and an entry refers to, was
+//!   ordered, at the mark's CommitSeq or before. So who sees that sees it without a look at the record.
+//!   Sweeping raises it, behind a view that holds back the watermark. An aborted or undecided transaction
+//!   stops it.
 //! - **Living version**: one that a chain leads to (`chain.rs`). A record without one is dropped once it was
 //!   swept, if a view that is held keeps purge from passing it.
 //!

@@ -301,7 +301,8 @@ fn put_time(time: Time, out: &mut Vec<u8>) {
     }
 }
 
-/// Names and values from argument `first` on; `None` when a name is NULL, or they are too long. Values that are NULL have no bytes.
+/// Names and values from argument `first` on; `None` when a name is NULL, or they are too long. Values that
+/// are NULL have no bytes.
 #[allow(clippy::type_complexity)]
 fn pairs(
     a: &Args<'_>,

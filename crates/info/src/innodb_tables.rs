@@ -53,9 +53,9 @@ pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut St
     Ok(vec![row])
 }
 
-/// INNODB_BUFFER_PAGE, and INNODB_BUFFER_PAGE_LRU with the same rows. Pages have no LSN of their own: one that
-/// changed since it was last written has that of the last checkpoint. There is no list of pages by use, so the
-/// place in it is a running number, and IS_OLD says that a page may be the next to go.
+/// INNODB_BUFFER_PAGE, and INNODB_BUFFER_PAGE_LRU with the same rows. Pages have no LSN of their own: one
+/// that changed since it was last written has that of the last checkpoint. There is no list of pages by use,
+/// so the place in it is a running number, and IS_OLD says that a page may be the next to go.
 pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     if !sees_innodb(ctx) {
         return Ok(Vec::new());

@@ -5,8 +5,8 @@
 //! nothing that recovery may need is changed, so that a refusal leaves everything as it was.
 //!
 //! `open` settles names and segments before anything is read: a process that was killed may have left bytes
-//! and names that the disk does not have, and what is read counts as hardened from now on. `finish` writes the
-//! new generation to the control file. Only then it may append: the torn tail needs no cutting, since its
+//! and names that the disk does not have, and what is read counts as hardened from now on. `finish` writes
+//! the new generation to the control file. Only then it may append: the torn tail needs no cutting, since its
 //! records are of an older generation and never believed again.
 
 use std::path::Path;

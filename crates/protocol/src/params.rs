@@ -60,8 +60,8 @@ impl StatementParams {
         self.count
     }
 
-    /// COM_STMT_SEND_LONG_DATA: adds a piece, which the session's memory has room for. One that does not fit is
-    /// not taken, nor is any behind it: [`StatementParams::take_refusal`] says so.
+    /// COM_STMT_SEND_LONG_DATA: adds a piece, which the session's memory has room for. One that does not fit
+    /// is not taken, nor is any behind it: [`StatementParams::take_refusal`] says so.
     pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize, memory: Option<&Arc<Budget>>) {
         if self.refused.is_some() {
             return;
@@ -146,7 +146,8 @@ impl StatementParams {
         Ok(values)
     }
 
-    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is forgotten.
+    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is
+    /// forgotten.
     pub fn decode_rows<'r>(
         &'r mut self,
         payload: &'r [u8],

@@ -10,9 +10,9 @@
 //! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
 //! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
 //! scanned index is passed over, and what is left of the batch is read again, since the row may have moved
-//! there. A row whose lock was held before has been moved by this transaction, which must not change it twice:
-//! then the batch stays. Then the caller's filter decides; a row that does not match is unlocked again under READ COMMITTED (and
-//! stays locked otherwise, as InnoDB's record locks).
+//! there. A row whose lock was held before has been moved by this transaction, which must not change it
+//! twice: then the batch stays. Then the caller's filter decides; a row that does not match is unlocked again
+//! under READ COMMITTED (and stays locked otherwise, as InnoDB's record locks).
 //!
 //! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
 //! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
@@ -226,8 +226,8 @@ impl TableCursor {
         Ok(cursor)
     }
 
-    /// Locks the ranges that it passes at every isolation level: a caller that looks for all rows that refer to
-    /// another must meet those, too, that are moved behind it.
+    /// Locks the ranges that it passes at every isolation level: a caller that looks for all rows that refer
+    /// to another must meet those, too, that are moved behind it.
     pub(super) fn lock_ranges(mut self) -> TableCursor {
         if let Some(wait) = self.options.mode.locks()
             && !self.table.is_temporary()

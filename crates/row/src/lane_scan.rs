@@ -125,7 +125,8 @@ impl LaneScan {
         std::mem::take(&mut self.examined)
     }
 
-    /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end, and when the batch is full.
+    /// Appends the columns yielded by at most `want` rows, and says of how many; fewer at the end, and when
+    /// the batch is full.
     pub fn next_rows(
         &mut self,
         cursor: &mut TableCursor,

@@ -47,7 +47,8 @@ impl<'p> Cursor<'p> {
         Ok(())
     }
 
-    /// Appends the values of at most `want` rows, and says of how many; fewer at the end, and when the batch is full.
+    /// Appends the values of at most `want` rows, and says of how many; fewer at the end, and when the batch
+    /// is full.
     pub fn read(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<usize> {
         let Some(id) = self.id else { return Ok(0) };
         let mut storage = run.storage();

@@ -61,7 +61,8 @@ pub enum OpenMode {
 ///
 /// What is durable: file contents after [`File::sync_data`]; names (creation, rename, removal) after
 /// [`Fs::sync_dir`] of the directory they are in. What a process finds at its start need not be: one that was
-/// killed may have left it in the page cache. Whoever goes by it calls `sync_dir` and [`File::settle`] before.
+/// killed may have left it in the page cache. Whoever goes by it calls `sync_dir` and [`File::settle`]
+/// before.
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
