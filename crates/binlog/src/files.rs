@@ -189,10 +189,8 @@ impl BinlogFiles {
         name: BinlogName,
         options: OpenOptions,
     ) -> Result<(BinlogFiles, Recovered), BinlogError> {
-        if fs.exists(name.dir()) {
-            fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))?;
-        }
         let in_dir = numbers_in_dir(&fs, &name)?;
+        fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))?;
         for &number in in_dir.iter().filter(|number| **number >= options.synced_to.file) {
             settle(&fs, &name.path(number))?;
         }

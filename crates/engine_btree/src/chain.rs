@@ -60,9 +60,7 @@ impl Versions {
     /// What an entry that refers to `version` shows at the horizon. The caller holds the latch of the entry's
     /// page.
     pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
-        let Some(newest) = version.filter(|newest| !self.is_seen(horizon, newest.trx)) else {
-            return Ok(Shown::Entry);
-        };
+        let Some(newest) = version else { return Ok(Shown::Entry) };
         for _ in 0..WALKS_MAX {
             let Some(writer) = self.unseen(horizon, newest.trx) else { return Ok(Shown::Entry) };
             let Some((record, at)) = self.walk(horizon, writer, newest) else { continue };

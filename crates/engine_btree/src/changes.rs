@@ -174,8 +174,7 @@ impl Changes {
             let entry = page.entry(n);
             if let Some(version) = entry.version.filter(|it| !self.versions.is_seen_by_all(it.trx)) {
                 is_plain = false;
-                is_current &= self.versions.is_seen(Horizon::At(horizon), version.trx)
-                    || self.versions.unseen(Horizon::At(horizon), version.trx).is_none();
+                is_current &= self.versions.unseen(Horizon::At(horizon), version.trx).is_none();
             }
             is_plain &= !entry.is_deleted;
             let older: Undo;

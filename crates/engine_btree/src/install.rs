@@ -201,9 +201,7 @@ impl Inner {
     /// version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
     /// the undo of the next version would hold what never was.
     fn aborted(&self, entry: &Entry<'_>) -> Result<Option<(Arc<TrxRecord>, u32)>, EngineError> {
-        let Some(version) = entry.version.filter(|it| !self.versions.is_seen(Horizon::Latest, it.trx)) else {
-            return Ok(None);
-        };
+        let Some(version) = entry.version else { return Ok(None) };
         let Some(writer) = self.versions.unseen(Horizon::Latest, version.trx) else { return Ok(None) };
         if writer.state() == TrxState::Aborted {
             return Ok(Some((writer, version.undo)));

@@ -421,7 +421,7 @@ impl Versions {
     #[inline]
     pub fn is_seen(&self, horizon: Horizon, trx: TrxNo) -> bool {
         let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
-        place < self.watermarks[at].load(Ordering::Acquire) || self.ordered[at].is_seen(horizon, place)
+        self.is_seen_by_all(trx) || self.ordered[at].is_seen(horizon, place)
     }
 
     /// The record; none: everybody sees what this transaction wrote. The caller knows that a chain leads to a
@@ -454,6 +454,9 @@ impl Versions {
 
     /// The record of a transaction whose writes the horizon does not take in.
     pub fn unseen(&self, horizon: Horizon, trx: TrxNo) -> Option<Arc<TrxRecord>> {
+        if self.is_seen(horizon, trx) {
+            return None;
+        }
         self.look_up(trx, |record| (!horizon.sees_record(record)).then(|| record.clone())).flatten()
     }
 

@@ -81,11 +81,11 @@ impl Recovery {
         options.check();
         let fs = &world.fs;
         let exists = Recovery::is_there(world, dir);
-        if exists {
-            fs.sync_dir(dir).map_err(|e| LogError::io(dir, "syncing", e))?;
-        }
         let control = match exists {
-            true => Control::open(fs, dir)?,
+            true => {
+                fs.sync_dir(dir).map_err(|e| LogError::io(dir, "syncing", e))?;
+                Control::open(fs, dir)?
+            }
             false => create(world, dir, &options, new)?,
         };
         let state = &control.state;

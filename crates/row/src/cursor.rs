@@ -125,7 +125,7 @@ pub struct TableCursor {
     index_key: Vec<u8>,
     covering: Option<Covering>,
     passing: Option<Passing>,
-    /// What the batch is the first part of, in a locking scan that locks no ranges.
+    /// What the batch is the first part of, in a locking scan.
     batch_range: KeyRange,
     /// Where the index was read last, and where the rows that its entries lead to.
     near: Near,
@@ -137,8 +137,6 @@ pub struct TableCursor {
 /// What a cursor that locks ranges keeps of them.
 struct Passing {
     scan: RangeScan,
-    /// What the batch is the first part of.
-    range: KeyRange,
     /// The batch is the last one of its span, whose end is not locked yet.
     ends_span: bool,
 }
@@ -443,7 +441,7 @@ impl TableCursor {
             }
         };
         let scan = RangeScan::new(self.table.indexes[self.spans.index].id, towards, uncommitted);
-        Passing { scan, range: KeyRange::default(), ends_span: false }
+        Passing { scan, ends_span: false }
     }
 
     /// Locks the range up to the next entry of the batch. False: there may be others before it by now, and
@@ -475,14 +473,14 @@ impl TableCursor {
 
     fn is_passed(&mut self, step: Step) -> bool {
         let Some(passing) = self.passing.as_mut().filter(|_| step == Step::Again) else { return true };
-        let rest = std::mem::take(&mut passing.range);
         passing.ends_span = false;
-        self.read_again(rest);
+        self.read_again();
         false
     }
 
-    /// Has what is left of a batch, the first part of this range, read once more.
-    fn read_again(&mut self, mut range: KeyRange) {
+    /// Has what is left of the batch read once more.
+    fn read_again(&mut self) {
+        let mut range = std::mem::take(&mut self.batch_range);
         if self.batch_at > 0 {
             cut_behind(&mut range, self.batch.get(self.batch_at - 1).0, self.spans.reverse);
         }
@@ -494,8 +492,7 @@ impl TableCursor {
     /// The candidate's row is not where it was found: another transaction has moved it, or taken it out.
     fn row_has_moved(&mut self, entry: Option<usize>) {
         if entry.is_some() && self.passing.is_none() {
-            let range = std::mem::take(&mut self.batch_range);
-            self.read_again(range);
+            self.read_again();
         }
     }
 
@@ -519,8 +516,8 @@ impl TableCursor {
         trx.check_killed()?;
         if let Some(passing) = &mut self.passing {
             trx.watch(&passing.scan, &range)?;
-            passing.range.clone_from(&range);
-        } else if self.view.is_none() {
+        }
+        if self.view.is_none() {
             self.batch_range.clone_from(&range);
         }
         let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
