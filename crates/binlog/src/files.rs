@@ -44,7 +44,7 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
-use crate::scan::{Scan, scan};
+use crate::scan::{Reached, Scan, scan};
 use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, Pins, SpillDir, index};
 
 /// Buffered bytes beyond this are written at once.
@@ -94,6 +94,8 @@ pub struct Recovered {
     pub gtid_state: GtidState,
     /// How the last file ends.
     pub tail: Tail,
+    /// How far the last file that was looked through is known to be whole.
+    last: Option<(u32, Reached)>,
 }
 
 /// A line of SHOW BINARY LOGS.
@@ -171,6 +173,8 @@ pub struct BinlogFiles {
     buf: Vec<u8>,
     /// Whether the current file was written since it was last synced.
     dirty: bool,
+    /// The first place where recovery found other bytes than the log's, and wrote these.
+    rewritten: Option<BinlogPos>,
     /// Closed files written since they were last synced.
     unsynced: Vec<(PathBuf, SharedFile)>,
     synced: Option<BinlogPos>,
@@ -221,13 +225,14 @@ impl BinlogFiles {
             current: None,
             buf: Vec::new(),
             dirty: false,
+            rewritten: None,
             unsynced: Vec::new(),
             synced: None,
             lens: BTreeMap::new(),
             pins: Pins::default(),
             shown: None,
         };
-        let recovered = files.examine(options)?;
+        let recovered = files.examine(options, None)?;
         Ok((files, recovered))
     }
 
@@ -295,22 +300,33 @@ impl BinlogFiles {
     }
 
     /// Verifies what `options` asks for and finds the end and the GTID state.
-    fn examine(&self, options: OpenOptions) -> Result<Recovered, BinlogError> {
-        let mut recovered =
-            Recovered { end: None, trx_end: None, gtid_state: GtidState::default(), tail: Tail::Closed };
+    /// What is `known` of a file is not verified again.
+    fn examine(
+        &self,
+        options: OpenOptions,
+        mut known: Option<(u32, Reached)>,
+    ) -> Result<Recovered, BinlogError> {
+        let mut recovered = Recovered {
+            end: None,
+            trx_end: None,
+            gtid_state: GtidState::default(),
+            tail: Tail::Closed,
+            last: None,
+        };
         let first = match options.verify {
             VerifyScope::All => 0,
             VerifyScope::Tail => self.numbers.partition_point(|&number| number < options.synced_to.file),
         };
         let mut from = first.min(self.numbers.len().saturating_sub(1));
         for &number in &self.numbers[from..] {
-            let found = self.scan_synced(number, options.synced_to)?;
+            let known = known.take_if(|(file, _)| *file == number).unwrap_or_default();
+            let found = self.scan_synced(number, known.1, options.synced_to)?;
             recovered.tail = match found.tail {
                 Some(_) => Tail::Torn,
                 None if found.closed => Tail::Closed,
                 None => Tail::Open,
             };
-            note_end(&mut recovered, number, found);
+            note_end(&mut recovered, number, found.reached);
             if recovered.tail == Tail::Torn {
                 break;
             }
@@ -319,21 +335,22 @@ impl BinlogFiles {
         while recovered.end.is_none() && from > 0 {
             from -= 1;
             let number = self.numbers[from];
-            note_end(&mut recovered, number, self.scan_synced(number, options.synced_to)?);
+            let found = self.scan_synced(number, Reached::default(), options.synced_to)?;
+            note_end(&mut recovered, number, found.reached);
         }
         Ok(recovered)
     }
 
-    fn scan_synced(&self, number: u32, synced_to: BinlogPos) -> Result<Scan, BinlogError> {
+    fn scan_synced(&self, number: u32, known: Reached, synced_to: BinlogPos) -> Result<Scan, BinlogError> {
         let path = self.name.path(number);
-        let mut found = scan(&self.fs, &path, None)?;
+        let mut found = scan(&self.fs, &path, known)?;
         let synced_offset = match number.cmp(&synced_to.file) {
             std::cmp::Ordering::Less => u64::MAX,
             std::cmp::Ordering::Equal => synced_to.offset,
             std::cmp::Ordering::Greater => 0,
         };
         match found.tail.take() {
-            Some(damage) if found.end < synced_offset => Err(damage),
+            Some(damage) if found.reached.end < synced_offset => Err(damage),
             tail => {
                 found.tail = tail;
                 Ok(found)
@@ -432,6 +449,7 @@ impl BinlogFiles {
         let is_there = current.holds(pos.offset, bytes);
         if !is_there.map_err(|e| BinlogError::io("read", &path(), e))? {
             self.dirty = true;
+            self.rewritten = Some(self.rewritten.map_or(pos, |from| from.min(pos)));
             current.found = Default::default();
             current.file.write_at(bytes, pos.offset).map_err(|e| BinlogError::io("write", &path(), e))?;
         }
@@ -563,7 +581,7 @@ impl BinlogFiles {
 
     /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the
     /// binlog, then behind the last whole transaction), removes what a purge has left behind, syncs, and
-    /// reads what is there again.
+    /// reads what is there behind the end that was known.
     pub fn finish_recovery(
         &mut self,
         end: Option<BinlogPos>,
@@ -593,7 +611,11 @@ impl BinlogFiles {
         }
         self.dirty = true;
         self.sync()?;
-        let recovered = self.examine(OpenOptions { verify: VerifyScope::Tail, synced_to: end })?;
+        let known = opened.last.clone().filter(|(file, reached)| {
+            let until = BinlogPos { file: *file, offset: reached.end };
+            until <= end && self.rewritten.is_none_or(|from| from >= until)
+        });
+        let recovered = self.examine(OpenOptions { verify: VerifyScope::Tail, synced_to: end }, known)?;
         if recovered.end != Some(end) {
             let what = "the log ends inside a transaction of this file".to_owned();
             return Err(BinlogError::Corrupt { path, offset: end.offset, what });
@@ -761,14 +783,15 @@ fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {
 }
 
 /// Takes end and GTID state of a file that has a whole head.
-fn note_end(recovered: &mut Recovered, number: u32, found: Scan) {
-    if found.trx_end > 0 {
-        recovered.trx_end = Some(BinlogPos { file: number, offset: found.trx_end });
+fn note_end(recovered: &mut Recovered, number: u32, reached: Reached) {
+    if reached.trx_end > 0 {
+        recovered.trx_end = Some(BinlogPos { file: number, offset: reached.trx_end });
     }
-    if let Some(state) = found.state {
-        recovered.gtid_state = state;
-        recovered.end = Some(BinlogPos { file: number, offset: found.end });
+    if let Some(state) = &reached.state {
+        recovered.gtid_state = state.clone();
+        recovered.end = Some(BinlogPos { file: number, offset: reached.end });
     }
+    recovered.last = Some((number, reached));
 }
 
 fn numbers_in_dir(fs: &SharedFs, name: &BinlogName) -> Result<Vec<u32>, BinlogError> {

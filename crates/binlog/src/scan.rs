@@ -10,24 +10,33 @@ use crate::event::{DecodeError, Event, EventHeader, EventType, flags, gtid_flags
 use crate::reader::Passed;
 use crate::{BinlogError, EventReader, GtidState};
 
-/// What a file holds.
-#[derive(Debug)]
-pub(crate) struct Scan {
+/// Up to where a file was found whole, and what is known there. A later scan may go on from it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reached {
     /// Behind the last whole transaction (or event outside of one).
     pub end: u64,
     /// Behind the last whole transaction; 0 without one.
     pub trx_end: u64,
     /// At `end`; `None` if the file's head has no GTID list.
     pub state: Option<GtidState>,
+    /// Whether the event before `end` is ROTATE or STOP.
+    ended: bool,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub reached: Reached,
     /// Whether the last event is ROTATE or STOP and the file is not marked as in use.
     pub closed: bool,
-    /// What stands behind `end` and is no whole transaction.
+    /// What stands behind the end reached and is no whole transaction.
     pub tail: Option<BinlogError>,
 }
 
-/// Scans up to `limit` (or the end). Damage is reported in [`Scan::tail`]; an error is one of reading.
-pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Scan, BinlogError> {
-    let mut scan = Scan { end: 0, trx_end: 0, state: None, closed: false, tail: None };
+/// Scans to the end, from what is known to be whole. Damage is reported in [`Scan::tail`]; an error is one of
+/// reading.
+pub(crate) fn scan(fs: &SharedFs, path: &Path, known: Reached) -> Result<Scan, BinlogError> {
+    let mut scan = Scan { reached: known, closed: false, tail: None };
     let mut reader = match EventReader::open(fs, path) {
         Ok(reader) => reader,
         Err(damage @ BinlogError::Corrupt { .. }) => {
@@ -40,8 +49,8 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
         }
         Err(err) => return Err(err),
     };
-    reader.set_limit(limit.unwrap_or(u64::MAX));
-    let mut walk = Walk::default();
+    let reached = &mut scan.reached;
+    let mut walk = Walk { state: reached.state.take(), ..Walk::default() };
     loop {
         let step = match reader.pass_event(is_looked_at) {
             Ok(Some(passed)) => verify(path, &passed).and_then(|()| walk.step(path, &reader, &passed)),
@@ -49,7 +58,7 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
             Err(err) => Err(err),
         };
         match step {
-            Ok(is_last) if is_last => scan.trx_end = reader.offset(),
+            Ok(is_last) if is_last => reached.trx_end = reader.offset(),
             Ok(_) => {}
             Err(damage @ BinlogError::Corrupt { .. }) => {
                 scan.tail = Some(damage);
@@ -57,16 +66,19 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, limit: Option<u64>) -> Result<Sca
             }
             Err(err) => return Err(err),
         }
-        if walk.open.is_none() {
-            scan.end = reader.offset();
+        // The format description is the first event, and the only one that is read again.
+        if reader.offset() < reached.end {
+            reader.seek(reached.end);
+        } else if walk.open.is_none() {
+            reached.end = reader.offset();
+            reached.ended = walk.ended;
         }
     }
-    let until = reader.file_len()?.min(limit.unwrap_or(u64::MAX));
-    if scan.tail.is_none() && scan.end < until {
-        scan.tail = Some(BinlogError::corrupt(path, scan.end, DecodeError::Truncated));
+    if scan.tail.is_none() && reached.end < reader.file_len()? {
+        scan.tail = Some(BinlogError::corrupt(path, reached.end, DecodeError::Truncated));
     }
-    scan.state = walk.state;
-    scan.closed = walk.ended && !walk.in_use && scan.tail.is_none();
+    reached.state = walk.state;
+    scan.closed = reached.ended && !walk.in_use && scan.tail.is_none();
     Ok(scan)
 }
 

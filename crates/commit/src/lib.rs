@@ -30,6 +30,8 @@
 //! | `reset` | RESET MASTER: the binlog begins anew |
 //! | `redo_files` | redo that engines write into files themselves |
 //! | `replay` | redo given to the participants beside that pass |
+//! | `completion` | the binary log's files, opened and completed beside it |
+//! | `worker` | the threads of these two |
 //! | `checkpoint` | checkpoints, and the watch over space |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
 //! | `status` | their lines in SHOW STATUS |
@@ -39,6 +41,7 @@
 
 mod binlog;
 mod checkpoint;
+mod completion;
 mod convert;
 mod coordinator;
 mod env;
@@ -69,6 +72,7 @@ mod status;
 mod sync;
 mod syncer;
 mod timekeeper;
+mod worker;
 mod xa;
 mod xa_body;
 mod xa_file;

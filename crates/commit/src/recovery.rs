@@ -37,6 +37,7 @@ use cohort_engine::{EngineError, Participant, Redo};
 use cohort_log::{LogError, Opened, Recovery};
 use cohort_vfs::{OpenMode, SharedFs};
 
+use crate::completion::{Completion, FilesFound};
 use crate::options::Unreleased;
 use crate::record::{self, Checkpoint, RedoRef};
 use crate::replay::Replay;
@@ -175,20 +176,21 @@ pub struct Scene<'a> {
 
 /// Opens the binlog's files where the checkpoint left them.
 pub type OpenBinlog<'a> =
-    &'a dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError>;
+    &'a (dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError> + Sync);
 
 /// What recovery may do with the binlog's files.
 pub struct BinlogOnDisk<'a> {
     pub open: OpenBinlog<'a>,
     /// Removes them all.
-    pub remove_all: &'a dyn Fn() -> Result<(), BinlogError>,
+    pub remove_all: &'a (dyn Fn() -> Result<(), BinlogError> + Sync),
 }
 
 struct Pass<'a, 'scope> {
     scene: &'a Scene<'a>,
     replay: Replay<'scope>,
-    files: Option<BinlogFiles>,
-    opened: Option<cohort_binlog::Recovered>,
+    completion: Completion<'scope>,
+    /// Whether the log's bytes belong into the files.
+    is_binlog_here: bool,
     found: Recovered,
     /// Where the log says that the binlog ends.
     binlog_end: Option<BinlogPos>,
@@ -215,27 +217,27 @@ pub fn recover(
     };
     let synced = checkpoint.binlog_synced;
     let same_name = checkpoint.binlog_base.is_empty() || checkpoint.binlog_base == binlog_base;
-    let (files, opened) = open_binlog(&checkpoint, on_disk, binlog_base, false)?.unzip();
-    let end_on_disk = opened.as_ref().and_then(|found| found.end);
+    let is_binlog_here = on_disk.is_some() && same_name;
     let found = Recovered {
         last_seq: checkpoint.last_seq,
         next_xid: checkpoint.next_xid,
-        binlog_base: checkpoint.binlog_base,
+        binlog_base: checkpoint.binlog_base.clone(),
         binlog_synced: synced,
         cut,
         ..Recovered::default()
     };
+    let open = || open_binlog(&checkpoint, on_disk, binlog_base, false);
     std::thread::scope(|scope| {
         let pass = Pass {
             scene,
             replay: Replay::start(scope, scene.participants),
-            files,
-            opened,
+            completion: Completion::start(scope, open, scene.spill),
+            is_binlog_here,
             found,
             binlog_end: (same_name && synced.file > 0).then_some(synced),
             restart: checkpoint.binlog_restart,
         };
-        pass.run(log, start, same_name, end_on_disk)
+        pass.run(log, start)
     })
 }
 
@@ -247,7 +249,7 @@ pub(crate) fn open_binlog(
     on_disk: Option<BinlogOnDisk<'_>>,
     base: &str,
     is_first: bool,
-) -> Result<Option<(BinlogFiles, cohort_binlog::Recovered)>, RecoveryError> {
+) -> Result<FilesFound, RecoveryError> {
     let is_restarted = checkpoint.binlog_restart.is_some();
     let is_here = on_disk.is_some() && checkpoint.binlog_base == base;
     if is_restarted && !is_here {
@@ -392,8 +394,6 @@ impl Pass<'_, '_> {
         mut self,
         log: &mut Recovery,
         start: Lsn,
-        same_name: bool,
-        end_on_disk: Option<BinlogPos>,
     ) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
         let mut end = start;
         while let Some(r) = log.next()? {
@@ -401,12 +401,12 @@ impl Pass<'_, '_> {
             match r.kind {
                 record::COMMIT => {
                     let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
-                    self.commit(r.lsn, &commit, same_name)?;
+                    self.commit(r.lsn, &commit)?;
                 }
                 record::BINLOG => {
                     let mut reader = Reader::new(r.payload);
                     let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(r.lsn))?;
-                    self.chunks((r.lsn, self.found.last_seq), &chunks, reader.rest(), same_name)?;
+                    self.chunks((r.lsn, self.found.last_seq), &chunks, reader.rest())?;
                 }
                 record::RELEASED => {}
                 other => {
@@ -419,16 +419,13 @@ impl Pass<'_, '_> {
         }
         self.found.log_bytes = end.0 - start.0;
         let is_new = log.opened() == Opened::Created;
-        self.check_ends(end, end_on_disk, is_new)?;
-        self.finish()
+        let files = self.completion.finish()?;
+        let on_disk = files.as_ref().and_then(|(_, found)| found.end);
+        self.check_ends(end, on_disk, is_new)?;
+        self.finish(files)
     }
 
-    fn commit(
-        &mut self,
-        lsn: Lsn,
-        commit: &record::Commit<'_>,
-        same_name: bool,
-    ) -> Result<(), RecoveryError> {
+    fn commit(&mut self, lsn: Lsn, commit: &record::Commit<'_>) -> Result<(), RecoveryError> {
         assert!(
             commit.seq > self.found.last_seq,
             "CommitSeqs ascend in the log (I1): {} at LSN {lsn}",
@@ -438,41 +435,33 @@ impl Pass<'_, '_> {
         for (id, redo) in &commit.redo {
             replay_redo(self.scene, &mut self.found, &mut self.replay, place, *id, redo)?;
         }
-        self.chunks(place, &commit.chunks, commit.binlog, same_name)?;
+        self.chunks(place, &commit.chunks, commit.binlog)?;
         self.found.last_seq = commit.seq;
         self.found.next_xid = self.found.next_xid.max(Xid(commit.xid.0 + 1));
         self.found.commits += 1;
         Ok(())
     }
 
-    /// Rows `Complete` and `Present`: the files sort out which.
+    /// Rows `Complete` and `Present`.
     fn chunks(
         &mut self,
         (lsn, seq): (Lsn, CommitSeq),
         chunks: &[Chunk],
-        mut bytes: &[u8],
-        same_name: bool,
+        bytes: &[u8],
     ) -> Result<(), RecoveryError> {
+        let Some(last) = chunks.last() else { return Ok(()) };
+        if !self.is_binlog_here {
+            let what = format!("the log record at LSN {lsn} holds events of binlog file {}", last.pos.file);
+            return Err(refused(Row::BinlogOff, what));
+        }
         for chunk in chunks {
-            let Some(files) = self.files.as_mut().filter(|_| same_name) else {
-                let what =
-                    format!("the log record at LSN {lsn} holds events of binlog file {}", chunk.pos.file);
-                return Err(refused(Row::BinlogOff, what));
-            };
             if let Content::Spilled(spilled) = &chunk.content {
                 self.found.names_file(self.scene.spill, seq, &spilled.name);
-                let is_lost = !self.scene.spill.exists(&spilled.name);
-                files.apply(chunk, &mut bytes, self.scene.spill).map_err(|e| match is_lost {
-                    true => refused(Row::SpillLost, format!("spill file {}: {e}", spilled.name)),
-                    false => e.into(),
-                })?;
-            } else {
-                files.apply(chunk, &mut bytes, self.scene.spill)?;
             }
-            self.binlog_end = Some(chunk.end());
             self.found.binlog_bytes += chunk.len;
         }
-        Ok(())
+        self.binlog_end = Some(last.end());
+        self.completion.add(lsn, chunks, bytes)
     }
 
     fn check_ends(
@@ -505,16 +494,15 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
+    fn finish(mut self, files: FilesFound) -> Result<(Recovered, Option<BinlogFiles>), RecoveryError> {
         self.replay.finish()?;
-        if let (Some(files), Some(opened)) = (&mut self.files, &self.opened) {
-            let recovered = files.finish_recovery(self.binlog_end, opened)?;
-            self.found.gtids = recovered.gtid_state;
-            let first = self.restart.map_or(1, NonZeroU32::get);
-            self.found.next_binlog_file = files.next_number().max(first);
-            self.found.is_binlog_restarted = self.restart.is_some();
-        }
-        Ok((self.found, self.files))
+        let Some((mut files, opened)) = files else { return Ok((self.found, None)) };
+        let recovered = files.finish_recovery(self.binlog_end, &opened)?;
+        self.found.gtids = recovered.gtid_state;
+        let first = self.restart.map_or(1, NonZeroU32::get);
+        self.found.next_binlog_file = files.next_number().max(first);
+        self.found.is_binlog_restarted = self.restart.is_some();
+        Ok((self.found, Some(files)))
     }
 }
 

@@ -1,17 +1,18 @@
 //! Replay beside the reading of the log: one thread gives the redo to the participants, in batches and in log
-//! order, while the recovery pass reads on and completes the binlog files.
+//! order.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::sync::mpsc::Receiver;
+use std::thread::Scope;
 
 use cohort_base::ParticipantId;
-use cohort_engine::{EngineError, Participant, Redo};
+use cohort_engine::{Participant, Redo};
+
+use crate::recovery::RecoveryError;
+use crate::worker::Worker;
 
 /// A participant's redo is handed over at this size.
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches on their way.
-const BATCHES_MAX: usize = 4;
 
 /// Which participant, and its redo in log order.
 type Batch = (usize, Vec<Redo>);
@@ -21,28 +22,27 @@ pub struct Replay<'scope> {
     participants: &'scope [Arc<dyn Participant>],
     /// By place among the participants: redo gathered, and its bytes.
     gathered: Vec<(Vec<Redo>, usize)>,
-    to_thread: Option<SyncSender<Batch>>,
-    thread: Option<ScopedJoinHandle<'scope, Result<(), EngineError>>>,
+    worker: Worker<'scope, Batch, ()>,
 }
 
 impl<'scope> Replay<'scope> {
     /// Starts the thread; it ends with [`Replay::finish`], or when this is dropped.
-    pub fn start<'env>(
-        scope: &'scope Scope<'scope, 'env>,
+    pub fn start(
+        scope: &'scope Scope<'scope, '_>,
         participants: &'scope [Arc<dyn Participant>],
     ) -> Replay<'scope> {
-        let (to_thread, batches) = sync_channel(BATCHES_MAX);
-        let thread = scope.spawn(move || replay(participants, &batches));
+        let run = move |batches: &Receiver<Batch>| {
+            batches.iter().try_for_each(|(at, redo)| Ok(participants[at].replay(&redo)?))
+        };
         Replay {
             participants,
             gathered: participants.iter().map(|_| Default::default()).collect(),
-            to_thread: Some(to_thread),
-            thread: Some(thread),
+            worker: Worker::start(scope, run),
         }
     }
 
     /// The next redo of a participant.
-    pub fn add(&mut self, id: ParticipantId, redo: Redo) -> Result<(), EngineError> {
+    pub fn add(&mut self, id: ParticipantId, redo: Redo) -> Result<(), RecoveryError> {
         let at =
             self.participants.iter().position(|p| p.id() == id).expect("the pass knows its participants");
         let (gathered, bytes) = &mut self.gathered[at];
@@ -51,32 +51,14 @@ impl<'scope> Replay<'scope> {
         if *bytes >= BATCH_BYTES { self.hand_over(at) } else { Ok(()) }
     }
 
-    fn hand_over(&mut self, at: usize) -> Result<(), EngineError> {
+    fn hand_over(&mut self, at: usize) -> Result<(), RecoveryError> {
         let (gathered, _) = std::mem::take(&mut self.gathered[at]);
-        let to_thread = self.to_thread.as_ref().expect("not finished");
-        match gathered.is_empty() || to_thread.send((at, gathered)).is_ok() {
-            true => Ok(()),
-            // The thread has ended, which it does only with an error.
-            false => self.join(),
-        }
+        if gathered.is_empty() { Ok(()) } else { self.worker.give((at, gathered)) }
     }
 
     /// Replays what is left; at return all of it is done.
-    pub fn finish(&mut self) -> Result<(), EngineError> {
+    pub fn finish(&mut self) -> Result<(), RecoveryError> {
         (0..self.participants.len()).try_for_each(|at| self.hand_over(at))?;
-        self.join()
+        self.worker.finish()
     }
-
-    fn join(&mut self) -> Result<(), EngineError> {
-        self.to_thread = None;
-        match self.thread.take().map(ScopedJoinHandle::join) {
-            Some(Ok(outcome)) => outcome,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Ok(()),
-        }
-    }
-}
-
-fn replay(participants: &[Arc<dyn Participant>], batches: &Receiver<Batch>) -> Result<(), EngineError> {
-    batches.iter().try_for_each(|(at, redo)| participants[at].replay(&redo))
 }

@@ -355,6 +355,6 @@ fn replay(
                 }
             }
         }
-        Ok(replay.finish()?)
+        replay.finish()
     })
 }
