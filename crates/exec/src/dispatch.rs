@@ -414,6 +414,7 @@ impl Session {
                     self.work.generated_id.get_or_insert(id);
                 }
                 if let Some(rows) = outcome.returned {
+                    self.trx.reveal();
                     self.send_rows(job.more, plan.columns(), &rows, sink);
                     return true;
                 }

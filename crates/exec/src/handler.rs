@@ -297,6 +297,8 @@ fn rows(
         rows_expected,
         changes: RowChanges::Any,
     };
+    // The transaction's own writes may rest on rows that are not hardened (I5).
+    ctx.trx.reveal();
     let mut cursor = TableCursor::open(ctx.trx, table, spans, options)?;
     let mut row = Vec::new();
     let eval = &ctx.eval;

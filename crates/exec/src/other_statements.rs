@@ -558,6 +558,8 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (offset, count) = self.constant_limit(limit)?;
+        // A duplicate that was ignored may not be hardened (I5).
+        self.trx.reveal();
         let shown =
             self.diagnostics.list().iter().filter(|w| which == Conditions::All || w.level == Level::Error);
         let rows: Vec<Vec<Value>> = shown

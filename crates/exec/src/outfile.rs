@@ -1,12 +1,14 @@
 //! SELECT ... INTO OUTFILE and DUMPFILE.
 //!
 //! Text goes out in its column's character set, or in the one that the statement names. A file that could not
-//! be filled to its end is removed.
+//! be filled to its end is removed. A file is read by others than the client, so what it tells of is hardened
+//! before it is written (I5): the statement waits, the reply alone would not do.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use cohort_base::CommitSeq;
+use cohort_commit::Coordinator;
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
 use cohort_sql::ast::{FileFormat, IntoFile, QueryIntoFile};
@@ -19,6 +21,7 @@ use cohort_session::access::check_global;
 use cohort_session::files::{check_format, check_secure, file_error, files, place};
 use cohort_session::{Job, SessionNames, StatementContext};
 use cohort_table::definition_changed;
+use cohort_trx::commit_error;
 
 /// What numbers are written with: a separator that begins so needs care.
 const NUMERIC: &[u8] = b".0123456789e+-";
@@ -105,8 +108,15 @@ fn fill(
     charset: Option<Charset>,
     file: Box<dyn Write>,
 ) -> SqlResult<u64> {
-    let mut out =
-        RowFile { file: BufWriter::new(file), columns: &plan.columns, rows: 0, line: Vec::new(), how: None };
+    let mut out = RowFile {
+        file: BufWriter::new(file),
+        columns: &plan.columns,
+        commit: &ctx.db.commit,
+        hardened: CommitSeq(0),
+        rows: 0,
+        line: Vec::new(),
+        how: None,
+    };
     if let IntoFile::Outfile { format, .. } = into {
         let how = Layout::new(format, &plan.columns, charset);
         if how.is_ambiguous {
@@ -120,6 +130,8 @@ fn fill(
         out.how = Some(how);
     }
     run_query(plan, ctx, u64::MAX, &mut out)?;
+    // Rows that are missing tell of commits, too.
+    out.wait_hardened(ctx.trx.hold_until())?;
     out.file.flush().map_err(|error| write_error(&error))?;
     Ok(out.rows)
 }
@@ -138,14 +150,28 @@ fn write_error(error: &std::io::Error) -> SqlError {
 struct RowFile<'c> {
     file: BufWriter<Box<dyn Write>>,
     columns: &'c [ColumnMeta],
+    commit: &'c Coordinator,
+    /// Up to here the commits are known to be hardened.
+    hardened: CommitSeq,
     rows: u64,
     line: Vec<u8>,
     /// None: the values one behind the other.
     how: Option<Layout>,
 }
 
+impl RowFile<'_> {
+    fn wait_hardened(&mut self, hold: CommitSeq) -> SqlResult<()> {
+        if hold > self.hardened {
+            self.commit.wait_acknowledged(hold).map_err(commit_error)?;
+            self.hardened = hold;
+        }
+        Ok(())
+    }
+}
+
 impl RowSink for RowFile<'_> {
-    fn row(&mut self, _: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+    fn row(&mut self, _: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.wait_hardened(hold)?;
         self.line.clear();
         match &self.how {
             Some(how) => how.line(values, self.columns, &mut self.line),

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -212,6 +214,71 @@ fn a_table_that_changes_is_planned_again() {
     assert_eq!(sink.text, "id\tk\tadded\n1\t10\t7\n");
 }
 
+/// A folder whose files end up nowhere, and that only takes what is hardened.
+struct OnlyHardened {
+    db: Arc<Database>,
+    from: cohort_base::CommitSeq,
+    written: Arc<parking_lot::Mutex<Vec<u8>>>,
+}
+
+impl cohort_session::ServerFiles for OnlyHardened {
+    fn create(&self, _: &Path) -> io::Result<Box<dyn io::Write>> {
+        Ok(Box::new(OnlyHardened { db: self.db.clone(), from: self.from, written: self.written.clone() }))
+    }
+    fn open(&self, _: &Path) -> io::Result<Box<dyn io::Read>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+    fn public_bytes(&self, _: &Path) -> io::Result<u64> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+    fn remove(&self, _: &Path) {}
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+    fn datadir(&self) -> &Path {
+        Path::new("/")
+    }
+}
+
+impl io::Write for OnlyHardened {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        assert!(self.db.commit.acknowledged() >= self.from, "a file tells of what is hardened only (I5)");
+        self.written.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        assert!(
+            self.db.commit.acknowledged() >= self.from,
+            "rows that are missing tell of commits, too (I5)"
+        );
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_of_rows_tells_of_hardened_commits_only() {
+    let wide = format!("'{}'", "x".repeat(200));
+    for (change, read, expected) in [
+        ("update t set k = 99 where id = 1", "select k from t where id = 1", "99\n".to_owned()),
+        ("delete from t where id = 1", "select k from t where id = 1", String::new()),
+        // More than a buffer takes, so it is written before the statement ends.
+        ("update t set k = 99", &format!("select {wide} from t a, t b, t c, t d"), {
+            format!("{}\n", "x".repeat(200)).repeat(81)
+        }),
+    ] {
+        let (db, mut a, mut b) = two_sessions();
+        // Ordered, and nobody has flushed it.
+        a.query(change.as_bytes(), &mut TextSink::default());
+        assert!(db.commit.acknowledged() < a.hold_until());
+        let written = Arc::default();
+        let files = OnlyHardened { db: db.clone(), from: a.hold_until(), written: Arc::clone(&written) };
+        *db.files.write() = Some(Arc::new(files));
+        assert_eq!(run(&mut b, &format!("{read} lock in share mode into outfile '/f'")), "");
+        assert_eq!(String::from_utf8_lossy(&written.lock()), expected);
+        *db.files.write() = None;
+    }
+}
+
 #[test]
 fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
     let (db, mut a, mut b) = two_sessions();
@@ -224,4 +291,60 @@ fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
     b.query(b"select k from t where id = 1", &mut sink);
     assert_eq!(sink.text, "k\n99\n", "it locks, so it sees the newest row");
     assert!(b.hold_until() >= a.hold_until(), "I5");
+}
+
+const LEVELS: [&str; 4] = ["read uncommitted", "read committed", "repeatable read", "serializable"];
+
+/// Runs `change` without a flush, then `before` in a transaction and `read`, whose reply must be held.
+fn assert_held(level: &str, change: &str, before: &str, read: &str) {
+    let (db, mut a, mut b) = two_sessions();
+    run(&mut b, &format!("set session transaction isolation level {level}"));
+    run(&mut b, "set @v = 0");
+    run(&mut b, "handler t open");
+    run(&mut b, "begin");
+    a.query(change.as_bytes(), &mut TextSink::default());
+    assert!(db.commit.acknowledged() < a.hold_until());
+    b.query(before.as_bytes(), &mut TextSink::default());
+    assert!(db.commit.acknowledged() < a.hold_until(), "{before} does not wait");
+    b.query(read.as_bytes(), &mut TextSink::default());
+    assert!(b.hold_until() >= a.hold_until(), "I5: {read} after {before}, {level}");
+}
+
+#[test]
+fn a_locking_read_that_misses_a_deleted_row_is_held_too() {
+    for read in [
+        "select k from t where id = 1 for update",
+        "select k from t where id = 1 lock in share mode",
+        "select k from t where id <= 1 for update",
+        "select k from t where k = 10 for update",
+        "select count(*) from t where id < 2 for update",
+        "select a.k from t a join t b on a.id = b.id where a.id = 1 for update",
+        "select k into @v from t where id = 1 for update",
+        "delete from t where id <= 2 returning id",
+    ] {
+        for level in LEVELS {
+            assert_held(level, "delete from t where id = 1", "do 0", read);
+        }
+    }
+}
+
+#[test]
+fn what_a_transaction_has_made_of_a_row_that_is_not_hardened_is_shown_when_that_is() {
+    for read in [
+        "select k from t where id = 1",
+        "select * from t",
+        "select sum(k) from t",
+        "select a.k from t a join t b on a.id = b.id",
+        "select @v",
+        "select row_count()",
+        "handler t read `primary` = (1)",
+        "checksum table t",
+        "delete from t where id = 1 returning k",
+        "replace into t values (1, 5) returning k",
+        "show warnings",
+    ] {
+        for level in LEVELS {
+            assert_held(level, "update t set k = 99", "update t set k = @v := k + 1 where id = 1", read);
+        }
+    }
 }

@@ -185,6 +185,8 @@ fn cursor(ctx: &mut StatementContext<'_>, table: &Arc<Table>, index: usize) -> S
         changes: RowChanges::Any,
         rows_expected: None,
     };
+    // The transaction's own writes may rest on rows that are not hardened (I5).
+    ctx.trx.reveal();
     TableCursor::open(ctx.trx, table, spans, options)
 }
 

@@ -117,7 +117,12 @@ pub fn run_query(
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
-    run_within(plan, &[], ctx, limit_default, sink)
+    // What the transaction has written may rest on rows that are not hardened, and so may the absence of rows
+    // that a locking read has missed (I5).
+    ctx.trx.reveal();
+    let counts = run_within(plan, &[], ctx, limit_default, sink)?;
+    ctx.trx.reveal();
+    Ok(counts)
 }
 
 fn run_within(
