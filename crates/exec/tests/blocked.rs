@@ -334,6 +334,81 @@ fn a_row_that_moves_while_a_scan_waits_for_it_is_met() {
     }
 }
 
+/// A key of a unique index goes to another row while it is waited for: no state ever lacks it.
+#[test]
+fn a_key_that_goes_to_another_row_while_it_is_waited_for_is_met() {
+    let moves = [
+        "REPLACE INTO acct (code, bal) VALUES (10, 0)",
+        "DELETE FROM acct WHERE id = 5; INSERT INTO acct VALUES (1, 10, 0)",
+        "UPDATE acct SET code = 12 WHERE id = 5; INSERT INTO acct VALUES (9, 10, 0)",
+        "UPDATE acct SET code = NULL WHERE id = 5; UPDATE acct SET code = 10 WHERE id = 2; \
+         UPDATE acct SET code = 11 WHERE id = 5",
+    ];
+    let reads = [
+        "UPDATE acct SET bal = bal + 1 WHERE code = 10",
+        "UPDATE acct SET bal = bal + 1 WHERE code BETWEEN 9 AND 10",
+        "UPDATE acct SET bal = bal + 1 WHERE code BETWEEN 9 AND 10 ORDER BY code DESC",
+        "UPDATE acct SET bal = bal + 1 WHERE code IN (9, 10)",
+        "DELETE FROM acct WHERE code = 10",
+        "INSERT INTO acct (code, bal) VALUES (10, 0) ON DUPLICATE KEY UPDATE bal = bal + 1",
+        "SELECT code FROM acct WHERE code = 10 FOR UPDATE",
+        "SELECT code FROM acct FORCE INDEX (code) WHERE code > 0 AND code < 11 FOR UPDATE",
+        "SELECT code FROM acct FORCE INDEX (code) WHERE code < 11 ORDER BY code DESC LIMIT 1 LOCK IN SHARE MODE",
+        "SELECT code FROM one JOIN acct ON code = n FOR UPDATE",
+        "INSERT INTO kid VALUES (1, 10)",
+    ];
+    for (moved, read) in moves.iter().flat_map(|moved| reads.map(|read| (moved, read))) {
+        for level in ["READ COMMITTED", "REPEATABLE READ"] {
+            let (_server, [mut a, mut b, mut c]) = three_sessions();
+            a.ok("CREATE TABLE acct (id INT PRIMARY KEY AUTO_INCREMENT, code INT, bal INT, UNIQUE (code))");
+            a.ok("CREATE TABLE kid (k INT PRIMARY KEY, code INT, FOREIGN KEY (code) REFERENCES acct (code))");
+            a.ok("CREATE TABLE one (n INT PRIMARY KEY)");
+            a.ok("INSERT INTO acct VALUES (5, 10, 0), (2, NULL, 0)");
+            a.ok("INSERT INTO one VALUES (10)");
+            a.ok("START TRANSACTION");
+            moved.split("; ").for_each(|sql| drop(a.run(sql)));
+            b.ok(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+            let waiter = thread::spawn(move || b.run(read));
+            until_a_lock_is_waited_for(&mut c);
+            a.ok("COMMIT");
+            let answer = waiter.join().expect("no panic");
+            let what = format!("{moved}, {read}, {level}: {answer}");
+            if read.starts_with("SELECT") {
+                assert_eq!(answer.lines().last(), Some("10"), "{what}");
+                continue;
+            }
+            let done = c.run(
+                "SELECT (SELECT COUNT(*) FROM acct WHERE code = 10 AND bal = 0) - (SELECT COUNT(*) FROM kid)",
+            );
+            assert!(done.ends_with("\n0\n"), "{what}, {done}");
+        }
+    }
+}
+
+/// A child whose parent somebody else has inserted and not committed waits for it at every level.
+#[test]
+fn a_child_waits_for_a_parent_that_is_being_inserted() {
+    for key in ["PRIMARY KEY", "UNIQUE"] {
+        for level in ["READ COMMITTED", "REPEATABLE READ"] {
+            for (end, expected) in [("COMMIT", "OK 1"), ("ROLLBACK", "ERROR 1452")] {
+                let (_server, [mut a, mut b, mut c]) = three_sessions();
+                a.ok(&format!("CREATE TABLE par (n INT, id INT NOT NULL, {key} (id))"));
+                a.ok(&format!(
+                    "CREATE TABLE kid (k INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES par (id))"
+                ));
+                a.ok("START TRANSACTION");
+                a.ok("INSERT INTO par VALUES (0, 1)");
+                b.ok(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+                let waiter = thread::spawn(move || b.run("INSERT INTO kid VALUES (1, 1)"));
+                until_a_lock_is_waited_for(&mut c);
+                a.ok(end);
+                let answer = waiter.join().expect("no panic");
+                assert!(answer.starts_with(expected), "{key}, {level}, {end}: {answer}");
+            }
+        }
+    }
+}
+
 /// A child's row moves in the index of its foreign key, forward or backward, while its parent's change waits
 /// for it.
 #[test]

@@ -9,10 +9,11 @@
 //! # Locking reads
 //! Batches of the newest entries are only *candidates*. For each the clustered row is locked, read again
 //! under the lock, and compared with the entry it was found by: a row that meanwhile moved elsewhere in the
-//! scanned index is passed over, and what is left of the batch is read again, since the row may have moved
-//! there. A row whose lock was held before has been moved by this transaction, which must not change it
-//! twice: then the batch stays. Then the caller's filter decides; a row that does not match is unlocked again
-//! under READ COMMITTED (and stays locked otherwise, as InnoDB's record locks).
+//! scanned index is passed over, and the batch is read again from its entry on: the row may have moved there,
+//! and a key of a unique index may have come to another row. A row whose lock was held before has been moved
+//! by this transaction, which must not change it twice: then the batch stays. Then the caller's filter
+//! decides; a row that does not match is unlocked again under READ COMMITTED (and stays locked otherwise, as
+//! InnoDB's record locks).
 //!
 //! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range that it has passed, entry by entry
 //! ([`RangeScan`]); what somebody else has put there and not committed is waited for, and the batch is read
@@ -489,9 +490,11 @@ impl TableCursor {
         self.range = Some(range);
     }
 
-    /// The candidate's row is not where it was found: another transaction has moved it, or taken it out.
+    /// The candidate's row is not where it was found: another transaction has moved it, or taken it out. Its
+    /// entry is read again, too: in a unique index it may lead to another row by now.
     fn row_has_moved(&mut self, entry: Option<usize>) {
         if entry.is_some() && self.passing.is_none() {
+            self.batch_at -= 1;
             self.read_again();
         }
     }
@@ -670,8 +673,10 @@ impl TableCursor {
             if let Some(view) = trx.view_to_keep() {
                 check_unchanged(&self.table, trx, &view, &self.key)?;
             }
-            if !is_there && is_unique_point && self.passing.is_some() {
-                // Somebody removed the entry: now it must be locked that there is none.
+            if !is_there && is_unique_point {
+                // Somebody removed the entry. It leads to another row by now, or there is none, which some
+                // levels lock.
+                trx.unlock_unmatched(clustered, &self.key, lock);
                 trx.check_killed()?;
                 continue;
             }

@@ -98,7 +98,11 @@ impl Place {
                 cursor.reopen(spans);
                 cursor
             }
-            None => TableCursor::open_newest(trx, &self.open, spans, options)?,
+            None => {
+                let cursor = TableCursor::open_newest(trx, &self.open, spans, options)?;
+                // A row that somebody else has inserted and not committed is waited for at every level.
+                if self.is_unique() { cursor.lock_ranges() } else { cursor }
+            }
         };
         let mut row = Vec::new();
         let found = loop {
