@@ -158,7 +158,8 @@ enum Accumulated {
         total: Total,
         count: u64,
     },
-    Extreme(Value),
+    /// The best value so far, and the bytes of its text that are charged to the statement.
+    Extreme(Value, usize),
     Bits(u64),
     /// Running mean and sum of squared distances from it.
     Moments {
@@ -192,8 +193,12 @@ impl AggregateState {
             .flat_map(|seen| &seen.keys)
             .map(|key| key.capacity() + SEEN_BYTES)
             .sum::<usize>();
-        let parts = if let Accumulated::Text(text) = &self.sum { text.kept_bytes() } else { 0 };
-        keys + parts
+        let gathered = match &self.sum {
+            Accumulated::Text(text) => text.kept_bytes(),
+            Accumulated::Extreme(_, kept) => *kept,
+            _ => 0,
+        };
+        keys + gathered
     }
 }
 
@@ -234,7 +239,7 @@ impl Aggregate {
                 };
                 Accumulated::Total { total, count: 0 }
             }
-            AggregateKind::Min | AggregateKind::Max => Accumulated::Extreme(Value::Null),
+            AggregateKind::Min | AggregateKind::Max => Accumulated::Extreme(Value::Null, 0),
             AggregateKind::BitAnd => Accumulated::Bits(u64::MAX),
             AggregateKind::BitOr | AggregateKind::BitXor => Accumulated::Bits(0),
             AggregateKind::StdPop
@@ -261,7 +266,7 @@ impl Aggregate {
             Gathered::Total { total, scale, count, .. } => {
                 Accumulated::Total { total: Total::Decimal(Decimal::from_i128(total, scale)), count }
             }
-            Gathered::Extreme(value) => Accumulated::Extreme(value),
+            Gathered::Extreme(value) => Accumulated::Extreme(value, 0),
         };
         AggregateState { seen: None, sum }
     }
@@ -329,13 +334,16 @@ impl Aggregate {
                 *total = total.plus(value, ctx)?;
                 *count += 1;
             }
-            Accumulated::Extreme(best) => {
+            Accumulated::Extreme(best, kept) => {
                 let order = self.order(value, best);
                 let better = match self.kind {
                     AggregateKind::Min => order.is_lt(),
                     _ => order.is_gt(),
                 };
                 if best.is_null() || better {
+                    let bytes = if let Value::Str(text) = value { text.bytes.len() } else { 0 };
+                    ctx.keep_instead(*kept, bytes)?;
+                    *kept = bytes;
                     *best = match value {
                         Value::Bit { bits, .. } => Value::UInt(*bits),
                         other => other.clone(),
@@ -384,7 +392,7 @@ impl Aggregate {
                     *count += more;
                 }
             }
-            (sum @ Accumulated::Extreme(_), Accumulated::Extreme(best)) => {
+            (sum @ Accumulated::Extreme(..), Accumulated::Extreme(best, _)) => {
                 if !best.is_null() {
                     self.add_value(sum, best, ctx)?;
                 }
@@ -449,7 +457,7 @@ impl Aggregate {
                     total.value()
                 }
             }
-            Accumulated::Extreme(best) => best,
+            Accumulated::Extreme(best, _) => best,
             Accumulated::Bits(bits) => Value::UInt(bits),
             Accumulated::Moments { squares, count, .. } => self.spread(squares, count),
             Accumulated::Text(text) => return group_text::finish(self, text, ctx),

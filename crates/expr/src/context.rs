@@ -462,6 +462,24 @@ impl<'s> EvalContext<'s> {
         }
     }
 
+    /// Charges what takes the place of something that was charged.
+    #[inline]
+    pub fn keep_instead(&self, before: usize, now: usize) -> SqlResult<()> {
+        match now.checked_sub(before) {
+            Some(0) => Ok(()),
+            Some(more) => self.keep(more),
+            None => {
+                self.let_go(before - now);
+                Ok(())
+            }
+        }
+    }
+
+    /// What the statement keeps; 0 where nobody charges it.
+    pub fn kept_bytes(&self) -> usize {
+        self.state().memory.borrow().as_ref().map_or(0, |memory| memory.used() as usize)
+    }
+
     /// Gives back what the statement keeps no longer.
     pub fn let_go(&self, bytes: usize) {
         if let Some(memory) = &mut *self.state().memory.borrow_mut() {

@@ -230,3 +230,15 @@ fn what_filters_texts_has_a_program() {
         assert!(compiler.condition(&expr).is_some(), "{text}");
     }
 }
+
+#[test]
+fn a_long_condition_has_no_program() {
+    let (env, session) = (session_env(), TestSession::default());
+    let ctx = EvalContext::new(&env, &session, &[]);
+    for (terms, has_program) in [(300, true), (20_000, false)] {
+        let terms: Vec<String> = (0..terms).map(|n| format!("i = {n}")).collect();
+        let expr = bind(&terms.join(" OR "), &env).expect("a condition").fold(&ctx);
+        let mut compiler = LaneCompiler::new(&type_of, &ctx);
+        assert_eq!(compiler.condition(&expr).is_some(), has_program, "{} terms", terms.len());
+    }
+}

@@ -7,6 +7,11 @@
 //! - *rollup*: the rows are sorted by the keys; each prefix of the keys has a group that ends when the prefix
 //!   does.
 //!
+//! # Memory
+//! Rows of numbers may have keys of megabytes, or leave texts of megabytes in the groups' states. So rows are
+//! taken in by pieces, few at first ([`Groups::add`]), and what states gather counts when it is decided
+//! whether there is memory for another group.
+//!
 //! # Missing
 //! What DISTINCT and GROUP_CONCAT gather for one group stays in memory.
 
@@ -25,6 +30,11 @@ use crate::runtime::{Held, Run};
 use crate::sort::{Order, Sorter};
 use crate::spill::SpillFile;
 use crate::storage::{Event, Kept};
+
+/// Rows of the first piece.
+const PIECE_ROWS_FIRST: usize = 16;
+/// Bytes that a piece may add to the groups before the next one is smaller.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// GROUP BY.
 pub(crate) struct AggregateOperator<'p> {
@@ -159,6 +169,10 @@ struct Groups<'p> {
     /// New groups get no states.
     leaves_states: bool,
     held: Held,
+    /// Bytes that the states have charged.
+    gathered: usize,
+    /// Rows that are taken in at once.
+    piece_rows: usize,
     memory: Option<usize>,
     /// Rows of other groups.
     aside: Option<Partitions>,
@@ -180,6 +194,8 @@ impl<'p> Groups<'p> {
             by_lanes: None,
             leaves_states: false,
             held: Held::default(),
+            gathered: 0,
+            piece_rows: PIECE_ROWS_FIRST,
             memory: None,
             aside: None,
             pending: Vec::new(),
@@ -208,27 +224,52 @@ impl<'p> Groups<'p> {
         for state in self.states.drain(..) {
             run.eval.let_go(state.kept_bytes());
         }
+        self.gathered = 0;
         self.next = 0;
         self.held.release(run);
     }
 
     /// Takes rows in.
     fn add(&mut self, run: Run<'_, '_>, rows: &Batch) -> SqlResult<()> {
+        let mut from = 0;
+        while from < rows.len() {
+            let (kept, held) = (run.eval.kept_bytes(), self.held.bytes());
+            from += self.add_piece(run, rows, from)?;
+            let more = run.eval.kept_bytes().saturating_sub(kept);
+            self.gathered += more.saturating_sub(self.held.bytes() - held);
+            self.piece_rows = match more > PIECE_BYTES {
+                true => (self.piece_rows / 4).max(1),
+                false => (self.piece_rows * 4).min(rows.len()).max(self.piece_rows),
+            };
+        }
+        Ok(())
+    }
+
+    /// Takes rows from `from` on in; says how many.
+    fn add_piece(&mut self, run: Run<'_, '_>, rows: &Batch, from: usize) -> SqlResult<usize> {
+        let piece = rows.iter().skip(from).take(self.piece_rows);
+        let mut count = piece.len();
         let mut keys = std::mem::take(&mut self.keys);
         let has_keys = !self.node.keys.is_empty();
         if has_keys {
             keys.clear();
-            for row in rows.iter() {
+            count = 0;
+            for row in piece {
+                if keys.is_full() {
+                    break;
+                }
                 for (expr, collation) in &self.node.keys {
                     append_group_key(&*expr.eval_output(row, run.eval)?, *collation, keys.open_key());
                 }
                 keys.end_key(&self.table);
+                count += 1;
             }
             self.table.touch(&keys);
         }
+        let piece = || rows.iter().skip(from).take(count);
         let mut groups = std::mem::take(&mut self.groups);
         groups.clear();
-        for (n, row) in rows.iter().enumerate() {
+        for (n, row) in piece().enumerate() {
             groups.push(if has_keys {
                 let (hashed, key) = keys.key(n);
                 match self.table.find(&hashed, key) {
@@ -243,7 +284,7 @@ impl<'p> Groups<'p> {
         }
         let aggregates = &self.node.aggregates;
         self.touch(&groups);
-        for (row, group) in rows.iter().zip(&groups) {
+        for (row, group) in piece().zip(&groups) {
             let Some(group) = *group else { continue };
             let states = &mut self.states[group * aggregates.len()..(group + 1) * aggregates.len()];
             for (aggregate, state) in aggregates.iter().zip(states) {
@@ -251,7 +292,7 @@ impl<'p> Groups<'p> {
             }
         }
         (self.keys, self.groups) = (keys, groups);
-        Ok(())
+        Ok(count)
     }
 
     /// Takes all rows of the input in, by lanes.
@@ -405,7 +446,7 @@ impl<'p> Groups<'p> {
             self.values.open_row().push(value);
         }
         self.grow(run, key)?;
-        if self.held.bytes() > memory && !self.node.keys.is_empty() {
+        if self.held.bytes() + self.gathered > memory && !self.node.keys.is_empty() {
             if self.level == 0 {
                 run.storage().note(Event::TableOnDisk);
             }

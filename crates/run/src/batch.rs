@@ -69,7 +69,7 @@ impl Batch {
     }
 
     /// The rows in order.
-    pub fn iter(&self) -> impl Iterator<Item = &[Value]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Value]> {
         (0..self.rows).map(|n| self.row(n))
     }
 

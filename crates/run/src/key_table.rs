@@ -22,6 +22,9 @@ const SHORT: usize = 15;
 /// Stands where a short key has its length.
 const LONG: u8 = 0xff;
 
+/// Bytes of keys that are made before some are looked up.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// No key.
 const FREE: u32 = u32::MAX;
 
@@ -64,6 +67,13 @@ impl KeyBatch {
         self.bytes.clear();
         self.ends.clear();
         self.hashed.clear();
+    }
+
+    /// Whether the keys take so much that they are looked up before another is made: a row of numbers may
+    /// have a key of megabytes.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() >= BATCH_BYTES
     }
 
     /// Where the bytes of the next key go.

@@ -10,6 +10,10 @@ use crate::expr::{Between, Call, Case, Compare, CompareOp, Expr, In, Like};
 use crate::expr_type::{Flavor, TypeClass};
 use crate::table::Extra;
 
+/// Steps of a program. Each has a register for a batch of values, and each step that is added is compared
+/// with all before it.
+const STEPS_MAX: usize = 1024;
+
 /// Digits behind the point that 64 bits have room for.
 const SCALE_MAX: u8 = 17;
 
@@ -27,13 +31,16 @@ pub struct LaneCompiler<'c> {
     types: &'c LaneTypes<'c>,
     ctx: EvalContext<'c>,
     program: LaneProgram,
+    /// There were more steps than a program may have.
+    is_too_long: bool,
 }
 
 impl<'c> LaneCompiler<'c> {
     /// An empty program over columns of these types.
     pub fn new(types: &'c LaneTypes<'c>, ctx: &'c EvalContext<'_>) -> LaneCompiler<'c> {
         let program = LaneProgram { inputs: Vec::new(), steps: Vec::new(), registers: Vec::new() };
-        LaneCompiler { types, ctx: EvalContext::new(ctx.env, ctx.hooks, ctx.params), program }
+        let ctx = EvalContext::new(ctx.env, ctx.hooks, ctx.params);
+        LaneCompiler { types, ctx, program, is_too_long: false }
     }
 
     /// The program of what was added.
@@ -43,24 +50,28 @@ impl<'c> LaneCompiler<'c> {
 
     /// Adds a condition; None if there is no program for it.
     pub fn condition(&mut self, expr: &Expr) -> Option<TruthAt> {
-        self.truth(expr).map(TruthAt)
+        self.truth(expr).filter(|_| !self.is_too_long).map(TruthAt)
     }
 
     /// Adds an exact number; None if there is no program for it.
     pub fn number(&mut self, expr: &Expr) -> Option<NumberAt> {
         match self.operand(expr)? {
-            Operand::Number(number) => Some(number),
+            Operand::Number(number) => Some(number).filter(|_| !self.is_too_long),
             Operand::Moment(_) | Operand::Text(_) => None,
         }
     }
 
     /// Adds what tells the NULLs of an expression: a number of any kind.
     pub fn nulls(&mut self, expr: &Expr) -> Option<TruthAt> {
-        self.is_null(expr).map(TruthAt)
+        self.is_null(expr).filter(|_| !self.is_too_long).map(TruthAt)
     }
 
-    /// The step, or an equal one that is there.
+    /// The step, or an equal one that is there. One too many is not added, and there will be no program.
     fn add(&mut self, step: Step) -> usize {
+        self.is_too_long |= self.program.steps.len() >= STEPS_MAX;
+        if self.is_too_long {
+            return 0;
+        }
         let known = self.program.steps.iter().position(|known| *known == step);
         known.unwrap_or_else(|| {
             self.program.steps.push(step);

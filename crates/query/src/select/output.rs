@@ -22,6 +22,9 @@ pub(super) const SORT_SLACK: usize = 1024;
 /// What a key in a hash table takes besides its bytes.
 pub(super) const KEY_BYTES: usize = 48;
 
+/// Computed texts from here on are charged while their row is there, and sent.
+const LARGE_BYTES: usize = 64 << 10;
+
 /// The last stage of a SELECT.
 pub(super) struct Output<'p> {
     pub(super) select: &'p DirectPlan,
@@ -32,6 +35,8 @@ pub(super) struct Output<'p> {
     distinct: Option<Distinct>,
     pub(super) sorter: Option<Sorter<'p>>,
     values: Vec<Value>,
+    /// Bytes charged for the large texts of `values`.
+    kept: usize,
 }
 
 impl<'p> Output<'p> {
@@ -46,6 +51,7 @@ impl<'p> Output<'p> {
             distinct: select.distinct.then(|| Distinct::new(collations())),
             sorter: (!select.sort.is_empty()).then(|| Sorter::new(&select.sort, keep)),
             values: Vec::with_capacity(select.items.len()),
+            kept: 0,
         }
     }
 
@@ -81,6 +87,7 @@ impl<'p> Output<'p> {
 
     fn project(&mut self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
         self.values.clear();
+        ctx.eval.let_go(std::mem::take(&mut self.kept));
         for item in &self.select.items {
             match item {
                 Expr::Column(c) if self.moves => {
@@ -92,6 +99,15 @@ impl<'p> Output<'p> {
                     let value = item.eval(row, &ctx.eval)?.into_owned();
                     self.values.push(to_common_class(value, &item.ty()));
                 }
+            }
+            if let Some(Value::Str(text)) = self.values.last()
+                && text.bytes.len() >= LARGE_BYTES
+            {
+                // Here, and in what is sent.
+                let bytes = 2 * text.bytes.len();
+                ctx.eval.keep(bytes)?;
+                self.kept += bytes;
+                ctx.check_interrupt()?;
             }
         }
         Ok(())

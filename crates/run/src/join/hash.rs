@@ -280,20 +280,24 @@ impl<'p> Hash<'p> {
         let mut aside: Option<Partitions> = None;
         let mut batch = Batch::new();
         while self.right.refill_all(run, &mut batch)? {
-            self.hash(run, |key| key.right, &batch)?;
-            for n in 0..batch.len() {
-                if self.without_key[n] {
-                    continue;
+            let mut from = 0;
+            while from < batch.len() {
+                self.hash(run, |key| key.right, &batch, from)?;
+                for n in 0..self.without_key.len() {
+                    if self.without_key[n] {
+                        continue;
+                    }
+                    let (hashed, key) = self.batch.key(n);
+                    if let Some(aside) = &mut aside {
+                        aside.push(run, hashed.hash, batch.row(from + n))?;
+                        continue;
+                    }
+                    self.table.add(run, &hashed, key, batch.row_mut(from + n))?;
+                    if self.table.is_full() {
+                        aside = Some(self.put_aside(run, 0)?);
+                    }
                 }
-                let (hashed, key) = self.batch.key(n);
-                if let Some(aside) = &mut aside {
-                    aside.push(run, hashed.hash, batch.row(n))?;
-                    continue;
-                }
-                self.table.add(run, &hashed, key, batch.row_mut(n))?;
-                if self.table.is_full() {
-                    aside = Some(self.put_aside(run, 0)?);
-                }
+                from += self.without_key.len();
             }
         }
         match aside {
@@ -306,16 +310,20 @@ impl<'p> Hash<'p> {
         Ok(())
     }
 
-    /// The keys of some rows.
+    /// The keys of rows from `from` on: of all, unless they take much room.
     fn hash(
         &mut self,
         run: Run<'_, 'p>,
         side: impl Fn(&Key<'p>) -> &'p Expr + Copy,
         rows: &Batch,
+        from: usize,
     ) -> SqlResult<()> {
         self.batch.clear();
         self.without_key.clear();
-        for row in rows.iter() {
+        for row in rows.iter().skip(from) {
+            if self.batch.is_full() {
+                break;
+            }
             let has_key = append_key(&self.keys, side, row, run, self.batch.open_key())?;
             self.batch.end_key(&self.table.keys);
             self.without_key.push(!has_key);
@@ -327,13 +335,15 @@ impl<'p> Hash<'p> {
     /// Finds the first matches of a batch on the left.
     fn match_batch(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         let rows = std::mem::take(&mut self.left.rows);
-        self.hash(run, |key| key.left, &rows)?;
-        self.left.rows = rows;
         self.first.clear();
-        for (n, without_key) in self.without_key.iter().enumerate() {
-            let (hashed, key) = self.batch.key(n);
-            self.first.push(if *without_key { NONE } else { self.table.first(&hashed, key) });
+        while self.first.len() < rows.len() {
+            self.hash(run, |key| key.left, &rows, self.first.len())?;
+            for (n, without_key) in self.without_key.iter().enumerate() {
+                let (hashed, key) = self.batch.key(n);
+                self.first.push(if *without_key { NONE } else { self.table.first(&hashed, key) });
+            }
         }
+        self.left.rows = rows;
         self.table.touch(&self.first);
         Ok(())
     }

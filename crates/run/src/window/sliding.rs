@@ -50,10 +50,17 @@ impl<'p> Sliding<'p> {
     }
 
     fn restart(&mut self, run: Run<'_, '_>, row: u64) {
-        self.front = Vec::new();
-        self.held.release(run);
-        self.back = self.aggregate.new_state();
+        self.let_go(run);
         self.back_rows = row..row;
+    }
+
+    /// Forgets what was gathered.
+    fn let_go(&mut self, run: Run<'_, '_>) {
+        let back = std::mem::replace(&mut self.back, self.aggregate.new_state());
+        for state in std::mem::take(&mut self.front).into_iter().chain([back]) {
+            run.eval.let_go(state.kept_bytes());
+        }
+        self.held.release(run);
     }
 
     /// The answer for a frame that neither begins nor ends before the last one.
@@ -81,7 +88,9 @@ impl<'p> Sliding<'p> {
                 if row >= self.back_rows.start {
                     break;
                 }
-                self.front.pop();
+                if let Some(state) = self.front.pop() {
+                    run.eval.let_go(state.kept_bytes());
+                }
             }
         }
         for row in self.back_rows.end..frame.end {
@@ -92,17 +101,20 @@ impl<'p> Sliding<'p> {
         if frame.start > self.back_rows.start {
             self.turn(run, rows, frame.start)?;
         }
+        // The copy is charged as long as it is there.
         let mut state = self.back.clone();
+        run.eval.keep(state.kept_bytes())?;
         if let Some(front) = self.front.last() {
             self.aggregate.merge(&mut state, front, run.eval)?;
         }
+        run.eval.let_go(state.kept_bytes());
         self.aggregate.finish(state, run.eval)
     }
 
     /// Makes a front of the back's rows, from `first` on.
     fn turn(&mut self, run: Run<'_, '_>, rows: &RowStore, first: u64) -> SqlResult<()> {
         let end = self.back_rows.end;
-        self.held.release(run);
+        self.let_go(run);
         self.held.grow(run, (end - first) as usize * size_of::<AggregateState>())?;
         self.front = Vec::with_capacity((end - first) as usize);
         for row in first..end {
@@ -117,7 +129,6 @@ impl<'p> Sliding<'p> {
             self.aggregate.merge(&mut before[n - 1], &behind[0], run.eval)?;
         }
         self.front.reverse();
-        self.back = self.aggregate.new_state();
         self.back_rows = end..end;
         Ok(())
     }
