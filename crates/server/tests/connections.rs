@@ -318,12 +318,22 @@ fn connect_from(address: &str, server: &TestServer) -> TcpStream {
     socket.into()
 }
 
+/// Lets statements that hang end, also those of a test that fails: dropping its server waits for them.
+struct Unhang<'s>(&'s TestServer);
+
+impl Drop for Unhang<'_> {
+    fn drop(&mut self) {
+        self.0.stub.hangs.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Found by an adversary: a slot came back only when a worker had time for it, and clients were turned away
 /// with error 1040 meanwhile.
 #[test]
 fn half_open_logins_end_while_all_workers_are_busy() {
     let server = TestServer::with_workers(Duration::ZERO, 3);
     server.globals.set("max_connections", &VarValue::UInt(10)).expect("dynamic");
+    let unhang = Unhang(&server);
     let busy: Vec<_> = (0..3)
         .map(|_| {
             let mut client = server.client();
@@ -340,7 +350,7 @@ fn half_open_logins_end_while_all_workers_are_busy() {
         silent.push(client);
     }
     assert!(server.status.get(Counter::ThreadsConnected) <= 3 + 128);
-    server.stub.hangs.store(false, Ordering::Relaxed);
+    drop(unhang);
     busy.into_iter().for_each(|client| client.join().expect("no panic"));
     // The newest one, which had no time yet, is let in.
     let mut newest = silent.pop().expect("many");
