@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{Catalog, Table, View};
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, UpdatePlan};
+use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, ParamSource, PlanContext, not_supported};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
@@ -112,6 +113,14 @@ impl CachedPlan {
     /// SELECT on what it reads.
     pub(crate) fn check_told(&self, session: &SessionState) -> SqlResult<()> {
         self.views.iter().try_for_each(|view| access::check_view_told(session, view))
+    }
+
+    /// Whether it changes nothing beyond its session: a SELECT that neither locks rows, nor puts its result
+    /// anywhere, nor takes numbers from a sequence.
+    pub(crate) fn only_reads(&self) -> bool {
+        let Planned::Query(query) = &self.plan else { return false };
+        let takes_numbers = self.sequences.iter().any(|(_, is_written)| *is_written);
+        query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers
     }
 
     pub(crate) fn reads_tables(&self) -> bool {

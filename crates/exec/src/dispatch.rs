@@ -579,6 +579,18 @@ fn run_plan(
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
+    let process = ctx.process;
+    match cached.only_reads() {
+        true => process.while_reading(|| lock_and_run(ctx, cached, sink)),
+        false => lock_and_run(ctx, cached, sink),
+    }
+}
+
+fn lock_and_run(
+    ctx: &mut StatementContext<'_>,
+    cached: &CachedPlan,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
     if ctx.session.transactions.is_on() {
         ctx.session.transactions.add(tables_used(&cached.plan), ctx.trx.autocommit());
     }

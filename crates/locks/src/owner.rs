@@ -1,7 +1,7 @@
 //! Transactions as the lock table knows them, and KILL.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cohort_base::{CommitSeq, IndexId, TrxId};
 
@@ -262,6 +262,8 @@ struct KillInner {
     level: AtomicU8,
     /// Where the statement sleeps now.
     sleeper: Mutex<Option<Arc<dyn Sleeper>>>,
+    /// Since when it waits for a lock, if it does.
+    waiting_since: Mutex<Option<Instant>>,
 }
 
 impl KillFlag {
@@ -288,6 +290,16 @@ impl KillFlag {
         let query = 1 + KillLevel::Query as u8;
         // It fails when there was none, or when the connection was killed: that stays.
         let _ = self.inner.level.compare_exchange(query, 0, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// How long the statement has been waiting for a lock; `None` when it is not.
+    pub fn waited_for_lock(&self) -> Option<Duration> {
+        self.inner.waiting_since.lock().map(|since| since.elapsed())
+    }
+
+    /// A wait for a lock begins, or ends.
+    pub(crate) fn set_waiting_since(&self, since: Option<Instant>) {
+        *self.inner.waiting_since.lock() = since;
     }
 
     /// Says where the statement is going to sleep; it looks at [`KillFlag::killed`] afterwards.

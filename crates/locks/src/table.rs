@@ -335,11 +335,14 @@ impl LockTable {
 
     fn sleep_for_lock(owner: &Owner, deadline: Option<Instant>, kill: &KillFlag) -> Result<u64, LockError> {
         let sleeper = owner.wait.lock().sleeper.clone().expect("set when the wait began");
-        sleep_until(sleeper, deadline, kill, || match owner.wait.lock().verdict {
+        kill.set_waiting_since(Some(Instant::now()));
+        let ended = sleep_until(sleeper, deadline, kill, || match owner.wait.lock().verdict {
             Verdict::Granted(predecessor) => Some(Ok(predecessor)),
             Verdict::Victim => Some(Err(LockError::Deadlock)),
             Verdict::Waiting => None,
-        })
+        });
+        kill.set_waiting_since(None);
+        ended
     }
 
     /// Sleeps where waits for locks sleep, until the time is up or KILL comes.

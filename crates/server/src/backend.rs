@@ -254,8 +254,8 @@ pub trait Backend: Send + Sync {
         Err(SqlError::not_supported("a file of the server"))
     }
 
-    /// The connection is busy. If its statement does nothing but wait (SLEEP, GET_LOCK) and `is_lost` says
-    /// that nobody waits for the answer, it ends.
+    /// The connection is busy. If its statement only reads, or does nothing but wait, and `is_lost` says that
+    /// nobody waits for the answer, it ends.
     fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
         let _ = (id, is_lost);
     }

@@ -44,6 +44,7 @@ use socket2::Socket;
 use crate::backend::{Session, Wake};
 use crate::cursor::{self, Cursor};
 use crate::epoll::{Interest, wait_readable, wait_writable};
+use crate::half_open::Origin;
 use crate::login::{self, Stage};
 use crate::ownership::{Events, Ownership};
 use crate::server::{Place, Shared};
@@ -68,6 +69,8 @@ pub(crate) struct Peer {
     pub host: String,
     /// The address of a client over TCP; accounts are matched with it too.
     pub address: Option<String>,
+    /// What its half-open connections are counted by.
+    pub origin: Origin,
     /// What the process list shows.
     pub shown: String,
 }
@@ -84,6 +87,8 @@ pub(crate) struct Connection {
     has_ended: AtomicBool,
     /// The socket was shut down.
     dead: AtomicBool,
+    /// Its client has sent something.
+    heard: AtomicBool,
     /// Somebody has logged in.
     entered: AtomicBool,
     /// KILL was used.
@@ -202,6 +207,7 @@ impl Connection {
             deadline_ms: AtomicU64::new(u64::MAX),
             has_ended: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            heard: AtomicBool::new(false),
             entered: AtomicBool::new(false),
             killed: AtomicBool::new(false),
             dumping: AtomicBool::new(false),
@@ -237,6 +243,21 @@ impl Connection {
         self.dead.load(Ordering::Relaxed)
     }
 
+    /// Whether nobody is at work on it. Only a hint.
+    pub fn is_idle(&self) -> bool {
+        self.owner.is_idle()
+    }
+
+    /// Whether its client has sent nothing yet, as far as anybody has read.
+    pub fn is_silent(&self) -> bool {
+        !self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Whether its client has sent something that nobody has read.
+    pub fn has_unread(&self) -> bool {
+        self.wire.has_unread()
+    }
+
     /// Whether somebody has logged in.
     pub fn has_entered(&self) -> bool {
         self.entered.load(Ordering::Relaxed)
@@ -251,6 +272,22 @@ impl Connection {
     pub fn disconnect(&self) {
         self.dead.store(true, Ordering::Relaxed);
         self.wire.shut_down();
+    }
+
+    /// Ends a connection that has not logged in, for another to take its slot. The accepting thread does it
+    /// itself: workers may have much to do, and the slot is wanted now. False if a worker is logging it in,
+    /// or has.
+    pub fn give_way(self: &Arc<Self>) -> bool {
+        if !self.take() {
+            return false;
+        }
+        if self.has_entered() {
+            self.shared.serve_later(Arc::clone(self));
+            return false;
+        }
+        // An owner that went idle holds it until its answer has left: that does not block.
+        self.close(self.inner.lock());
+        true
     }
 
     /// KILL: a connection that is idle, or whose statement waits for the client, ends now; a busy one after
@@ -269,7 +306,7 @@ impl Connection {
     }
 
     /// Closes the connection if it has idled for too long, or was killed between `kill`'s look and its
-    /// idleness; ends a statement that waits for nothing of worth when its client has gone.
+    /// idleness; ends a statement that nobody misses when its client has gone.
     pub fn sweep(&self, now_ms: u64) {
         let due = now_ms >= self.deadline_ms.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed);
         if !self.owner.is_idle() {
@@ -593,6 +630,9 @@ impl Connection {
     }
 
     fn take_bytes(&self, inner: &mut Inner, bytes: &[u8]) {
+        if inner.session.is_none() {
+            self.heard.store(true, Ordering::Relaxed);
+        }
         let bytes_max = inner.packet_bytes_max() + FRAME_BYTES_MAX;
         let unpacked = match &mut inner.unpack {
             None => {
@@ -628,14 +668,16 @@ impl Connection {
         drop(inner);
         // Rolls back.
         drop(session);
-        drop(place);
         if let Some(source) = self.shared.backend.source() {
             source.forget(self.id);
         }
         self.shared.epoll.remove(self.fd());
+        // Before the client learns of the end: it may come again at once. The place after the slot: a session
+        // that ends must not count as one that has not logged in.
+        self.shared.forget(self);
+        drop(place);
         self.wire.say_goodbye();
         self.disconnect();
-        self.shared.forget(self);
     }
 
     /// Closes after a panic in `serve`: the lock is free, the state unknown.

@@ -7,6 +7,7 @@
 //! | `accounts`, `catalog_accounts` | [`Accounts`]: who may log in |
 //! | `server` | [`Server`]: a running server, a value |
 //! | `listen` | accepts connections |
+//! | `half_open` | which connection ends when too many have not logged in |
 //! | `connection` | one connection: who owns it, input, output, held replies |
 //! | `ownership` | the small state machine that says which thread may touch a connection |
 //! | `wire` | its bytes: a socket, and TLS over it |
@@ -49,6 +50,7 @@ mod epoll;
 mod error_log;
 mod fiber;
 pub mod flush_watch;
+mod half_open;
 mod housekeeping;
 mod listen;
 mod login;

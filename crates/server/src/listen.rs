@@ -15,11 +15,19 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::connection::{Connection, Peer};
 use crate::epoll::{Until, poll};
+use crate::half_open::origin_of;
 use crate::login::Stage;
-use crate::server::Shared;
+use crate::server::{Reserved, Shared, Slot};
 
 /// utf8mb4_general_ci, the server's default.
 const GREETING_COLLATION: u8 = 45;
+
+/// How long a client waits for a slot before it is turned away.
+const SLOT_WAIT: Duration = Duration::from_secs(2);
+/// How long it waits for workers to read what the connection has sent that is to give way.
+const READ_WAIT: Duration = Duration::from_millis(50);
+/// Between two looks.
+const SLOT_POLL: Duration = Duration::from_millis(1);
 
 /// Bound sockets that start to listen when the server takes connections. Until then no other process gets the
 /// addresses, and clients are refused: an open port means a server that answers.
@@ -151,7 +159,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
         let _ = socket.set_tcp_nodelay(true);
         let _ = socket.set_keepalive(true);
     }
-    let Some(slot) = shared.reserve() else {
+    let Some(slot) = find_slot(shared) else {
         shared.status.count(Counter::ConnectionErrorsMaxConnections);
         return turn_away(&socket);
     };
@@ -179,6 +187,31 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     connection.greet();
 }
 
+/// A slot for a client, for which another connection gives way if too many have not logged in. When workers
+/// are behind, the client waits for them; those that come meanwhile wait to be accepted.
+fn find_slot(shared: &Shared) -> Option<Slot> {
+    let began_ms = shared.now_ms();
+    loop {
+        let waited = Duration::from_millis(shared.now_ms() - began_ms);
+        if let Some(victim) = shared.half_open_victim() {
+            // It may be about to log in.
+            if waited < READ_WAIT && victim.has_unread() {
+                std::thread::sleep(SLOT_POLL);
+                continue;
+            }
+            if !victim.give_way() && waited < READ_WAIT {
+                continue;
+            }
+        }
+        match shared.reserve() {
+            Reserved::Slot(slot) => return Some(slot),
+            Reserved::Full => return None,
+            Reserved::Later if waited >= SLOT_WAIT || shared.stopping.load(Ordering::Acquire) => return None,
+            Reserved::Later => std::thread::sleep(SLOT_POLL),
+        }
+    }
+}
+
 /// Error 1040 before the greeting, in the form of clients that know no SQLSTATE yet.
 fn turn_away(socket: &Socket) {
     let mut bytes = Vec::new();
@@ -194,9 +227,10 @@ fn turn_away(socket: &Socket) {
 fn peer_of(address: &SockAddr) -> Peer {
     let local = "localhost".to_owned();
     let Some(address) = address.as_socket() else {
-        return Peer { host: local.clone(), address: None, shown: local };
+        return Peer { host: local.clone(), address: None, origin: None, shown: local };
     };
     let ip = address.ip().to_canonical();
     let host = if ip.is_loopback() { local } else { ip.to_string() };
-    Peer { shown: format!("{host}:{}", address.port()), host, address: Some(ip.to_string()) }
+    let origin = Some(origin_of(ip));
+    Peer { shown: format!("{host}:{}", address.port()), host, address: Some(ip.to_string()), origin }
 }

@@ -12,7 +12,7 @@
 //! ```
 //! | move | by |
 //! |---|---|
-//! | `take` | a worker that was told of an event, by epoll |
+//! | `take` | a worker that epoll told of an event; the accepting thread, to end a half-open login |
 //! | `release`, `park`, `close` | the owner |
 //! | `unpark` | the thread that publishes what the reply waits for, or the owner if that had happened before |
 //!

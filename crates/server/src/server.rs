@@ -22,11 +22,12 @@ use crate::connection::Connection;
 use crate::epoll::{Epoll, Event, EventFd, Interest};
 use crate::error_log::ErrorLog;
 use crate::fiber::{FiberOptions, Fibers, Work};
+use crate::half_open::HalfOpen;
 use crate::listen::Endpoints;
 use crate::pool::Workers;
 use crate::ready::{Heard, Next, Ready};
 use crate::tls::Tls;
-use crate::{housekeeping, listen};
+use crate::{half_open, housekeeping, listen};
 
 /// What a server is made of.
 pub struct ServerOptions {
@@ -118,6 +119,35 @@ pub(crate) struct Slot {
     index: u32,
 }
 
+/// What came of the wish for a slot.
+pub(crate) enum Reserved {
+    Slot(Slot),
+    /// Too many connections are logging in or ending.
+    Later,
+    /// No client could log in.
+    Full,
+}
+
+impl Slots {
+    /// How many connections have not logged in.
+    fn half_open(&self) -> usize {
+        self.used - self.entered_count.min(self.used)
+    }
+
+    /// The connection that gives way to a new one. Those that somebody is at work on are logging in, or end
+    /// already.
+    fn victim(&self) -> Option<Arc<Connection>> {
+        let waiting = |it: &&Arc<Connection>| !it.has_entered() && !it.is_dead() && it.is_idle();
+        let half_open = self.all.iter().flatten().filter(waiting).map(|it| HalfOpen {
+            id: it.id.0,
+            origin: it.peer.origin,
+            is_silent: it.is_silent(),
+        });
+        let id = half_open::victim(&half_open.collect::<Vec<_>>())?;
+        self.all.iter().flatten().find(|it| it.id.0 == id).cloned()
+    }
+}
+
 /// One of max_connections, from the login on. Dropping it gives it back.
 pub(crate) struct Place {
     shared: Arc<Shared>,
@@ -137,8 +167,8 @@ impl Drop for Place {
     }
 }
 
-/// Connections that have not logged in; more of them at a time end the oldest of them. The same number as
-/// max_connections, if that is larger.
+/// Connections that have not logged in; when there are so many, one of them ends for each that comes. The
+/// same number as max_connections, if that is larger.
 const HALF_OPEN_MAX: usize = 128;
 
 impl Shared {
@@ -171,22 +201,22 @@ impl Shared {
         Nonce(bytes)
     }
 
+    /// The connection that is to give way before another is let in, when too many have not logged in.
+    pub fn half_open_victim(&self) -> Option<Arc<Connection>> {
+        let slots = self.connections.read();
+        if slots.half_open() < self.half_open_max() { None } else { slots.victim() }
+    }
+
     /// A slot for a connection that has not logged in. Such connections do not count against
-    /// `max_connections`: when there are too many, the oldest ends. Returns `None` when no client could log
-    /// in, or too many connections are ending.
-    pub fn reserve(&self) -> Option<Slot> {
+    /// `max_connections`; the caller sees to it that there are not too many.
+    pub fn reserve(&self) -> Reserved {
         let limit = self.globals.uint(VarId::MaxConnections) as usize;
-        let half_open_max = HALF_OPEN_MAX.max(limit);
         let mut slots = self.connections.write();
-        let half_open = slots.used - slots.entered_count.min(slots.used);
-        if slots.entered_count > limit || half_open >= 2 * half_open_max {
-            return None;
+        if slots.entered_count > limit {
+            return Reserved::Full;
         }
-        if half_open >= half_open_max {
-            let waiting = slots.all.iter().flatten().filter(|it| !it.has_entered() && !it.is_dead());
-            if let Some(oldest) = waiting.min_by_key(|it| it.id.0) {
-                oldest.disconnect();
-            }
+        if slots.half_open() >= 2 * self.half_open_max() {
+            return Reserved::Later;
         }
         slots.used += 1;
         let index = slots.free.pop().unwrap_or_else(|| {
@@ -196,7 +226,11 @@ impl Shared {
         let id = ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
         self.status.put(Counter::ThreadsConnected, slots.used as u64);
         self.status.raise(Counter::MaxUsedConnections, slots.used as u64);
-        Some(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })
+        Reserved::Slot(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })
+    }
+
+    fn half_open_max(&self) -> usize {
+        HALF_OPEN_MAX.max(self.globals.uint(VarId::MaxConnections) as usize)
     }
 
     /// A place for a client that was let in; one more than max_connections for administrators. `own`: the

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
 use cohort_binlog::GtidState;
@@ -33,8 +34,8 @@ use crate::tls::{Tls, TlsStatus};
 use crate::warm::{WarmRestart, WarmStatus};
 use crate::{flush_watch, semi_sync};
 
-/// How long a statement may wait before somebody looks whether its client is still there, as in MariaDB.
-const LOST_AFTER_US: u64 = 5_000_000;
+/// How long a statement may run before somebody looks whether its client is still there, as in MariaDB.
+const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// Runs SQL over the storage of a data directory.
 pub struct SqlBackend {
@@ -246,8 +247,7 @@ impl Backend for SqlBackend {
 
     fn end_if_lost(&self, id: ConnectionId, is_lost: &dyn Fn() -> bool) {
         let Some(process) = self.db.processes.get(id) else { return };
-        let Some(since_us) = process.idling_since_us() else { return };
-        if self.db.clock.wall_us().saturating_sub(since_us) >= LOST_AFTER_US && is_lost() {
+        if process.is_dispensable(self.db.clock.wall_us(), LOST_AFTER) && is_lost() {
             process.kill(KillLevel::Connection);
         }
     }

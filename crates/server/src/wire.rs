@@ -73,6 +73,12 @@ impl Wire {
         }
     }
 
+    /// Whether something has come that nobody has read.
+    pub fn has_unread(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        self.socket.peek(&mut byte).is_ok_and(|bytes| bytes > 0)
+    }
+
     /// Whether the peer sends no more, and everything that it has sent was read.
     pub fn peer_has_gone(&self) -> bool {
         let mut byte = [std::mem::MaybeUninit::uninit()];

@@ -3,13 +3,14 @@
 mod stub;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_config::{Counter, VarId, VarValue};
 use mysql::prelude::Queryable;
+use socket2::{Domain, Socket, Type};
 use stub::{RawClient, TestServer, login_packet, packet, wait_until};
 
 #[test]
@@ -306,6 +307,70 @@ fn half_open_logins_take_nobodys_place() {
     drop(clients);
     drop(silent);
     wait_until("they are gone", || server.status.get(Counter::ThreadsConnected) == 0);
+}
+
+/// Connects from another address of this machine.
+fn connect_from(address: &str, server: &TestServer) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    let source = SocketAddr::new(address.parse().expect("an address"), 0);
+    socket.bind(&source.into()).expect("bound");
+    socket.connect(&server.address.into()).expect("connected");
+    socket.into()
+}
+
+/// Lets statements that hang end, also those of a test that fails: dropping its server waits for them.
+struct Unhang<'s>(&'s TestServer);
+
+impl Drop for Unhang<'_> {
+    fn drop(&mut self) {
+        self.0.stub.hangs.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Found by an adversary: a slot came back only when a worker had time for it, and clients were turned away
+/// with error 1040 meanwhile.
+#[test]
+fn half_open_logins_end_while_all_workers_are_busy() {
+    let server = TestServer::with_workers(Duration::ZERO, 3);
+    server.globals.set("max_connections", &VarValue::UInt(10)).expect("dynamic");
+    let unhang = Unhang(&server);
+    let busy: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = server.client();
+            std::thread::spawn(move || client.query_drop("hang").expect("answered"))
+        })
+        .collect();
+    wait_until("no worker is left", || server.status.get(Counter::ThreadsRunning) == 3);
+    let mut silent: Vec<RawClient> = Vec::new();
+    for n in 0..600 {
+        let stream = TcpStream::connect(server.address).expect("connected");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+        let mut client = RawClient { stream };
+        assert_eq!(client.payload()[0], 10, "number {n} is greeted");
+        silent.push(client);
+    }
+    assert!(server.status.get(Counter::ThreadsConnected) <= 3 + 128);
+    drop(unhang);
+    busy.into_iter().for_each(|client| client.join().expect("no panic"));
+    // The newest one, which had no time yet, is let in.
+    let mut newest = silent.pop().expect("many");
+    newest.stream.write_all(&login_packet()).expect("sent");
+    assert_eq!(newest.payload()[0], 0);
+}
+
+#[test]
+fn half_open_logins_of_one_address_keep_out_no_other() {
+    let server = TestServer::start(Duration::ZERO);
+    server.globals.set("max_connections", &VarValue::UInt(10)).expect("dynamic");
+    let stream = connect_from("127.0.0.3", &server);
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+    let mut slow = RawClient { stream };
+    assert_eq!(slow.payload()[0], 10);
+    let silent: Vec<TcpStream> = (0..400).map(|_| connect_from("127.0.0.2", &server)).collect();
+    wait_until("they have ended each other", || server.status.get(Counter::AbortedConnects) >= 200);
+    slow.stream.write_all(&login_packet()).expect("sent");
+    assert_eq!(slow.payload()[0], 0, "it is let in, although nobody has waited for longer");
+    drop(silent);
 }
 
 fn guest(server: &TestServer) -> mysql::Result<mysql::Conn> {

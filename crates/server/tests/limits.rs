@@ -129,6 +129,67 @@ fn all_sessions_together_keep_within_the_servers_memory() {
 }
 
 /// Resident memory of a process in MiB.
+/// What their clients do not wait for: statements that compute, wait often or wait for others.
+const DISPENSABLE: &[&str] = &[
+    "SELECT BENCHMARK(9000000000000000000, SHA2('a', 512))",
+    "EXECUTE IMMEDIATE 'SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b'",
+    "SELECT SUM(SLEEP(0.001)) FROM seq_1_to_1000000",
+    "SELECT * FROM locked FOR UPDATE",
+    "UPDATE locked SET v = 2",
+    "INSERT INTO t SELECT 1000 + id, v FROM locked WHERE id = 1 FOR UPDATE",
+    "ALTER TABLE locked ADD COLUMN w INT",
+    "DO SLEEP(1000)",
+];
+
+#[test]
+fn a_statement_ends_when_its_client_has_gone_unless_it_is_at_work_on_a_change() {
+    let scratch = tempfile::tempdir().expect("made");
+    let running = Cohort::start(scratch.path(), "data", &["--innodb-lock-wait-timeout=1000"]);
+    let (mut observer, mut holder) = (running.in_test(), running.in_test());
+    observer.query_drop("CREATE TABLE locked (id INT PRIMARY KEY, v INT)").expect("made");
+    observer.query_drop("INSERT INTO locked VALUES (1, 1)").expect("written");
+    observer.query_drop("CREATE TABLE t (id INT PRIMARY KEY, v INT)").expect("made");
+    observer.query_drop("INSERT INTO t SELECT seq, 0 FROM seq_1_to_100").expect("written");
+    holder.query_drop("BEGIN").expect("begun");
+    holder.query_drop("SELECT * FROM locked FOR UPDATE").expect("locked");
+    let begin = |sql: &str| {
+        let mut client = Wire::over_tcp(running.port, Wishes::default());
+        client.run("USE test");
+        client.send_query(sql);
+        client
+    };
+    let mut clients: Vec<Wire> = DISPENSABLE.iter().map(|sql| begin(sql)).collect();
+    clients.push(begin("UPDATE t SET v = v + 1 WHERE SLEEP(0.15) = 0"));
+    let mut wait_for = |others_than: &str, count: usize| {
+        let busy = format!(
+            "SELECT info FROM information_schema.processlist WHERE command = 'Query' AND id <> CONNECTION_ID() \
+             AND info NOT LIKE '{others_than}'"
+        );
+        let begun = Instant::now();
+        loop {
+            let found: Vec<String> = observer.query(&busy).expect("answered");
+            if found.len() == count {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{found:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for("", DISPENSABLE.len() + 1);
+    // While their clients are there, they go on for longer than without.
+    std::thread::sleep(Duration::from_secs(7));
+    wait_for("", DISPENSABLE.len() + 1);
+    drop(clients);
+    wait_for("UPDATE t %", 0);
+    // It sleeps for 15 seconds and more, and its client has been gone for half of them.
+    wait_for("", 0);
+    assert_eq!(observer.query_first("SELECT SUM(v) FROM t").expect("answered"), Some(100));
+    // None of them has changed anything after its wait.
+    holder.query_drop("COMMIT").expect("committed");
+    let untouched = "SELECT COUNT(*) FROM locked WHERE v = 1";
+    assert_eq!(observer.query_first(untouched).expect("answered"), Some(1));
+}
+
 fn resident_mib(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a process has memory");

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
 use cohort_locks::{KillFlag, KillLevel};
@@ -106,6 +107,8 @@ pub struct Process {
     held: AtomicU64,
     /// Since when the statement does nothing but wait for a time or a user lock; [`NEVER_US`]: it does not.
     idling_since_us: AtomicU64,
+    /// The statement only reads.
+    only_reads: AtomicBool,
     /// That transaction's client has been told without replicas; the session looks there.
     told_early: Arc<AtomicU64>,
 }
@@ -283,9 +286,24 @@ impl Process {
         waited
     }
 
-    /// Since when the statement does nothing but wait, if that is so.
-    pub fn idling_since_us(&self) -> Option<u64> {
-        Some(self.idling_since_us.load(Ordering::Relaxed)).filter(|since_us| *since_us != NEVER_US)
+    /// Runs a statement that changes nothing beyond its session: nobody misses it when its client has gone.
+    pub fn while_reading<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.only_reads.store(true, Ordering::Relaxed);
+        let outcome = read();
+        self.only_reads.store(false, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Whether nobody misses the statement when its client has gone. It has run for `patience`, and only
+    /// reads; or it has done nothing for so long but wait: for a time, a user lock, a row or a definition.
+    /// What writes, and is at work, goes on to its end.
+    pub fn is_dispensable(&self, now_us: u64, patience: Duration) -> bool {
+        let is_over = |since_us| Duration::from_micros(now_us.saturating_sub(since_us)) >= patience;
+        let idling_since_us = self.idling_since_us.load(Ordering::Relaxed);
+        let reads = self.only_reads.load(Ordering::Relaxed);
+        reads && is_over(self.since_us.load(Ordering::Relaxed))
+            || idling_since_us != NEVER_US && is_over(idling_since_us)
+            || self.kill.waited_for_lock().is_some_and(|waited| waited >= patience)
     }
 
     /// How much of it is done, in thousandths of a percent.
@@ -362,6 +380,7 @@ impl ProcessList {
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
             idling_since_us: AtomicU64::new(NEVER_US),
+            only_reads: AtomicBool::new(false),
             told_early: Arc::default(),
         });
         self.processes.write().insert(id, process.clone());

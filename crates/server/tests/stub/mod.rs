@@ -319,12 +319,17 @@ pub struct TestServer {
 
 impl TestServer {
     pub fn start(flush: Duration) -> TestServer {
+        TestServer::with_workers(flush, 40)
+    }
+
+    /// With this many workers at the most.
+    pub fn with_workers(flush: Duration, total_max: usize) -> TestServer {
         let world = World::real();
         let globals = Arc::new(Globals::new());
         let status = Arc::new(Status::default());
         let workers = Arc::new(Workers::new(WorkerLimits {
             active: 3,
-            total_max: 40,
+            total_max,
             stack_bytes: 1 << 20,
             idle: Duration::from_secs(1),
         }));

@@ -176,6 +176,11 @@ impl Wire {
         self.command(COM_STMT_CLOSE, &id.to_le_bytes());
     }
 
+    /// Sends statements whose answers the caller does not wait for.
+    pub fn send_query(&mut self, sql: &str) {
+        self.command(COM_QUERY, sql.as_bytes());
+    }
+
     fn command(&mut self, command: u8, payload: &[u8]) {
         self.sequence = 0;
         self.write(&[&[command], payload].concat());
