@@ -393,9 +393,7 @@ fn a_child_waits_for_a_parent_that_is_being_inserted() {
             for (end, expected) in [("COMMIT", "OK 1"), ("ROLLBACK", "ERROR 1452")] {
                 let (_server, [mut a, mut b, mut c]) = three_sessions();
                 a.ok(&format!("CREATE TABLE par (n INT, id INT NOT NULL, {key} (id))"));
-                a.ok(&format!(
-                    "CREATE TABLE kid (k INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES par (id))"
-                ));
+                a.ok("CREATE TABLE kid (k INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES par (id))");
                 a.ok("START TRANSACTION");
                 a.ok("INSERT INTO par VALUES (0, 1)");
                 b.ok(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
