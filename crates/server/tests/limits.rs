@@ -128,7 +128,6 @@ fn all_sessions_together_keep_within_the_servers_memory() {
     assert!(error.contains("1041"), "{error}");
 }
 
-/// Resident memory of a process in MiB.
 /// What their clients do not wait for: statements that compute, wait often or wait for others.
 const DISPENSABLE: &[&str] = &[
     "SELECT BENCHMARK(9000000000000000000, SHA2('a', 512))",
@@ -190,6 +189,7 @@ fn a_statement_ends_when_its_client_has_gone_unless_it_is_at_work_on_a_change() 
     assert_eq!(observer.query_first(untouched).expect("answered"), Some(1));
 }
 
+/// Resident memory of a process in MiB.
 fn resident_mib(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a process has memory");
