@@ -93,32 +93,44 @@ impl Versions {
         Some((record, at))
     }
 
-    /// Settles the links of a record's living versions. Purge calls it, and nobody else at the same time.
-    pub fn settle(&self, record: &TrxRecord) {
-        record.settle(|older| {
-            let Some(below) = self.find(older.trx) else { return (CommitSeq(0), End::Next) };
+    /// Settles the links of the records' living versions. Purge calls it, and nobody else at the same time.
+    pub fn settle<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
+        let mut older = Vec::new();
+        let counts: Vec<usize> = records
+            .clone()
+            .map(|record| {
+                let before = older.len();
+                record.list_unsettled(&mut older);
+                older.len() - before
+            })
+            .collect();
+        let below = self.find_all(&older);
+        let mut found = older.iter().zip(&below).map(|(older, below)| {
+            let Some(below) = below else { return (CommitSeq(0), End::Next) };
             let TrxState::Committed(seq) = below.state() else {
                 unreachable!("what is written over was ordered")
             };
             (seq, below.end_below(older.undo))
         });
+        for (record, count) in records.zip(counts) {
+            record.settle(found.by_ref().take(count));
+        }
     }
 
     /// A settled link of a living version, with when the version below was written.
     fn settled(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
         let mut link = record.link(undo)?;
         if link.seq.is_none() {
-            self.settle(record);
+            self.settle(std::iter::once(record));
             link = record.link(undo)?;
         }
         Some((link, link.seq.expect("settled above")))
     }
 
-    /// Lets the chains below the living versions of a swept record go past what no view needs any more.
+    /// Lets the chains below the living versions of a swept record, which are settled, go past what no view needs any more.
     /// Writes whose chains went past something before are left out: those chains were looked at from above.
     /// Records that nobody refers to then are added to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {
-        self.settle(record);
         for (place, link) in record.whole_links() {
             let (mut record, mut place, mut link) = (record.clone(), place, link);
             for _ in 0..LOOKED_AT_MAX {

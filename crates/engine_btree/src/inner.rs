@@ -197,14 +197,7 @@ impl Inner {
                 self.clean_key(record, cleanup, (index, &key), oldest).map_err(PurgeError::Later)?;
             }
         }
-        let values = {
-            let mut leftovers = record.leftovers().lock();
-            match is_aborted {
-                true => std::mem::take(&mut leftovers.new_values),
-                false => std::mem::take(&mut leftovers.old_values),
-            }
-        };
-        self.doom_all(values);
+        self.doom_all(if is_aborted { record.take_new_values() } else { record.take_old_values() });
         Ok(())
     }
 

@@ -120,7 +120,7 @@ impl Install<'_> {
                 self.pause();
                 let (name, extent) = value::write(&inner.store, index, value)?;
                 inner.tree_or_new(index).values.lock().insert(extent);
-                record.leftovers().lock().new_values.push((index, extent));
+                record.add_new_value(index, extent);
                 Some(name)
             }
             None => None,
@@ -187,7 +187,7 @@ impl Inner {
             return Err(EngineError::TooLarge { bytes_max: UNDO_BYTES_MAX });
         };
         if let Some(old) = present.value.filter(|_| present.is_overflow) {
-            record.leftovers().lock().old_values.push((write.index, value::extent_of(old)));
+            record.add_old_value(write.index, value::extent_of(old));
         }
         write_entry(frame, found, write.key, write.entry(version));
         self.ground.changes.list(frame);

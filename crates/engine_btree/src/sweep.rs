@@ -36,6 +36,8 @@ use crate::views::InUse;
 
 /// Records of each segment that one round takes.
 const SWEEP_RECORDS_MAX: usize = 1024;
+/// Records whose links are settled together: what is looked at for it stays in the caches until they are swept.
+const SETTLED_AT_ONCE: usize = 256;
 
 /// What became of a deleted entry.
 enum Deleted {
@@ -70,7 +72,10 @@ impl Inner {
         let mut by_age: Vec<(CommitSeq, &Arc<TrxRecord>)> = committed.collect();
         by_age.sort_by_key(|(seq, _)| *seq);
         let mut round = Round { in_use, dropped: Vec::new() };
-        let done = by_age.iter().try_for_each(|(seq, record)| self.sweep_record(record, *seq, &mut round));
+        let done = by_age.chunks(SETTLED_AT_ONCE).try_for_each(|few| {
+            self.versions.settle(few.iter().map(|(_, record)| &***record));
+            few.iter().try_for_each(|(seq, record)| self.sweep_record(record, *seq, &mut round))
+        });
         self.drop_records(round.dropped);
         done?;
         self.versions.swept(&records, until);
@@ -81,7 +86,7 @@ impl Inner {
     fn drop_records(&self, mut records: Vec<Arc<TrxRecord>>) {
         for record in &records {
             self.versions.free_values(record);
-            self.doom_all(std::mem::take(&mut record.leftovers().lock().old_values));
+            self.doom_all(record.take_old_values());
         }
         self.versions.drop_swept(&mut records);
     }
@@ -127,7 +132,7 @@ impl Inner {
         }
         if !is_needed {
             self.versions.free_values(record);
-            self.doom_all(std::mem::take(&mut record.leftovers().lock().old_values));
+            self.doom_all(record.take_old_values());
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
+use smallvec::SmallVec;
 
 use crate::spill::SpilledExtent;
 use crate::version::{TrxNo, Undo, Value, VersionRef};
@@ -138,6 +139,10 @@ impl Linked {
         }
     }
 
+    fn is_unsettled(&self) -> bool {
+        self.seq == UNSETTLED && !self.has_ended
+    }
+
     fn link(&self) -> Link {
         Link {
             seq: (self.seq != UNSETTLED).then_some(CommitSeq(self.seq)),
@@ -172,10 +177,11 @@ impl Chunk {
 /// The records of one transaction, oldest first.
 #[derive(Debug, Default)]
 pub struct UndoLog {
-    chunks: Vec<Chunk>,
-    /// Those of the records that have one, in order. The first is all that most transactions have.
-    first_link: Option<Linked>,
-    links: Vec<Linked>,
+    /// Most transactions have one.
+    chunks: SmallVec<[Chunk; 1]>,
+    /// Those of the records that have one, in order. Most transactions have no more: they write a row and an
+    /// index' entry, and an allocation of its own would be in no cache when the record is dropped.
+    links: SmallVec<[Linked; 2]>,
     /// Chunks before this one are spilled.
     spilled: usize,
     memory_bytes: usize,
@@ -210,10 +216,6 @@ impl UndoLog {
             }
             let usual = CHUNK_BYTES_MIN << self.chunks.len().saturating_sub(1).min(15);
             taken = usual.min(CHUNK_BYTES_MAX).max(len);
-            if self.chunks.is_empty() {
-                // Most transactions have one or two.
-                self.chunks.reserve_exact(1);
-            }
             self.chunks.push(Chunk::Memory(Vec::with_capacity(taken)));
             self.memory_bytes += taken;
         }
@@ -224,16 +226,7 @@ impl UndoLog {
         chunk.resize(start + len, 0);
         let place = place_of(number, start);
         self.living += 1;
-        match (before.link, &mut self.first_link) {
-            (None, _) => {}
-            (Some(link), first @ None) => *first = Some(Linked::new(place, link)),
-            (Some(link), Some(_)) => {
-                if self.links.is_empty() {
-                    self.links.reserve_exact(1);
-                }
-                self.links.push(Linked::new(place, link));
-            }
-        }
+        self.links.extend(before.link.map(|link| Linked::new(place, link)));
         Some((place, taken))
     }
 
@@ -261,25 +254,16 @@ impl UndoLog {
         self.at(place, |before| before.to_undo())
     }
 
-    fn all_links(&self) -> impl Iterator<Item = &Linked> {
-        self.first_link.iter().chain(&self.links)
+    fn link_of(&self, place: u32) -> Option<usize> {
+        self.links.binary_search_by_key(&place, |link| link.place).ok()
     }
 
     fn linked(&self, place: u32) -> Option<&Linked> {
-        let first = self.first_link.as_ref()?;
-        if first.place == place {
-            return Some(first);
-        }
-        let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
-        Some(&self.links[n])
+        Some(&self.links[self.link_of(place)?])
     }
 
     fn linked_mut(&mut self, place: u32) -> Option<&mut Linked> {
-        let first = self.first_link.as_mut()?;
-        if first.place == place {
-            return Some(first);
-        }
-        let n = self.links.binary_search_by_key(&place, |link| link.place).ok()?;
+        let n = self.link_of(place)?;
         Some(&mut self.links[n])
     }
 
@@ -288,19 +272,23 @@ impl UndoLog {
         self.linked(place).map(Linked::link)
     }
 
-    /// Keeps what `look` says of when the versions were written that its links lead to, and of how their
-    /// chains end. Those of versions that have ended may lead nowhere, and are left as they are.
-    pub fn settle(&mut self, look: impl Fn(VersionRef) -> (CommitSeq, End)) {
-        let all = self.first_link.iter_mut().chain(&mut self.links);
-        for linked in all.filter(|linked| linked.seq == UNSETTLED && !linked.has_ended) {
-            let (seq, end) = look(linked.link().older);
+    /// Where its links lead that are not settled. Those of versions that have ended may lead nowhere, and
+    /// stay as they are.
+    pub fn unsettled(&self) -> impl Iterator<Item = VersionRef> {
+        self.links.iter().filter(|linked| linked.is_unsettled()).map(|linked| linked.link().older)
+    }
+
+    /// Keeps when the versions were written that [`UndoLog::unsettled`] gave, and how their chains end.
+    pub fn settle(&mut self, mut found: impl Iterator<Item = (CommitSeq, End)>) {
+        for linked in self.links.iter_mut().filter(|linked| linked.is_unsettled()) {
+            let (seq, end) = found.next().expect("as many as were given");
             (linked.seq, linked.end) = (seq.0, end);
         }
     }
 
     /// The settled links that go past nothing and may, with their places; of versions that a chain leads to.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
-        let living = self.all_links().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
+        let living = self.links.iter().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
         let all = living.map(|linked| (linked.place, linked.link()));
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
@@ -353,7 +341,7 @@ impl UndoLog {
     /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What stands
     /// in the undo file is not looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
-        let mut links = self.all_links().peekable();
+        let mut links = self.links.iter().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let Chunk::Memory(bytes) = chunk else { return true };
             let mut at = 0;
@@ -379,7 +367,7 @@ impl UndoLog {
     /// Frees all but the links. Returns the bytes of memory that are free.
     pub fn free(&mut self) -> usize {
         self.is_bare = true;
-        self.chunks = Vec::new();
+        self.chunks = SmallVec::new();
         self.spilled = 0;
         self.leave()
     }

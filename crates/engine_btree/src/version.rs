@@ -55,6 +55,8 @@ use crate::views::Views;
 pub const SEGMENTS_MAX: usize = 128;
 const SEGMENT_SHIFT: u32 = 56;
 const PLACE_MASK: u64 = (1 << SEGMENT_SHIFT) - 1;
+/// Records that are looked up while their segment's lock is held.
+const FOUND_AT_ONCE_MAX: usize = 16;
 /// Records are gathered for one extent of the undo file up to this size.
 const SPILL_BYTES: usize = 1 << 20;
 
@@ -128,16 +130,16 @@ pub struct TrxRecord {
     /// Written by purge: there is nothing left to do about it but to wait until no version lives.
     is_swept: AtomicBool,
     /// Written by the installing session, taken by purge afterwards.
-    leftovers: Mutex<Leftovers>,
+    leftovers: Mutex<Option<Box<Leftovers>>>,
 }
 
 /// Long values that purge frees.
 #[derive(Debug, Default)]
-pub struct Leftovers {
+struct Leftovers {
     /// Those that were written; free after an abort.
-    pub new_values: Vec<(IndexId, Extent)>,
+    new_values: Vec<(IndexId, Extent)>,
     /// Those that were replaced; free after a commit.
-    pub old_values: Vec<(IndexId, Extent)>,
+    old_values: Vec<(IndexId, Extent)>,
 }
 
 impl TrxRecord {
@@ -203,9 +205,14 @@ impl TrxRecord {
         self.undo.read().whole_links()
     }
 
-    /// Keeps what `look` says of the versions that its links lead to.
-    pub fn settle(&self, look: impl Fn(VersionRef) -> (CommitSeq, End)) {
-        self.undo.write().settle(look);
+    /// Adds where its links lead that are not settled.
+    pub fn list_unsettled(&self, to: &mut Vec<VersionRef>) {
+        to.extend(self.undo.read().unsettled());
+    }
+
+    /// Keeps what was found of the versions that [`TrxRecord::list_unsettled`] added.
+    pub fn settle(&self, found: impl Iterator<Item = (CommitSeq, End)>) {
+        self.undo.write().settle(found);
     }
 
     /// Lets that chain go on further down.
@@ -289,9 +296,24 @@ impl TrxRecord {
         Ok(Some((before.index, cleanup)))
     }
 
-    /// Long values, for the installer and for purge.
-    pub fn leftovers(&self) -> &Mutex<Leftovers> {
-        &self.leftovers
+    /// It wrote a long value, which is free after an abort.
+    pub fn add_new_value(&self, index: IndexId, extent: Extent) {
+        self.leftovers.lock().get_or_insert_default().new_values.push((index, extent));
+    }
+
+    /// It replaced a long value, which is free after its commit.
+    pub fn add_old_value(&self, index: IndexId, extent: Extent) {
+        self.leftovers.lock().get_or_insert_default().old_values.push((index, extent));
+    }
+
+    /// The long values that it wrote, once.
+    pub fn take_new_values(&self) -> Vec<(IndexId, Extent)> {
+        self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.new_values)).unwrap_or_default()
+    }
+
+    /// The long values that it replaced, once.
+    pub fn take_old_values(&self) -> Vec<(IndexId, Extent)> {
+        self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.old_values)).unwrap_or_default()
     }
 }
 
@@ -428,6 +450,32 @@ impl Versions {
     /// version of it, by the latch of the entry's page, or because it is purge.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         self.look_up(trx, Arc::clone)
+    }
+
+    /// The records of several versions that chains lead to, as [`Versions::find`] gives them, for purge. They
+    /// were used long ago and lie anywhere in memory, so the processor is let wait for many of them at once:
+    /// nothing but looking comes before the first reference is counted.
+    pub fn find_all(&self, versions: &[VersionRef]) -> Vec<Option<Arc<TrxRecord>>> {
+        let segment_of = |n: &usize| (versions[*n].trx.0 >> SEGMENT_SHIFT) as usize;
+        let is_there = |n: &usize| !self.is_seen_by_all(versions[*n].trx);
+        let mut order: Vec<usize> = (0..versions.len()).filter(is_there).collect();
+        order.sort_by_key(segment_of);
+        let mut found = vec![None; versions.len()];
+        for run in order.chunk_by(|a, b| segment_of(a) == segment_of(b)) {
+            for few in run.chunks(FOUND_AT_ONCE_MAX) {
+                let segment = self.segments[segment_of(&few[0])].read();
+                let look = |n: &usize| match segment.find(versions[*n].trx.0 & PLACE_MASK) {
+                    Found::Passed => None,
+                    Found::There(record) => Some(record),
+                    Found::Dropped => panic!("a chain leads to a version of a record that was dropped"),
+                };
+                let is_undecided = |record: &Arc<TrxRecord>| record.state() == TrxState::Installed;
+                let undecided = few.iter().filter_map(look).filter(|record| is_undecided(record)).count();
+                assert_eq!(undecided, 0, "what is written over was ordered");
+                few.iter().for_each(|n| found[*n] = look(n).cloned());
+            }
+        }
+        found
     }
 
     fn look_up<R>(&self, trx: TrxNo, look: impl FnOnce(&Arc<TrxRecord>) -> R) -> Option<R> {
