@@ -108,6 +108,7 @@ fn sweep(versions: &Versions) {
     let in_use = versions.views.in_use();
     let records = versions.to_sweep(in_use.until, usize::MAX);
     let mut dropped = Vec::new();
+    versions.settle(records.iter().map(|record| &**record));
     for record in &records {
         let seq = match record.state() {
             crate::version::TrxState::Committed(seq) => seq,

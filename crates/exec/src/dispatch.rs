@@ -418,6 +418,10 @@ impl Session {
                     self.send_rows(job.more, plan.columns(), &rows, sink);
                     return true;
                 }
+                if outcome.insert_id != 0 && outcome.generated_id != Some(outcome.insert_id) {
+                    // LAST_INSERT_ID(expression) may tell of rows that are not hardened (I5).
+                    self.trx.reveal();
+                }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
                 env.row_count = affected as i64;
                 self.work.rows_affected = affected;

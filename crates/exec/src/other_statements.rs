@@ -49,6 +49,10 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         access::check_statement(&self.state, statement)?;
+        if !says_nothing(statement) {
+            // Variables may hold what was read in rows that are not hardened (I5).
+            self.trx.reveal();
+        }
         match statement {
             Statement::Begin(begin) => {
                 self.begin(begin)?;
@@ -661,4 +665,21 @@ pub(crate) fn access_mode(mode: ast::AccessMode) -> AccessMode {
 /// The column of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
 pub(crate) fn count_column(name: &str) -> ColumnMeta {
     ColumnMeta { flags: ColumnFlags::UNSIGNED.with(ColumnFlags::BINARY), ..ColumnMeta::integer(name, 21) }
+}
+
+/// Whether the reply is no more than an OK, whatever the transaction has seen. Errors are held anyway; what a
+/// statement in it answers is held by what runs that.
+fn says_nothing(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Begin(_)
+            | Statement::Savepoint(_)
+            | Statement::RollbackTo(_)
+            | Statement::ReleaseSavepoint(_)
+            | Statement::Set(_)
+            | Statement::SetStatement { .. }
+            | Statement::WithLockWait { .. }
+            | Statement::Execute { .. }
+            | Statement::ExecuteImmediate { .. }
+    )
 }

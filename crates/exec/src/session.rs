@@ -337,6 +337,8 @@ impl Session {
         if error.code == ErrorCode::StatementTimeout {
             self.state.db.status.count(Counter::MaxStatementTimeExceeded);
         }
+        // The text of an error may tell what was read in rows that are not hardened (I5).
+        self.trx.reveal();
         self.diagnostics.set_error(error);
         self.work.error = error.code as u16;
         self.state.env.row_count = -1;

@@ -343,7 +343,32 @@ fn what_a_transaction_has_made_of_a_row_that_is_not_hardened_is_shown_when_that_
         "delete from t where id = 1 returning k",
         "replace into t values (1, 5) returning k",
         "show warnings",
+        "show count(*) warnings",
+        "show variables like 'last_insert_id'",
+        "show tables where @v = 100",
+        "prepare s from @v",
+        "update t set k = last_insert_id(@v) where id = 2",
+        "select nothing from t",
+        "rollback",
     ] {
         assert_held("update t set k = 99", "update t set k = @v := k + 1 where id = 1", read);
+    }
+}
+
+#[test]
+fn replies_that_say_nothing_of_what_was_seen_wait_for_nothing() {
+    for statement in [
+        "savepoint s",
+        "update t set k = 1 where id = 1",
+        "delete from t where id = 1",
+        "insert into t values (9, 1)",
+    ] {
+        let (db, mut a, mut b) = two_sessions();
+        run(&mut b, "begin");
+        a.query(b"update t set k = 99", &mut TextSink::default());
+        b.query(b"update t set k = @v := k + 1 where id = 1", &mut TextSink::default());
+        b.query(statement.as_bytes(), &mut TextSink::default());
+        assert!(b.hold_until() < a.hold_until(), "{statement}");
+        assert!(db.commit.acknowledged() < a.hold_until());
     }
 }
