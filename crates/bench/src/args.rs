@@ -53,8 +53,8 @@ cohort-bench sql [--benchmark=NAME] [--scale=F] [--rows=N] [--queries=LIST] [--r
 cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=PATH,PATH...]
                      [--dir=PATH]
                                                    the B+tree engine where short loads do not look; parts:
-                                                   scan, range, pool, view, size, tpcc; of several builds, range,
-                                                   view and tpcc measure each in turns, without MariaDB
+                                                   scan, range, pool, view, commit, size, tpcc; of several builds,
+                                                   range, view, commit and tpcc measure each in turns, without MariaDB
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes

@@ -1,7 +1,7 @@
 //! `cohort-bench engine`: the engine where short loads on small, fresh tables do not look.
 //!
 //! Each part starts servers of its own and prints a table: whole scans, ranges beside the LSM engine, a
-//! buffer pool smaller than the data, a read view that stays open, the size on the disk after random updates,
+//! buffer pool smaller than the data, a read view that stays open, a large commit, the size on the disk after random updates,
 //! and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
 
 use std::fs;
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::connection::{Connection, ConnectionError, Rows};
 use crate::driver::{self, Load};
 use crate::interrupt;
+use crate::large::Large;
 use crate::servers::{Contestant, Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::tpcc;
@@ -26,13 +27,13 @@ pub struct EngineRun {
     /// How long a read view is open under load before it is measured beside.
     pub hold: Duration,
     pub dir: PathBuf,
-    /// The builds; without any, the one beside this program. Of several, `range`, `view` and `tpcc` measure
-    /// each, and MariaDB not at all.
+    /// The builds; without any, the one beside this program. Of several, `range`, `view`, `commit` and
+    /// `tpcc` measure each, and MariaDB not at all.
     pub programs: Vec<PathBuf>,
 }
 
 impl EngineRun {
-    /// Servers that `range`, `view` and `tpcc` compare: builds, or one build and MariaDB.
+    /// Servers that `range`, `view`, `commit` and `tpcc` compare: builds, or one build and MariaDB.
     fn contestants(&self, setup: &Setup) -> Vec<(String, &'static str, Setup)> {
         match self.programs.len() {
             0 | 1 => ["cohort", "mariadb"].map(|name| (name.to_owned(), name, setup.clone())).into(),
@@ -53,16 +54,18 @@ pub enum Part {
     Range,
     Pool,
     View,
+    Commit,
     Size,
     TpcC,
 }
 
 impl Part {
-    const ALL: [(&str, Part); 6] = [
+    const ALL: [(&str, Part); 7] = [
         ("scan", Part::Scan),
         ("range", Part::Range),
         ("pool", Part::Pool),
         ("view", Part::View),
+        ("commit", Part::Commit),
         ("size", Part::Size),
         ("tpcc", Part::TpcC),
     ];
@@ -99,6 +102,7 @@ pub fn run(asked: &EngineRun) -> Result<(), String> {
             Part::Range => range(asked, &setup),
             Part::Pool => pool(asked, &setup),
             Part::View => view(asked, &setup),
+            Part::Commit => commit(asked, &setup),
             Part::Size => size(asked, &setup),
             Part::TpcC => tpc_c(asked, &setup),
         }?;
@@ -156,6 +160,11 @@ impl Loaded<'_> {
     }
 
     fn lasting(&self, server: &Server, measure: Duration) -> Result<Rate, String> {
+        self.beside(server, measure, || {})
+    }
+
+    /// Does something when the measurement begins.
+    fn beside(&self, server: &Server, measure: Duration, mut begin: impl FnMut()) -> Result<Rate, String> {
         let workload = workload::find(self.workload).expect("parts name workloads that exist");
         let load = Load {
             address: server.address.clone(),
@@ -171,7 +180,10 @@ impl Loaded<'_> {
         let used = || server.processor_seconds();
         let (mut before, mut after) = (0.0, 0.0);
         let outcome = driver::run(&load, |moment| match moment {
-            driver::Moment::MeasureBegins => before = used(),
+            driver::Moment::MeasureBegins => {
+                before = used();
+                begin();
+            }
             driver::Moment::Tick(_) => {}
             driver::Moment::MeasureEnds => after = used(),
         })?;
@@ -347,6 +359,75 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         ));
     }
     Ok(out)
+}
+
+/// Small inserts while a transaction of a million rows commits, by those without one. A measurement is to be
+/// shorter than the commit. How long the order stage is held is asked before there is any load: who holds it
+/// may lose the processor.
+fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
+    const CLIENTS: usize = 16;
+    let load = Loaded { workload: "insert", clients: CLIENTS, scale: MILLION, asked };
+    let (mut servers, mut held) = (Vec::new(), Vec::new());
+    for (label, name, setup) in asked.contestants(setup) {
+        let mut server = fill(start_as(&label, name, &[], &setup)?, MILLION)?;
+        server.resume();
+        let once = commit_copy(&server, |_| Ok(())).and_then(|_| order_work_max(&server));
+        held.push(once.map_err(|error| server.complaint(&error))?);
+        server.pause();
+        servers.push(server);
+    }
+    let found = turns(&mut servers, asked.repeats, |server| {
+        let alone = load.on(server)?;
+        let beside = commit_copy(server, |large| load.beside(server, asked.measure, || large.commit()))?;
+        Ok((alone, beside))
+    })?;
+    let mut out = format!(
+        "### insert, {CLIENTS} clients, while a transaction of a million rows commits\n\n\
+         | server | /s alone | /s beside | p99 ms alone | p99 ms beside | ratio | server us alone | \
+         server us beside | the commit took s | order stage held at most us |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n"
+    );
+    for ((server, found), held) in servers.iter().zip(&found).zip(held) {
+        let rates =
+            |pick: fn(&(Rate, (Rate, f64))) -> Rate| median_rate(&found.iter().map(pick).collect::<Vec<_>>());
+        let (alone, beside) = (rates(|one| one.0), rates(|one| one.1.0));
+        out.push_str(&format!(
+            "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.2} | {} |\n",
+            server.label,
+            alone.per_second,
+            beside.per_second,
+            alone.p99_ms,
+            beside.p99_ms,
+            beside.p99_ms / alone.p99_ms,
+            alone.processor_us,
+            beside.processor_us,
+            median(found.iter().map(|one| one.1.1).collect()),
+            held.as_deref().unwrap_or("-"),
+        ));
+    }
+    Ok(out)
+}
+
+/// Copies a million rows in a transaction and commits it, at the latest behind `beside`. Returns the commit's
+/// seconds as well.
+fn commit_copy<T>(
+    server: &Server,
+    beside: impl FnOnce(&mut Large) -> Result<T, String>,
+) -> Result<(T, f64), String> {
+    let mut large = Large::copy_rows(&server.address).map_err(text)?;
+    let done = beside(&mut large)?;
+    large.commit();
+    let took = large.finish().expect("it commits").map_err(text)?;
+    let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;
+    connection.query("DROP TABLE copied").map_err(text)?;
+    Ok((done, took.as_secs_f64()))
+}
+
+/// Microseconds that the order stage was held at most; none of MariaDB.
+fn order_work_max(server: &Server) -> Result<Option<String>, String> {
+    let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;
+    let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort_order_work_us_max'").map_err(text)?;
+    Ok(rows.into_iter().flatten().nth(1).flatten())
 }
 
 /// A connection that holds a read view, and what the statement answers in it.

@@ -34,6 +34,18 @@ impl Large {
         Ok(Large::Open(Box::new(connection)))
     }
 
+    /// Copies sbtest1's rows, and does not commit.
+    pub fn copy_rows(address: &Address) -> Result<Large, ConnectionError> {
+        let mut connection = Connection::open(address, SCHEMA)?;
+        connection.query("DROP TABLE IF EXISTS copied")?;
+        connection.query("CREATE TABLE copied LIKE sbtest1")?;
+        // The rows that are copied are not to be locked.
+        connection.query("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
+        connection.query("BEGIN")?;
+        connection.query("INSERT INTO copied SELECT * FROM sbtest1")?;
+        Ok(Large::Open(Box::new(connection)))
+    }
+
     /// Starts to commit, if it has not yet.
     pub fn commit(&mut self) {
         *self = match std::mem::replace(self, Large::Moving) {

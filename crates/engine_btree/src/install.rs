@@ -93,7 +93,7 @@ pub struct Install<'i> {
     inner: &'i Inner,
     record: &'i TrxRecord,
     place: Place,
-    /// Writes until the next look at the undo's memory.
+    /// Writes since the last look at the undo's memory.
     unlooked: u32,
 }
 
@@ -110,6 +110,9 @@ impl Install<'_> {
         self.unlooked += 1;
         if self.unlooked == LOOK_EVERY {
             self.unlooked = 0;
+            // A large transaction has a processor for itself, and small ones wait to be served.
+            self.pause();
+            std::thread::yield_now();
             if record.undo_bytes() > inner.versions.trx_undo_bytes_max() {
                 self.pause();
                 inner.versions.spill_installing(record)?;

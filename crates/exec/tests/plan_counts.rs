@@ -112,3 +112,23 @@ fn what_goes_to_disk_is_counted() {
         assert_eq!(without_sizes(&counts(&mut c, "")), expected, "{statement}");
     }
 }
+
+/// Alternatives that name single values are known as well as a list of them.
+#[test]
+fn alternatives_of_one_column_are_estimated_as_a_list() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut c = client(&mut server);
+    for (alternatives, list) in [
+        ("id = 1 OR id = 2 OR id = 30", "id IN (1, 2, 30)"),
+        ("(id = 1 AND b = 3) OR (id = 2 AND b > 4)", "id IN (1, 2)"),
+        ("id = 1 OR id IN (2, 3)", "id IN (1, 2, 3)"),
+        ("a = 1 OR a = 2", "a IN (1, 2)"),
+    ] {
+        let mut explain = |condition: &str| c.run(&format!("EXPLAIN SELECT b FROM t WHERE {condition}"));
+        assert_eq!(explain(alternatives), explain(list), "{alternatives}");
+    }
+    assert_eq!(
+        c.run("SELECT COUNT(*) FROM t WHERE id = 1 OR id = NULL OR id = 101 OR id = 2.5"),
+        "COUNT(*)\n1"
+    );
+}

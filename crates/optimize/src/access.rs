@@ -55,7 +55,7 @@ const ENTRY_BYTES: f64 = 16.0;
 const ROW_BYTES: f64 = 16.0;
 const STRING_BYTES: u32 = 64;
 /// IN lists longer than this are not multiplied with the parts before.
-const SPANS_MAX: usize = 16_384;
+pub(crate) const SPANS_MAX: usize = 16_384;
 
 /// What the rest of the statement wants of the order.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ use cohort_base::IndexId;
 use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, Like, TypeClass};
 use cohort_types::{TypeKind, Value};
 
+use crate::access::SPANS_MAX;
 use crate::physical::LikeStart;
 
 /// What a conjunct says about one column.
@@ -138,9 +139,20 @@ fn add_alternatives(alternatives: &[Expr], found: &mut Vec<Condition>) {
             })
         });
         if is_everywhere {
-            found.push(Condition { slot, sarg: Sarg::Ranges(all.0), reads: all.1 });
+            let sarg = as_points(&all.0).map_or_else(|| Sarg::Ranges(all.0), Sarg::In);
+            found.push(Condition { slot, sarg, reads: all.1 });
         }
     }
+}
+
+/// `a = .. OR a = ..` is `a IN (..)`, whose rows are known better than those of ranges.
+fn as_points(ranges: &[Range]) -> Option<Vec<Expr>> {
+    let point = |range: &Range| match range {
+        (Bound::Included(low), Bound::Included(high)) if low == high => Some(low.clone()),
+        _ => None,
+    };
+    let is_short = ranges.len() <= SPANS_MAX;
+    is_short.then(|| ranges.iter().map(point).collect())?
 }
 
 /// The conditions of an alternative: its own, or those that it joins by AND. Alternatives within these are
