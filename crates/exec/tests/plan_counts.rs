@@ -129,6 +129,28 @@ fn alternatives_of_one_column_are_estimated_as_a_list() {
     }
     assert_eq!(
         c.run("SELECT COUNT(*) FROM t WHERE id = 1 OR id = NULL OR id = 101 OR id = 2.5"),
-        "COUNT(*)\n1"
+        "COUNT(*)\n1\n"
     );
+}
+
+#[test]
+fn a_list_of_rows_is_looked_up_by_an_index() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    let mut c = client(&mut server);
+    for (rows, list) in [
+        ("(id, b) IN ((1, 1), (2, 2), (3, 5))", "id IN (1, 2, 3) AND b > 0"),
+        ("(b, a) IN ((1, 1), (2, 2))", "a IN (1, 2) AND b > 0"),
+    ] {
+        let mut explain = |condition: &str| c.run(&format!("EXPLAIN SELECT b FROM t WHERE {condition}"));
+        assert_eq!(explain(rows), explain(list), "{rows}");
+    }
+    for (condition, count) in [
+        ("(id, b) IN ((1, 1), (1, 1), (2, 2), (3, 5))", 2),
+        ("(id, b) NOT IN ((1, 1), (2, 2), (3, 5))", 98),
+        ("(id, b) IN ((NULL, 1), (2, NULL), (3, 3.0))", 1),
+        ("(id, c) IN (('1', 'X1'), (2, 'x1'))", 1),
+    ] {
+        let found = c.run(&format!("SELECT COUNT(*) FROM t WHERE {condition}"));
+        assert_eq!(found, format!("COUNT(*)\n{count}\n"), "{condition}");
+    }
 }

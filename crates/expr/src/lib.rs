@@ -102,7 +102,7 @@ pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{
     EvalContext, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings,
 };
-pub use expr::{CastType, CompareOp, Expr, Like, Outer, Subquery, SubqueryTest};
+pub use expr::{CastType, CompareOp, Expr, In, Like, Outer, Subquery, SubqueryTest};
 pub use expr_type::{Coercibility, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 pub use full_text::{SearchMode, WordRange, WordSource, match_against};
 pub use joined::{to_joined, union_type};

@@ -8,7 +8,7 @@
 use std::ops::Bound;
 
 use cohort_base::IndexId;
-use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, Like, TypeClass};
+use cohort_expr::{CompareHow, CompareOp, Expr, ExprType, In, Like, TypeClass};
 use cohort_types::{TypeKind, Value};
 
 use crate::access::SPANS_MAX;
@@ -59,6 +59,7 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
             if let Some(slot) = column_for(&i.operand, &list, &i.how) {
                 push(&mut found, slot, Sarg::In(i.list.clone()), &list);
             }
+            add_rows(i, &mut found);
         }
         Expr::IsNull(n) if !n.negated => {
             if let Expr::Column(column) = &n.operand
@@ -96,6 +97,22 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
         CompareOp::Ne => return,
     };
     push(found, slot, sarg, &[value]);
+}
+
+/// `(a, b) IN ((1, 2), (3, 4))` holds for no row but those of `a IN (1, 3)`, and of `b IN (2, 4)`.
+fn add_rows(rows: &In, found: &mut Vec<Condition>) {
+    let (Expr::Row(operands), CompareHow::Row(hows)) = (&rows.operand, &rows.how) else { return };
+    for (n, (operand, how)) in operands.iter().zip(hows).enumerate() {
+        let values: Option<Vec<&Expr>> = rows.list.iter().map(|row| value_of(row, n)).collect();
+        let Some(values) = values else { return };
+        if let Some(slot) = column_for(operand, &values, how) {
+            push(found, slot, Sarg::In(values.iter().copied().cloned().collect()), &values);
+        }
+    }
+}
+
+fn value_of(row: &Expr, n: usize) -> Option<&Expr> {
+    if let Expr::Row(values) = row { values.get(n) } else { None }
 }
 
 /// A pattern that is known to begin with a wildcard says nothing of the beginning of texts.
