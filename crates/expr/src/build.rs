@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cohort_types::{Collation, ErrorCode, IntervalUnit, SqlError, SqlMode, SqlResult, Value};
 
 use crate::arith::negated_literal;
-use crate::compare::{CompareHow, InSet};
+use crate::compare::{CompareHow, InRows, InSet};
 use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
@@ -471,7 +471,7 @@ pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<E
             CompareHow::scalar(aggregate_collations("in", &types)?.collation)
         }
     };
-    let mut node = In { operand, list, negated, how, set: None };
+    let mut node = In { operand, list, negated, how, set: None, rows: None };
     node.find_set();
     Ok(Expr::In(Box::new(node)))
 }
@@ -481,6 +481,9 @@ impl In {
     pub(crate) fn find_set(&mut self) {
         if let CompareHow::Scalar { collation, .. } = &self.how {
             self.set = InSet::of(&self.list, *collation).map(Arc::new);
+        }
+        if let CompareHow::Row(hows) = &self.how {
+            self.rows = InRows::of(&self.list, hows).map(Arc::new);
         }
     }
 }

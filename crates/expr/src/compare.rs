@@ -394,6 +394,69 @@ impl InSet {
     }
 }
 
+/// A constant IN list of rows as a set.
+#[derive(Debug)]
+pub(crate) struct InRows {
+    /// What an element of each place is: an integer, or a string of this collation.
+    kinds: Vec<Option<Collation>>,
+    keys: HashSet<Vec<u8>, ahash::RandomState>,
+    /// Places in the list of rows that have something else, such as NULL.
+    pub others: Vec<usize>,
+}
+
+impl InRows {
+    /// `None` when the list is short, or begins with something else than integers and strings.
+    pub(crate) fn of(list: &[Expr], hows: &[CompareHow]) -> Option<InRows> {
+        if list.len() < IN_SET_MIN {
+            return None;
+        }
+        let kinds = constants_of(&list[0])?.zip(hows).map(|(value, how)| kind_of(value?, how));
+        let kinds = kinds.collect::<Option<Vec<_>>>()?;
+        let mut rows = InRows { kinds, keys: HashSet::default(), others: Vec::new() };
+        for (n, row) in list.iter().enumerate() {
+            match constants_of(row).and_then(|values| rows.key(values)) {
+                Some(key) => drop(rows.keys.insert(key)),
+                None => rows.others.push(n),
+            }
+        }
+        Some(rows)
+    }
+
+    /// Whether a row of the list but the others is equal; `None` when the values are of other kinds.
+    pub(crate) fn lookup<'v>(&self, values: impl Iterator<Item = &'v Value>) -> Option<bool> {
+        Some(self.keys.contains(&self.key(values.map(Some))?))
+    }
+
+    fn key<'v>(&self, values: impl Iterator<Item = Option<&'v Value>>) -> Option<Vec<u8>> {
+        let mut key = Vec::new();
+        for (value, kind) in values.zip(&self.kinds) {
+            match kind {
+                None => key.extend_from_slice(&integer_of(value?)?.to_be_bytes()),
+                Some(collation) => {
+                    let part = string_key(value?, *collation)?;
+                    key.extend_from_slice(&(part.len() as u64).to_be_bytes());
+                    key.extend_from_slice(&part);
+                }
+            }
+        }
+        Some(key)
+    }
+}
+
+fn constants_of(row: &Expr) -> Option<impl Iterator<Item = Option<&Value>>> {
+    let Expr::Row(parts) = row else { return None };
+    Some(parts.iter().map(|part| if let Expr::Const(part) = part { Some(&part.value) } else { None }))
+}
+
+fn kind_of(value: &Value, how: &CompareHow) -> Option<Option<Collation>> {
+    let CompareHow::Scalar { collation, class } = how else { return None };
+    match class {
+        None | Some(TypeClass::Int) if integer_of(value).is_some() => Some(None),
+        None | Some(TypeClass::String) if bytes_of(value).is_some() => Some(Some(*collation)),
+        _ => None,
+    }
+}
+
 fn integer_of(value: &Value) -> Option<i128> {
     match value {
         Value::Int(v) => Some(i128::from(*v)),

@@ -340,8 +340,22 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
 }
 
 fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
+    let mut others = None;
+    if let Some(rows) = &node.rows {
+        let values: Vec<Cow<'_, Value>> =
+            items.iter().map(|item| item.eval_output(row, ctx)).collect::<SqlResult<_>>()?;
+        match rows.lookup(values.iter().map(|value| &**value)) {
+            Some(true) => return Ok(Some(!node.negated)),
+            Some(false) => others = Some(&rows.others),
+            None => {}
+        }
+    }
     let mut found = Some(false);
-    for candidate in &node.list {
+    let (some, all) = match others {
+        Some(others) => (others.as_slice(), &node.list[..0]),
+        None => (&[][..], node.list.as_slice()),
+    };
+    for candidate in some.iter().map(|n| &node.list[*n]).chain(all) {
         let (Expr::Row(parts), CompareHow::Row(hows)) = (candidate, &node.how) else { return Ok(None) };
         match compare_row_exprs(CompareOp::Eq, items, parts, hows, row, ctx)? {
             Some(true) => return Ok(Some(!node.negated)),

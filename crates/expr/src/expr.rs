@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cohort_types::{Collation, FixedKind, Value};
 
-use crate::compare::{CompareHow, InSet};
+use crate::compare::{CompareHow, InRows, InSet};
 use crate::expr_type::{Coercibility, ExprType, Flavor};
 use crate::table::{Extra, Function};
 
@@ -179,6 +179,8 @@ pub struct In {
     pub how: CompareHow,
     /// The list as a set, when it is constant and of one class with the operand.
     pub(crate) set: Option<Arc<InSet>>,
+    /// The same of a list of rows.
+    pub(crate) rows: Option<Arc<InRows>>,
 }
 
 #[derive(Clone, Debug)]
