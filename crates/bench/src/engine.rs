@@ -1,8 +1,8 @@
 //! `cohort-bench engine`: the engine where short loads on small, fresh tables do not look.
 //!
 //! Each part starts servers of its own and prints a table: whole scans, ranges beside the LSM engine, a
-//! buffer pool smaller than the data, a read view that stays open, a large commit, the size on the disk after random updates,
-//! and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
+//! buffer pool smaller than the data, a read view that stays open, a large commit, the size on the disk after
+//! random updates, and TPC-C. Servers have their turns as in a run: one is measured, the others stand still.
 
 use std::fs;
 use std::path::{Path, PathBuf};

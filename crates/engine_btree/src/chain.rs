@@ -127,9 +127,9 @@ impl Versions {
         Some((link, link.seq.expect("settled above")))
     }
 
-    /// Lets the chains below the living versions of a swept record, which are settled, go past what no view needs any more.
-    /// Writes whose chains went past something before are left out: those chains were looked at from above.
-    /// Records that nobody refers to then are added to `dropped`.
+    /// Lets the chains below the living versions of a swept record, which are settled, go past what no view
+    /// needs any more. Writes whose chains went past something before are left out: those chains were looked
+    /// at from above. Records that nobody refers to then are added to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {
         for (place, link) in record.whole_links() {
             let (mut record, mut place, mut link) = (record.clone(), place, link);

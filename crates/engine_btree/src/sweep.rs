@@ -36,7 +36,8 @@ use crate::views::InUse;
 
 /// Records of each segment that one round takes.
 const SWEEP_RECORDS_MAX: usize = 1024;
-/// Records whose links are settled together: what is looked at for it stays in the caches until they are swept.
+/// Records whose links are settled together: what is looked at for it stays in the caches until they are
+/// swept.
 const SETTLED_AT_ONCE: usize = 256;
 
 /// What became of a deleted entry.
