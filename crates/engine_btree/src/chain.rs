@@ -96,14 +96,7 @@ impl Versions {
     /// Settles the links of the records' living versions. Purge calls it, and nobody else at the same time.
     pub fn settle<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
         let mut older = Vec::new();
-        let counts: Vec<usize> = records
-            .clone()
-            .map(|record| {
-                let before = older.len();
-                record.list_unsettled(&mut older);
-                older.len() - before
-            })
-            .collect();
+        records.clone().for_each(|record| record.list_unsettled(&mut older));
         let below = self.find_all(&older);
         let mut found = older.iter().zip(&below).map(|(older, below)| {
             let Some(below) = below else { return (CommitSeq(0), End::Next) };
@@ -112,9 +105,7 @@ impl Versions {
             };
             (seq, below.end_below(older.undo))
         });
-        for (record, count) in records.zip(counts) {
-            record.settle(found.by_ref().take(count));
-        }
+        records.for_each(|record| record.settle(&mut found));
     }
 
     /// A settled link of a living version, with when the version below was written.

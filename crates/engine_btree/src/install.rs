@@ -114,7 +114,6 @@ impl Install<'_> {
             self.pause();
             std::thread::yield_now();
             if record.undo_bytes() > inner.versions.trx_undo_bytes_max() {
-                self.pause();
                 inner.versions.spill_installing(record)?;
             }
         }

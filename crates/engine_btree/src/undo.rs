@@ -279,7 +279,7 @@ impl UndoLog {
     }
 
     /// Keeps when the versions were written that [`UndoLog::unsettled`] gave, and how their chains end.
-    pub fn settle(&mut self, mut found: impl Iterator<Item = (CommitSeq, End)>) {
+    pub fn settle(&mut self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         for linked in self.links.iter_mut().filter(|linked| linked.is_unsettled()) {
             let (seq, end) = found.next().expect("as many as were given");
             (linked.seq, linked.end) = (seq.0, end);

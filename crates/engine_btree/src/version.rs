@@ -64,6 +64,16 @@ const SPILL_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrxNo(pub u64);
 
+impl TrxNo {
+    fn segment(self) -> usize {
+        (self.0 >> SEGMENT_SHIFT) as usize
+    }
+
+    fn place(self) -> u64 {
+        self.0 & PLACE_MASK
+    }
+}
+
 /// Stands in an entry: who wrote it, and where its predecessor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionRef {
@@ -162,11 +172,11 @@ impl TrxRecord {
 
     /// Its place in its segment's order.
     pub fn place(&self) -> u64 {
-        self.number.0 & PLACE_MASK
+        self.number.place()
     }
 
     fn segment(&self) -> usize {
-        (self.number.0 >> SEGMENT_SHIFT) as usize
+        self.number.segment()
     }
 
     /// Where it stands.
@@ -210,8 +220,8 @@ impl TrxRecord {
         to.extend(self.undo.read().unsettled());
     }
 
-    /// Keeps what was found of the versions that [`TrxRecord::list_unsettled`] added.
-    pub fn settle(&self, found: impl Iterator<Item = (CommitSeq, End)>) {
+    /// Keeps what was found of the versions that [`TrxRecord::list_unsettled`] added, and takes no more.
+    pub fn settle(&self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         self.undo.write().settle(found);
     }
 
@@ -434,7 +444,7 @@ impl Versions {
     /// Whether everybody is known to see what this transaction wrote.
     #[inline]
     pub fn is_seen_by_all(&self, trx: TrxNo) -> bool {
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        let (at, place) = (trx.segment(), trx.place());
         place < self.watermarks[at].load(Ordering::Acquire)
     }
 
@@ -442,7 +452,7 @@ impl Versions {
     /// by the latch of the entry's page.
     #[inline]
     pub fn is_seen(&self, horizon: Horizon, trx: TrxNo) -> bool {
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        let (at, place) = (trx.segment(), trx.place());
         self.is_seen_by_all(trx) || self.ordered[at].is_seen(horizon, place)
     }
 
@@ -456,7 +466,7 @@ impl Versions {
     /// were used long ago and lie anywhere in memory, so the processor is let wait for many of them at once:
     /// nothing but looking comes before the first reference is counted.
     pub fn find_all(&self, versions: &[VersionRef]) -> Vec<Option<Arc<TrxRecord>>> {
-        let segment_of = |n: &usize| (versions[*n].trx.0 >> SEGMENT_SHIFT) as usize;
+        let segment_of = |n: &usize| versions[*n].trx.segment();
         let is_there = |n: &usize| !self.is_seen_by_all(versions[*n].trx);
         let mut order: Vec<usize> = (0..versions.len()).filter(is_there).collect();
         order.sort_by_key(segment_of);
@@ -464,11 +474,7 @@ impl Versions {
         for run in order.chunk_by(|a, b| segment_of(a) == segment_of(b)) {
             for few in run.chunks(FOUND_AT_ONCE_MAX) {
                 let segment = self.segments[segment_of(&few[0])].read();
-                let look = |n: &usize| match segment.find(versions[*n].trx.0 & PLACE_MASK) {
-                    Found::Passed => None,
-                    Found::There(record) => Some(record),
-                    Found::Dropped => panic!("a chain leads to a version of a record that was dropped"),
-                };
+                let look = |n: &usize| record_in(&segment, versions[*n].trx);
                 let is_undecided = |record: &Arc<TrxRecord>| record.state() == TrxState::Installed;
                 let undecided = few.iter().filter_map(look).filter(|record| is_undecided(record)).count();
                 assert_eq!(undecided, 0, "what is written over was ordered");
@@ -482,17 +488,12 @@ impl Versions {
         if self.is_seen_by_all(trx) {
             return None;
         }
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
-        match self.segments[at].read().find(place) {
-            Found::Passed => None,
-            Found::There(record) => Some(look(record)),
-            Found::Dropped => panic!("a chain leads to a version of a record that was dropped"),
-        }
+        record_in(&self.segments[trx.segment()].read(), trx).map(look)
     }
 
     /// The record further down a chain.
     pub fn find_below(&self, trx: TrxNo) -> Below {
-        let (at, place) = ((trx.0 >> SEGMENT_SHIFT) as usize, trx.0 & PLACE_MASK);
+        let (at, place) = (trx.segment(), trx.place());
         match self.segments[at].read().find(place) {
             Found::There(record) => Below::There(record.clone()),
             Found::Passed => Below::Gone,
@@ -697,6 +698,15 @@ impl Versions {
     /// Rollback segments that new transactions use.
     pub fn segments_in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
+    }
+}
+
+/// The record of a transaction that a chain leads to a version of; none: everybody has passed it.
+fn record_in(segment: &Segment, trx: TrxNo) -> Option<&Arc<TrxRecord>> {
+    match segment.find(trx.place()) {
+        Found::Passed => None,
+        Found::There(record) => Some(record),
+        Found::Dropped => panic!("a chain leads to a version of a record that was dropped"),
     }
 }
 

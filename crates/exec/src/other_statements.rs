@@ -50,7 +50,8 @@ impl Session {
     ) -> SqlResult<()> {
         access::check_statement(&self.state, statement)?;
         if !says_nothing(statement) {
-            // Variables may hold what was read in rows that are not hardened (I5).
+            // Variables may hold what was read in rows that are not hardened, and warnings may tell of them
+            // (I5).
             self.trx.reveal();
         }
         match statement {
@@ -562,8 +563,6 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (offset, count) = self.constant_limit(limit)?;
-        // A duplicate that was ignored may not be hardened (I5).
-        self.trx.reveal();
         let shown =
             self.diagnostics.list().iter().filter(|w| which == Conditions::All || w.level == Level::Error);
         let rows: Vec<Vec<Value>> = shown

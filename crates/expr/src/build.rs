@@ -479,11 +479,11 @@ pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<E
 impl In {
     /// Makes the set of a list that is constant.
     pub(crate) fn find_set(&mut self) {
-        if let CompareHow::Scalar { collation, .. } = &self.how {
-            self.set = InSet::of(&self.list, *collation).map(Arc::new);
-        }
-        if let CompareHow::Row(hows) = &self.how {
-            self.rows = InRows::of(&self.list, hows).map(Arc::new);
+        match &self.how {
+            CompareHow::Scalar { collation, .. } => {
+                self.set = InSet::of(&self.list, *collation).map(Arc::new);
+            }
+            CompareHow::Row(hows) => self.rows = InRows::of(&self.list, hows).map(Arc::new),
         }
     }
 }

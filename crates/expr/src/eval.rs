@@ -340,22 +340,26 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
 }
 
 fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
-    let mut others = None;
-    if let Some(rows) = &node.rows {
-        let values: Vec<Cow<'_, Value>> =
-            items.iter().map(|item| item.eval_output(row, ctx)).collect::<SqlResult<_>>()?;
-        match rows.lookup(values.iter().map(|value| &**value)) {
-            Some(true) => return Ok(Some(!node.negated)),
-            Some(false) => others = Some(&rows.others),
-            None => {}
-        }
+    let Some(rows) = &node.rows else { return search_rows(node, &node.list, items, row, ctx) };
+    let values: Vec<Cow<'_, Value>> =
+        items.iter().map(|item| item.eval_output(row, ctx)).collect::<SqlResult<_>>()?;
+    match rows.lookup(values.iter().map(|value| &**value)) {
+        Some(true) => Ok(Some(!node.negated)),
+        Some(false) => search_rows(node, rows.others.iter().map(|n| &node.list[*n]), items, row, ctx),
+        None => search_rows(node, &node.list, items, row, ctx),
     }
+}
+
+/// Compares with one row of the list after the other.
+fn search_rows<'e>(
+    node: &In,
+    candidates: impl IntoIterator<Item = &'e Expr>,
+    items: &[Expr],
+    row: &[Value],
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<bool>> {
     let mut found = Some(false);
-    let (some, all) = match others {
-        Some(others) => (others.as_slice(), &node.list[..0]),
-        None => (&[][..], node.list.as_slice()),
-    };
-    for candidate in some.iter().map(|n| &node.list[*n]).chain(all) {
+    for candidate in candidates {
         let (Expr::Row(parts), CompareHow::Row(hows)) = (candidate, &node.how) else { return Ok(None) };
         match compare_row_exprs(CompareOp::Eq, items, parts, hows, row, ctx)? {
             Some(true) => return Ok(Some(!node.negated)),

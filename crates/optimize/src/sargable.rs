@@ -168,8 +168,10 @@ fn as_points(ranges: &[Range]) -> Option<Vec<Expr>> {
         (Bound::Included(low), Bound::Included(high)) if low == high => Some(low.clone()),
         _ => None,
     };
-    let is_short = ranges.len() <= SPANS_MAX;
-    is_short.then(|| ranges.iter().map(point).collect())?
+    if ranges.len() > SPANS_MAX {
+        return None;
+    }
+    ranges.iter().map(point).collect()
 }
 
 /// The conditions of an alternative: its own, or those that it joins by AND. Alternatives within these are

@@ -321,8 +321,8 @@ impl SessionTrx {
     }
 
     /// What the client learns now may come from rows that were not hardened when they were locked: the reply
-    /// waits for them (I5). Called by reads, by errors, and when a transaction ends without writes of its
-    /// own.
+    /// waits for them (I5). Called by reads, by errors, by statements that are no change, and when a
+    /// transaction ends without writes of its own.
     #[inline]
     pub fn reveal(&mut self) {
         if let Some(active) = &self.active {
