@@ -5,6 +5,7 @@ mod buckets;
 mod budget;
 mod codec;
 mod histogram;
+mod hold;
 mod ids;
 mod no_unwind;
 mod prefetch;
@@ -14,6 +15,7 @@ pub use buckets::{bucket_count, bucket_of, last_in_bucket};
 pub use budget::{Budget, BudgetOf, OverBudget, Reservation};
 pub use codec::{Reader, Truncated, Write};
 pub use histogram::{Histogram, HistogramSnapshot, add_alone};
+pub use hold::Hold;
 pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, TrxIds, Xid,

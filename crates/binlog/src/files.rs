@@ -38,9 +38,10 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cohort_base::BinlogPos;
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs, SteadyFile};
 
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
@@ -124,7 +125,7 @@ const COMPARED_BYTES: usize = 256 << 10;
 
 impl Current {
     fn new(number: u32, file: SharedFile, len: u64) -> Current {
-        Current { number, file, len, found: Default::default() }
+        Current { number, file: Arc::new(SteadyFile::new(file)), len, found: Default::default() }
     }
 
     /// Whether the file holds these bytes there.

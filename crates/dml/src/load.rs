@@ -80,6 +80,8 @@ pub fn load_data(
     let memory = Reservation::new(std::sync::Arc::clone(ctx.process.memory()));
     let bytes_max = ctx.session.vars.uint(VarId::MaxAllowedPacket) as usize;
     if load.local {
+        // The name may hold what was read in rows that are not hardened (I5).
+        ctx.trx.reveal();
         sink.request_file(load.path.as_bytes())?;
         let mut source = Client(sink);
         let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);

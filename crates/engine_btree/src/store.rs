@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
-use cohort_vfs::{OpenMode, SharedFile, SharedFs, is_no_space};
+use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, SteadyFile, is_no_space};
 
 use crate::compress::Compression;
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
@@ -85,7 +85,7 @@ impl State {
 
 /// The data file. Shared by all threads; its lock is held for no I/O but a superblock's.
 pub struct Store {
-    file: SharedFile,
+    file: SteadyFile,
     path: PathBuf,
     state: Mutex<State>,
     pub compression: Compression,
@@ -187,7 +187,7 @@ impl Store {
             is_poisoned: false,
         };
         Store {
-            file,
+            file: SteadyFile::new(file),
             path,
             state: Mutex::new(state),
             compression: Compression::default(),
@@ -205,10 +205,14 @@ impl Store {
         look(&self.state.lock().map)
     }
 
-    /// Writes bytes into an extent of their own; they are not durable.
+    /// Writes bytes into an extent of their own; they are not durable. One of many: it may wait for the disk.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Extent> {
+        self.write_by(bytes, |offset| self.file.write_at(bytes, offset))
+    }
+
+    fn write_by(&self, bytes: &[u8], write: impl FnOnce(u64) -> io::Result<()>) -> io::Result<Extent> {
         let extent = self.state.lock().space.allot(bytes.len() as u32);
-        match self.file.write_at(bytes, extent.offset()) {
+        match write(extent.offset()) {
             Ok(()) => Ok(extent),
             Err(e) => {
                 self.free(extent);
@@ -318,7 +322,10 @@ impl Store {
 
     /// Writes a page as it stands, so that it can leave memory.
     pub fn evict(&self, page: &Page) -> io::Result<()> {
-        let extent = self.write_image(page.index(), &page.image())?;
+        let image = page.image();
+        let compressed = self.compression.image(page.index(), &image);
+        let stored = compressed.as_deref().unwrap_or(&image);
+        let extent = self.write_by(stored, |offset| self.file.write_at_once(stored, offset))?;
         let mut state = self.state.lock();
         if let Some(old) = state.evicted.insert(page.id(), extent) {
             state.space.free(old);
@@ -424,7 +431,7 @@ impl Store {
         let newest_copy = self.state.lock().newest_copy;
         let copy = 1 - newest_copy;
         self.sync().map_err(MapError::Unchanged)?;
-        match self.file.write_at(&bytes, copy * BLOCK_BYTES) {
+        match self.file.write_at_once(&bytes, copy * BLOCK_BYTES) {
             Ok(()) => self.sync().map_err(MapError::Unknown)?,
             // Nothing was written.
             Err(error) if is_no_space(&error) => {
@@ -433,7 +440,7 @@ impl Store {
             Err(error) => return Err(MapError::Unknown(self.poison(error))),
         }
         self.state.lock().newest_copy = copy;
-        match self.file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
+        match self.file.write_at_once(&bytes, newest_copy * BLOCK_BYTES) {
             // The next change writes this copy first.
             Err(error) if !is_no_space(&error) => Err(MapError::Unknown(self.poison(error))),
             _ => Ok(()),

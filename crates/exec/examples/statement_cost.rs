@@ -27,7 +27,6 @@ impl ResultSink for CountSink {
     fn error(&mut self, error: &SqlError) {
         panic!("{error}");
     }
-    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
     fn is_dead(&self) -> bool {
         false
     }

@@ -18,7 +18,7 @@ use crate::explain_json::explain_json;
 use crate::other_statements::KnownNow;
 use crate::session::Session;
 
-/// Takes the rows, and lets the client wait for what they show.
+/// Takes the rows.
 struct Discarded<'d>(&'d mut dyn ResultSink);
 
 impl ResultSink for Discarded<'_> {
@@ -27,10 +27,6 @@ impl ResultSink for Discarded<'_> {
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}
     fn error(&mut self, _: &SqlError) {}
-
-    fn hold_until(&mut self, seq: cohort_base::CommitSeq) {
-        self.0.hold_until(seq);
-    }
 
     fn is_dead(&self) -> bool {
         self.0.is_dead()

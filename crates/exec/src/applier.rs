@@ -124,7 +124,6 @@ impl ResultSink for Outcome {
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}
-    fn hold_until(&mut self, _: CommitSeq) {}
     fn error(&mut self, error: &SqlError) {
         self.error = Some(error.clone());
     }

@@ -237,9 +237,6 @@ impl ResultSink for Tally<'_> {
         self.total.warnings += u32::from(ok.warnings);
     }
     fn error(&mut self, _: &SqlError) {}
-    fn hold_until(&mut self, seq: cohort_base::CommitSeq) {
-        self.out.hold_until(seq);
-    }
     fn is_dead(&self) -> bool {
         self.out.is_dead()
     }

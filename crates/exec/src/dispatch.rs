@@ -414,7 +414,6 @@ impl Session {
                     self.work.generated_id.get_or_insert(id);
                 }
                 if let Some(rows) = outcome.returned {
-                    self.trx.reveal();
                     self.send_rows(job.more, plan.columns(), &rows, sink);
                     return true;
                 }
@@ -460,6 +459,8 @@ impl Session {
 
     /// The end of a result set.
     fn finish_rows(&self, status: StatusFlags, warnings: u16, sink: &mut dyn ResultSink) {
+        // That there are no more rows may be news of what is not hardened (I5).
+        self.trx.reveal();
         if self.state.transactions.is_on() {
             self.state.transactions.add(TransactionState::ROWS, self.trx.autocommit());
             self.settle_transaction();
@@ -496,6 +497,8 @@ impl Session {
         rows: &[Vec<Value>],
         sink: &mut dyn ResultSink,
     ) {
+        // Whatever they were computed from (I5).
+        self.trx.reveal();
         let head = ResultHead { status: self.status_for(more), warnings };
         sink.start(columns, head);
         for row in rows {
@@ -536,7 +539,6 @@ impl ResultSink for Nowhere {
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}
-    fn hold_until(&mut self, _: CommitSeq) {}
     fn error(&mut self, _: &SqlError) {}
     fn is_dead(&self) -> bool {
         false
@@ -610,7 +612,7 @@ fn lock_and_run(
             }
             let status = statement_status(ctx.trx, ctx.session, ctx.more);
             let columns = &plan.columns;
-            let mut out = ClientSink { sink, columns, status, started: false, held: CommitSeq(0) };
+            let mut out = ClientSink { sink, columns, status, started: false };
             let counts = run_query(plan, ctx, limit, &mut out)?;
             out.start(&ctx.eval);
             Ok(Executed::Rows(counts))
@@ -716,18 +718,9 @@ struct ClientSink<'c> {
     columns: &'c [ColumnMeta],
     status: StatusFlags,
     started: bool,
-    /// Told to the sink.
-    held: CommitSeq,
 }
 
 impl ClientSink<'_> {
-    fn hold_until(&mut self, hold: CommitSeq) {
-        if hold > self.held {
-            self.held = hold;
-            self.sink.hold_until(hold);
-        }
-    }
-
     fn start(&mut self, eval: &EvalContext<'_>) {
         if !self.started {
             self.started = true;
@@ -738,8 +731,7 @@ impl ClientSink<'_> {
 }
 
 impl RowSink for ClientSink<'_> {
-    fn row(&mut self, eval: &EvalContext<'_>, hold: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
-        self.hold_until(hold);
+    fn row(&mut self, eval: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.start(eval);
         self.sink.try_row(values)?;
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
@@ -748,11 +740,10 @@ impl RowSink for ClientSink<'_> {
     fn stored_rows(
         &mut self,
         eval: &EvalContext<'_>,
-        hold: CommitSeq,
+        _: CommitSeq,
         columns: &StoredColumns<'_>,
         rows: &[&[u8]],
     ) -> SqlResult<Flow> {
-        self.hold_until(hold);
         self.start(eval);
         self.sink.stored_rows(columns, rows)?;
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })

@@ -2,9 +2,8 @@
 //! conditions.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use cohort_base::{CommitSeq, ConnectionId};
+use cohort_base::ConnectionId;
 use cohort_catalog::{Table, TableName};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, Expr};
@@ -382,12 +381,12 @@ impl Session {
     /// What waits for a replica's answer waits no longer.
     fn stop_waiting(&self, process: &Process) {
         let held = process.held_until();
-        let told_early = CommitSeq(process.told_early().load(Ordering::Acquire));
+        let told_early = process.hold().told_early();
         // An earlier KILL may have had the client told.
         if held > self.state.db.commit.acknowledged().max(told_early)
             && let Some(facts) = &*self.state.db.facts.read()
         {
-            let will_tell = || process.told_early().store(held.0, Ordering::Release);
+            let will_tell = || process.hold().tell_early(held);
             let own = Some(process.gauge().last_commit()).filter(|own| *own > told_early);
             facts.stop_waiting_for_replicas(held, own, process.id(), &will_tell);
         }

@@ -72,6 +72,8 @@ impl Session {
         }
         self.begin_command();
         self.diagnostics.begin();
+        // The columns tell of variables, which may hold what was read in rows that are not hardened (I5).
+        self.trx.reveal();
         let outcome = self.prepare_text(sql);
         self.look_at_clock();
         self.end_process();

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, Hold};
 use cohort_config::{Counter, VarId};
 use cohort_locks::KillLevel;
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
@@ -69,7 +69,7 @@ impl Session {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.gauge()));
-        trx.look_for_kills_at(Arc::clone(process.told_early()));
+        trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
         let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(trx.temporary()));
@@ -107,6 +107,11 @@ impl Session {
         self.trx.hold_until()
     }
 
+    /// Where whoever sends replies looks at that.
+    pub fn hold(&self) -> &Arc<Hold> {
+        self.trx.hold()
+    }
+
     /// What all sessions share.
     pub fn database(&self) -> &Arc<Database> {
         &self.state.db
@@ -139,6 +144,8 @@ impl Session {
 
     /// `@name`; `None` if it was never set.
     pub fn user_variable(&self, name: &str) -> Option<Value> {
+        // It may hold what was read in rows that are not hardened (I5).
+        self.trx.reveal();
         self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
     }
 

@@ -2,7 +2,6 @@
 
 mod world;
 
-use cohort_base::CommitSeq;
 use cohort_binlog::EventReader;
 use cohort_binlog::event::Event;
 use cohort_exec::{Database, Session};
@@ -33,8 +32,6 @@ impl ResultSink for Text {
     fn error(&mut self, error: &SqlError) {
         self.0.push(format!("{} {}", error.code.number(), error.message));
     }
-
-    fn hold_until(&mut self, _: CommitSeq) {}
 
     fn is_dead(&self) -> bool {
         false

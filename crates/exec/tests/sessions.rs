@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cohort_base::{CommitSeq, Hold};
 use cohort_exec::{Database, Session};
 use cohort_locks::KillLevel;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
-use cohort_types::{ErrorCode, SqlError, Value};
+use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use support::{TextSink, run};
 
 fn two_sessions() -> (Arc<Database>, Session, Session) {
@@ -76,7 +77,6 @@ impl ResultSink for FlagSink {
     fn error(&mut self, error: &SqlError) {
         self.errors.push(error.clone());
     }
-    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
     fn is_dead(&self) -> bool {
         false
     }
@@ -293,6 +293,86 @@ fn a_serializable_read_is_held_until_what_it_shows_is_hardened() {
     assert!(b.hold_until() >= a.hold_until(), "I5");
 }
 
+/// Rows, the end of rows and requests for files may be sent at once, when much has gathered: the session's
+/// replies must be held by then.
+struct Leaving {
+    hold: Arc<Hold>,
+    until: CommitSeq,
+    seen: usize,
+}
+
+impl Leaving {
+    fn leaves(&mut self, what: &str) {
+        assert!(self.hold.until() >= self.until, "{what} may leave, and is not held");
+        self.seen += 1;
+    }
+}
+
+impl ResultSink for Leaving {
+    fn start(&mut self, _: &[ColumnMeta], _: ResultHead) {
+        self.leaves("a head");
+    }
+    fn row(&mut self, _: &[Value]) {
+        self.leaves("a row");
+    }
+    fn finish(&mut self, _: StatusFlags, _: u16) {
+        self.leaves("an end");
+    }
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn error(&mut self, _: &SqlError) {}
+    fn may_send_files(&self) -> bool {
+        true
+    }
+    fn request_file(&mut self, _: &[u8]) -> SqlResult<()> {
+        self.leaves("a request");
+        Ok(())
+    }
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+/// I4: the OK of a commit stands before what the next statement of the same command sends.
+#[test]
+fn what_follows_a_commit_in_its_command_is_held_with_it() {
+    for next in [
+        "select 1",
+        "select k from t where id = 4",
+        "show create table t",
+        "show tables",
+        "delete from t returning k",
+        "explain select * from t",
+        "load data local infile '/f' into table t",
+    ] {
+        for commit in ["insert into t values (88, 1)", "begin; insert into t values (88, 1); commit"] {
+            let (db, _, mut b) = two_sessions();
+            b.set_multi_statements(true);
+            let before = db.commit.acknowledged();
+            let mut sink = Leaving { hold: Arc::clone(b.hold()), until: CommitSeq(before.0 + 1), seen: 0 };
+            b.query(format!("{commit}; {next}").as_bytes(), &mut sink);
+            assert!(sink.seen > 0, "{next} sends something");
+        }
+    }
+}
+
+/// I5, beside statements: what a client learns when it prepares, or asks for the binary log.
+#[test]
+fn what_variables_show_without_a_statement_is_held() {
+    for learn in [
+        (|b: &mut Session| drop(b.prepare(b"select @v"))) as fn(&mut Session),
+        |b| drop(b.prepare(b"nothing")),
+        |b| drop(b.user_variable("v")),
+    ] {
+        let (_db, mut a, mut b) = two_sessions();
+        run(&mut b, "begin");
+        a.query(b"update t set k = 99", &mut TextSink::default());
+        b.query(b"update t set k = @v := k + 1 where id = 1", &mut TextSink::default());
+        assert!(b.hold_until() < a.hold_until());
+        learn(&mut b);
+        assert!(b.hold_until() >= a.hold_until(), "I5");
+    }
+}
+
 const LEVELS: [&str; 4] = ["read uncommitted", "read committed", "repeatable read", "serializable"];
 
 /// At each level: runs `change` without a flush, then `before` in a transaction and `read`, whose reply must
@@ -308,7 +388,8 @@ fn assert_held(change: &str, before: &str, read: &str) {
         assert!(db.commit.acknowledged() < a.hold_until());
         b.query(before.as_bytes(), &mut TextSink::default());
         assert!(db.commit.acknowledged() < a.hold_until(), "{before} does not wait");
-        b.query(read.as_bytes(), &mut TextSink::default());
+        let mut sink = Leaving { hold: Arc::clone(b.hold()), until: a.hold_until(), seen: 0 };
+        b.query(read.as_bytes(), &mut sink);
         assert!(b.hold_until() >= a.hold_until(), "I5: {read} after {before}, {level}");
     }
 }
@@ -342,6 +423,11 @@ fn what_a_transaction_has_made_of_a_row_that_is_not_hardened_is_shown_when_that_
         "checksum table t",
         "delete from t where id = 1 returning k",
         "replace into t values (1, 5) returning k",
+        "analyze format=json update t set k = 1 where id = 1 and k = 100",
+        "analyze update t set k = 1 where id = 1 and k = 100",
+        "analyze delete from t where id = 1 and k = 100",
+        "execute immediate concat(\"load data local infile '/\", @v, \"' into table t\")",
+        "show create table t",
         "show warnings",
         "show count(*) warnings",
         "show variables like 'last_insert_id'",

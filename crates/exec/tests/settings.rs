@@ -2,7 +2,6 @@
 
 mod world;
 
-use cohort_base::CommitSeq;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{Date, DateTime, SqlError, Value};
 use world::{Client, Server};
@@ -119,8 +118,6 @@ impl ResultSink for Status {
     fn ok(&mut self, ok: &OkInfo<'_>) {
         self.0 = ok.status;
     }
-
-    fn hold_until(&mut self, _: CommitSeq) {}
 
     fn error(&mut self, error: &SqlError) {
         panic!("{error}");

@@ -145,7 +145,6 @@ impl cohort_protocol::ResultSink for Nowhere {
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: cohort_protocol::StatusFlags, _: u16) {}
     fn ok(&mut self, _: &cohort_protocol::OkInfo<'_>) {}
-    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
     fn error(&mut self, error: &cohort_types::SqlError) {
         panic!("{error}");
     }

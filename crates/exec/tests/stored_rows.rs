@@ -4,7 +4,6 @@
 
 mod world;
 
-use cohort_base::CommitSeq;
 use cohort_exec::Session;
 use cohort_protocol::{
     Capabilities, ColumnMeta, Drain, OkInfo, ResultEncoding, ResultHead, ResultSink, ResultWriter, RowFormat,
@@ -140,9 +139,6 @@ impl ResultSink for Wire<'_> {
     fn error(&mut self, error: &SqlError) {
         self.writer.error(error);
     }
-    fn hold_until(&mut self, seq: CommitSeq) {
-        self.writer.hold_until(seq);
-    }
     fn is_dead(&self) -> bool {
         self.writer.is_dead()
     }
@@ -153,7 +149,7 @@ impl ResultSink for Wire<'_> {
 struct Kept(Vec<u8>);
 
 impl Drain for Kept {
-    fn drain(&mut self, out: &mut Vec<u8>, _: CommitSeq) {
+    fn drain(&mut self, out: &mut Vec<u8>) {
         self.0.append(out);
     }
     fn receive(&mut self, _: u8, _: &mut Vec<u8>) -> Option<u8> {

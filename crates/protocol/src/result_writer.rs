@@ -1,6 +1,6 @@
 //! A [`ResultSink`] that writes packets to the end of a session's output buffer.
 
-use cohort_base::{CommitSeq, Write};
+use cohort_base::Write;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::binary_row::write_binary_row;
@@ -31,9 +31,9 @@ pub struct ResultEncoding {
 
 /// Takes a full output buffer to the client while a statement runs.
 pub trait Drain {
-    /// Sends all of `out` and clears it, but not before `hold` is published. Blocks; a client that is gone
-    /// loses the bytes.
-    fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq);
+    /// Sends all of `out` and clears it, but not before what the session's replies wait for is published.
+    /// Blocks; a client that is gone loses the bytes.
+    fn drain(&mut self, out: &mut Vec<u8>);
 
     /// Appends the payload of the client's next packet, which has this number or, compressed, any; waits for
     /// it. The packet's number; None when the client is gone.
@@ -54,7 +54,6 @@ pub struct ResultWriter<'a> {
     format: RowFormat,
     drain: &'a mut dyn Drain,
     columns: Vec<ColumnEncoding>,
-    hold: CommitSeq,
     sent: bool,
     /// For the next OK packet.
     changes: Changes,
@@ -78,7 +77,6 @@ impl<'a> ResultWriter<'a> {
             format,
             drain,
             columns: Vec::new(),
-            hold: CommitSeq(0),
             sent: false,
             changes: Changes::new(encoding.capabilities),
             has_file: false,
@@ -88,11 +86,6 @@ impl<'a> ResultWriter<'a> {
     /// The rows of the command are of this format.
     pub fn set_format(&mut self, format: RowFormat) {
         self.format = format;
-    }
-
-    /// Until when the executor wanted the answer to be held.
-    pub fn hold(&self) -> CommitSeq {
-        self.hold
     }
 
     /// Whether part of the answer has already been sent.
@@ -231,9 +224,14 @@ impl<'a> ResultWriter<'a> {
 
     fn drain_if_full(&mut self) {
         if self.out.len() >= DRAIN_BYTES {
-            self.drain.drain(self.out, self.hold);
+            self.drain();
             self.sent = true;
         }
+    }
+
+    /// Sends what is there, once all that the session's replies tell of is published.
+    pub fn drain(&mut self) {
+        self.drain.drain(self.out);
     }
 }
 
@@ -320,10 +318,6 @@ impl ResultSink for ResultWriter<'_> {
         self.packet(|out| error_payload(error, out));
     }
 
-    fn hold_until(&mut self, seq: CommitSeq) {
-        self.hold = self.hold.max(seq);
-    }
-
     fn may_send_files(&self) -> bool {
         self.encoding.capabilities.has(Capabilities::LOCAL_FILES)
     }
@@ -335,7 +329,7 @@ impl ResultSink for ResultWriter<'_> {
         });
         self.sent = true;
         self.has_file = true;
-        self.drain.drain(self.out, self.hold);
+        self.drain();
         Ok(())
     }
 

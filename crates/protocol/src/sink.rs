@@ -9,7 +9,6 @@
 //! If another result follows in the same command, the status of the one before carries `MORE_RESULTS`. The
 //! sink knows whether the command wants text or binary rows; the executor need not.
 
-use cohort_base::CommitSeq;
 use cohort_types::{SqlError, SqlResult, StoredColumns, Value};
 
 use crate::column_meta::ColumnMeta;
@@ -147,10 +146,6 @@ pub trait ResultSink {
 
     /// The statement failed; the command ends here.
     fn error(&mut self, error: &SqlError);
-
-    /// What was written so far, and what follows, may reach the client only when `seq` is published (I4, I5).
-    /// To be called before the first row that depends on it: a large result is sent while the statement runs.
-    fn hold_until(&mut self, seq: CommitSeq);
 
     /// Whether the rest of the rows is for nobody: the client is gone or the connection was killed.
     fn is_dead(&self) -> bool;

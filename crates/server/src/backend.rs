@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, Hold};
 use cohort_exec::{Client, ConnectionEvent, EncryptedSession};
 use cohort_protocol::{ColumnMeta, ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
 use cohort_replication::Source;
@@ -204,7 +204,7 @@ pub trait Session: Send {
     fn status(&self) -> StatusFlags;
 
     /// Answers given so far may leave only when this position may be acknowledged.
-    fn hold_until(&self) -> CommitSeq;
+    fn hold(&self) -> &Arc<Hold>;
 
     /// Whether KILL was used on the connection.
     fn killed(&self) -> Killed;

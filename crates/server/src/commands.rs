@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_base::CommitSeq;
 use cohort_config::Counter;
 use cohort_protocol::{
     BinlogDump, Capabilities, ChangeUser, ColumnMeta, Command, InputBuffer, OkInfo, Packet, PreparedReply,
@@ -73,7 +72,9 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         unpack,
         packet_bytes_max: settings.packet_bytes_max,
     };
-    let mut drain = SocketDrain { connection, timeout: Duration::from_secs(settings.write_s_max), incoming };
+    let hold = Arc::clone(session.hold());
+    let mut drain =
+        SocketDrain { connection, hold: &hold, timeout: Duration::from_secs(settings.write_s_max), incoming };
     let encoding = ResultEncoding { capabilities: *capabilities, results: settings.results };
     // A long command took several packets.
     let sequence = packet.sequence.wrapping_add(1);
@@ -161,19 +162,20 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         }
         Command::BinlogDump(request) => match dump_request(connection, session, &request) {
             Ok(request) => {
+                // What the session's variables asked for shows in the stream (I5).
+                writer.drain();
                 *dump = Some(request);
                 return After::Dump;
             }
             Err(error) => {
                 writer.error(&error);
                 inner.closing = true;
-                return After::Send;
             }
         },
         Command::Quit => quit = true,
         other => simple(connection, session, &other, &mut writer),
     }
-    let hold = writer.hold().max(session.hold_until());
+    let hold = hold.until();
     // What came behind a file.
     let rest = drain.incoming.bytes.take_rest();
     if !rest.is_empty() {
@@ -304,7 +306,6 @@ impl ResultSink for OnlyError {
     fn error(&mut self, error: &SqlError) {
         self.0 = Some(error.clone());
     }
-    fn hold_until(&mut self, _: CommitSeq) {}
     fn is_dead(&self) -> bool {
         false
     }

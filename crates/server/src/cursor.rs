@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::{Budget, CommitSeq, Reservation};
+use cohort_base::{Budget, Reservation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, SessionChange, StatusFlags};
 use cohort_types::{ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 use cohort_vfs::SharedFile;
@@ -123,7 +123,6 @@ pub(crate) struct Cursor {
     /// What was read of the file, from `passed` on.
     block: Vec<u8>,
     block_passed: usize,
-    hold: CommitSeq,
 }
 
 impl Cursor {
@@ -134,7 +133,6 @@ impl Cursor {
         writer: &mut ResultWriter<'_>,
         check: &dyn Fn() -> SqlResult<()>,
     ) -> SqlResult<bool> {
-        writer.hold_until(self.hold);
         for _ in 0..count {
             check()?;
             if writer.is_dead() {
@@ -264,8 +262,7 @@ impl ResultSink for CursorSink<'_, '_> {
         if let Err(error) = rows.finish(&self.space) {
             return self.writer.error(&error);
         }
-        let hold = self.writer.hold();
-        self.cursor = Some(Cursor { rows, passed: 0, block: Vec::new(), block_passed: 0, hold });
+        self.cursor = Some(Cursor { rows, passed: 0, block: Vec::new(), block_passed: 0 });
         self.writer.cursor(&columns, status, warnings);
     }
 
@@ -298,10 +295,6 @@ impl ResultSink for CursorSink<'_, '_> {
         self.writer.error(error);
     }
 
-    fn hold_until(&mut self, seq: CommitSeq) {
-        self.writer.hold_until(seq);
-    }
-
     fn is_dead(&self) -> bool {
         self.writer.is_dead()
     }
@@ -319,7 +312,7 @@ mod tests {
     struct Nowhere;
 
     impl Drain for Nowhere {
-        fn drain(&mut self, _: &mut Vec<u8>, _: CommitSeq) {
+        fn drain(&mut self, _: &mut Vec<u8>) {
             panic!("answers of these tests are short");
         }
         fn receive(&mut self, _: u8, _: &mut Vec<u8>) -> Option<u8> {
@@ -379,7 +372,6 @@ mod tests {
                 };
                 let mut sink = CursorSink::new(writer, space);
                 assert!(sink.keep_rows());
-                sink.hold_until(CommitSeq(7));
                 sink.start(&[ColumnMeta::text("t", 1000)], ResultHead::default());
                 match rows.iter().try_for_each(|row| sink.try_row(row)) {
                     Ok(()) => sink.finish(StatusFlags::AUTOCOMMIT, 0),
@@ -420,7 +412,6 @@ mod tests {
             while goes_on {
                 fetched.extend(packets(|writer| {
                     goes_on = cursor.fetch(7, writer, &|| Ok(())).expect("fetches");
-                    assert_eq!(writer.hold(), CommitSeq(7), "not before the rows are acknowledged");
                 }));
             }
             assert!(fetched == sent, "{memory_bytes_max}");

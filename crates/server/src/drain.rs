@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use cohort_base::CommitSeq;
+use cohort_base::Hold;
 use cohort_config::VarId;
 use cohort_protocol::{Decompressor, Drain, InputBuffer};
 use cohort_tls::Received;
@@ -13,6 +13,8 @@ use crate::connection::{Connection, FRAME_BYTES_MAX};
 /// The socket as a place for a result that does not fit into memory.
 pub(crate) struct SocketDrain<'a> {
     pub connection: &'a Connection,
+    /// Of the session.
+    pub hold: &'a Hold,
     /// net_write_timeout.
     pub timeout: Duration,
     /// What of a file the client has sent.
@@ -87,7 +89,8 @@ impl SocketDrain<'_> {
 }
 
 impl Drain for SocketDrain<'_> {
-    fn drain(&mut self, out: &mut Vec<u8>, hold: CommitSeq) {
+    fn drain(&mut self, out: &mut Vec<u8>) {
+        let hold = self.hold.until();
         let shared = self.connection.shared();
         let acknowledged = hold <= shared.backend.acknowledged() || {
             shared.workers.begin();

@@ -64,7 +64,7 @@ pub(crate) fn step(connection: &Arc<Connection>, inner: &mut Inner, packet: &Pac
         Stage::Ready => unreachable!("commands do not come here"),
     }
     // What init_connect did.
-    let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold_until());
+    let hold = inner.session.as_ref().map_or(CommitSeq(0), |session| session.hold().until());
     if hold > connection.shared().backend.acknowledged() { After::Hold(hold) } else { After::Send }
 }
 

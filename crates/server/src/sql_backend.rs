@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId, ServerId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, Hold, ServerId};
 use cohort_binlog::GtidState;
 use cohort_binlog::event::Checksum;
 use cohort_commit::{Coordinator, LogLayout};
@@ -533,8 +533,8 @@ impl Session for SqlSession {
         self.session.status()
     }
 
-    fn hold_until(&self) -> CommitSeq {
-        self.session.hold_until()
+    fn hold(&self) -> &Arc<Hold> {
+        self.session.hold()
     }
 
     fn killed(&self) -> Killed {

@@ -95,6 +95,16 @@ fn held_replies_leave_when_they_are_published_and_share_flushes() {
     assert!(server.workers.total() <= 4, "nobody waits on a thread");
 }
 
+/// I4: an OK was sent with the rows of the next statement of its command, because those were many.
+#[test]
+fn a_large_answer_takes_no_ok_along_that_is_held() {
+    let server = TestServer::start(Duration::from_millis(300));
+    let mut raw = RawClient::login(&server);
+    raw.stream.write_all(&packet(0, b"\x03commit-and-big 2000")).expect("sent");
+    assert_eq!(raw.payload()[0], 0);
+    assert!(server.stub.is_all_published(), "the OK leaves when its commit is hardened");
+}
+
 #[test]
 fn pipelined_commands_are_answered_in_order() {
     let server = TestServer::start(Duration::from_millis(1));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{Budget, CommitSeq, ConnectionId};
+use cohort_base::{Budget, CommitSeq, ConnectionId, Hold};
 use cohort_locks::{KillFlag, KillLevel};
 use cohort_trx::{SessionCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
@@ -109,8 +109,8 @@ pub struct Process {
     idling_since_us: AtomicU64,
     /// The statement only reads.
     only_reads: AtomicBool,
-    /// That transaction's client has been told without replicas; the session looks there.
-    told_early: Arc<AtomicU64>,
+    /// Until when the session's replies are held back. KILL has what waits for replicas told.
+    hold: Arc<Hold>,
 }
 
 /// Called after a kill, on any thread.
@@ -264,9 +264,9 @@ impl Process {
         CommitSeq(self.held.load(Ordering::Relaxed))
     }
 
-    /// The newest transaction whose client has been told although it is not acknowledged.
-    pub fn told_early(&self) -> &Arc<AtomicU64> {
-        &self.told_early
+    /// Until when the session's replies are held back.
+    pub fn hold(&self) -> &Arc<Hold> {
+        &self.hold
     }
 
     /// What the statement does at the moment.
@@ -381,7 +381,7 @@ impl ProcessList {
             held: AtomicU64::new(0),
             idling_since_us: AtomicU64::new(NEVER_US),
             only_reads: AtomicBool::new(false),
-            told_early: Arc::default(),
+            hold: Arc::default(),
         });
         self.processes.write().insert(id, process.clone());
         process

@@ -1,9 +1,8 @@
 //! [`SessionTrx`]: begin, statement, rollback.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::{Budget, CommitSeq, ParticipantId, Reservation};
+use cohort_base::{Budget, CommitSeq, Hold, ParticipantId, Reservation};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::{EngineTrx, Redo};
@@ -37,10 +36,8 @@ pub struct SessionTrx {
     pub(super) active: Option<Active>,
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
-    pub(super) hold_until: CommitSeq,
-    /// Up to here nothing is held back any more: KILL ended its wait for replicas. Set by the killing
-    /// session, when it is published.
-    told_early: Arc<AtomicU64>,
+    /// Until when replies are held back; others look at it.
+    hold: Arc<Hold>,
     /// The session's own newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
     /// Seconds since 1970 of the running statement.
@@ -88,8 +85,7 @@ impl SessionTrx {
             settings: TrxSettings::default(),
             active: None,
             xa: None,
-            hold_until: CommitSeq(0),
-            told_early: Arc::default(),
+            hold: Arc::default(),
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
             is_writing: false,
@@ -155,15 +151,23 @@ impl SessionTrx {
     /// Replies produced so far may leave only when this position is published (I4, I5).
     #[inline]
     pub fn hold_until(&self) -> CommitSeq {
-        if self.hold_until.0 <= self.told_early.load(Ordering::Acquire) {
-            return CommitSeq(0);
-        }
-        self.hold_until
+        self.hold.until()
+    }
+
+    /// Where others look at that.
+    pub fn hold(&self) -> &Arc<Hold> {
+        &self.hold
+    }
+
+    /// Replies tell of this transaction from now on.
+    #[inline]
+    pub(super) fn hold_replies_until(&self, seq: CommitSeq) {
+        self.hold.raise(seq);
     }
 
     /// Up to here KILL has had the session told.
     pub(super) fn told_early(&self) -> CommitSeq {
-        CommitSeq(self.told_early.load(Ordering::Acquire))
+        self.hold.told_early()
     }
 
     /// The session's own newest ordered transaction.
@@ -178,8 +182,8 @@ impl SessionTrx {
     }
 
     /// Where KILL says what is no longer held back.
-    pub fn look_for_kills_at(&mut self, told_early: Arc<AtomicU64>) {
-        self.told_early = told_early;
+    pub fn look_for_kills_at(&mut self, hold: Arc<Hold>) {
+        self.hold = hold;
     }
 
     /// Whether the transaction that runs was begun READ ONLY.
@@ -324,9 +328,9 @@ impl SessionTrx {
     /// waits for them (I5). Called by reads, by errors, by statements that are no change, and when a
     /// transaction ends without writes of its own.
     #[inline]
-    pub fn reveal(&mut self) {
+    pub fn reveal(&self) {
         if let Some(active) = &self.active {
-            self.hold_until = self.hold_until.max(active.has_seen());
+            self.hold.raise(active.has_seen());
         }
     }
 
@@ -442,7 +446,7 @@ impl SessionTrx {
     /// Ends a transaction that leaves nothing behind, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Active) {
         self.gauge.end();
-        self.hold_until = self.hold_until.max(active.has_seen());
+        self.hold.raise(active.has_seen());
         // What was prepared is undone before others get at the rows.
         active.prepared.clear();
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.

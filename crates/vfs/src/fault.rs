@@ -196,6 +196,10 @@ impl File for FaultFile {
         self.fs.run(Effect::Syncs, || self.inner.sync_data())
     }
 
+    fn send(&self) -> io::Result<()> {
+        self.fs.run(Effect::Syncs, || self.inner.send())
+    }
+
     fn settle(&self) -> io::Result<()> {
         self.fs.run(Effect::Syncs, || self.inner.settle())
     }

@@ -105,6 +105,10 @@ impl File for HookFile {
         self.inner.sync_data()
     }
 
+    fn send(&self) -> io::Result<()> {
+        self.inner.send()
+    }
+
     fn settle(&self) -> io::Result<()> {
         (self.before)(Operation::Sync, &self.name)?;
         self.inner.settle()

@@ -16,6 +16,7 @@ mod hook;
 mod mem;
 mod real;
 mod rng;
+mod steady;
 mod trace;
 mod traits;
 mod unnamed;
@@ -26,6 +27,7 @@ pub use hook::{HookFs, Operation};
 pub use mem::MemFs;
 pub use real::RealFs;
 pub use rng::{RealRng, SeededRng};
+pub use steady::SteadyFile;
 pub use trace::TraceFs;
 pub use traits::{
     Clock, File, Fs, OpenMode, Rng, SharedClock, SharedFile, SharedFs, SharedRng, World, is_no_space,

@@ -139,6 +139,23 @@ impl File for RealFile {
         self.file.sync_data()
     }
 
+    fn send(&self) -> io::Result<()> {
+        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        // SAFETY: the call takes no memory, and the file is open. No length means to the end of the file.
+        match unsafe { libc::sync_file_range(self.file.as_raw_fd(), 0, 0, flags) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                // Some file systems cannot be asked to begin.
+                error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) => {
+                    Ok(())
+                }
+                error => Err(error),
+            },
+        }
+    }
+
     fn settle(&self) -> io::Result<()> {
         self.file.sync_data()?;
         // SAFETY: the call takes no memory, and the file is open.

@@ -126,6 +126,10 @@ impl File for TraceFile {
         self.inner.sync_data()
     }
 
+    fn send(&self) -> io::Result<()> {
+        self.inner.send()
+    }
+
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }

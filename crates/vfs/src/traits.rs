@@ -116,6 +116,11 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
+    /// Sends to the disk what was written, and waits until it is there. Nothing is durable by it. After an error something that was written is lost, and no later call tells it again: see
+    /// [`SteadyFile`](crate::SteadyFile).
+    fn send(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes what an earlier process has written durable, and lets the page cache forget it: reads show what
     /// is on the disk from now on. After a sync that failed the page cache may hold what the disk does not
     /// have, and what no later sync writes.

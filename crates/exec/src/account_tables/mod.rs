@@ -301,7 +301,6 @@ impl ResultSink for Unheard {
     fn row(&mut self, _: &[Value]) {}
     fn finish(&mut self, _: StatusFlags, _: u16) {}
     fn ok(&mut self, _: &OkInfo<'_>) {}
-    fn hold_until(&mut self, _: cohort_base::CommitSeq) {}
     fn error(&mut self, _: &SqlError) {}
     fn is_dead(&self) -> bool {
         false

@@ -22,7 +22,6 @@ mod world;
 
 use std::collections::BTreeMap;
 
-use cohort_base::CommitSeq;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
 use grammar::Grammar;
@@ -67,8 +66,6 @@ impl ResultSink for Collected {
     fn error(&mut self, error: &SqlError) {
         self.error = Some(error.clone());
     }
-
-    fn hold_until(&mut self, _: CommitSeq) {}
 
     fn is_dead(&self) -> bool {
         false

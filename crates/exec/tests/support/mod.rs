@@ -170,8 +170,6 @@ impl ResultSink for TextSink {
         self.error = Some(error.clone());
     }
 
-    fn hold_until(&mut self, _: CommitSeq) {}
-
     fn is_dead(&self) -> bool {
         false
     }

@@ -23,7 +23,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, ConnectionId, ParticipantId, ServerId};
+use cohort_base::{ConnectionId, ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::{Checksum, Event};
 use cohort_catalog::{CATALOG, CatalogStore};
@@ -298,8 +298,6 @@ impl ResultSink for Answer {
     fn error(&mut self, error: &SqlError) {
         let _ = writeln!(self.text, "{error}");
     }
-
-    fn hold_until(&mut self, _: CommitSeq) {}
 
     fn is_dead(&self) -> bool {
         false

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, Hold};
 use cohort_config::{Globals, SessionVars, Status, VarId, VarValue};
 use cohort_protocol::{
     ColumnMeta, ListedColumn, NativePassword, OkInfo, ParamText, ResultHead, ResultSink, StatusFlags,
@@ -58,7 +58,7 @@ struct StubSession {
     stub: Arc<Stub>,
     vars: SessionVars,
     info: ConnectionInfo,
-    hold: CommitSeq,
+    hold: Arc<Hold>,
     statements: u32,
     texts: Vec<String>,
 }
@@ -75,12 +75,12 @@ impl StubSession {
         match word.to_ascii_lowercase().as_str() {
             "select" => self.select(rest, params, sink),
             "commit" => {
-                self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
+                self.hold.raise(CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1));
                 sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
             }
             "slow-commit" => {
                 std::thread::sleep(Duration::from_millis(rest.parse().expect("milliseconds")));
-                self.hold = CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1);
+                self.hold.raise(CommitSeq(self.stub.ordered.fetch_add(1, Ordering::AcqRel) + 1));
                 sink.ok(&OkInfo { affected_rows: 1, status: self.status(), ..OkInfo::default() });
             }
             // Orders a transaction of somebody else, as the holder of the order stage does.
@@ -94,6 +94,10 @@ impl StubSession {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
+            }
+            "commit-and-big" => {
+                self.run("commit", params, sink);
+                self.run(&format!("big {rest}"), params, sink);
             }
             "big" => {
                 let rows: usize = rest.parse().expect("a number of rows");
@@ -232,8 +236,8 @@ impl Session for StubSession {
         StatusFlags::AUTOCOMMIT
     }
 
-    fn hold_until(&self) -> CommitSeq {
-        self.hold
+    fn hold(&self) -> &Arc<Hold> {
+        &self.hold
     }
 
     fn killed(&self) -> Killed {
@@ -255,7 +259,7 @@ impl Backend for StubBackend {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         let vars = self.0.globals.new_session();
         let stub = Arc::clone(&self.0);
-        Ok(Box::new(StubSession { stub, vars, info, hold: CommitSeq(0), statements: 0, texts: Vec::new() }))
+        Ok(Box::new(StubSession { stub, vars, info, hold: Arc::default(), statements: 0, texts: Vec::new() }))
     }
 
     fn acknowledged(&self) -> CommitSeq {

@@ -1,0 +1,91 @@
+//! A file that is written in bulk while others wait for syncs.
+//!
+//! The system keeps what is written in memory and sends it to the disk in one go: at a sync, or when it
+//! thinks that it is time. The sync of another file on that disk then waits for all of it. A [`SteadyFile`]
+//! sends what is written on its way at every 256 KiB and waits until it is there, so the syncs of others wait
+//! for that much at most.
+//!
+//! # On failure
+//! The system tells each lost write once, and may do so while a step is awaited. The file is lost from then
+//! on: all later writes and syncs of it fail. The error is none of a full disk, after which a caller might
+//! try again.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::{File, SharedFile};
+
+/// What is sent at once.
+const STEP_BYTES: u64 = 256 << 10;
+
+/// The file, and how much of it is not on its way yet.
+pub struct SteadyFile {
+    file: SharedFile,
+    unsent_bytes: AtomicU64,
+    is_lost: AtomicBool,
+}
+
+impl SteadyFile {
+    /// All writes of the file that are to be steady go through this one.
+    pub fn new(file: SharedFile) -> SteadyFile {
+        SteadyFile { file, unsent_bytes: AtomicU64::new(0), is_lost: AtomicBool::new(false) }
+    }
+
+    /// Writes without waiting: for small things that others wait for.
+    pub fn write_at_once(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.check()?;
+        self.file.write_at(bytes, offset)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.is_lost.load(Ordering::Acquire) {
+            true => Err(io::Error::other("an earlier write to the file was lost")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl File for SteadyFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buf, offset)
+    }
+
+    fn try_read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        self.file.try_read_at(buf, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at_once(bytes, offset)?;
+        let len = bytes.len() as u64;
+        if self.unsent_bytes.fetch_add(len, Ordering::Relaxed) + len < STEP_BYTES {
+            return Ok(());
+        }
+        self.unsent_bytes.store(0, Ordering::Relaxed);
+        self.file.send().map_err(|error| {
+            self.is_lost.store(true, Ordering::Release);
+            io::Error::other(format!("a write was lost: {error}"))
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.check()?;
+        self.file.sync_data()
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        self.check()?;
+        self.file.settle()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.file.try_lock()
+    }
+}
