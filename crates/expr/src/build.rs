@@ -455,11 +455,8 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
 pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
     let how = match &operand {
         Expr::Row(_) => {
-            let mut how = CompareHow::Row(Vec::new());
-            for item in &list {
-                how = how_operands("in", &operand, item)?;
-            }
-            how
+            list = list.into_iter().map(|item| prepared_for(&operand, item)).collect();
+            how_row_in(&operand, &list)?
         }
         _ => {
             if let Some(item) = list.iter().find(|e| matches!(e, Expr::Row(_))) {
@@ -474,6 +471,46 @@ pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<E
     let mut node = In { operand, list, negated, how, set: None, rows: None };
     node.find_set();
     Ok(Expr::In(Box::new(node)))
+}
+
+/// An item of a list made ready for what is looked for in it.
+fn prepared_for(operand: &Expr, item: Expr) -> Expr {
+    match (operand, item) {
+        (Expr::Row(operands), Expr::Row(items)) if operands.len() == items.len() => {
+            let pairs = operands.iter().zip(items);
+            Expr::Row(pairs.map(|(operand, item)| prepared_for(operand, item)).collect())
+        }
+        (Expr::Row(_), item) | (_, item @ Expr::Row(_)) => item,
+        (operand, item) => prepare(item, operand),
+    }
+}
+
+/// How a row compares with those of a list. Strings compare by the collation of the row's own element where
+/// there are several, as in MariaDB: their order is that of none of them.
+fn how_row_in(operand: &Expr, list: &[Expr]) -> SqlResult<CompareHow> {
+    let hows = list.iter().map(|item| how_operands("in", operand, item)).collect::<SqlResult<Vec<_>>>()?;
+    Ok(match <[CompareHow; 1]>::try_from(hows) {
+        Ok([how]) => how,
+        Err(hows) => how_of_all(operand, &hows),
+    })
+}
+
+fn how_of_all(operand: &Expr, hows: &[CompareHow]) -> CompareHow {
+    if let Expr::Row(elements) = operand {
+        let nth = |n: usize| {
+            let of_element = |how: &CompareHow| match how {
+                CompareHow::Row(hows) => hows[n].clone(),
+                scalar => scalar.clone(),
+            };
+            hows.iter().map(of_element).collect::<Vec<_>>()
+        };
+        let elements = elements.iter().enumerate();
+        return CompareHow::Row(elements.map(|(n, element)| how_of_all(element, &nth(n))).collect());
+    }
+    let class = |how: &CompareHow| if let CompareHow::Scalar { class, .. } = how { *class } else { None };
+    let first = hows.first().and_then(class);
+    let class = first.filter(|_| hows.iter().all(|how| class(how) == first));
+    CompareHow::Scalar { collation: operand.ty_cow().collation, class }
 }
 
 impl In {

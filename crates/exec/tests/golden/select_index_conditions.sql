@@ -104,3 +104,23 @@ select count(*), sum(id), sum(v), max(pad) from big force index (k) where k betw
 select count(*), sum(id), sum(v), max(pad) from big ignore index (k) where k between 100 and 2900;
 select id from big force index (k) where k between 100 and 2900 order by k limit 3;
 select a.id, b.id from big a straight_join big b force index (primary) on b.id = a.k where a.id > 1000 order by a.id limit 3;
+-- Rows of a list are made ready for what is looked for: texts of the types of their own, hex literals as numbers.
+create table fixed (id int primary key, u uuid, a inet6, i int, s varchar(9) collate utf8mb4_general_ci, b varbinary(9), key i (i), key s (s));
+insert into fixed values (1, '123e4567-e89b-12d3-a456-426655440000', '::1', 49, 'a', 'a'), (2, '223e4567-e89b-12d3-a456-426655440000', '::2', 1, 'A', 'A'), (3, null, null, 3, 'ss', 'ss');
+select id from fixed where (u, id) in (('123E4567E89B12D3A456426655440000', 1), ('223e4567-e89b-12d3-a456-426655440000', 3)) order by id;
+select id from fixed where (a, id) not in (('::1', 1), ('::3', 1)) order by id;
+select id from fixed where ((u, a), id) in ((('123e4567-e89b-12d3-a456-426655440000', '0::1'), 1), (('223e4567-e89b-12d3-a456-426655440000', '::1'), 2)) order by id;
+prepare s from 'select id from fixed where (u, id) in ((?, ?), (?, ?)) order by id';
+set @u = '223e4567-e89b-12d3-a456-426655440000', @i = 2, @n = null;
+execute s using @u, @i, @n, @n;
+select id from fixed where (i, 1) in ((0x31, 1));
+select id from fixed where (i, 1) in ((0x31, 1), (0x03, 1), (7, 1)) order by id;
+select id from fixed where (i, 1) not in ((0x31, 1)) order by id;
+-- In a list of several, whatever their order, strings compare by the collation of what is looked for.
+select id from fixed where (s, 1) in (('a' collate utf8mb4_bin, 1), ('ss', 1)) order by id;
+select id from fixed where (s, 1) in (('ss', 1), ('a' collate utf8mb4_bin, 1)) order by id;
+select id from fixed where (b, 1) in (('a' collate utf8mb4_general_ci, 1), ('ss', 1)) order by id;
+select id from fixed where (b, 1) in (('ss', 1), ('a' collate utf8mb4_general_ci, 1)) order by id;
+select id from fixed where (s, 1) in (('a' collate utf8mb4_bin, 1)) order by id;
+select id from fixed where (b, 1) in (('a' collate utf8mb4_general_ci, 1)) order by id;
+select id from fixed where (s, 1) in (('A', 1), ('ss', 1), ('b', 1), ('c', 1), ('d' collate utf8mb4_bin, 1), ('e', 1)) order by id;
