@@ -89,3 +89,45 @@ impl File for SteadyFile {
         self.file.try_lock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Fault, FaultFs, Fs, MemFs, OpenMode, is_no_space};
+
+    fn open(fs: &FaultFs) -> SteadyFile {
+        SteadyFile::new(fs.open(Path::new("/f"), OpenMode::CreateNew).expect("a new file"))
+    }
+
+    #[test]
+    fn a_step_is_sent_when_it_is_full() {
+        let fs = FaultFs::new(Arc::new(MemFs::new()));
+        let file = open(&fs);
+        let before = fs.ops();
+        let piece = vec![1; STEP_BYTES as usize / 4];
+        for n in 0..8 {
+            file.write_at(&piece, n * piece.len() as u64).expect("written");
+        }
+        assert_eq!(fs.ops() - before, 8 + 2, "two of eight quarters fill a step");
+        file.write_at_once(&vec![2; 2 * STEP_BYTES as usize], 0).expect("written");
+        assert_eq!(fs.ops() - before, 8 + 2 + 1, "nobody waits for what is written at once");
+    }
+
+    /// The system tells of a lost write once: no later sync may say that all is well.
+    #[test]
+    fn a_file_that_has_lost_a_write_is_never_synced_again() {
+        for kind in [io::ErrorKind::Other, io::ErrorKind::StorageFull] {
+            let fs = FaultFs::new(Arc::new(MemFs::new()));
+            let file = open(&fs);
+            fs.set(Fault::ErrorAt(fs.ops() + 1, kind));
+            let error = file.write_at(&vec![1; STEP_BYTES as usize], 0).expect_err("it is lost");
+            assert!(!is_no_space(&error), "it cannot be tried again");
+            for again in [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)] {
+                assert!(!is_no_space(&again.expect_err("it stays lost")));
+            }
+        }
+    }
+}
