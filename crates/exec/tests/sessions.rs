@@ -383,6 +383,8 @@ fn assert_held(change: &str, before: &str, read: &str) {
         run(&mut b, &format!("set session transaction isolation level {level}"));
         run(&mut b, "set @v = 0");
         run(&mut b, "handler t open");
+        run(&mut b, "create table ids (id int auto_increment primary key)");
+        b.set_multi_statements(true);
         run(&mut b, "begin");
         a.query(change.as_bytes(), &mut TextSink::default());
         assert!(db.commit.acknowledged() < a.hold_until());
@@ -434,6 +436,7 @@ fn what_a_transaction_has_made_of_a_row_that_is_not_hardened_is_shown_when_that_
         "show tables where @v = 100",
         "prepare s from @v",
         "update t set k = last_insert_id(@v) where id = 2",
+        "insert into ids values (@v); insert into ids values (null)",
         "select nothing from t",
         "rollback",
     ] {
@@ -448,8 +451,10 @@ fn replies_that_say_nothing_of_what_was_seen_wait_for_nothing() {
         "update t set k = 1 where id = 1",
         "delete from t where id = 1",
         "insert into t values (9, 1)",
+        "insert into ids values (null)",
     ] {
         let (db, mut a, mut b) = two_sessions();
+        run(&mut b, "create table ids (id int auto_increment primary key)");
         run(&mut b, "begin");
         a.query(b"update t set k = 99", &mut TextSink::default());
         b.query(b"update t set k = @v := k + 1 where id = 1", &mut TextSink::default());

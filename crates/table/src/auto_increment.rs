@@ -93,11 +93,14 @@ impl AutoIncrement {
         Ok(Reserved { next: first, left })
     }
 
-    /// A row with this value exists: the next one is the session's next behind it.
-    pub fn pass(&self, value: u64, series: Series) {
+    /// A row with this value exists: the next one is the session's next behind it. Whether it is none that
+    /// the counter gave.
+    pub fn pass(&self, value: u64, series: Series) -> bool {
         let mut state = self.state.lock();
+        let next = state.next.unwrap_or(1);
         let behind = series.at_or_above(value.saturating_add(1)).unwrap_or(u64::MAX);
-        state.next = Some(state.next.unwrap_or(1).max(behind));
+        state.next = Some(next.max(behind));
+        value >= next
     }
 
     /// Whether the transaction that removes a row of this value must store the counter.

@@ -38,6 +38,8 @@ pub(crate) struct Active {
     pub(crate) locks: LockOwner,
     /// The newest transaction that unlocked searches for rows may have seen, or missed rows by.
     pub(crate) searched: CommitSeq,
+    /// It has moved counters to values of its own: ids that they give it tell of those.
+    pub(crate) has_passed_counters: bool,
     pub(crate) log: StatementLog,
     pub(crate) savepoints: Vec<NamedSavepoint>,
     /// Tables whose auto-increment counter this transaction must make durable.
@@ -103,6 +105,7 @@ impl Active {
             prepared: Vec::new(),
             locks,
             searched: CommitSeq(0),
+            has_passed_counters: false,
             log,
             savepoints: Vec::new(),
             counters: Vec::new(),

@@ -37,8 +37,17 @@ impl SessionTrx {
     pub fn pass_auto_increment(&mut self, table: &OpenTable, value: &Value) -> SqlResult<()> {
         let Some(value) = table.counted(value) else { return Ok(()) };
         self.load_auto_increment(table)?;
-        table.auto_increment.pass(value, self.series());
+        if table.auto_increment.pass(value, self.series())
+            && let Some(active) = &mut self.active
+        {
+            active.has_passed_counters = true;
+        }
         Ok(())
+    }
+
+    /// Whether the running transaction has moved counters to values of its own.
+    pub fn has_passed_counters(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.has_passed_counters)
     }
 
     /// A row with this AUTO_INCREMENT value was removed.

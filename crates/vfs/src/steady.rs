@@ -125,7 +125,9 @@ mod tests {
             fs.set(Fault::ErrorAt(fs.ops() + 1, kind));
             let error = file.write_at(&vec![1; STEP_BYTES as usize], 0).expect_err("it is lost");
             assert!(!is_no_space(&error), "it cannot be tried again");
-            for again in [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)] {
+            for again in
+                [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)]
+            {
                 assert!(!is_no_space(&again.expect_err("it stays lost")));
             }
         }
