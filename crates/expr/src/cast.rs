@@ -275,7 +275,7 @@ fn to_char(
     };
     if let Some(length) = length {
         let end = collation.prefix_len(&bytes, length as usize);
-        warn_cut(node, &bytes, end, &format!("CHAR({length})"), ctx)?;
+        warn_cut(&bytes, end, &format!("CHAR({length})"), ctx)?;
         bytes.truncate(end);
     }
     Ok(string_value(bytes, collation))
@@ -322,18 +322,17 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
     let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
     if let Some(length) = length {
         let end = bytes.len().min(length as usize);
-        warn_cut(node, &bytes, end, &format!("BINARY({length})"), ctx)?;
+        warn_cut(&bytes, end, &format!("BINARY({length})"), ctx)?;
         bytes.resize(length as usize, 0);
     }
     Ok(string_value(bytes, Collation::BINARY))
 }
 
 /// Text that was cut warns; numbers that were cut do too.
-fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
+fn warn_cut(bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
     if end == bytes.len() {
         return Ok(());
     }
-    let _ = node;
-    let shown = String::from_utf8_lossy(bytes);
+    let shown = convert::shown_text(bytes);
     ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {to} value: '{shown}'"))
 }
