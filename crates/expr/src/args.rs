@@ -2,16 +2,11 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, IntValue, Interrupt, SqlError, SqlResult, Str, Time, Value,
-};
+use cohort_types::{Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value};
 
 use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::{Call, Expr};
-
-/// Bytes of text that a function reads in one step.
-const BYTES_OF_A_STEP: usize = 256;
 
 /// A call, the row, and the statement: what an evaluation function gets.
 #[derive(Clone, Copy)]
@@ -57,11 +52,7 @@ impl<'a> Args<'a> {
     }
 
     pub fn text(&self, n: usize) -> SqlResult<Option<Cow<'a, [u8]>>> {
-        let text = self.call.args[n].eval_text(self.row, self.ctx)?;
-        if let Some(text) = &text {
-            self.ctx.steps(u32::try_from(text.len() / BYTES_OF_A_STEP).unwrap_or(u32::MAX))?;
-        }
-        Ok(text)
+        self.call.args[n].eval_text(self.row, self.ctx)
     }
 
     /// An integer of either type.

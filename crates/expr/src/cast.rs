@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{Charset, Collation, Decimal, ErrorCode, IntValue, SqlMode, SqlResult, TypeKind, Value};
+use cohort_types::{
+    Charset, Collation, Decimal, ErrorCode, IntValue, Interrupt, SqlMode, SqlResult, TypeKind, Value,
+};
 
 use crate::arith::int_type;
 use crate::context::{EvalContext, SessionEnv};
@@ -293,6 +295,7 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
             out.extend_from_slice(bytes);
             continue;
         }
+        ctx.step()?;
         out.push(b'?');
         let shown = String::from_utf8_lossy(&crate::text_code::hex_text(bytes)).into_owned();
         let message = format!("Cannot convert 'utf8mb4' character 0x{shown} to '{}'", to.name());

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Collation, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed, Span, SqlMode,
-    SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip,
+    Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed,
+    Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip,
 };
 
 use crate::context::EvalContext;
@@ -19,7 +19,10 @@ pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f
         Value::Int(v) => Ok(Some(*v as f64)),
         Value::UInt(v) => Ok(Some(*v as f64)),
         Value::Double(v) => Ok(Some(*v)),
-        other => ctx.converting(|sink| other.to_f64(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_f64(sink))
+        }
     }
 }
 
@@ -29,7 +32,10 @@ pub(crate) fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Opti
         Value::Null => Ok(None),
         Value::Decimal(v) => Ok(Some(*v)),
         Value::Int(v) => Ok(Some(Decimal::from_i64(*v))),
-        other => ctx.converting(|sink| other.to_decimal(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_decimal(sink))
+        }
     }
 }
 
@@ -39,7 +45,10 @@ pub(crate) fn to_int(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<I
         Value::Null => Ok(None),
         Value::Int(v) => Ok(Some(IntValue::Signed(*v))),
         Value::UInt(v) => Ok(Some(IntValue::Unsigned(*v))),
-        other => ctx.converting(|sink| other.to_int(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_int(sink))
+        }
     }
 }
 
@@ -49,7 +58,10 @@ pub(crate) fn to_bool(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<
         Value::Null => Ok(None),
         Value::Int(v) => Ok(Some(*v != 0)),
         Value::UInt(v) => Ok(Some(*v != 0)),
-        other => ctx.converting(|sink| other.to_bool(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_bool(sink))
+        }
     }
 }
 
