@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value};
+use cohort_types::{
+    CountBytes, Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value,
+};
 
 use crate::context::EvalContext;
 use crate::convert;
@@ -43,7 +45,9 @@ impl<'a> Args<'a> {
     }
 
     pub fn value(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
-        self.call.args[n].eval(self.row, self.ctx)
+        let value = self.call.args[n].eval(self.row, self.ctx)?;
+        self.ctx.count_value(&value)?;
+        Ok(value)
     }
 
     /// The value where a number is wanted.
