@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use cohort_types::{
     Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed,
-    Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip,
+    Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip, whole_chars,
 };
 
 use crate::context::EvalContext;
@@ -187,9 +187,8 @@ pub(crate) fn shown_text(text: &[u8]) -> String {
 
 /// The whole characters in the first bytes of a text, for warnings that do not tell that there is more.
 pub(crate) fn start_of_text(text: &[u8], bytes: usize) -> String {
-    let mut start = String::from_utf8_lossy(&text[..text.len().min(bytes + 3)]).into_owned();
-    start.truncate(start.floor_char_boundary(bytes));
-    start
+    let read = String::from_utf8_lossy(&text[..text.len().min(bytes + 3)]);
+    whole_chars(&read, bytes).to_owned()
 }
 
 /// As DATETIME. What is no date warns and is NULL.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error_text::whole_chars;
+
 /// How bad a condition is, as SHOW WARNINGS prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -522,8 +524,7 @@ impl SqlError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> SqlError {
         let mut message = message.into();
         if message.len() > MESSAGE_BYTES_MAX && code != ErrorCode::Yes {
-            message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
-            message.shrink_to_fit();
+            message = whole_chars(&message, MESSAGE_BYTES_MAX).to_owned();
         }
         SqlError { code, message, row: Row::UNKNOWN }
     }

@@ -30,11 +30,16 @@ pub fn clip(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_string();
     }
-    let mut end = bytes.saturating_sub(3);
+    format!("{}...", whole_chars(text, bytes.saturating_sub(3)))
+}
+
+/// The characters that are whole in the first bytes of a text.
+pub fn whole_chars(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}...", &text[..end])
+    &text[..end]
 }
 
 /// A value clipped as most texts clip it.
