@@ -12,7 +12,7 @@ use cohort_catalog::Table;
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_query::count_sort;
 use cohort_run::{Measure, Sorted, Tally, nanos_since};
-use cohort_types::{Columns, SqlResult, Value};
+use cohort_types::{Columns, SqlResult, Value, row_memory_bytes};
 
 use crate::target_plan::TargetPlan;
 use cohort_optimize::{ReadMode, Spans};
@@ -141,7 +141,8 @@ impl TargetPlan {
         }
         if !self.sort.is_empty() {
             let keys: Vec<SortKey> = self.sort.iter().map(|(_, key)| *key).collect();
-            sort_rows(&mut found, &|a, b| compare_rows(&a.sort, &b.sort, &keys), &ctx.eval)?;
+            let key_bytes = found.iter().map(|row| row_memory_bytes(&row.sort)).sum();
+            sort_rows(&mut found, key_bytes, &|a, b| compare_rows(&a.sort, &b.sort, &keys), &ctx.eval)?;
             found.truncate(limit);
             let sorted = Sorted {
                 rows: found.len() as u64,

@@ -50,10 +50,20 @@ const ENDLESS: &[&str] = &[
     "select extractvalue(@xml, '//*[count(//*[count(//*[count(//*) = 0]) = 0]) = 0]')",
     "select benchmark(9000000000000000000, extractvalue(@xml, '//b/ancestor::*'))",
     "select benchmark(9000000000000000000, column_json(@columns))",
+    "select count(*) from l, t a, t b where s + a.id + b.id = 5 or cast(s as signed) = 5 or cast(s as double) = 5",
+    "select count(*) from l, t a, t b where conv(s, 10, 16) = a.id + b.id",
+    "select count(*) from l, l m, t a, t b where l.s collate utf8mb4_unicode_ci < m.s collate utf8mb4_unicode_ci",
+    "select max(s collate utf8mb4_unicode_ci), max(s collate utf8mb4_german2_ci) from l, t a, t b",
+    "select distinct s collate utf8mb4_unicode_ci, s collate utf8mb4_german2_ci from l, t a, t b",
+    "select count(distinct s collate utf8mb4_unicode_ci, s collate utf8mb4_german2_ci) from l, t a, t b",
+    "select count(*) from l, t a, t b group by s collate utf8mb4_unicode_ci, s collate utf8mb4_german2_ci",
+    "select length(s) from l, t a, t b order by s collate utf8mb4_unicode_ci, s collate utf8mb4_german2_ci",
+    "select row_number() over (order by s collate utf8mb4_unicode_ci) from l, t a, t b",
+    "select s collate utf8mb4_unicode_ci from l, t a, t b union select s from l",
     "create or replace table c select a.k from t a, t b, t c, t d, t e, t f where a.k + b.k + c.k + d.k + e.k + f.k < 0",
 ];
 
-/// A session with a table of 300 rows and large variables.
+/// A session with a table of 300 rows, one of few rows with long texts, and large variables.
 fn session() -> Session {
     let db = support::database_in_real_time();
     let mut session = support::session(&db, 1);
@@ -68,6 +78,10 @@ fn session() -> Session {
         "set @columns = column_create('a', repeat('x', 1000000))",
     ] {
         assert_eq!(run(&mut session, set), "");
+    }
+    assert_eq!(run(&mut session, "create table l (s longtext) character set utf8mb4"), "");
+    for digit in 1..=3 {
+        assert_eq!(run(&mut session, &format!("insert into l values (concat(@big, {digit}))")), "");
     }
     for (name, prefix) in [("@members", 'a'), ("@others", 'b')] {
         let members: Vec<String> = (0..150_000).map(|n| format!("\"{prefix}{n}\":1")).collect();

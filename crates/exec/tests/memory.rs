@@ -85,6 +85,28 @@ fn the_rows_of_a_document_go_to_disk() {
 }
 
 #[test]
+fn long_rows_that_are_merged_count() {
+    let (_, mut session) = filled();
+    run(&mut session, "set sort_buffer_size = 16384, max_session_mem_used = 4000000");
+    let sorted =
+        "select length(r) from (select concat(k, repeat('x', 200000)) r from t order by 1 limit 60) d";
+    let asked = [
+        sorted,
+        "select length(r), row_number() over (order by r) from (select concat(k, repeat('x', 200000)) r from t) d",
+    ];
+    for statement in asked {
+        let answer = run(&mut session, statement);
+        assert!(answer.contains("max-session-mem-used=4000000"), "{statement}: {}", &answer[..100]);
+        assert_eq!(session.process().memory().used(), 0, "{statement}");
+    }
+    run(&mut session, "set max_session_mem_used = default");
+    for statement in asked {
+        assert_eq!(run(&mut session, statement).lines().count(), 61, "{statement}");
+        assert_eq!(session.process().memory().used(), 0, "{statement}");
+    }
+}
+
+#[test]
 fn all_sessions_together_keep_no_more_than_they_may() {
     let (db, mut a) = filled();
     let mut b = support::session(&db, 2);

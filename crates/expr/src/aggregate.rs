@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use cohort_types::{
-    Class, Collation, Decimal, ErrorCode, IntValue, NoWarnings, SqlError, SqlResult, TypeKind, Value,
+    Class, Collation, CountBytes, Decimal, ErrorCode, IntValue, NoWarnings, SqlError, SqlResult, TypeKind,
+    Value,
 };
 
 use crate::arith::{precision_of, real_decimals, scale_of};
@@ -335,6 +336,7 @@ impl Aggregate {
                 *count += 1;
             }
             Accumulated::Extreme(best, kept) => {
+                ctx.count_value(value)?;
                 let order = self.order(value, best);
                 let better = match self.kind {
                     AggregateKind::Min => order.is_lt(),
@@ -440,7 +442,7 @@ impl Aggregate {
             if value.is_null() && self.kind != AggregateKind::JsonArrayagg {
                 return Ok(None);
             }
-            append_group_key(&value, arg.ty_cow().collation, &mut key);
+            append_group_key(&value, arg.ty_cow().collation, &mut key, ctx)?;
         }
         Ok(Some(key))
     }

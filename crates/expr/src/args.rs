@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, IntValue, Interrupt, SqlError, SqlResult, Str, Time, Value,
+    CountBytes, Date, DateTime, Decimal, ErrorCode, IntValue, SqlError, SqlResult, Str, Time, Value,
 };
 
 use crate::context::EvalContext;
 use crate::convert;
 use crate::expr::{Call, Expr};
-
-/// Bytes of text that a function reads in one step.
-const BYTES_OF_A_STEP: usize = 256;
 
 /// A call, the row, and the statement: what an evaluation function gets.
 #[derive(Clone, Copy)]
@@ -48,7 +45,9 @@ impl<'a> Args<'a> {
     }
 
     pub fn value(&self, n: usize) -> SqlResult<Cow<'a, Value>> {
-        self.call.args[n].eval(self.row, self.ctx)
+        let value = self.call.args[n].eval(self.row, self.ctx)?;
+        self.ctx.count_value(&value)?;
+        Ok(value)
     }
 
     /// The value where a number is wanted.
@@ -57,11 +56,7 @@ impl<'a> Args<'a> {
     }
 
     pub fn text(&self, n: usize) -> SqlResult<Option<Cow<'a, [u8]>>> {
-        let text = self.call.args[n].eval_text(self.row, self.ctx)?;
-        if let Some(text) = &text {
-            self.ctx.steps(u32::try_from(text.len() / BYTES_OF_A_STEP).unwrap_or(u32::MAX))?;
-        }
-        Ok(text)
+        self.call.args[n].eval_text(self.row, self.ctx)
     }
 
     /// An integer of either type.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use cohort_types::{Charset, Collation, Decimal, ErrorCode, IntValue, SqlMode, SqlResult, TypeKind, Value};
+use cohort_types::{
+    Charset, Collation, Decimal, ErrorCode, IntValue, Interrupt, SqlMode, SqlResult, TypeKind, Value,
+};
 
 use crate::arith::int_type;
 use crate::context::{EvalContext, SessionEnv};
@@ -275,7 +277,7 @@ fn to_char(
     };
     if let Some(length) = length {
         let end = collation.prefix_len(&bytes, length as usize);
-        warn_cut(node, &bytes, end, &format!("CHAR({length})"), ctx)?;
+        warn_cut(&bytes, end, &format!("CHAR({length})"), ctx)?;
         bytes.truncate(end);
     }
     Ok(string_value(bytes, collation))
@@ -293,6 +295,7 @@ fn squeezed(text: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8
             out.extend_from_slice(bytes);
             continue;
         }
+        ctx.step()?;
         out.push(b'?');
         let shown = String::from_utf8_lossy(&crate::text_code::hex_text(bytes)).into_owned();
         let message = format!("Cannot convert 'utf8mb4' character 0x{shown} to '{}'", to.name());
@@ -322,18 +325,17 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
     let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
     if let Some(length) = length {
         let end = bytes.len().min(length as usize);
-        warn_cut(node, &bytes, end, &format!("BINARY({length})"), ctx)?;
+        warn_cut(&bytes, end, &format!("BINARY({length})"), ctx)?;
         bytes.resize(length as usize, 0);
     }
     Ok(string_value(bytes, Collation::BINARY))
 }
 
 /// Text that was cut warns; numbers that were cut do too.
-fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
+fn warn_cut(bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
     if end == bytes.len() {
         return Ok(());
     }
-    let _ = node;
-    let shown = String::from_utf8_lossy(bytes);
+    let shown = convert::shown_text(bytes);
     ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {to} value: '{shown}'"))
 }

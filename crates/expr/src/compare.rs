@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use cohort_types::{Class, Collation, DateTime, Decimal, SqlResult, Time, Value};
+use cohort_types::{Class, Collation, CountBytes, DateTime, Decimal, Interrupt, SqlResult, Time, Value};
 
 use crate::context::EvalContext;
 use crate::convert::{self, Origin};
@@ -75,6 +75,7 @@ pub(crate) fn compare_operands(
     if let (Some(x), Some(y)) = (bytes_of(a), bytes_of(b))
         && matches!(class, None | Some(TypeClass::String))
     {
+        ctx.count_bytes(x.len().min(y.len()))?;
         return Ok(Some(collation.compare(x, y)));
     }
     let class = class.unwrap_or_else(|| common_class(a.class(), b.class()));
@@ -194,6 +195,7 @@ fn compare_as(
         TypeClass::Time => Some(time_or_zero(a, left, ctx)?.cmp(&time_or_zero(b, right, ctx)?)),
         TypeClass::String => {
             let (x, y) = (printed(a), printed(b));
+            ctx.count_bytes(x.len().min(y.len()))?;
             Some(collation.compare(&x, &y))
         }
         TypeClass::Fixed => match (a, b) {
@@ -282,7 +284,12 @@ const FIXED: u8 = 8;
 
 /// Appends bytes that are equal for two values of one type exactly when GROUP BY and DISTINCT take them for
 /// the same; for hash tables of grouping, DISTINCT and hash joins.
-pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
+pub fn append_group_key(
+    value: &Value,
+    collation: Collation,
+    out: &mut Vec<u8>,
+    interrupt: &dyn Interrupt,
+) -> SqlResult<()> {
     match value {
         Value::Null => out.push(0),
         Value::Int(v) => number_key(i128::from(*v), out),
@@ -294,6 +301,7 @@ pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) 
         Value::Double(v) => real_key(*v, out),
         Value::Decimal(v) => decimal_key(v, out),
         Value::Str(s) => {
+            interrupt.count_bytes(s.bytes.len())?;
             out.push(4);
             collation.sort_key(&s.bytes, out);
         }
@@ -312,6 +320,7 @@ pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) 
             out.extend_from_slice(&t.to_be_bytes());
         }
     }
+    Ok(())
 }
 
 fn number_key(v: i128, out: &mut Vec<u8>) {

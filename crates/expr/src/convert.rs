@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed, Span, SqlMode, SqlResult,
-    Str, Time, TimeZone as _, TypeKind, Value,
+    Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues, Parsed,
+    Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip, whole_chars,
 };
 
 use crate::context::EvalContext;
@@ -19,7 +19,10 @@ pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f
         Value::Int(v) => Ok(Some(*v as f64)),
         Value::UInt(v) => Ok(Some(*v as f64)),
         Value::Double(v) => Ok(Some(*v)),
-        other => ctx.converting(|sink| other.to_f64(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_f64(sink))
+        }
     }
 }
 
@@ -29,7 +32,10 @@ pub(crate) fn to_decimal(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Opti
         Value::Null => Ok(None),
         Value::Decimal(v) => Ok(Some(*v)),
         Value::Int(v) => Ok(Some(Decimal::from_i64(*v))),
-        other => ctx.converting(|sink| other.to_decimal(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_decimal(sink))
+        }
     }
 }
 
@@ -39,7 +45,10 @@ pub(crate) fn to_int(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<I
         Value::Null => Ok(None),
         Value::Int(v) => Ok(Some(IntValue::Signed(*v))),
         Value::UInt(v) => Ok(Some(IntValue::Unsigned(*v))),
-        other => ctx.converting(|sink| other.to_int(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_int(sink))
+        }
     }
 }
 
@@ -49,7 +58,10 @@ pub(crate) fn to_bool(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<
         Value::Null => Ok(None),
         Value::Int(v) => Ok(Some(*v != 0)),
         Value::UInt(v) => Ok(Some(*v != 0)),
-        other => ctx.converting(|sink| other.to_bool(sink)),
+        other => {
+            ctx.count_value(other)?;
+            ctx.converting(|sink| other.to_bool(sink))
+        }
     }
 }
 
@@ -128,7 +140,7 @@ impl<'e> Origin<'e> {
         matches!(self.expr, Some(Expr::Column(column)) if column.ty.kind == TypeKind::Year)
     }
 
-    /// `Incorrect datetime value: 'x' for column ..`.
+    /// `Incorrect datetime value: 'x' for column ..`, the value clipped.
     pub fn warning(self, what: &str, value: &Value, ctx: &EvalContext<'_>) -> String {
         let text = format!("{} {what} value: '{}'", self.complaint, shown(value));
         match self.expr {
@@ -141,21 +153,42 @@ impl<'e> Origin<'e> {
     }
 }
 
+/// Bytes of a value that a warning shows.
+const SHOWN_BYTES: usize = 128;
+
 /// A value as warnings about dates show it: bytes that are no printable ASCII as `\xHH`.
 fn shown(value: &Value) -> String {
-    let bytes = match value {
-        Value::Str(s) => crate::text_size::encode(Cow::Borrowed(&s.bytes), s.collation),
-        Value::Bit { .. } => text_of(value, 0).unwrap_or_default(),
-        other => return other.to_text(),
-    };
-    let mut out = String::with_capacity(bytes.len());
-    for b in bytes.iter() {
+    match value {
+        Value::Str(s) => shown_bytes(&s.bytes, s.collation),
+        Value::Bit { .. } => shown_bytes(&text_of(value, 0).unwrap_or_default(), Collation::BINARY),
+        other => clip(&other.to_text(), SHOWN_BYTES),
+    }
+}
+
+/// The same of a text.
+pub(crate) fn shown_bytes(text: &[u8], collation: Collation) -> String {
+    // What takes four bytes in memory may be a byte of its character set.
+    let read = text.len().min(4 * (SHOWN_BYTES + 1));
+    let bytes = crate::text_size::encode(Cow::Borrowed(&text[..read]), collation);
+    let mut out = String::new();
+    for b in bytes.iter().take(SHOWN_BYTES + 1) {
         match b {
             0x20..=0x7e => out.push(char::from(*b)),
             other => out.push_str(&format!("\\x{other:02X}")),
         }
     }
-    out
+    clip(&out, SHOWN_BYTES)
+}
+
+/// What a warning shows of a text that it shows as it is.
+pub(crate) fn shown_text(text: &[u8]) -> String {
+    clip(&start_of_text(text, SHOWN_BYTES + 4), SHOWN_BYTES)
+}
+
+/// The whole characters in the first bytes of a text, for warnings that do not tell that there is more.
+pub(crate) fn start_of_text(text: &[u8], bytes: usize) -> String {
+    let read = String::from_utf8_lossy(&text[..text.len().min(bytes + 3)]);
+    whole_chars(&read, bytes).to_owned()
 }
 
 /// As DATETIME. What is no date warns and is NULL.

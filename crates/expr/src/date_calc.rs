@@ -443,6 +443,7 @@ fn make_time(a: Args<'_>) -> SqlResult<Value> {
 
 fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     let value = a.number(0)?;
+    let mut exact = None;
     let micros = match value.as_ref() {
         Value::Null => return Ok(Value::Null),
         // The digits of a double are cut where they are, not where its shortest text has them.
@@ -451,6 +452,7 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
         }
         _ => {
             let seconds = or_null!(a.decimal(0));
+            exact = Some(seconds);
             seconds.mul(&Decimal::from_i64(1_000_000)).map_or(i64::MAX, |d| d.truncate(0).to_i64().0)
         }
     };
@@ -458,7 +460,8 @@ fn sec_to_time(a: Args<'_>) -> SqlResult<Value> {
     let places = 10i64.pow(6 - u32::from(a.call.ty.decimals.min(6)));
     let limit = Time::MAX.micros / places * places;
     if micros.unsigned_abs() > limit.unsigned_abs() {
-        let shown = a.value(0)?.to_text();
+        // Of a text the number that it begins with.
+        let shown = exact.map_or_else(|| value.to_text(), |seconds| seconds.to_string());
         a.ctx
             .warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect seconds value: '{shown}'"))?;
     }

@@ -75,7 +75,8 @@ fn names_of(a: &Args<'_>) -> SqlResult<Option<&'static DateNames>> {
     let locale = a.text(2)?.map_or("NULL".to_owned(), |name| String::from_utf8_lossy(&name).into_owned());
     let names = DateNames::of_locale(&locale);
     if names.is_none() {
-        a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{locale}'"))?;
+        let shown = crate::convert::start_of_text(locale.as_bytes(), 64);
+        a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{shown}'"))?;
     }
     Ok(names)
 }

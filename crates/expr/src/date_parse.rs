@@ -4,10 +4,12 @@ use cohort_types::{Date, DateTime, ErrorCode, SqlMode, SqlResult, Time, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
+use crate::convert;
 use crate::date_part::{DAY_NAMES, MONTH_NAMES};
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, TypeClass};
 use crate::table::Function;
+use crate::text_size::text_collation;
 
 pub(crate) static FUNCTIONS: &[Function] =
     &[Function::of_statement("str_to_date", 2, 2, type_str_to_date, str_to_date)];
@@ -40,7 +42,9 @@ fn str_to_date(a: Args<'_>) -> SqlResult<Value> {
     let class = a.call.ty.class();
     let found = parse(&text, &format).and_then(|p| p.finish(class, a.ctx.env.sql_mode).map(|v| (v, p.rest)));
     let Some((value, rest)) = found else {
-        let shown = String::from_utf8_lossy(&text);
+        // MariaDB shows what fits into a buffer of 128 bytes, to the first NUL.
+        let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
+        let shown = convert::start_of_text(&text[..end], 127);
         a.ctx.warn(
             ErrorCode::WrongValueForType,
             format!("Incorrect datetime value: '{shown}' for function str_to_date"),
@@ -53,7 +57,7 @@ fn str_to_date(a: Args<'_>) -> SqlResult<Value> {
             TypeClass::Date => "date",
             _ => "datetime",
         };
-        let shown = String::from_utf8_lossy(&text);
+        let shown = convert::shown_bytes(&text, text_collation(a.expr(0)));
         a.ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {what} value: '{shown}'"))?;
     }
     Ok(value)

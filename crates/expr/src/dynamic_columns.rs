@@ -613,7 +613,7 @@ fn number_of(a: &Args<'_>, text: Vec<u8>, to: &str) -> SqlResult<Value> {
         _ => Value::Decimal(value.to_decimal(&mut lost).unwrap_or(Decimal::from_i64(0))),
     };
     if !is_complete || !lost.is_empty() {
-        let shown = String::from_utf8_lossy(&text.bytes);
+        let shown = crate::convert::start_of_text(&text.bytes, 128);
         a.ctx.warn(
             ErrorCode::BadData,
             format!("Encountered illegal value '{shown}' when converting to {to}"),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
+use cohort_types::{CountBytes, Decimal, Interrupt, SqlResult, Str, TimeZone as _, Value};
 
 use crate::args::Args;
 use crate::compare::{CompareHow, compare_operands, read_constant};
@@ -86,6 +86,7 @@ impl Expr {
         ctx: &'a EvalContext<'_>,
     ) -> SqlResult<Option<Cow<'a, [u8]>>> {
         let value = self.eval(row, ctx)?;
+        ctx.count_value(&value)?;
         let decimals = self.type_ref().map_or(0, |ty| ty.decimals);
         let value = match (self, value) {
             // The value bound decides about a parameter's digits.
@@ -138,7 +139,9 @@ impl Expr {
 impl Call {
     fn eval(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
         ctx.step()?;
-        (self.function.eval)(Args { call: self, row, ctx })
+        let value = (self.function.eval)(Args { call: self, row, ctx })?;
+        ctx.count_value(&value)?;
+        Ok(value)
     }
 }
 
@@ -190,13 +193,18 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
         .map(|order| node.op.accepts(order)))
 }
 
+/// Texts of so many bytes are compared where KILL is asked for.
+const COUNTED_BYTES: usize = 4096;
+
 /// The order of two values of one type that nothing is done to before.
 #[inline]
 fn compare_plain(a: &Value, b: &Value, how: &CompareHow) -> Option<Ordering> {
     let CompareHow::Scalar { collation, class: None } = how else { return None };
     match (a, b) {
         (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
-        (Value::Str(x), Value::Str(y)) => Some(collation.compare(&x.bytes, &y.bytes)),
+        (Value::Str(x), Value::Str(y)) if x.bytes.len().min(y.bytes.len()) < COUNTED_BYTES => {
+            Some(collation.compare(&x.bytes, &y.bytes))
+        }
         (Value::Date(x), Value::Date(y)) => Some(x.cmp(y)),
         (Value::DateTime(x), Value::DateTime(y)) => Some(x.cmp(y)),
         _ => None,
@@ -324,6 +332,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     if value.is_null() {
         return Ok(None);
     }
+    ctx.count_value(&value)?;
     if let Some(found) = node.set.as_ref().and_then(|set| set.lookup(&value)) {
         return Ok(found.map(|v| v != node.negated));
     }
@@ -343,6 +352,7 @@ fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) 
     let Some(rows) = &node.rows else { return search_rows(node, &node.list, items, row, ctx) };
     let values: Vec<Cow<'_, Value>> =
         items.iter().map(|item| item.eval_output(row, ctx)).collect::<SqlResult<_>>()?;
+    values.iter().try_for_each(|value| ctx.count_value(value))?;
     match rows.lookup(values.iter().map(|value| &**value)) {
         Some(true) => Ok(Some(!node.negated)),
         Some(false) => search_rows(node, rows.others.iter().map(|n| &node.list[*n]), items, row, ctx),

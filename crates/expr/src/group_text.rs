@@ -75,7 +75,8 @@ pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalCont
     if state.parts.is_empty() {
         return Ok(Value::Null);
     }
-    sort_rows(&mut state.parts, &|a, b| order(aggregate, a, b), ctx)?;
+    let key_bytes = state.parts.iter().map(|part| row_memory_bytes(&part.keys)).sum();
+    sort_rows(&mut state.parts, key_bytes, &|a, b| order(aggregate, a, b), ctx)?;
     let parts = limited(aggregate, &state.parts);
     let (open, close) = match aggregate.kind {
         AggregateKind::JsonArrayagg => ("[", "]"),

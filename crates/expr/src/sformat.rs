@@ -5,9 +5,6 @@
 //! ```
 //!
 //! Width and precision may be `{which}` themselves. Without a number places take arguments in their order.
-//!
-//! # Missing
-//! The types `a` and `A`, hexadecimal fractions.
 
 use cohort_types::{ErrorCode, SqlResult, TypeKind, Value};
 
@@ -339,7 +336,9 @@ impl Spec {
                 Some(precision) => general(size, precision, self.alternate),
                 None => shortest(size),
             },
-            Some('f' | 'F') => format!("{size:.precision$}"),
+            Some('f' | 'F') => fixed(size, precision),
+            Some('a') => hexadecimal(size, self.precision, self.alternate),
+            Some('A') => hexadecimal(size, self.precision, self.alternate).to_uppercase(),
             Some('e') => exponential(size, precision),
             Some('E') => exponential(size, precision).to_uppercase(),
             Some('g') => general(size, precision, self.alternate),
@@ -369,13 +368,72 @@ fn grouped(digits: &str) -> String {
     out
 }
 
+/// Digits from the first that is not zero on: no double has more, and fmt writes no more.
+const DIGITS_MAX: usize = 767;
+
+/// Digits behind the point that fmt writes of a number below 1: the smallest begins at the 324th.
+const DECIMALS_MAX: usize = 323 + DIGITS_MAX;
+
+/// As printf's `%f`, but with as few zeros as fmt has where a number has no more digits.
+fn fixed(n: f64, precision: usize) -> String {
+    let decimals = precision.min(DECIMALS_MAX);
+    let mut text = format!("{n:.decimals$}");
+    let whole = text.find('.').unwrap_or(text.len());
+    let zeros = if n == 0.0 {
+        precision - decimals
+    } else if n < 1.0 {
+        let first = text.bytes().position(|b| !matches!(b, b'0' | b'.')).unwrap_or(text.len());
+        text.truncate(first + DIGITS_MAX);
+        0
+    } else if whole + precision > DIGITS_MAX {
+        text.truncate(DIGITS_MAX + ".".len());
+        precision.saturating_sub(DIGITS_MAX)
+    } else {
+        0
+    };
+    text.extend(std::iter::repeat_n('0', zeros));
+    text
+}
+
 /// As printf's `%e`.
 fn exponential(n: f64, precision: usize) -> String {
-    let text = format!("{n:.precision$e}");
+    let decimals = precision.min(DECIMALS_MAX);
+    let zeros = "0".repeat(precision - decimals);
+    let text = format!("{n:.decimals$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+    format!("{mantissa}{zeros}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// As printf's `%a`.
+fn hexadecimal(n: f64, precision: Option<usize>, keeps_point: bool) -> String {
+    const DIGITS: usize = 13;
+    let bits = n.to_bits();
+    let (mantissa, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
+    // Below the smallest normal number there is no leading one.
+    let (mut whole, exponent) = match (exponent, mantissa) {
+        (0, 0) => (0, 0),
+        (0, _) => (mantissa, -1022),
+        _ => (mantissa | 1 << 52, exponent - 1023),
+    };
+    let digits = precision.unwrap_or(DIGITS).min(DIGITS);
+    let dropped = 4 * (DIGITS - digits);
+    let (rest, half) = (whole & ((1 << dropped) - 1), 1 << dropped >> 1);
+    whole >>= dropped;
+    if rest > half || (rest == half && rest > 0 && whole & 1 == 1) {
+        whole += 1;
+    }
+    let mut fraction = match digits {
+        0 => String::new(),
+        _ => format!("{:0digits$x}", whole & ((1 << (4 * digits)) - 1)),
+    };
+    match precision {
+        Some(precision) => fraction.extend(std::iter::repeat_n('0', precision - digits)),
+        None => fraction.truncate(fraction.trim_end_matches('0').len()),
+    }
+    let point = if fraction.is_empty() && !keeps_point { "" } else { "." };
+    format!("0x{}{point}{fraction}p{exponent:+}", whole >> (4 * digits))
 }
 
 /// As printf's `%g`.
@@ -389,7 +447,7 @@ fn general(n: f64, precision: usize, keeps_zeros: bool) -> String {
         return format!("{mantissa}e{exponent}");
     }
     let decimals = (precision as i64 - 1 - exponent).max(0) as usize;
-    let text = format!("{n:.decimals$}");
+    let text = fixed(n, decimals);
     if keeps_zeros { text } else { without_zeros(&text).to_owned() }
 }
 

@@ -282,7 +282,8 @@ fn style_of(a: &Args<'_>) -> SqlResult<NumberStyle> {
     match NumberStyle::of_locale(&name) {
         Some(style) => Ok(style),
         None => {
-            a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{name}'"))?;
+            let shown = crate::convert::start_of_text(name.as_bytes(), 64);
+            a.ctx.warn(ErrorCode::UnknownLocale, format!("Unknown locale: '{shown}'"))?;
             Ok(NumberStyle::ENGLISH)
         }
     }

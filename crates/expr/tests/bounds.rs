@@ -1,10 +1,11 @@
-//! No function makes a text longer than max_allowed_packet out of shorter ones, however calls are nested.
+//! No function makes a text longer than max_allowed_packet out of shorter ones, however calls are nested; and
+//! KILL ends what reads or makes a long one.
 
 mod support;
 
 use cohort_expr::EvalContext;
 use cohort_types::{ErrorCode, Value};
-use support::{TestSession, bind, session_env};
+use support::{TestSession, bind, row_of_g, session_env};
 
 const LIMIT: u64 = 1024;
 
@@ -51,5 +52,43 @@ fn a_result_is_no_longer_than_a_packet() {
         assert_eq!(warning.error.code, ErrorCode::WarnAllowedPacketOverflowed, "{call}");
         let text = format!("Result of {name}() was larger than max_allowed_packet (1024) - truncated");
         assert_eq!(warning.error.message, text, "{call}");
+    }
+}
+
+/// What reads the long text `s` of a row or makes one, in few steps.
+const READERS: &[&str] = &[
+    "s + 1",
+    "NOT s",
+    "s = 1",
+    "s BETWEEN 1 AND 2",
+    "CAST(s AS SIGNED)",
+    "CAST(s AS DOUBLE)",
+    "CAST(s AS DECIMAL(10, 2))",
+    "CONVERT(s USING latin1)",
+    "s = s",
+    "s < REVERSE(s)",
+    "s IN ('a', 'b', 'c', 'd', 'e')",
+    "CASE s WHEN s THEN 1 END",
+    "LENGTH(s)",
+    "REPEAT('a', 1000000)",
+    "SPACE(1000000)",
+    "SFORMAT('{:1000000}', 1)",
+    "SFORMAT('{:.1000000f}', 1.5e0)",
+    "CONV(s, 10, 16)",
+];
+
+#[test]
+fn what_reads_or_makes_a_long_text_asks_for_kill() {
+    let env = session_env();
+    let hooks = TestSession::default();
+    let row = row_of_g(1, 10, 150, 0.5, &"1".repeat(1_000_000), "2020-01-01 10:00:00", (1, "z"));
+    for text in READERS {
+        let expr = bind(text, &env).expect(text);
+        for killed in [false, true] {
+            hooks.killed.set(killed);
+            let ctx = EvalContext::new(&env, &hooks, &[]);
+            let answer = expr.eval(&row, &ctx).map_err(|error| error.code);
+            assert_eq!(answer.err(), killed.then_some(ErrorCode::QueryInterrupted), "{text}");
+        }
     }
 }

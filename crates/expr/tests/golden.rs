@@ -37,6 +37,11 @@ fn comparison() {
 }
 
 #[test]
+fn long_texts() {
+    check("long_texts.txt");
+}
+
+#[test]
 fn strings() {
     check("strings.txt");
 }

@@ -154,7 +154,7 @@ fn group_keys_are_equal_for_equal_values() {
     let text = Collation::UTF8MB4_GENERAL_CI;
     let key = |value: Value| {
         let mut out = Vec::new();
-        append_group_key(&value, text, &mut out);
+        append_group_key(&value, text, &mut out, &cohort_types::Uninterrupted).expect("uninterrupted");
         out
     };
     assert_eq!(key(Value::text("a")), key(Value::text("A ")));

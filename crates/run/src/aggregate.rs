@@ -259,7 +259,8 @@ impl<'p> Groups<'p> {
                     break;
                 }
                 for (expr, collation) in &self.node.keys {
-                    append_group_key(&*expr.eval_output(row, run.eval)?, *collation, keys.open_key());
+                    let value = expr.eval_output(row, run.eval)?;
+                    append_group_key(&value, *collation, keys.open_key(), run.eval)?;
                 }
                 keys.end_key(&self.table);
                 count += 1;
@@ -409,7 +410,7 @@ impl<'p> Groups<'p> {
     fn group_of(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<Option<usize>> {
         let mut key = Vec::new();
         for (expr, collation) in &self.node.keys {
-            append_group_key(&*expr.eval_output(row, run.eval)?, *collation, &mut key);
+            append_group_key(&*expr.eval_output(row, run.eval)?, *collation, &mut key, run.eval)?;
         }
         let hashed = self.table.hash(&key);
         match self.table.find(&hashed, &key) {

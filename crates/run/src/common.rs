@@ -153,7 +153,7 @@ impl<'p> Seen<'p> {
     fn insert(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<bool> {
         self.key.clear();
         for (value, collation) in row.iter().zip(&self.step.collations) {
-            append_group_key(value, *collation, &mut self.key);
+            append_group_key(value, *collation, &mut self.key, run.eval)?;
         }
         if self.keys.contains(self.key.as_slice()) {
             return Ok(false);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cohort_expr::{Expr, TypeClass, append_group_key};
-use cohort_types::{Collation, Decimal, NoWarnings, Str, TypeKind, Value};
+use cohort_types::{Collation, Decimal, Interrupt, NoWarnings, SqlResult, Str, TypeKind, Value};
 
 /// What values become before their bytes are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,15 @@ impl KeyMode {
 
 /// Appends a value's bytes.
 #[inline]
-pub(crate) fn append_equal_key(value: &Value, mode: KeyMode, collation: Collation, key: &mut Vec<u8>) {
+pub(crate) fn append_equal_key(
+    value: &Value,
+    mode: KeyMode,
+    collation: Collation,
+    key: &mut Vec<u8>,
+    interrupt: &dyn Interrupt,
+) -> SqlResult<()> {
     if mode == KeyMode::Plain {
-        return append_group_key(value, collation, key);
+        return append_group_key(value, collation, key, interrupt);
     }
     let plain = match (mode, value) {
         (KeyMode::Exact, Value::Int(v)) => Cow::Owned(Value::Decimal(Decimal::from_i64(*v))),
@@ -57,5 +63,5 @@ pub(crate) fn append_equal_key(value: &Value, mode: KeyMode, collation: Collatio
         }
         _ => Cow::Borrowed(value),
     };
-    append_group_key(&plain, collation, key);
+    append_group_key(&plain, collation, key, interrupt)
 }

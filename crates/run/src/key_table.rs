@@ -12,7 +12,7 @@
 //! lower bits of the hash; partitions ([`crate::partition`]) go by the upper ones.
 
 use cohort_expr::append_group_key;
-use cohort_types::Collation;
+use cohort_types::{Collation, Interrupt, SqlResult};
 
 use crate::batch::Batch;
 
@@ -111,15 +111,22 @@ impl KeyBatch {
     }
 
     /// The keys of whole rows, for a look-up in the table.
-    pub fn take_rows(&mut self, rows: &Batch, collations: &[Collation], table: &KeyTable) {
+    pub fn take_rows(
+        &mut self,
+        rows: &Batch,
+        collations: &[Collation],
+        table: &KeyTable,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<()> {
         self.clear();
         for row in rows.iter() {
             for (value, collation) in row.iter().zip(collations) {
-                append_group_key(value, *collation, self.open_key());
+                append_group_key(value, *collation, self.open_key(), interrupt)?;
             }
             self.end_key(table);
         }
         table.touch(self);
+        Ok(())
     }
 
     /// The n-th key.

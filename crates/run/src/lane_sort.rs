@@ -12,7 +12,7 @@
 use std::cmp::Ordering;
 
 use cohort_expr::{SortKey, sort_rows};
-use cohort_types::{Interrupt, Lane, LaneType, SqlResult, Value};
+use cohort_types::{CountBytes, Interrupt, Lane, LaneType, SqlResult, Value};
 
 use crate::lanes::Lanes;
 
@@ -71,7 +71,8 @@ impl LaneRows {
     }
 
     /// Appends those of some rows that may be wanted, and says how many bytes that takes.
-    pub fn append(&mut self, lanes: &Lanes) -> usize {
+    pub fn append(&mut self, lanes: &Lanes, interrupt: &dyn Interrupt) -> SqlResult<usize> {
+        interrupt.count_bytes(lanes.size_bytes())?;
         let (before, rows_before) = (self.size_bytes(), self.rows.rows);
         match self.worst {
             None => self.rows.append(lanes),
@@ -82,7 +83,7 @@ impl LaneRows {
             }
         }
         self.add_text_keys(rows_before);
-        self.size_bytes() - before
+        Ok(self.size_bytes() - before)
     }
 
     /// Makes the sort keys of the rows from this one on.
@@ -142,6 +143,7 @@ impl LaneRows {
         self.clear();
         self.rows = kept;
         self.worst = (self.rows.rows == wanted).then(|| wanted - 1);
+        interrupt.count_bytes(self.rows.size_bytes())?;
         self.add_text_keys(0);
         Ok(before - self.size_bytes())
     }
@@ -192,13 +194,14 @@ impl LaneRows {
             orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         };
         let front = |row: &u32| fronts.fronts[*row as usize];
+        let row_bytes = self.size_bytes() / self.rows.rows.max(1);
         let mut equal = Vec::new();
         for group in order.chunk_by_mut(|a, b| front(a) == front(b)) {
             interrupt.step()?;
             if group.len() > 1 {
                 equal.clear();
                 equal.extend_from_slice(group);
-                sort_rows(&mut equal, &compare, interrupt)?;
+                sort_rows(&mut equal, row_bytes * group.len(), &compare, interrupt)?;
                 group.copy_from_slice(&equal);
             }
         }
@@ -422,7 +425,7 @@ mod tests {
                         for piece in rows.chunks(613) {
                             let mut lanes = Lanes::new(types.clone());
                             assert!(piece.iter().all(|row| lanes.push_row(row)));
-                            held += sorted.append(&lanes);
+                            held += sorted.append(&lanes, &Uninterrupted).expect("uninterrupted");
                             if wanted < sorted.len() {
                                 held -= sorted.cut(wanted, &Uninterrupted).expect("uninterrupted");
                             }

@@ -168,7 +168,7 @@ fn key_class(value: &Value, how: &CompareHow) -> Option<KeyClass> {
     fits.then_some(key)
 }
 
-fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>) {
+fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>, interrupt: &dyn Interrupt) -> SqlResult<()> {
     let (mode, collation) = match class {
         KeyClass::Exact => (KeyMode::Exact, Collation::BINARY),
         KeyClass::Text(collation) => (KeyMode::Text, collation),
@@ -176,7 +176,7 @@ fn append_key(value: &Value, class: KeyClass, key: &mut Vec<u8>) {
             (KeyMode::Plain, Collation::BINARY)
         }
     };
-    append_equal_key(value, mode, collation, key);
+    append_equal_key(value, mode, collation, key, interrupt)
 }
 
 /// Rows of a query that always yields the same.
@@ -284,7 +284,7 @@ impl Members {
         }
         let mut key = Vec::new();
         for (value, class) in operand.values.iter().zip(&keys.classes) {
-            append_key(value, *class, &mut key);
+            append_key(value, *class, &mut key, run.eval)?;
         }
         if keys.table.find(&keys.table.hash(&key), &key).is_some() {
             return Ok(Some(Some(true)));
@@ -322,7 +322,7 @@ impl Members {
             key.clear();
             for (n, (value, class)) in row.iter().zip(&keys.classes).enumerate() {
                 keys.useless |= key_class(value, operand.how(n)) != Some(*class);
-                append_key(value, *class, &mut key);
+                append_key(value, *class, &mut key, run.eval)?;
             }
             let hashed = keys.table.hash(&key);
             if keys.table.find(&hashed, &key).is_none() {

@@ -1,6 +1,6 @@
 //! Rows that an operator keeps and reads again: in memory, and on disk once they are too many.
 
-use cohort_types::{SqlResult, Value};
+use cohort_types::{CountBytes, SqlResult, Value};
 
 use crate::batch::{Batch, taken};
 use crate::runtime::{Held, Run};
@@ -36,6 +36,7 @@ impl RowStore {
     /// Appends a row, whose values it takes.
     pub fn push(&mut self, run: Run<'_, '_>, row: &mut [Value]) -> SqlResult<()> {
         if let Some((file, chain)) = &mut self.spilled {
+            run.eval.count_row(row)?;
             return chain.push(file, row);
         }
         let bytes = row.iter().map(Value::memory_bytes).sum();
@@ -53,7 +54,7 @@ impl RowStore {
         let file = SpillFile::create(run)?;
         let mut chain = Chain::default();
         for row in self.rows.iter() {
-            cohort_types::Interrupt::step(run.eval)?;
+            run.eval.count_row(row)?;
             chain.push(&file, row)?;
         }
         self.spilled = Some((file, chain));

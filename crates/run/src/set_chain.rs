@@ -102,7 +102,7 @@ impl<'p> SetChainOperator<'p> {
 
     /// Takes rows of an input in, or rows that were put aside.
     fn take(&mut self, run: Run<'_, 'p>, batch: &mut Batch, step: u32) -> SqlResult<()> {
-        self.keys.take_rows(batch, &self.chain.collations, &self.table);
+        self.keys.take_rows(batch, &self.chain.collations, &self.table, run.eval)?;
         for n in 0..batch.len() {
             self.take_row(run, n, batch.row_mut(n), step)?;
         }

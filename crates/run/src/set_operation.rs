@@ -94,8 +94,8 @@ impl<'p> SetOperator<'p> {
     }
 
     /// The keys of some rows.
-    fn hash(&mut self, rows: &Batch) {
-        self.keys.take_rows(rows, self.collations, &self.table);
+    fn hash(&mut self, run: Run<'_, 'p>, rows: &Batch) -> SqlResult<()> {
+        self.keys.take_rows(rows, self.collations, &self.table, run.eval)
     }
 
     /// Adds the key of the n-th row; false when its rows have to be put aside.
@@ -119,7 +119,7 @@ impl<'p> SetOperator<'p> {
     }
 
     fn take_right(&mut self, run: Run<'_, 'p>, rows: &Batch) -> SqlResult<()> {
-        self.hash(rows);
+        self.hash(run, rows)?;
         for (n, row) in rows.iter().enumerate() {
             let (hashed, key) = self.keys.key(n);
             match self.table.find(&hashed, key) {
@@ -216,7 +216,7 @@ impl<'p> Operator<'p> for SetOperator<'p> {
         let before = out.len();
         while out.len() == before && self.refill(run, want)? {
             let rows = std::mem::take(&mut self.rows);
-            self.hash(&rows);
+            self.hash(run, &rows)?;
             self.rows = rows;
             for n in 0..self.rows.len() {
                 if self.take_left(run, n)? {

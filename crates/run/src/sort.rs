@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 
 use cohort_expr::{Expr, SortKey, compare_rows};
 use cohort_optimize::{JoinMethod, Node, Sort, Spans};
-use cohort_types::{Interrupt, LaneType, SqlResult, Value};
+use cohort_types::{CountBytes, LaneType, SqlResult, Value};
 
 use crate::batch::Batch;
 use crate::lane_sort::LaneRows;
@@ -155,7 +155,9 @@ impl<'p> Sorter<'p> {
         self.worst = None;
         self.held.release(run);
         self.runs.clear();
-        self.merge = None;
+        if let Some(mut merge) = self.merge.take() {
+            merge.held.release(run);
+        }
         self.next = 0;
         self.sorted = false;
     }
@@ -168,6 +170,7 @@ impl<'p> Sorter<'p> {
         }
         self.rows.open_row().extend(crate::batch::taken(row));
         let kept = self.rows.unfinished();
+        run.eval.count_row(kept)?;
         if let Some(worst) = &self.worst
             && self.order.compare(kept, worst).is_ge()
         {
@@ -205,7 +208,8 @@ impl<'p> Sorter<'p> {
     pub fn push_lanes(&mut self, run: Run<'_, 'p>, lanes: &Lanes) -> SqlResult<()> {
         let wanted = self.wanted();
         let rows = self.by_lanes.as_mut().expect("rows come as lanes");
-        self.held.grow(run, rows.append(lanes))?;
+        let bytes = rows.append(lanes, run.eval)?;
+        self.held.grow(run, bytes)?;
         if rows.len() >= wanted.saturating_mul(2).max(LANE_ROWS_CUT_MIN) {
             let freed = rows.cut(wanted, run.eval)?;
             self.held.shrink(run, freed);
@@ -236,6 +240,7 @@ impl<'p> Sorter<'p> {
         }
         let (rows, order) = (&self.rows, &self.order);
         let row = |entry: &Entry| rows.row(entry.row as usize);
+        let row_bytes = self.held.bytes() / self.entries.len().max(1);
         let fronts = &self.fronts;
         let decides = fronts.settle(&mut self.entries, order.keys.first());
         sort_by_front(&mut self.entries, run.eval)?;
@@ -246,12 +251,12 @@ impl<'p> Sorter<'p> {
                 let full = |a: &Entry, b: &Entry| {
                     fronts.compare(a, b, first).then_with(|| order.compare_from(1, row(a), row(b)))
                 };
-                sort_equal_fronts(&mut self.entries, &full, run.eval)?;
+                sort_equal_fronts(&mut self.entries, row_bytes, &full, run.eval)?;
             }
             Some(_) => {
                 let from = usize::from(decides);
                 let full = |a: &Entry, b: &Entry| order.compare_from(from, row(a), row(b));
-                sort_equal_fronts(&mut self.entries, &full, run.eval)?;
+                sort_equal_fronts(&mut self.entries, row_bytes, &full, run.eval)?;
             }
         }
         self.entries.truncate(wanted);
@@ -294,15 +299,16 @@ impl<'p> Sorter<'p> {
         };
         let mut chain = Chain::default();
         for entry in &self.entries {
-            run.eval.step()?;
-            chain.push(&file, self.rows.row(entry.row as usize))?;
+            let row = self.rows.row(entry.row as usize);
+            run.eval.count_row(row)?;
+            chain.push(&file, row)?;
         }
         if let Some(rows) = &mut self.by_lanes {
             let mut row = Vec::new();
             for n in 0..rows.sorted_rows() {
-                run.eval.step()?;
                 row.clear();
                 row.extend(rows.row(n));
+                run.eval.count_row(&row)?;
                 chain.push(&file, &row)?;
             }
             rows.clear();
@@ -327,15 +333,15 @@ impl<'p> Sorter<'p> {
     fn merge_last(&mut self, run: Run<'_, 'p>, count: usize, level: u32) -> SqlResult<()> {
         let merged = self.runs.split_off(self.runs.len() - count);
         run.storage().note(Event::Merged);
-        let mut merge = Merge::new(merged, &self.order)?;
+        let mut merge = Merge::new(run, merged, &self.order)?;
         let file = SpillFile::create(run)?;
         let mut chain = Chain::default();
         let mut row = Vec::new();
-        while chain.rows() < self.limit && merge.next(&self.order, &mut row)? {
-            run.eval.step()?;
+        while chain.rows() < self.limit && merge.next(run, &self.order, &mut row)? {
             chain.push(&file, &row)?;
         }
         chain.finish(&file)?;
+        merge.held.release(run);
         self.runs.push(SortedRun { chain, file, level });
         Ok(())
     }
@@ -359,7 +365,7 @@ impl<'p> Sorter<'p> {
         let rows: u64 = self.runs.iter().map(|run| run.chain.rows()).sum();
         note(rows.min(self.limit), self.of_range);
         run.storage().note(Event::Merged);
-        self.merge = Some(Merge::new(std::mem::take(&mut self.runs), &self.order)?);
+        self.merge = Some(Merge::new(run, std::mem::take(&mut self.runs), &self.order)?);
         Ok(())
     }
 
@@ -385,10 +391,12 @@ impl<'p> Sorter<'p> {
         if let Some(merge) = &mut self.merge {
             let mut row = Vec::new();
             for _ in 0..want {
-                if out.is_full() || self.next as u64 >= self.limit || !merge.next(&self.order, &mut row)? {
+                if out.is_full()
+                    || self.next as u64 >= self.limit
+                    || !merge.next(run, &self.order, &mut row)?
+                {
                     break;
                 }
-                run.eval.step()?;
                 self.next += 1;
                 out.push(row.drain(keys..));
             }
@@ -427,6 +435,8 @@ fn is_of_range(mut node: &Node) -> bool {
 struct Merge {
     runs: Vec<MergedRun>,
     heap: Vec<usize>,
+    /// A row of each run and the block that it was read from.
+    held: Held,
 }
 
 /// A run on disk.
@@ -441,48 +451,71 @@ struct MergedRun {
     run: SortedRun,
     reader: ChainReader,
     row: Vec<Value>,
+    row_bytes: usize,
+    /// Bytes charged for the largest row yet and its block.
+    held_bytes: usize,
+}
+
+impl MergedRun {
+    /// Replaces the row by the next one; false when there is none.
+    fn read(&mut self, run: Run<'_, '_>, held: &mut Held) -> SqlResult<bool> {
+        self.row.clear();
+        if !self.reader.next(&self.run.file, &self.run.chain, &mut self.row)? {
+            return Ok(false);
+        }
+        run.eval.count_row(&self.row)?;
+        self.row_bytes = self.row.iter().map(Value::memory_bytes).sum();
+        let bytes = self.reader.buffer_bytes() + self.row_bytes;
+        if bytes > self.held_bytes {
+            held.grow(run, bytes - self.held_bytes)?;
+            self.held_bytes = bytes;
+        }
+        Ok(true)
+    }
 }
 
 impl Merge {
-    fn new(runs: Vec<SortedRun>, order: &Order<'_>) -> SqlResult<Merge> {
-        let mut merge = Merge { runs: Vec::new(), heap: Vec::new() };
-        for run in runs {
-            let mut run = MergedRun { run, reader: ChainReader::default(), row: Vec::new() };
-            if run.reader.next(&run.run.file, &run.run.chain, &mut run.row)? {
+    fn new(run: Run<'_, '_>, runs: Vec<SortedRun>, order: &Order<'_>) -> SqlResult<Merge> {
+        let mut merge = Merge { runs: Vec::new(), heap: Vec::new(), held: Held::default() };
+        for sorted in runs {
+            let reader = ChainReader::default();
+            let mut merged = MergedRun { run: sorted, reader, row: Vec::new(), row_bytes: 0, held_bytes: 0 };
+            if merged.read(run, &mut merge.held)? {
                 merge.heap.push(merge.runs.len());
             }
-            merge.runs.push(run);
+            merge.runs.push(merged);
         }
         for at in (0..merge.heap.len() / 2).rev() {
-            merge.sink(at, order);
+            merge.sink(run, at, order)?;
         }
         Ok(merge)
     }
 
     /// Replaces `row` by the smallest row left; false when there is none.
-    fn next(&mut self, order: &Order<'_>, row: &mut Vec<Value>) -> SqlResult<bool> {
+    fn next(&mut self, run: Run<'_, '_>, order: &Order<'_>, row: &mut Vec<Value>) -> SqlResult<bool> {
         let Some(top) = self.heap.first() else { return Ok(false) };
-        let run = &mut self.runs[*top];
-        std::mem::swap(row, &mut run.row);
-        run.row.clear();
-        if !run.reader.next(&run.run.file, &run.run.chain, &mut run.row)? {
+        let merged = &mut self.runs[*top];
+        std::mem::swap(row, &mut merged.row);
+        if !merged.read(run, &mut self.held)? {
             self.heap.swap_remove(0);
         }
-        self.sink(0, order);
+        self.sink(run, 0, order)?;
         Ok(true)
     }
 
     /// Moves the entry at a place of the heap down to where it belongs.
-    fn sink(&mut self, mut at: usize, order: &Order<'_>) {
+    fn sink(&mut self, run: Run<'_, '_>, mut at: usize, order: &Order<'_>) -> SqlResult<()> {
         loop {
             let mut least = at;
             for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.comes_before(self.heap[child], self.heap[least], order) {
+                if child < self.heap.len()
+                    && self.comes_before(run, self.heap[child], self.heap[least], order)?
+                {
                     least = child;
                 }
             }
             if least == at {
-                return;
+                return Ok(());
             }
             self.heap.swap(at, least);
             at = least;
@@ -490,8 +523,9 @@ impl Merge {
     }
 
     /// Of equal rows that of the earlier run comes first.
-    fn comes_before(&self, a: usize, b: usize, order: &Order<'_>) -> bool {
-        order.compare(&self.runs[a].row, &self.runs[b].row).then(a.cmp(&b)).is_lt()
+    fn comes_before(&self, run: Run<'_, '_>, a: usize, b: usize, order: &Order<'_>) -> SqlResult<bool> {
+        run.eval.count_bytes(self.runs[a].row_bytes.min(self.runs[b].row_bytes))?;
+        Ok(order.compare(&self.runs[a].row, &self.runs[b].row).then(a.cmp(&b)).is_lt())
     }
 }
 

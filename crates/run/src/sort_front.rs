@@ -206,9 +206,10 @@ pub(crate) fn sort_by_front(entries: &mut Vec<Entry>, interrupt: &dyn Interrupt)
     Ok(())
 }
 
-/// Brings entries of the same front in order.
+/// Brings entries of the same front in order. `row_bytes`: of the keys of a row, roughly.
 pub(crate) fn sort_equal_fronts(
     entries: &mut [Entry],
+    row_bytes: usize,
     compare: &dyn Fn(&Entry, &Entry) -> Ordering,
     interrupt: &dyn Interrupt,
 ) -> SqlResult<()> {
@@ -218,7 +219,7 @@ pub(crate) fn sort_equal_fronts(
         let length = entries[at..].iter().take_while(|entry| entry.front == front).count();
         if length > 1 {
             let mut equal = entries[at..at + length].to_vec();
-            sort_rows(&mut equal, compare, interrupt)?;
+            sort_rows(&mut equal, row_bytes * length, compare, interrupt)?;
             entries[at..at + length].copy_from_slice(&equal);
         }
         interrupt.step()?;

@@ -132,6 +132,11 @@ impl ChainReader {
         Ok(true)
     }
 
+    /// Bytes of the block that it reads.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     fn load(&mut self, file: &SpillFile, chain: &Chain) -> SqlResult<bool> {
         self.at = 0;
         self.buffer.clear();

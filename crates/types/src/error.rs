@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error_text::whole_chars;
+
 /// How bad a condition is, as SHOW WARNINGS prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -510,13 +512,21 @@ impl WarningSink for NoWarnings {
     fn warn(&mut self, _: Warning) {}
 }
 
+/// Longest text of an error or a warning: that of MariaDB's `MYSQL_ERRMSG_SIZE`, without its closing zero.
+const MESSAGE_BYTES_MAX: usize = 511;
+
 /// The result of anything a statement does.
 pub type SqlResult<T> = Result<T, SqlError>;
 
 impl SqlError {
-    /// An error with its text written out.
+    /// An error with its text written out. What does not fit into a message of MariaDB's is cut off; only the
+    /// note of EXPLAIN EXTENDED tells a whole statement.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> SqlError {
-        SqlError { code, message: message.into(), row: Row::UNKNOWN }
+        let mut message = message.into();
+        if message.len() > MESSAGE_BYTES_MAX && code != ErrorCode::Yes {
+            message = whole_chars(&message, MESSAGE_BYTES_MAX).to_owned();
+        }
+        SqlError { code, message, row: Row::UNKNOWN }
     }
 
     /// The same about a row of its statement, which counts from 1, unless it is known already; 0: about none.
@@ -540,3 +550,17 @@ impl fmt::Display for SqlError {
 }
 
 impl std::error::Error for SqlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_the_length_of_mariadbs() {
+        let text = |code, message: &str| SqlError::new(code, message).message;
+        let long = "é".repeat(300);
+        assert_eq!(text(ErrorCode::DataOutOfRange, &long), "é".repeat(255));
+        assert_eq!(text(ErrorCode::DataOutOfRange, &long[..510]), long[..510]);
+        assert_eq!(text(ErrorCode::Yes, &long), long, "the statement that EXPLAIN EXTENDED tells");
+    }
+}

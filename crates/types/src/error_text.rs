@@ -30,16 +30,28 @@ pub fn clip(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_string();
     }
-    let mut end = bytes.saturating_sub(3);
+    format!("{}...", whole_chars(text, bytes.saturating_sub(3)))
+}
+
+/// The characters that are whole in the first bytes of a text.
+pub fn whole_chars(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}...", &text[..end])
+    &text[..end]
 }
 
 /// A value clipped as most texts clip it.
 fn clipped(value: &[u8]) -> String {
-    clip(&printable(value), 128)
+    printable_clipped(value, 128)
+}
+
+/// A value as an error text shows it, at most `bytes` bytes of it.
+fn printable_clipped(value: &[u8], bytes: usize) -> String {
+    // Four bytes become one at least.
+    let read = value.len().min(4 * (bytes + 1));
+    clip(&printable(&value[..read]), bytes)
 }
 
 impl Warning {
@@ -126,7 +138,7 @@ texts! {
     no_default(column: &str) = NoDefaultForField, "Field '{column}' doesn't have a default value";
     /// `value`: the key's columns joined by `-`.
     dup_entry(value: &[u8], key: &str) = DupEntry,
-        "Duplicate entry '{}' for key '{key}'", clip(&printable(value), 64);
+        "Duplicate entry '{}' for key '{key}'", printable_clipped(value, 64);
     value_count(row: u64) = WrongValueCountOnRow, "Column count doesn't match value count at row {row}";
     constraint_failed(constraint: &str, db: &str, table: &str) = ConstraintFailed,
         "CONSTRAINT `{constraint}` failed for `{db}`.`{table}`";
@@ -157,7 +169,7 @@ texts! {
     primary_key_ignored() = PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE";
     autoinc_read_failed() = AutoincReadFailed, "Failed to read auto-increment value from storage engine";
     invalid_character_string(charset: &str, bytes: &[u8]) = InvalidCharacterString,
-        "Invalid {charset} character string: '{}'", clip(&printable(bytes), 64);
+        "Invalid {charset} character string: '{}'", printable_clipped(bytes, 64);
 }
 
 // ALTER TABLE.

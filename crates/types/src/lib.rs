@@ -51,9 +51,9 @@ pub use collation::{Charset, Collation, Fronts, LikePattern, UnsafeText, is_text
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, SqlError, SqlResult, Warning, WarningSink};
-pub use error_text::{clip, printable};
+pub use error_text::{clip, printable, whole_chars};
 pub use fixed::{Fixed, FixedKind, parse_inet4, parse_inet6, write_inet4, write_inet6};
-pub use interrupt::{Interrupt, Uninterrupted};
+pub use interrupt::{CountBytes, Interrupt, Uninterrupted};
 pub use json::is_valid_json;
 pub use key::{KeyError, KeyPart, prefix_end, successor};
 pub use lane::{Lane, LaneReader, LaneType, NO_ELEMENT, is_whole_date, moment, year_of};

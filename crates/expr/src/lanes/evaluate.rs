@@ -1,6 +1,6 @@
 //! Runs the steps of a program.
 
-use cohort_types::{Interrupt, Lane, SqlResult};
+use cohort_types::{CountBytes, Interrupt, Lane, SqlResult};
 
 use super::{LaneProgram, NO, NumberAt, Overflow, Register, Step, Text, TruthAt, UNKNOWN, YES};
 use crate::expr::CompareOp;
@@ -111,6 +111,7 @@ impl<'d> Done<'d> {
             }
             Step::CompareText(op, text, constant, collation) => {
                 let lane = inputs[text.input];
+                interrupt.count_bytes(lane.size_bytes())?;
                 each_text(*text, lane, rows, &mut out.truths, |text| {
                     let order = match text == constant.as_slice() {
                         true => std::cmp::Ordering::Equal,
@@ -123,6 +124,7 @@ impl<'d> Done<'d> {
             }
             Step::CompareTexts(op, a, b, collation) => {
                 let (left, right) = (inputs[a.input], inputs[b.input]);
+                interrupt.count_bytes(left.size_bytes().min(right.size_bytes()))?;
                 let order = |n| collation.compare(a.of(left, n), b.of(right, n));
                 out.truths.extend((0..rows).map(|n| u8::from(op.accepts(order(n)))));
                 mask(&mut out.truths, &left.nulls);
@@ -131,6 +133,7 @@ impl<'d> Done<'d> {
             }
             Step::IsTextIn(text, keys, collation) => {
                 let lane = inputs[text.input];
+                interrupt.count_bytes(lane.size_bytes())?;
                 let mut key = Vec::new();
                 each_text(*text, lane, rows, &mut out.truths, |text| {
                     interrupt.step()?;

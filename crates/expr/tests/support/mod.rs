@@ -5,7 +5,7 @@ pub mod generate;
 pub mod mariadb;
 pub mod world;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub const NOW_MICROS: i64 = 1_700_000_000_123_456;
 /// The session of the tests.
 #[derive(Default)]
 pub struct TestSession {
+    /// The statement was killed.
+    pub killed: Cell<bool>,
     variables: RefCell<HashMap<String, Value>>,
 }
 
@@ -48,6 +50,10 @@ impl SessionHooks for TestSession {
 
     fn random(&self) -> u64 {
         42
+    }
+
+    fn check_interrupt(&self) -> SqlResult<()> {
+        if self.killed.get() { Err(SqlError::interrupted()) } else { Ok(()) }
     }
 
     fn sleep(&self, _: Duration) -> SqlResult<()> {

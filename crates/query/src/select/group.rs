@@ -51,7 +51,8 @@ impl<'p> Groups<'p> {
         }
         self.key.clear();
         for (expr, collation) in &self.plan.keys {
-            append_group_key(&*expr.eval_output(row, &ctx.eval)?, *collation, &mut self.key);
+            let value = expr.eval_output(row, &ctx.eval)?;
+            append_group_key(&value, *collation, &mut self.key, &ctx.eval)?;
         }
         if let Some(n) = self.by_key.get(self.key.as_slice()) {
             return Ok(*n as usize);
@@ -93,7 +94,8 @@ impl<'p> Groups<'p> {
             }
             keyed.push((values, group));
         }
-        sort_rows(&mut keyed, &|a, b| compare_rows(&a.0, &b.0, &keys), &ctx.eval)?;
+        let key_bytes = keyed.iter().map(|(values, _)| row_memory_bytes(values)).sum();
+        sort_rows(&mut keyed, key_bytes, &|a, b| compare_rows(&a.0, &b.0, &keys), &ctx.eval)?;
         let sorted = Sorted { rows: keyed.len() as u64, of_range: false, limited: false };
         count_sort(ctx.process.counts(), sorted);
         self.groups = keyed.into_iter().map(|(_, group)| group).collect();

@@ -239,7 +239,7 @@ impl Distinct {
 
     /// Whether no equal row came before.
     pub(super) fn is_new(&mut self, ctx: &StatementContext<'_>, values: &[Value]) -> SqlResult<bool> {
-        self.make_key(values);
+        self.make_key(ctx, values)?;
         let before = self.seen.len();
         self.seen.get_or_insert_with(self.key.as_slice(), <[u8]>::to_vec);
         let is_new = self.seen.len() > before;
@@ -249,11 +249,12 @@ impl Distinct {
         Ok(is_new)
     }
 
-    fn make_key(&mut self, values: &[Value]) {
+    fn make_key(&mut self, ctx: &StatementContext<'_>, values: &[Value]) -> SqlResult<()> {
         self.key.clear();
         for (value, collation) in values.iter().zip(&self.collations) {
-            append_group_key(value, *collation, &mut self.key);
+            append_group_key(value, *collation, &mut self.key, &ctx.eval)?;
         }
+        Ok(())
     }
 }
 
@@ -288,6 +289,12 @@ impl SortRow {
 
     fn memory_bytes(&self) -> usize {
         size_of::<Option<u64>>() + row_memory_bytes(&self.keys) + row_memory_bytes(&self.row)
+    }
+
+    fn key_bytes(&self, sort: &[SortItem]) -> usize {
+        let is_key =
+            |item: &SortItem| if let SortValue::Item(n) = item.value { Some(&self.row[n]) } else { None };
+        self.keys.iter().chain(sort.iter().filter_map(is_key)).map(Value::memory_bytes).sum()
     }
 
     fn compare(&self, other: &SortRow, sort: &[SortItem]) -> Ordering {
@@ -330,7 +337,8 @@ impl<'p> Sorter<'p> {
 
     fn sort(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         let sort = self.sort;
-        sort_rows(&mut self.rows, &|a, b| a.compare(b, sort), &ctx.eval)
+        let key_bytes = self.rows.iter().map(|row| row.key_bytes(sort)).sum();
+        sort_rows(&mut self.rows, key_bytes, &|a, b| a.compare(b, sort), &ctx.eval)
     }
 
     fn finish(

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use cohort_expr::{EvalContext, sort_rows};
 use cohort_row::{Stored, StoredBatch};
 use cohort_session::StatementContext;
-use cohort_types::{Fronts, Interrupt, SqlResult, StoredColumns};
+use cohort_types::{CountBytes, Fronts, Interrupt, SqlResult, StoredColumns};
 
 use crate::plan::SortItem;
 use crate::select::Flow;
@@ -179,27 +179,31 @@ impl StoredSorter<'_> {
             eval.steps(places.len() as u32)?;
             places.sort_unstable();
         } else {
-            sort_rows(&mut places, &|a, b| a.cmp(b), eval)?;
+            sort_rows(&mut places, 0, &|a, b| a.cmp(b), eval)?;
         }
         if places.windows(2).all(|pair| front_of(pair[0]) != front_of(pair[1])) {
             self.places = places;
             return Ok(());
         }
         self.places.reserve(places.len());
+        let bytes: usize = self.batches.iter().map(StoredBatch::size_bytes).sum();
+        let row_bytes = bytes / places.len().max(1);
         for run in places.chunk_by(|a, b| front_of(*a) == front_of(*b)) {
             match run {
                 [place] => self.places.push(*place),
-                run => self.push_run(run.to_vec(), eval)?,
+                run => self.push_run(run.to_vec(), row_bytes, eval)?,
             }
         }
         Ok(())
     }
 
     /// Adds places whose rows have the same front.
-    fn push_run(&mut self, mut run: Vec<u128>, eval: &EvalContext<'_>) -> SqlResult<()> {
-        sort_rows(&mut run, &|a, b| self.compare(*a, *b), eval)?;
+    fn push_run(&mut self, mut run: Vec<u128>, row_bytes: usize, eval: &EvalContext<'_>) -> SqlResult<()> {
+        let key_bytes = row_bytes * run.len();
+        sort_rows(&mut run, key_bytes, &|a, b| self.compare(*a, *b), eval)?;
         if self.is_distinct {
             eval.steps(run.len() as u32)?;
+            eval.count_bytes(row_bytes * run.len())?;
             run.dedup_by(|b, a| self.compare(*a, *b).is_eq());
         }
         self.places.append(&mut run);

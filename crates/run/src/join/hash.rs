@@ -192,7 +192,7 @@ fn append_key<'p>(
         if value.is_null() {
             return Ok(false);
         }
-        append_equal_key(&value, part.mode, part.collation, key);
+        append_equal_key(&value, part.mode, part.collation, key, run.eval)?;
     }
     Ok(true)
 }

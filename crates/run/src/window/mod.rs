@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use cohort_expr::{Expr, SortKey, compare_rows};
 use cohort_optimize::WindowNode;
-use cohort_types::{Interrupt, SqlResult, Value};
+use cohort_types::{CountBytes, Interrupt, SqlResult, Value};
 
 use crate::batch::Batch;
 use crate::operator::{Input, Operator};
@@ -154,6 +154,7 @@ impl<'p> Operator<'p> for Window<'p> {
             out.open_row().extend_from_slice(self.partition.rows.row(&mut self.partition.reader, place.row)?);
             for call in &mut self.calls {
                 let value = call.value(run, &self.partition.rows, place)?;
+                run.eval.count_value(&value)?;
                 out.open_row().push(value);
             }
             out.end_row();
