@@ -2,7 +2,7 @@
 //!
 //! The system keeps what is written in memory and sends it to the disk in one go: at a sync, or when it
 //! thinks that it is time. The sync of another file on that disk then waits for all of it. A [`SteadyFile`]
-//! sends what is written on its way at every 256 KiB and waits until it is there, so the syncs of others wait
+//! sends what is written on its way at every 128 KiB and waits until it is there, so the syncs of others wait
 //! for that much at most.
 //!
 //! # On failure
@@ -11,30 +11,37 @@
 //! try again.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::{File, SharedFile};
 
 /// What is sent at once.
-const STEP_BYTES: u64 = 256 << 10;
+const STEP_BYTES: usize = 128 << 10;
 
 /// The file, and how much of it is not on its way yet.
 pub struct SteadyFile {
     file: SharedFile,
-    unsent_bytes: AtomicU64,
+    unsent_bytes: AtomicUsize,
     is_lost: AtomicBool,
 }
 
 impl SteadyFile {
     /// All writes of the file that are to be steady go through this one.
     pub fn new(file: SharedFile) -> SteadyFile {
-        SteadyFile { file, unsent_bytes: AtomicU64::new(0), is_lost: AtomicBool::new(false) }
+        SteadyFile { file, unsent_bytes: AtomicUsize::new(0), is_lost: AtomicBool::new(false) }
     }
 
     /// Writes without waiting: for small things that others wait for.
     pub fn write_at_once(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.check()?;
         self.file.write_at(bytes, offset)
+    }
+
+    fn send_step(&self) -> io::Result<()> {
+        self.file.send().map_err(|error| {
+            self.is_lost.store(true, Ordering::Release);
+            io::Error::other(format!("a write was lost: {error}"))
+        })
     }
 
     fn check(&self) -> io::Result<()> {
@@ -55,16 +62,17 @@ impl File for SteadyFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_at_once(bytes, offset)?;
-        let len = bytes.len() as u64;
-        if self.unsent_bytes.fetch_add(len, Ordering::Relaxed) + len < STEP_BYTES {
-            return Ok(());
+        let mut at = offset;
+        for piece in bytes.chunks(STEP_BYTES) {
+            self.write_at_once(piece, at)?;
+            at += piece.len() as u64;
+            let unsent = self.unsent_bytes.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
+            if unsent >= STEP_BYTES {
+                self.unsent_bytes.store(0, Ordering::Relaxed);
+                self.send_step()?;
+            }
         }
-        self.unsent_bytes.store(0, Ordering::Relaxed);
-        self.file.send().map_err(|error| {
-            self.is_lost.store(true, Ordering::Release);
-            io::Error::other(format!("a write was lost: {error}"))
-        })
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -107,13 +115,18 @@ mod tests {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let file = open(&fs);
         let before = fs.ops();
-        let piece = vec![1; STEP_BYTES as usize / 4];
+        let piece = vec![1; STEP_BYTES / 4];
         for n in 0..8 {
             file.write_at(&piece, n * piece.len() as u64).expect("written");
         }
         assert_eq!(fs.ops() - before, 8 + 2, "two of eight quarters fill a step");
-        file.write_at_once(&vec![2; 2 * STEP_BYTES as usize], 0).expect("written");
+        file.write_at_once(&vec![2; 2 * STEP_BYTES], 0).expect("written");
         assert_eq!(fs.ops() - before, 8 + 2 + 1, "nobody waits for what is written at once");
+        file.write_at(&vec![3; 2 * STEP_BYTES + 1], 0).expect("written");
+        assert_eq!(fs.ops() - before, 8 + 2 + 1 + 3 + 2, "a long write is sent in steps");
+        let mut read = vec![0; 2 * STEP_BYTES + 1];
+        file.read_at(&mut read, 0).expect("read");
+        assert!(read.iter().all(|byte| *byte == 3));
     }
 
     /// The system tells of a lost write once: no later sync may say that all is well.
@@ -123,7 +136,7 @@ mod tests {
             let fs = FaultFs::new(Arc::new(MemFs::new()));
             let file = open(&fs);
             fs.set(Fault::ErrorAt(fs.ops() + 1, kind));
-            let error = file.write_at(&vec![1; STEP_BYTES as usize], 0).expect_err("it is lost");
+            let error = file.write_at(&vec![1; STEP_BYTES], 0).expect_err("it is lost");
             assert!(!is_no_space(&error), "it cannot be tried again");
             for again in
                 [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)]
