@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::CommitSeq;
 
-/// Replies of a session leave only when the newest transaction that they tell of is published: its own commits
-/// (I4), and those whose rows it has seen (I5). The session raises it; whoever sends its bytes looks at it
-/// right before, whatever the bytes say. Once KILL has ended a wait for replicas, replies up to there leave.
+/// Replies of a session leave only when the newest transaction that they tell of is published: its own
+/// commits (I4), and those whose rows it has seen (I5). The session raises it; whoever sends its bytes looks
+/// at it right before, whatever the bytes say. Once KILL has ended a wait for replicas, replies up to there
+/// leave.
 #[derive(Debug, Default)]
 pub struct Hold {
     until: AtomicU64,

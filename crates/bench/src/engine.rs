@@ -362,8 +362,8 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
 }
 
 /// Small inserts while a transaction of a million rows commits, by those without one. A measurement is to be
-/// shorter than the commit. How long the order stage is held is asked of a server that has begun anew and does
-/// nothing else: whoever holds it may lose the processor.
+/// shorter than the commit. How long the order stage is held is asked of a server that has begun anew and
+/// does nothing else: whoever holds it may lose the processor.
 fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     const CLIENTS: usize = 16;
     let load = Loaded { workload: "insert", clients: CLIENTS, scale: MILLION, asked };

@@ -419,8 +419,8 @@ impl Session {
                 }
                 let is_generated = outcome.generated_id == Some(outcome.insert_id);
                 if outcome.insert_id != 0 && (!is_generated || self.trx.has_passed_counters()) {
-                    // LAST_INSERT_ID(expression) may tell of rows that are not hardened, and so may an id behind
-                    // one that was computed from them (I5).
+                    // LAST_INSERT_ID(expression) may tell of rows that are not hardened, and so may an id
+                    // behind one that was computed from them (I5).
                     self.trx.reveal();
                 }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };

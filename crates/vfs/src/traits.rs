@@ -116,7 +116,8 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
-    /// Sends to the disk what was written, and waits until it is there. Nothing is durable by it. After an error something that was written is lost, and no later call tells it again: see
+    /// Sends to the disk what was written, and waits until it is there. Nothing is durable by it. After an
+    /// error something that was written is lost, and no later call tells it again: see
     /// [`SteadyFile`](crate::SteadyFile).
     fn send(&self) -> io::Result<()> {
         Ok(())
