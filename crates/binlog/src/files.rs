@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::BinlogPos;
-use cohort_vfs::{OpenMode, SharedFile, SharedFs, SteadyFile};
+use cohort_vfs::{File as _, OpenMode, SharedFile, SharedFs, SteadyFile};
 
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
@@ -113,7 +113,7 @@ pub struct FileSize {
 /// The file that grows.
 struct Current {
     number: u32,
-    file: SharedFile,
+    file: Arc<SteadyFile>,
     /// Bytes in the file; those of `buf` come behind.
     len: u64,
     /// Bytes of the file from an offset on, as recovery found them. Gone with the first write.
@@ -172,6 +172,8 @@ pub struct BinlogFiles {
     index_stale: bool,
     current: Option<Current>,
     buf: Vec<u8>,
+    /// What comes is copied from a spill file, and goes to the disk in steps.
+    is_copying: bool,
     /// Whether the current file was written since it was last synced.
     dirty: bool,
     /// The first place where recovery found other bytes than the log's, and wrote these.
@@ -225,6 +227,7 @@ impl BinlogFiles {
             index_stale,
             current: None,
             buf: Vec::new(),
+            is_copying: false,
             dirty: false,
             rewritten: None,
             unsynced: Vec::new(),
@@ -385,9 +388,12 @@ impl BinlogFiles {
             return Ok(());
         }
         let file = chunk.pos.file;
-        spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, bytes| {
+        self.is_copying = true;
+        let copied = spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, bytes| {
             self.apply_chunk(BinlogPos { file, offset }, bytes)
-        })
+        });
+        self.is_copying = false;
+        copied
     }
 
     /// Whether a file holds whole events from start to end of a chunk. A spill file is removed once its copy
@@ -544,7 +550,10 @@ impl BinlogFiles {
         let current = self.current.as_mut().expect("bytes are buffered for the current file");
         self.dirty = true;
         current.found = Default::default();
-        let written = current.file.write_at(&self.buf, current.len);
+        let written = match self.is_copying {
+            true => current.file.write_at(&self.buf, current.len),
+            false => current.file.write_at_once(&self.buf, current.len),
+        };
         written.map_err(|e| BinlogError::io("write", &self.name.path(current.number), e))?;
         current.len += self.buf.len() as u64;
         self.buf.clear();

@@ -173,7 +173,7 @@ impl Load {
         for (key, value, is_overflow) in &level.entries {
             page.append(key, Entry { is_deleted: false, is_overflow: *is_overflow, version: None, value });
         }
-        let image = self.inner.store.write_image(self.index, &page.image()).map_err(|error| {
+        let image = self.inner.store.write_image_of_many(self.index, &page.image()).map_err(|error| {
             self.free(level.values.iter().copied());
             EngineError::Io(error)
         })?;

@@ -224,6 +224,13 @@ impl Store {
     /// Writes a page's image in the form that its key space has.
     pub fn write_image(&self, index: IndexId, image: &[u8]) -> io::Result<Extent> {
         let compressed = self.compression.image(index, image);
+        let stored = compressed.as_deref().unwrap_or(image);
+        self.write_by(stored, |offset| self.file.write_at_once(stored, offset))
+    }
+
+    /// The same for one of many: it may wait for the disk.
+    pub fn write_image_of_many(&self, index: IndexId, image: &[u8]) -> io::Result<Extent> {
+        let compressed = self.compression.image(index, image);
         self.write(compressed.as_deref().unwrap_or(image))
     }
 
@@ -322,10 +329,7 @@ impl Store {
 
     /// Writes a page as it stands, so that it can leave memory.
     pub fn evict(&self, page: &Page) -> io::Result<()> {
-        let image = page.image();
-        let compressed = self.compression.image(page.index(), &image);
-        let stored = compressed.as_deref().unwrap_or(&image);
-        let extent = self.write_by(stored, |offset| self.file.write_at_once(stored, offset))?;
+        let extent = self.write_image(page.index(), &page.image())?;
         let mut state = self.state.lock();
         if let Some(old) = state.evicted.insert(page.id(), extent) {
             state.space.free(old);
