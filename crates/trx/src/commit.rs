@@ -261,7 +261,7 @@ impl SessionTrx {
         self.gauge.committed(seq);
         // The thread that parks the reply calls `lead` afterwards, so that the flush finds the session among
         // those to tell.
-        self.hold_replies_until(seq);
+        self.hold.raise(seq);
         Ok(seq)
     }
 

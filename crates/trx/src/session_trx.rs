@@ -37,7 +37,7 @@ pub struct SessionTrx {
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
     /// Until when replies are held back; others look at it.
-    hold: Arc<Hold>,
+    pub(super) hold: Arc<Hold>,
     /// The session's own newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
     /// Seconds since 1970 of the running statement.
@@ -157,12 +157,6 @@ impl SessionTrx {
     /// Where others look at that.
     pub fn hold(&self) -> &Arc<Hold> {
         &self.hold
-    }
-
-    /// Replies tell of this transaction from now on.
-    #[inline]
-    pub(super) fn hold_replies_until(&self, seq: CommitSeq) {
-        self.hold.raise(seq);
     }
 
     /// Up to here KILL has had the session told.

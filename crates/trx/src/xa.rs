@@ -243,7 +243,7 @@ impl SessionTrx {
     fn prepare_reader(&mut self, builder: XaBodyBuilder, memory: Reservation) {
         let Some(mut active) = self.active.take() else { return };
         let temporary = active.take_temporary();
-        self.hold_replies_until(active.has_seen());
+        self.hold.raise(active.has_seen());
         let own = self.env.locks.owner(self.env.trx_ids.next());
         let locks = std::mem::replace(&mut active.locks, own);
         self.recycle(active);
@@ -368,7 +368,7 @@ impl SessionTrx {
         });
         self.attached.clear();
         self.last_ordered = self.last_ordered.max(seq);
-        self.hold_replies_until(seq);
+        self.hold.raise(seq);
         self.env.commit.await_ordered(seq);
         // Until here the branch's keys counted for counters of tables that were opened meanwhile.
         drop(body);
@@ -427,7 +427,7 @@ impl SessionTrx {
     /// The client is told which branches there are, or that there is none of a name: that is hardened when
     /// the reply is sent (I5).
     fn hold_for_branches(&mut self) {
-        self.hold_replies_until(self.env.commit.placed());
+        self.hold.raise(self.env.commit.placed());
     }
 }
 

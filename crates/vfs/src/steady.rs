@@ -7,11 +7,14 @@
 //!
 //! # On failure
 //! The system tells each lost write once, and may do so while a step is awaited. The file is lost from then
-//! on: all later writes and syncs of it fail. The error is none of a full disk, after which a caller might
-//! try again.
+//! on: all later writes and syncs of it fail. A sync beside a send waits for it before it says that all is
+//! well: the send may have taken the word of a write that the sync was to cover. The error is none of a full
+//! disk, after which a caller might try again.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
 
 use crate::{File, SharedFile};
 
@@ -23,12 +26,19 @@ pub struct SteadyFile {
     file: SharedFile,
     unsent_bytes: AtomicUsize,
     is_lost: AtomicBool,
+    /// Shared by sends, until `is_lost` says what they found.
+    sending: RwLock<()>,
 }
 
 impl SteadyFile {
     /// All writes of the file that are to be steady go through this one.
     pub fn new(file: SharedFile) -> SteadyFile {
-        SteadyFile { file, unsent_bytes: AtomicUsize::new(0), is_lost: AtomicBool::new(false) }
+        SteadyFile {
+            file,
+            unsent_bytes: AtomicUsize::new(0),
+            is_lost: AtomicBool::new(false),
+            sending: RwLock::new(()),
+        }
     }
 
     /// Writes without waiting: for small things that others wait for.
@@ -38,17 +48,25 @@ impl SteadyFile {
     }
 
     fn send_step(&self) -> io::Result<()> {
+        let _sending = self.sending.read();
         self.file.send().map_err(|error| {
             self.is_lost.store(true, Ordering::Release);
             io::Error::other(format!("a write was lost: {error}"))
         })
     }
 
+    /// No write was lost.
     fn check(&self) -> io::Result<()> {
         match self.is_lost.load(Ordering::Acquire) {
             true => Err(io::Error::other("an earlier write to the file was lost")),
             false => Ok(()),
         }
+    }
+
+    /// The same, once the sends that are under way have said what they found.
+    fn check_behind_sends(&self) -> io::Result<()> {
+        drop(self.sending.write());
+        self.check()
     }
 }
 
@@ -77,12 +95,14 @@ impl File for SteadyFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.check()?;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.check_behind_sends()
     }
 
     fn settle(&self) -> io::Result<()> {
         self.check()?;
-        self.file.settle()
+        self.file.settle()?;
+        self.check_behind_sends()
     }
 
     fn len(&self) -> io::Result<u64> {
