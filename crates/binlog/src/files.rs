@@ -46,6 +46,7 @@ use cohort_vfs::{File as _, OpenMode, SharedFile, SharedFs, SteadyFile};
 use crate::chunk::{Content, SpilledChunk};
 use crate::event::{Event, MAGIC, flags};
 use crate::scan::{Reached, Scan, scan};
+use crate::spill::CopyPlace;
 use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, Pins, SpillDir, index};
 
 /// Buffered bytes beyond this are written at once.
@@ -365,6 +366,19 @@ impl BinlogFiles {
     /// Puts a chunk of the log into its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of
     /// the inline chunks still to come and is moved on.
     pub fn apply(&mut self, chunk: &Chunk, inline: &mut &[u8], spill: &SpillDir) -> Result<(), BinlogError> {
+        self.apply_some(chunk, inline, spill, &mut CopyPlace::default(), u64::MAX).map(drop)
+    }
+
+    /// The same, of a chunk that is copied from a spill file from the place on, and about so many bytes.
+    /// True: the chunk is done. Until then readers get nothing of it.
+    pub(crate) fn apply_some(
+        &mut self,
+        chunk: &Chunk,
+        inline: &mut &[u8],
+        spill: &SpillDir,
+        from: &mut CopyPlace,
+        bytes_max: u64,
+    ) -> Result<bool, BinlogError> {
         match &chunk.content {
             Content::Inline => {
                 let (bytes, rest) = inline
@@ -372,9 +386,9 @@ impl BinlogFiles {
                     .ok_or_else(|| BinlogError::Failed("a commit record ends inside a chunk".to_owned()))?;
                 self.apply_chunk(chunk.pos, bytes)?;
                 *inline = rest;
-                Ok(())
+                Ok(true)
             }
-            Content::Spilled(spilled) => self.apply_spilled(chunk, spilled, spill),
+            Content::Spilled(spilled) => self.apply_spilled(chunk, spilled, spill, from, bytes_max),
         }
     }
 
@@ -383,13 +397,15 @@ impl BinlogFiles {
         chunk: &Chunk,
         spilled: &SpilledChunk,
         spill: &SpillDir,
-    ) -> Result<(), BinlogError> {
+        from: &mut CopyPlace,
+        bytes_max: u64,
+    ) -> Result<bool, BinlogError> {
         if !spill.exists(&spilled.name) && self.holds_events(chunk, spilled.events)? {
-            return Ok(());
+            return Ok(true);
         }
         let file = chunk.pos.file;
         self.is_copying = true;
-        let copied = spill.copy_spilled(spilled, chunk.pos.offset, &mut |offset, bytes| {
+        let copied = spill.copy_spilled(spilled, chunk.pos.offset, from, bytes_max, &mut |offset, bytes| {
             self.apply_chunk(BinlogPos { file, offset }, bytes)
         });
         self.is_copying = false;

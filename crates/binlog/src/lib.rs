@@ -52,7 +52,7 @@ pub use name::BinlogName;
 pub use pins::{ClosedPins, Pin, Pins};
 pub use reader::{EventReader, RawEvent};
 pub use scan::verify_file;
-pub use spill::{Sealed, SpillDir, WritePiece};
+pub use spill::{CopyPlace, Sealed, SpillDir, WritePiece};
 pub use statement::{StatementDecoder, StatementError};
 pub use stream::{GtidHead, Stream, StreamOptions, Written};
 pub use tail::{StreamTail, TailPiece, TailRead};

@@ -9,6 +9,9 @@
 //! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is
 //!   still in the log (I7): the caller lets the log go only up to what `sync` answered.
 //! - A backlog is written in slices, and whoever waits for the writer's lock gets it between two of them.
+//! - A large transaction is copied in slices, too. The thread rests between two of them: nobody waits for
+//!   it, and commits are to go on beside it. A caller that needs the files copies what is left without a
+//!   rest, and gets them between two batches.
 //! - The spill file of a large transaction is removed after the sync that covers its copy.
 //!
 //! # Invariants
@@ -16,6 +19,7 @@
 //! - Batches are written in the order they were handed over: both the thread and the callers take them out of
 //!   the queue under the writer's lock.
 //! - Only hardened bytes are handed over (I3).
+//! - `written` is the end of a batch: readers follow it without the writer's lock.
 //!
 //! # Lock order
 //!
@@ -30,17 +34,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, NoUnwind};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
 use crate::files::PendingSync;
-use crate::{BinlogError, BinlogFiles, Chunk, SpillDir, StreamTail};
+use crate::spill::CopyPlace;
+use crate::{BinlogError, BinlogFiles, Chunk, Pins, SpillDir, StreamTail};
 
 /// Batches that are written before others get the writer's lock.
 const SLICE_BATCHES: usize = 64;
+/// Bytes of a spill file that are copied before others get it.
+const COPIED_BYTES: u64 = 256 << 10;
+/// The thread rests for so many times as long as it copies.
+const REST_FACTOR: u32 = 8;
+/// And so long at once.
+const REST_MAX: Duration = Duration::from_millis(20);
 /// Pause of a caller that waits for bytes which are still on their way.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
@@ -113,6 +124,8 @@ struct Shared {
     options: MaterialiserOptions,
     spill: Arc<SpillDir>,
     tail: StreamTail,
+    /// The files' readers.
+    pins: Pins,
 }
 
 /// Under the writer's lock: its holder writes.
@@ -120,8 +133,19 @@ struct Writer {
     files: BinlogFiles,
     /// Taken out of the queue and not wholly written.
     rest: VecDeque<Arc<Batch>>,
+    /// In the first one of them; none: at its beginning.
+    place: Option<BatchPlace>,
     /// Spill files whose copies are not synced yet, and their bytes.
     copied: Vec<(String, u64)>,
+}
+
+/// What comes next of a batch that is being written.
+#[derive(Clone, Copy, Default)]
+struct BatchPlace {
+    chunk: usize,
+    /// Bytes of inline chunks that are done.
+    inline_bytes: usize,
+    copy: CopyPlace,
 }
 
 /// Under the queue's lock.
@@ -165,7 +189,8 @@ impl Materialiser {
             synced: files.synced(),
             ending: false,
         };
-        let writer = Writer { files, rest: VecDeque::new(), copied: Vec::new() };
+        let pins = files.pins().clone();
+        let writer = Writer { files, rest: VecDeque::new(), place: None, copied: Vec::new() };
         let shared = Shared {
             syncing: Mutex::new(()),
             writer: Mutex::new(writer),
@@ -178,6 +203,7 @@ impl Materialiser {
             options,
             spill,
             tail: StreamTail::new(options.tail_bytes_max),
+            pins,
         };
         Materialiser {
             shared: Arc::new(shared),
@@ -328,9 +354,19 @@ impl Materialiser {
         queue.bytes + queue.buffered_bytes
     }
 
-    /// Runs with the files between two writes: SHOW BINARY LOGS, purge, readers.
+    /// Runs with the files between two batches: SHOW BINARY LOGS, purge, readers.
     pub fn with_files<R>(&self, f: impl FnOnce(&mut BinlogFiles) -> R) -> R {
-        f(&mut self.shared.writer.lock().files)
+        let mut writer = self.shared.writer.lock();
+        while writer.place.is_some() {
+            // The status carries an error to whoever asks; then it stands at the batch's beginning.
+            let _ = self.shared.write_slice(&mut writer);
+        }
+        f(&mut writer.files)
+    }
+
+    /// Who reads the files.
+    pub fn pins(&self) -> &Pins {
+        &self.shared.pins
     }
 
     /// Writes what is left, clears the in-use mark, syncs and ends the thread. After [`crate::Stream::stop`].
@@ -367,9 +403,28 @@ impl Writer {
             if chunk.pos.offset == 0 {
                 self.files.sync()?;
             }
-            write_chunk(&mut self.files, chunk, &mut inline, spill, &mut self.copied)?;
+            self.files.apply(chunk, &mut inline, spill)?;
+            note_copied(&mut self.copied, chunk);
         }
         self.files.begin_sync()
+    }
+
+    /// Writes the first batch of the rest, up to the end of a slice of a copy. True: it is done. After "no
+    /// space" it is written again as a whole: what is there already stays as it is.
+    fn write_some(&mut self, spill: &SpillDir) -> Result<bool, BinlogError> {
+        let mut place = self.place.take().unwrap_or_default();
+        let batch = self.rest.front().expect("looked at by the caller");
+        while let Some(chunk) = batch.chunks.get(place.chunk) {
+            let mut inline = &batch.bytes[place.inline_bytes..];
+            if !self.files.apply_some(chunk, &mut inline, spill, &mut place.copy, COPIED_BYTES)? {
+                self.place = Some(place);
+                return Ok(false);
+            }
+            note_copied(&mut self.copied, chunk);
+            let inline_bytes = batch.bytes.len() - inline.len();
+            place = BatchPlace { chunk: place.chunk + 1, inline_bytes, ..BatchPlace::default() };
+        }
+        Ok(true)
     }
 }
 
@@ -394,8 +449,35 @@ impl Shared {
             }
             drop(queue);
             // The status carries the error to whoever asks.
-            let _ = self.drain(&mut self.writer.lock());
+            let _ = self.drain_at_leisure();
         }
+    }
+
+    /// The same as [`Shared::drain`] for the thread, which rests while it copies.
+    fn drain_at_leisure(&self) -> Result<(), BinlogError> {
+        let mut writer = self.writer.lock();
+        loop {
+            let began = Instant::now();
+            self.check_failed()?;
+            writer.rest.append(&mut self.queue.lock().batches);
+            if writer.rest.is_empty() {
+                let outcome = writer.files.flush();
+                return self.publish(&writer, 0, outcome);
+            }
+            self.write_slice(&mut writer)?;
+            match writer.place.is_some() && !self.is_hurried() {
+                true => MutexGuard::unlocked(&mut writer, || {
+                    thread::sleep((began.elapsed() * REST_FACTOR).min(REST_MAX));
+                }),
+                false => MutexGuard::bump(&mut writer),
+            }
+        }
+    }
+
+    /// Whether the queue is about to fill up, or to end.
+    fn is_hurried(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.ending || queue.bytes > self.options.queue_bytes_max / 2
     }
 
     /// Writes what was handed over before the call.
@@ -424,13 +506,17 @@ impl Shared {
         let mut bytes = 0;
         let mut outcome = Ok(());
         for _ in 0..SLICE_BATCHES {
-            let Some(batch) = writer.rest.front() else { break };
-            outcome = write_batch(&mut writer.files, batch, &self.spill, &mut writer.copied);
-            if outcome.is_err() {
+            if writer.rest.is_empty() {
                 break;
             }
-            bytes += batch.bytes.len();
-            writer.rest.pop_front();
+            match writer.write_some(&self.spill) {
+                Ok(true) => bytes += writer.rest.pop_front().expect("it is done").bytes.len(),
+                Ok(false) => break,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
         }
         self.publish(writer, bytes, outcome)
     }
@@ -470,7 +556,11 @@ impl Shared {
         let mut queue = self.queue.lock();
         queue.bytes -= bytes;
         queue.buffered_bytes = writer.files.buffered_bytes();
-        queue.written = writer.files.shown_end();
+        // Readers get batches as a whole: a file that ends inside an event is damaged to them. What is
+        // buffered may be the end of an event.
+        if outcome.is_ok() && writer.place.is_none() && queue.buffered_bytes == 0 {
+            queue.written = writer.files.shown_end();
+        }
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
             // For good, whatever another caller could still write.
@@ -486,30 +576,12 @@ impl Shared {
     }
 }
 
-/// Writes a batch. After "no space" it is written again as a whole: what is there already stays as it is.
-fn write_batch(
-    files: &mut BinlogFiles,
-    batch: &Batch,
-    spill: &SpillDir,
-    copied: &mut Vec<(String, u64)>,
-) -> Result<(), BinlogError> {
-    let mut inline = batch.bytes.as_slice();
-    batch.chunks.iter().try_for_each(|chunk| write_chunk(files, chunk, &mut inline, spill, copied))
-}
-
-fn write_chunk(
-    files: &mut BinlogFiles,
-    chunk: &Chunk,
-    inline: &mut &[u8],
-    spill: &SpillDir,
-    copied: &mut Vec<(String, u64)>,
-) -> Result<(), BinlogError> {
-    files.apply(chunk, inline, spill)?;
+/// The spill file goes once this copy of it is synced.
+fn note_copied(copied: &mut Vec<(String, u64)>, chunk: &Chunk) {
     if let Content::Spilled(spilled) = &chunk.content {
         match copied.iter_mut().find(|(name, _)| *name == spilled.name) {
             Some((_, bytes)) => *bytes += chunk.len,
             None => copied.push((spilled.name.clone(), chunk.len)),
         }
     }
-    Ok(())
 }

@@ -34,6 +34,16 @@ const OLD_REDO_PREFIX: &str = "redo-";
 /// Copies are made in pieces of this size.
 const COPY_BYTES: usize = 128 << 10;
 
+/// How far a copy has come; the default is its beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyPlace {
+    events: u64,
+    /// Their length without checksums.
+    event_bytes: u64,
+    source_at: u64,
+    out_bytes: u64,
+}
+
 /// Takes a piece of a copy and its file offset.
 pub type WritePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), BinlogError> + 'a;
 
@@ -146,25 +156,39 @@ impl SpillDir {
     }
 
     /// Hands the bytes of a spilled chunk, positions and checksums filled in, to `write` in pieces of bounded
-    /// size, in order, each with its file offset. Used by the materialiser and by recovery.
+    /// size, in order, each with its file offset: from a place on, which moves on, to the event with which it
+    /// has handed over so many bytes. True: that was the last one. Used by the materialiser and by recovery.
     pub fn copy_spilled(
         &self,
         chunk: &SpilledChunk,
         start_offset: u64,
+        from: &mut CopyPlace,
+        bytes_max: u64,
         write: &mut WritePiece<'_>,
-    ) -> Result<(), BinlogError> {
+    ) -> Result<bool, BinlogError> {
         let path = self.dir.join(&chunk.name);
         let file = self.fs.open(&path, OpenMode::Read).map_err(|e| BinlogError::io("open", &path, e))?;
-        let mut copy =
-            Copy { source: Source { file, path, at: 0 }, out_at: start_offset, piece: Vec::new(), write };
-        let mut event_bytes = 0;
-        for _ in 0..chunk.events {
-            event_bytes += copy.event(chunk.checksum)?;
+        let source = Source { file, path, at: from.source_at };
+        let out_at = start_offset + from.out_bytes;
+        let mut copy = Copy { source, out_at, piece: Vec::new(), write };
+        let mut place = *from;
+        let is_over = loop {
+            if place.events == chunk.events {
+                break true;
+            }
+            if copy.out_at + copy.piece.len() as u64 - out_at >= bytes_max {
+                break false;
+            }
+            place.event_bytes += copy.event(chunk.checksum)?;
+            place.events += 1;
+        };
+        if is_over && place.event_bytes != chunk.event_bytes {
+            return Err(copy.source.damaged("it has another length than its commit record says"));
         }
-        match event_bytes == chunk.event_bytes {
-            true => copy.flush(),
-            false => Err(copy.source.damaged("it has another length than its commit record says")),
-        }
+        copy.flush()?;
+        (place.source_at, place.out_bytes) = (copy.source.at, copy.out_at - start_offset);
+        *from = place;
+        Ok(is_over)
     }
 
     /// Removes a file that is not needed any more; it may be gone already.

@@ -5,6 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cohort_base::BinlogPos;
@@ -27,7 +28,7 @@ fn threaded(fs: &SharedFs, log: &mut Log, options: MaterialiserOptions) -> Serve
     let mut server = start(fs, log).expect("starts");
     let spill = spill_dir(fs).expect("opens");
     let (files, _) = recover(fs, log, &spill).expect("recovers");
-    server.files = Materialiser::start(files, spill, options);
+    server.files = Arc::new(Materialiser::start(files, spill, options));
     server
 }
 
@@ -106,6 +107,45 @@ fn a_reader_of_the_live_file_goes_on_where_it_stood() {
     limited.set_limit(400);
     while limited.next_event().expect("whole").is_some() {}
     assert_eq!(limited.offset(), 367, "the event over the limit is not there yet");
+}
+
+/// Dumps read up to there without the writer's lock, and take a file that ends inside an event for damaged.
+#[test]
+fn what_is_said_to_be_written_ends_with_a_transaction() {
+    let fs = fresh();
+    let mut log = Log::default();
+    let options = MaterialiserOptions { delay: Duration::ZERO, ..MaterialiserOptions::default() };
+    let mut server = threaded(&fs, &mut log, options);
+    let mut ends = vec![log.end];
+    let files = Arc::clone(&server.files);
+    let is_over = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            let mut seen = vec![files.written()];
+            while !is_over.load(Ordering::Relaxed) {
+                let written = files.written();
+                if seen.last() != Some(&written) {
+                    seen.push(written);
+                }
+                // Whoever needs the files gets them between two batches.
+                files.with_files(|_| ());
+            }
+            seen
+        });
+        for _ in 0..30 {
+            // More than is buffered, in several slices.
+            server.transaction(&mut log, 100_000).expect("no faults");
+            ends.push(log.end);
+        }
+        let end = log.end.expect("something was written");
+        files.catch_up(end, 0).expect("no faults");
+        is_over.store(true, Ordering::Relaxed);
+        looker.join().expect("no panic")
+    });
+    assert!(seen.len() > 5, "{} places", seen.len());
+    for place in &seen[1..] {
+        assert!(ends.contains(place), "{place:?} is inside a transaction");
+    }
 }
 
 #[test]

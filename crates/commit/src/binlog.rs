@@ -247,7 +247,7 @@ impl Coordinator {
 
     /// How many read binlog files now: replicas' dump threads.
     pub fn binlog_readers(&self) -> usize {
-        self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.with_files(|files| files.pins().count()))
+        self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.pins().count())
     }
 
     /// Changes the stream between two groups; what is appended (at most a file change) belongs to no

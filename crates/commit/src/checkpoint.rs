@@ -24,15 +24,16 @@
 //! not wait for the next large transaction.
 //!
 //! # Space
-//! Every tick looks at the file system. Below `free_bytes_min`, or while there is no space for the binlog
-//! files, `prepare` refuses writes with a text that says so; reads go on. The same holds while there is less
-//! space than what the engines have in memory needs. A checkpoint that fails for want of space is tried again
-//! after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
+//! Every tick looks at the file system, also beside a checkpoint that takes its time. Below
+//! `free_bytes_min`, or while there is no space for the binlog files, `prepare` refuses writes with a text
+//! that says so; reads go on. The same holds while there is less space than what the engines have in memory
+//! needs. A checkpoint that fails for want of space is tried again after [`RETRY`], and once there is space.
+//! Any other failure ends the server (`fault.rs`).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq, NoUnwind, Xid};
 use cohort_binlog::MaterialiseStatus;
@@ -49,6 +50,10 @@ use crate::record::{self, Checkpoint, EngineLogs};
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
 const RETRY: Duration = Duration::from_secs(5);
+/// A checkpoint with much to do rests for so many times as long as it works.
+const REST_FACTOR: u32 = 8;
+/// And so long at once.
+const REST_MAX: Duration = Duration::from_millis(50);
 /// Between two checkpoints that only free space.
 const FREE_PAUSE: Duration = Duration::from_secs(1);
 /// Spilled events and data of dropped tables that may stay until another reason for a checkpoint comes.
@@ -68,6 +73,8 @@ pub struct Checkpointer {
     binlog_from: AtomicU32,
     /// One checkpoint at a time.
     running: Mutex<()>,
+    /// Those who wait for `running`.
+    waiting: AtomicUsize,
     /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
     failed: Mutex<Option<(u64, String)>>,
     /// When the newest checkpoint ended, well or not, by the monotonic clock.
@@ -129,9 +136,7 @@ impl Checkpointer {
 
     /// One round.
     pub fn tick(&self, coordinator: &Coordinator) {
-        coordinator.look_for_failures();
-        self.watch_space(coordinator);
-        self.fill_rotation_room(coordinator);
+        self.watch(coordinator);
         let now_us = coordinator.env().world.clock.wall_us();
         for sentence in coordinator.xa.forgotten(now_us) {
             eprintln!("[Warning] {sentence}");
@@ -146,6 +151,13 @@ impl Checkpointer {
             Err(CheckpointError::Gated | CheckpointError::Stopped) => {}
             Err(error) => self.note_failure(coordinator, error.to_string()),
         }
+    }
+
+    /// What every tick looks at.
+    fn watch(&self, coordinator: &Coordinator) {
+        coordinator.look_for_failures();
+        self.watch_space(coordinator);
+        self.fill_rotation_room(coordinator);
     }
 
     /// Whether a checkpoint would free much, and some time has passed since the last one: each one holds the
@@ -238,14 +250,36 @@ impl Checkpointer {
             Sealed::now(coordinator, last)
         });
         let mut sealed = sealed.map_err(|_| CheckpointError::Stopped)??;
-        let binlog_synced = sealed.make_durable(coordinator)?;
+        let mut watched = Instant::now();
+        let binlog_synced = sealed.make_durable_at_leisure(coordinator, &mut |worked| {
+            if watched.elapsed() > TICK {
+                self.watch(coordinator);
+                watched = Instant::now();
+            }
+            if coordinator.options.has_threads && !self.is_awaited(coordinator) {
+                std::thread::sleep((worked * REST_FACTOR).min(REST_MAX));
+            }
+        })?;
         sealed.write(coordinator, binlog_synced, None)?;
         tell_needed_from(coordinator, binlog_synced)
     }
 
     /// No checkpoint begins or ends meanwhile. Taken before the order stage is held.
     pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
-        self.running.lock()
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let running = self.running.lock();
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        running
+    }
+
+    /// Whether somebody waits for the checkpoint that runs, or for the next one.
+    fn is_awaited(&self, coordinator: &Coordinator) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
+            || self.is_stopped.load(Ordering::SeqCst)
+            || self.is_refusing.load(Ordering::Relaxed)
+            || coordinator.is_closing()
+            || *self.is_requested.lock()
+            || is_due(coordinator)
     }
 }
 
@@ -275,8 +309,16 @@ impl Sealed {
 
     /// Makes it durable. Returns up to where the binlog's files are synced.
     pub fn make_durable(&mut self, coordinator: &Coordinator) -> Result<BinlogPos, CheckpointError> {
+        self.make_durable_at_leisure(coordinator, &mut |_| ())
+    }
+
+    fn make_durable_at_leisure(
+        &mut self,
+        coordinator: &Coordinator,
+        rest: &mut dyn FnMut(Duration),
+    ) -> Result<BinlogPos, CheckpointError> {
         for task in self.tasks.drain(..) {
-            task.finish().map_err(CheckpointError::Engine)?;
+            task.finish_at_leisure(rest).map_err(CheckpointError::Engine)?;
         }
         let Some(binlog) = &coordinator.env().binlog else { return Ok(BinlogPos::default()) };
         let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;

@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq};
-use cohort_binlog::{BinlogFiles, GtidState, StreamOut};
+use cohort_binlog::{GtidState, StreamOut};
 use cohort_log::Room;
 
 use crate::binlog::Binlog;
@@ -75,8 +75,7 @@ impl Coordinator {
         let Some(binlog) = &self.env().binlog else { return Err(ResetError::Off) };
         self.checkpoint().map_err(ResetError::Checkpoint)?;
         let room = self.stream_room(binlog).map_err(ResetError::Commit)?;
-        let pins = binlog.files.with_files(|files: &mut BinlogFiles| files.pins().clone());
-        let _closed = pins.close().map_err(ResetError::Reader)?;
+        let _closed = binlog.files.pins().close().map_err(ResetError::Reader)?;
         let _running = self.checkpointer.one_at_a_time();
         let done = self.pipeline.hold(|last| self.reset_held(binlog, first, room, last));
         let done = done.unwrap_or(Err(CheckpointError::Stopped));

@@ -13,6 +13,7 @@ mod mirror;
 mod near;
 mod read_view;
 mod redo;
+mod redo_memory;
 mod reference;
 mod run;
 mod traits;
@@ -24,6 +25,7 @@ pub use mirror::Mirror;
 pub use near::Near;
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
+pub use redo_memory::MemoryRedo;
 pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,

@@ -6,12 +6,14 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader, Write};
 
 use crate::near::Near;
 use crate::read_view::{EngineSnapshot, ReadView};
-use crate::redo::{Installed, Redo};
+use crate::redo::{Installed, Redo, RedoFiles};
+use crate::redo_memory::MemoryRedo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
     KeyRange, Looks, PageForm, Participant, ReadAt, Savepoint,
@@ -110,6 +112,11 @@ impl CheckpointTask for (Box<dyn CheckpointTask>, Box<dyn CheckpointTask>) {
         self.0.finish()?;
         self.1.finish()
     }
+
+    fn finish_at_leisure(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+        self.0.finish_at_leisure(rest)?;
+        self.1.finish_at_leisure(rest)
+    }
 }
 
 impl Engine for Mirror {
@@ -123,6 +130,7 @@ impl Engine for Mirror {
             first: self.first.begin(),
             second: self.second.begin(),
             savepoints: Vec::new(),
+            parts: MemoryRedo::default(),
         })
     }
 
@@ -186,6 +194,8 @@ struct MirrorTrx {
     first: Box<dyn EngineTrx>,
     second: Box<dyn EngineTrx>,
     savepoints: Vec<(Savepoint, Savepoint)>,
+    /// Redo of what the second one has installed.
+    parts: MemoryRedo,
 }
 
 impl MirrorTrx {
@@ -318,8 +328,17 @@ impl EngineTrx for MirrorTrx {
         self.first.each_write(each)
     }
 
+    fn installs_parts(&self) -> bool {
+        self.second.installs_parts()
+    }
+
+    fn install_part(&mut self, _: &dyn RedoFiles) -> Result<(), EngineError> {
+        self.savepoints.clear();
+        self.second.install_part(&self.parts)
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
-        let (first, second) = (self.first.prepare()?, self.second.prepare()?);
+        let (first, second) = (self.first.prepare()?, self.parts.prepare(&mut *self.second)?);
         let mut bytes = Vec::with_capacity(4 + first.bytes.len() + second.bytes.len());
         bytes.put_u32(first.bytes.len() as u32);
         bytes.extend_from_slice(&first.bytes);

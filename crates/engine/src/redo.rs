@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// A transaction's redo in one engine. The bytes travel in the commit record, or in a file that it names.
 ///
-/// An engine that puts a transaction's writes in place at prepare adds a token ([`Installed`]). Its last
-/// owner decides: ordered with the token, the writes become visible; dropped before, they are undone. So
-/// a rollback of a prepared transaction drops its redo before its locks go.
+/// An engine that puts a transaction's writes in place adds a token ([`Installed`]), to one redo of each
+/// transaction. Its last owner decides: ordered with the token, the writes become visible; dropped before,
+/// they are undone. So a rollback of a prepared transaction drops its redo before its locks go.
 #[derive(Clone, Default)]
 pub struct Redo {
     /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.
@@ -53,7 +53,7 @@ pub trait RedoFiles {
 }
 
 /// A file of redo that is being written. Dropped before it is finished, nothing of it stays.
-pub trait RedoWriter {
+pub trait RedoWriter: Send {
     /// Adds bytes at the end.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
@@ -72,9 +72,9 @@ impl Redo {
         Redo { bytes, file: None, installation: Some(installation) }
     }
 
-    /// The same in a file.
-    pub fn installed_in_file(file: RedoFile, installation: Arc<dyn Installed>) -> Redo {
-        Redo { bytes: Vec::new(), file: Some(file), installation: Some(installation) }
+    /// Redo in a file. The token, if another redo of the transaction has none.
+    pub fn in_file(file: RedoFile, installation: Option<Arc<dyn Installed>>) -> Redo {
+        Redo { bytes: Vec::new(), file: Some(file), installation }
     }
 
     /// The file that holds it, if one does.

@@ -7,6 +7,9 @@
 //!                                          \-> dropped: rolled back, nothing was visible to anyone
 //! ```
 //!
+//! A large transaction may install what it has written so far ([`EngineTrx::install_part`]), again and again,
+//! so that neither its memory nor its commit grows with it.
+//!
 //! | call | thread | may block | may fail | durable at return |
 //! |---|---|---|---|---|
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
@@ -23,6 +26,7 @@ use std::fmt;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, OverBudget, ParticipantId};
 use cohort_vfs::SharedClock;
@@ -220,7 +224,7 @@ impl Looks<'_> {
     }
 }
 
-/// A place in a transaction to which its writes can be rolled back.
+/// A place in a transaction to which its writes can be rolled back, until a part of it is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub usize);
 
@@ -460,6 +464,13 @@ pub enum EngineSetting {
 pub trait CheckpointTask: Send {
     /// Waits until everything below the checkpoint's LSN is durable.
     fn finish(self: Box<Self>) -> Result<(), EngineError>;
+
+    /// The same for a caller that has time: a task with much to do calls `rest` between two steps, with how
+    /// long the last one took, and goes on when that returns.
+    fn finish_at_leisure(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+        let _ = rest;
+        self.finish()
+    }
 }
 
 /// Keys and values in ascending order for a key space of its own. Durable after `finish`; dropped without it,
@@ -547,26 +558,37 @@ pub trait EngineTrx: Send {
     /// Whether nothing has been written.
     fn is_read_only(&self) -> bool;
 
-    /// Bytes of memory that the writes take until the transaction ends, roughly.
+    /// Bytes of memory that the writes take until they are installed, roughly.
     fn memory_bytes(&self) -> usize;
 
     /// Shows the writes, in the order of key spaces and keys, until `each` breaks off. Another transaction
-    /// that writes the same has the same effect.
+    /// that writes the same has the same effect. Not for one that has installed a part.
     fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()>;
 
-    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
-    /// follow.
-    fn prepare(&mut self) -> Result<Redo, EngineError>;
-
-    /// Whether the transaction may be prepared in parts: what was prepared is invisible to its later reads,
-    /// and a later write of the same key fails when it is prepared.
-    fn prepares_in_parts(&self) -> bool {
+    /// Whether [`EngineTrx::install_part`] does anything.
+    fn installs_parts(&self) -> bool {
         false
     }
 
-    /// The same. An engine that makes redo piece by piece writes a large one into a file.
-    fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
+    /// Puts the writes so far in place and frees the memory that they take. The transaction's own reads see
+    /// them there, and nobody else's; later writes of the same keys are usual ones. The caller holds the
+    /// locks of the keys, and releases them after the transaction is dropped or ordered. Savepoints from
+    /// before are void: nothing but dropping the transaction undoes what is in place, and nothing else may
+    /// follow an error.
+    fn install_part(&mut self, files: &dyn RedoFiles) -> Result<(), EngineError> {
         let _ = files;
-        self.prepare()
+        Ok(())
+    }
+
+    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
+    /// follow. Not for one that has installed a part.
+    fn prepare(&mut self) -> Result<Redo, EngineError>;
+
+    /// The same for any transaction. Large redo comes in files, several for a very large one; it belongs
+    /// together, in this order.
+    fn prepare_into(&mut self, files: &dyn RedoFiles, redo: &mut Vec<Redo>) -> Result<(), EngineError> {
+        let _ = files;
+        redo.push(self.prepare()?);
+        Ok(())
     }
 }

@@ -58,7 +58,7 @@ impl Former {
             let Some(start) = self.next.take() else { return Ok(None) };
             (self.at, self.next) = (0, None);
             self.batch.clear();
-            let (horizon, direction) = (Horizon::Latest, Direction::Forward);
+            let (horizon, direction) = (Horizon::LATEST, Direction::Forward);
             let asked = Asked { index, horizon, direction, start: &start, end: None };
             if inner.scan(asked, FORMER_ENTRIES, &[], &mut self.batch)? {
                 let mut rest = KeyRange::default();

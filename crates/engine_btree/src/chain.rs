@@ -80,7 +80,7 @@ impl Versions {
     ) -> Option<(Arc<TrxRecord>, VersionRef)> {
         let (mut record, mut at) = (writer, newest);
         while let Some(link) = record.link(at.undo) {
-            if horizon == Horizon::Latest || link.seq.is_some_and(|seq| horizon.sees(seq)) {
+            if horizon.is_latest() || link.seq.is_some_and(|seq| horizon.sees(seq)) {
                 break;
             }
             match self.find_below(link.below.trx) {

@@ -5,6 +5,8 @@
 //! 2. `finish`: page after page is latched with others, reconciled and written; pages that are about to
 //!    change their structure were captured (`changes.rs`).
 //! 3. The page map with the new places is written, then synced with all images, then the superblock.
+//!    Behind a large transaction the pages are many, and small ones are to go on beside it: they are written
+//!    in steps, and the caller may have the checkpoint rest between two of them.
 //! 4. Pages that have not changed since they were written need no eviction image any more.
 //!
 //! # On failure
@@ -13,6 +15,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cohort_base::{IndexId, Lsn};
 use cohort_engine::{CheckpointTask, EngineError};
@@ -25,6 +28,9 @@ use crate::store::MapError;
 use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::views::Pin;
+
+/// Pages that are written between two rests.
+const STEP_PAGES: usize = 8;
 
 /// A checkpoint that has begun. Dropped unfinished, it failed.
 pub struct Checkpoint {
@@ -41,6 +47,8 @@ pub struct Checkpoint {
     plain: Vec<(IndexId, PageId)>,
     /// Redo that it makes durable.
     redo_bytes: u64,
+    /// Of that, redo in files: large transactions have changed pages.
+    large_bytes: u64,
     freeable_bytes: u64,
     is_finished: bool,
     /// Keeps the versions of the horizon.
@@ -62,6 +70,7 @@ impl Checkpoint {
             listed: Vec::new(),
             plain: Vec::new(),
             redo_bytes: inner.unflushed_bytes.swap(0, Ordering::Relaxed),
+            large_bytes: inner.large_bytes.swap(0, Ordering::Relaxed),
             freeable_bytes: inner.freeable_bytes.swap(0, Ordering::Relaxed),
             is_finished: false,
             _pin: pin,
@@ -80,15 +89,20 @@ impl Checkpoint {
         self.is_same(index, tree.as_ref()) && tree.is_some_and(|tree| tree.pages.lock().contains(&id))
     }
 
-    fn write_all(&mut self) -> Result<(), EngineError> {
-        let mut pending: Vec<(PageId, IndexId)> =
-            self.running.pending.lock().iter().map(|(id, index)| (*id, *index)).collect();
+    fn write_all(&mut self, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+        let mut pending: Vec<(PageId, IndexId)> = self.running.pending.lock().iter().collect();
         // In one order, so that a run can be repeated.
         pending.sort_unstable();
-        for (id, index) in pending {
+        pending.dedup();
+        let mut began = Instant::now();
+        for (n, (id, index)) in pending.into_iter().enumerate() {
             self.write_captured()?;
             if let Some(reconciled) = self.reconcile(index, id)? {
                 self.write_one(reconciled)?;
+            }
+            if self.large_bytes > 0 && n % STEP_PAGES == STEP_PAGES - 1 {
+                rest(began.elapsed());
+                began = Instant::now();
             }
         }
         self.write_captured()
@@ -97,7 +111,7 @@ impl Checkpoint {
     /// None: it was captured, or nobody needs it.
     fn reconcile(&self, index: IndexId, id: PageId) -> Result<Option<Reconciled>, EngineError> {
         if !self.is_there(index, id) {
-            self.running.pending.lock().remove(&id);
+            self.running.pending.lock().remove(id);
             return Ok(None);
         }
         let frame = match self.inner.ground.pool.shared(index, id) {
@@ -109,11 +123,11 @@ impl Checkpoint {
             }
         };
         // The capturing thread has the page latched alone.
-        if !self.running.pending.lock().contains_key(&id) {
+        if !self.running.pending.lock().contains(id) {
             return Ok(None);
         }
         let reconciled = self.inner.ground.changes.reconcile(frame.page(), self.running.horizon)?;
-        self.running.pending.lock().remove(&id);
+        self.running.pending.lock().remove(id);
         Ok(Some(reconciled))
     }
 
@@ -122,11 +136,14 @@ impl Checkpoint {
     }
 
     fn write_one(&mut self, reconciled: Reconciled) -> Result<(), EngineError> {
-        let Reconciled { index, page, image, values, is_current, is_plain } = reconciled;
-        if !is_current {
-            self.inner.ground.changes.list_again([(page, index)]);
-        }
-        let image = self.inner.store.write_image(index, &image).map_err(|error| {
+        let Reconciled { index, page, image, values, leaves_out, is_plain } = reconciled;
+        self.inner.ground.changes.list_left_out((page, index), &leaves_out);
+        let store = &self.inner.store;
+        let written = match self.large_bytes > 0 {
+            true => store.write_image_of_many(index, &image),
+            false => store.write_image(index, &image),
+        };
+        let image = written.map_err(|error| {
             self.inner.ground.changes.list_again([(page, index)]);
             EngineError::Io(error)
         })?;
@@ -172,8 +189,12 @@ impl Checkpoint {
 }
 
 impl CheckpointTask for Checkpoint {
-    fn finish(mut self: Box<Self>) -> Result<(), EngineError> {
-        let done = self.write_all().and_then(|()| {
+    fn finish(self: Box<Self>) -> Result<(), EngineError> {
+        self.finish_at_leisure(&mut |_| ())
+    }
+
+    fn finish_at_leisure(mut self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
+        let done = self.write_all(rest).and_then(|()| {
             let published = self.publish();
             if matches!(published, Err(MapError::Unknown(_))) {
                 self.written.clear();
@@ -201,13 +222,13 @@ impl Drop for Checkpoint {
         }
         let changes = &inner.ground.changes;
         let captured = self.running.take_captured();
-        let pending = std::mem::take(&mut *self.running.pending.lock());
-        changes.list_again(pending);
+        changes.list_again(self.running.pending.lock().iter());
         changes.list_again(captured.into_iter().map(|r| (r.page, r.index)));
         changes.list_again(self.listed.drain(..));
         changes.remove_again(&self.running.removed);
         inner.dropped.lock().extend(self.dropped.drain(..));
         inner.unflushed_bytes.fetch_add(self.redo_bytes, Ordering::Relaxed);
+        inner.large_bytes.fetch_add(self.large_bytes, Ordering::Relaxed);
         inner.freeable_bytes.fetch_add(self.freeable_bytes, Ordering::Relaxed);
         self.written.drain(..).for_each(|(_, _, place)| inner.store.free(place.image));
     }

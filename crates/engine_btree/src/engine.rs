@@ -213,9 +213,15 @@ impl Participant for BtreeEngine {
 
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]) {
         for redo in redo {
-            let installation = redo.installation().expect("prepare installed it, and nobody dropped it (I6)");
-            let installation = installation.as_any().downcast_ref::<Installation>();
-            installation.expect("prepared by this engine").record.commit(seq);
+            match redo.installation() {
+                Some(installation) => {
+                    let installation = installation.as_any().downcast_ref::<Installation>();
+                    installation.expect("prepared by this engine").record.commit(seq);
+                }
+                None => assert!(redo.file().is_some(), "only a file of several has no token (I6)"),
+            }
+            let of_file = redo.file().map_or(0, |file| file.bytes);
+            self.inner.large_bytes.fetch_add(of_file, Ordering::Relaxed);
             self.inner.unflushed_bytes.fetch_add(redo.size_bytes(), Ordering::Relaxed);
         }
         self.inner.views.advance(seq);

@@ -36,6 +36,8 @@ pub struct Inner {
     pub dropped: Mutex<Vec<IndexId>>,
     pub views: Arc<Views>,
     pub unflushed_bytes: AtomicU64,
+    /// Those of them that are redo in files, of large transactions.
+    pub large_bytes: AtomicU64,
     /// Bytes on disk that the next checkpoint frees, of trees that are gone.
     pub freeable_bytes: AtomicU64,
     /// One purge at a time.
@@ -106,6 +108,7 @@ impl Inner {
             directory: RwLock::default(),
             dropped: Mutex::default(),
             unflushed_bytes: AtomicU64::new(0),
+            large_bytes: AtomicU64::new(0),
             freeable_bytes: AtomicU64::new(0),
             purging: Mutex::new(()),
             publishing: Mutex::new(()),

@@ -2,8 +2,8 @@
 //!
 //! # A write's way into a leaf
 //! 1. The leaf that covers the key is latched alone; it is split first if it has no room.
-//! 2. If the entry's newest version belongs to an aborted transaction, what was before that counts as
-//!    present.
+//! 2. If the entry's newest version belongs to an aborted transaction, or to an earlier part of the same one
+//!    (`trx.rs`), what was before that counts as present.
 //! 3. A long value is written aside.
 //! 4. The present version goes to the undo of the transaction, with the key to its leftovers.
 //! 5. The new version takes its place, with a reference to the undo, and the page is listed as changed.
@@ -11,7 +11,14 @@
 //! The versions are invisible until the transaction's record is committed. Callers hold the locks of all keys
 //! from before this until the transaction is ordered or aborted, so no two transactions install over each
 //! other. One that meets another's version which is neither refuses: its predecessor's abort would make both
-//! live (`present`).
+//! live (`passed_over`).
+//!
+//! # A key that a transaction writes in several parts
+//! The version of the earlier part *ends* (`chain.rs`): no chain leads to it, and nobody but its own
+//! transaction has seen it. Its undo stays and says the same as that of the later one: whichever an abort
+//! comes to first puts back what was there before both, and the other finds the entry in other hands. A
+//! long value that the earlier one wrote is free after an abort as all that were written, and after a commit
+//! as one that was replaced.
 //!
 //! # On failure
 //! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
@@ -26,6 +33,7 @@ use crate::inner::Inner;
 use crate::merge::is_small;
 use crate::page::{Entry, INLINE_BYTES_MAX, Page, check_key};
 use crate::pool::{Exclusive, Frame};
+use crate::space::Extent;
 use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::undo::{Before, Link, UNDO_BYTES_MAX};
@@ -154,17 +162,28 @@ impl Inner {
         let page = frame.page();
         let found = page.find(write.key);
         let undone;
+        let mut own = None;
         let present = match found.ok().map(|n| page.entry(n)) {
             None => Present { value: None, is_overflow: false, version: None },
-            Some(entry) => match self.aborted(&entry)? {
-                Some((writer, place)) => {
+            Some(entry) => match self.passed_over(record, &entry)? {
+                PassedOver::Nothing => Present::of_entry(&entry),
+                PassedOver::Aborted(writer, place) => {
                     undone = writer.undo(place)?;
                     Present::of_undo(&undone)
                 }
-                None => Present::of_entry(&entry),
+                PassedOver::Own(place) => {
+                    undone = record.undo(place)?;
+                    own = Some(OwnBefore {
+                        place,
+                        is_deleted: entry.is_deleted,
+                        value: entry.is_overflow.then(|| value::extent_of(entry.value)),
+                    });
+                    Present::of_undo(&undone)
+                }
             },
         };
-        if write.value.is_none() && present.value.is_none() {
+        let is_there = own.as_ref().map_or(present.value.is_some(), |own| !own.is_deleted);
+        if write.value.is_none() && !is_there {
             return Ok(None);
         }
         // The reference's contents do not matter for the room it takes.
@@ -188,10 +207,17 @@ impl Inner {
         let Some(version) = self.versions.push_undo(record, &before) else {
             return Err(EngineError::TooLarge { bytes_max: UNDO_BYTES_MAX });
         };
-        if let Some(old) = present.value.filter(|_| present.is_overflow) {
-            record.add_old_value(write.index, value::extent_of(old));
+        let replaced = match &own {
+            Some(own) => own.value,
+            None => present.value.filter(|_| present.is_overflow).map(value::extent_of),
+        };
+        if let Some(old) = replaced {
+            record.add_old_value(write.index, old);
         }
         write_entry(frame, found, write.key, write.entry(version));
+        if let Some(own) = own {
+            record.end_version(own.place);
+        }
         self.ground.changes.list(frame);
         if found.is_err() {
             place.tree.as_ref().expect("gone to").entries.fetch_add(1, Ordering::Relaxed);
@@ -199,21 +225,26 @@ impl Inner {
         Ok(None)
     }
 
-    /// Whose the entry's newest version is, if that was aborted and counts for nothing, and its place. A
-    /// version that is neither ordered nor aborted is refused: its writer's locks are gone, and if it aborts,
-    /// the undo of the next version would hold what never was.
-    fn aborted(&self, entry: &Entry<'_>) -> Result<Option<(Arc<TrxRecord>, u32)>, EngineError> {
-        let Some(version) = entry.version else { return Ok(None) };
-        let Some(writer) = self.versions.unseen(Horizon::Latest, version.trx) else { return Ok(None) };
+    /// What a write passes over, beyond the entry's newest version. One that is neither ordered nor aborted
+    /// and another's is refused: its writer's locks are gone, and if it aborts, the undo of the next version
+    /// would hold what never was.
+    fn passed_over(&self, record: &TrxRecord, entry: &Entry<'_>) -> Result<PassedOver, EngineError> {
+        let Some(version) = entry.version else { return Ok(PassedOver::Nothing) };
+        if version.trx == record.number() {
+            return Ok(PassedOver::Own(version.undo));
+        }
+        let Some(writer) = self.versions.unseen(Horizon::LATEST, version.trx) else {
+            return Ok(PassedOver::Nothing);
+        };
         if writer.state() == TrxState::Aborted {
-            return Ok(Some((writer, version.undo)));
+            return Ok(PassedOver::Aborted(writer, version.undo));
         }
         let what = "a row is written while another transaction's write of it is undecided";
         Err(EngineError::Corrupt(what.to_owned()))
     }
 
     /// Takes out an aborted transaction's version of a key, if it is still there, for what stood there before
-    /// its write: a transaction writes a key once. True: the leaf has become small.
+    /// its writes. True: the leaf has become small.
     pub fn restore(
         &self,
         record: &TrxRecord,
@@ -284,6 +315,25 @@ pub fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
         full_key.split_first_chunk::<INDEX_ID_BYTES>().expect("a full key starts with its index");
     check_key(key)?;
     Ok((IndexId(u32::from_be_bytes(*index)), key))
+}
+
+/// A version that the next one takes the place of.
+enum PassedOver {
+    /// The newest version counts.
+    Nothing,
+    /// It was aborted: who wrote it, and its place.
+    Aborted(Arc<TrxRecord>, u32),
+    /// An earlier part of the same transaction wrote it.
+    Own(u32),
+}
+
+/// What an earlier part of a transaction left.
+struct OwnBefore {
+    /// The place of its undo.
+    place: u32,
+    is_deleted: bool,
+    /// Its long value.
+    value: Option<Extent>,
 }
 
 /// What an entry holds for the next writer.

@@ -164,11 +164,16 @@ impl Inner {
     ) -> Result<Deleted, EngineError> {
         let mut frame = tree.leaf_exclusive(&self.ground, key)?;
         let Ok(n) = frame.page().find(key) else { return Ok(Deleted::Gone) };
-        let Some(version) = frame.page().entry(n).version else { return Ok(Deleted::Gone) };
+        let entry = frame.page().entry(n);
+        let Some(version) = entry.version else { return Ok(Deleted::Gone) };
         if version.trx != record.number() {
             let writer = self.versions.find(version.trx);
             let is_decided = writer.is_none_or(|writer| matches!(writer.state(), TrxState::Committed(_)));
             return Ok(if is_decided { Deleted::Gone } else { Deleted::Kept });
+        }
+        // A later part of the transaction has written the key again.
+        if !entry.is_deleted {
+            return Ok(Deleted::Gone);
         }
         if self.versions.is_needed(record, version.undo, seq, &round.in_use) {
             return Ok(Deleted::Kept);

@@ -63,6 +63,50 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
     assert_eq!(log.next(&mut Cursor::default()).expect("nothing is left"), None);
 }
 
+/// Readers pass over many rows of a large transaction that is undecided.
+#[test]
+fn what_new_rows_replaced_is_told_without_a_read_of_the_file() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
+    let mut log = UndoLog::default();
+    let keys: Vec<[u8; 4]> = (0..5000_u32).map(u32::to_be_bytes).collect();
+    let before = |n: usize, value: Option<&'static [u8]>| Before {
+        index: IndexId(16),
+        key: &keys[n],
+        is_deletion: false,
+        existed: value.is_some(),
+        link: None,
+        value,
+        is_overflow: false,
+    };
+    let push = |log: &mut UndoLog, n| {
+        let value = (n == 4900).then_some(&b"old"[..]);
+        log.push(&before(n, value)).expect("room").0
+    };
+    let mut places: Vec<u32> = (0..4900).map(|n| push(&mut log, n)).collect();
+    // The chunk that the last ones go to holds a value.
+    let spill = |log: &mut UndoLog, grows| {
+        while let Some(chunk) = log.to_spill(grows) {
+            let extent = file.write(chunk).expect("writes");
+            log.spilled(&extent, 0);
+        }
+    };
+    spill(&mut log, Grows::No);
+    let with_value = push(&mut log, 4900);
+    places.extend((4901..5000).map(|n| push(&mut log, n)));
+    spill(&mut log, Grows::No);
+    for place in &places[..4900] {
+        assert!(log.undo_at(*place).expect("without a read").value.is_none());
+    }
+    assert_eq!(log.has_value(with_value), None);
+    assert_eq!(file.reads(), 0);
+    assert_eq!(
+        log.undo_at(with_value).expect("reads").value.map(|value| value.bytes),
+        Some((*b"old").into())
+    );
+    assert!(file.reads() > 0);
+}
+
 fn versions(segments: usize, undo_bytes_max: usize) -> Versions {
     let fs: SharedFs = Arc::new(MemFs::new());
     let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
@@ -88,7 +132,7 @@ fn write_over(versions: &Versions, newest: Option<VersionRef>, seq: u64) -> Vers
 }
 
 fn seen(versions: &Versions, view: u64, newest: VersionRef) -> u64 {
-    match versions.resolve(Horizon::At(CommitSeq(view)), Some(newest)).expect("reads") {
+    match versions.resolve(Horizon::at(CommitSeq(view)), Some(newest)).expect("reads") {
         Shown::Entry => u64::MAX,
         Shown::Older(undo) => {
             u64::from_le_bytes(*undo.value.expect("it was there").bytes.first_chunk().expect("a number"))
@@ -175,7 +219,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
         versions.forget(&records);
         drop(records);
         assert_eq!((versions.undo_bytes(), versions.spilled_bytes()), (0, 0));
-        let shown = versions.resolve(Horizon::Latest, Some(newest)).expect("without a read");
+        let shown = versions.resolve(Horizon::LATEST, Some(newest)).expect("without a read");
         assert!(matches!(shown, Shown::Entry));
     }
 }

@@ -1,13 +1,18 @@
 //! A transaction: private writes until they are installed, and the token of the installation.
+//!
+//! A large one installs *parts* while it is active (`install_part`): its reads see what is in place because
+//! their horizon names its record, and a later part writes over an earlier one (`install.rs`). All parts have
+//! one record, so committing is one store, and so is dropping them. Their redo goes into files.
 
 use std::any::Any;
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
     Batch, Direction, EachWrite, EngineError, EngineTrx, Installed, KeyRange, Looks, Near, ReadAt, Redo,
-    RedoFiles, Savepoint, WriteSet, full_key, full_range, with_full_key,
+    RedoFile, RedoFiles, RedoWriter, Savepoint, WriteSet, full_key, full_range, with_full_key,
 };
 
 use crate::engine::View;
@@ -20,6 +25,10 @@ use crate::version::{Horizon, TrxRecord, TrxState};
 
 /// Redo goes into a file in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
+/// A file of redo takes no more pieces then: recovery reads one at once.
+const FILE_BYTES: u64 = 64 << 20;
+/// In a savepoint, above its place in the write set: the number of the part.
+const PART_SHIFT: u32 = 40;
 
 /// Gets a full key and its value, and the installation, which holds a leaf until it pauses.
 type EachInstalled<'e> = dyn FnMut(&[u8], Option<&[u8]>, &mut Install<'_>) -> Result<(), EngineError> + 'e;
@@ -43,26 +52,77 @@ impl Drop for Installation {
     }
 }
 
+/// What a transaction has in place while it is active.
+struct Parts {
+    installation: Installation,
+    redo: PartsRedo,
+    /// How many there are.
+    count: usize,
+    /// The last one is in place, and its redo is written.
+    is_whole: bool,
+}
+
+/// The redo of parts.
+#[derive(Default)]
+struct PartsRedo {
+    /// The file that is written, and its length.
+    open: Option<(Box<dyn RedoWriter>, u64)>,
+    full: Vec<RedoFile>,
+    /// What is still to be written.
+    piece: Vec<u8>,
+}
+
+impl PartsRedo {
+    /// Writes the piece out.
+    fn write(&mut self, files: &dyn RedoFiles) -> io::Result<()> {
+        let (mut file, before) = match self.open.take() {
+            Some(open) => open,
+            None => (files.create()?, 0),
+        };
+        file.write(&self.piece)?;
+        let bytes = before + self.piece.len() as u64;
+        self.piece.clear();
+        match bytes < FILE_BYTES {
+            true => self.open = Some((file, bytes)),
+            false => self.full.push(file.finish()?),
+        }
+        Ok(())
+    }
+
+    /// Makes all of it durable.
+    fn finish(mut self) -> io::Result<Vec<RedoFile>> {
+        if let Some((file, _)) = self.open {
+            self.full.push(file.finish()?);
+        }
+        Ok(self.full)
+    }
+}
+
 /// A transaction that is active.
 pub struct BtreeTrx {
     inner: Arc<Inner>,
     writes: WriteSet,
+    parts: Option<Box<Parts>>,
     key: Vec<u8>,
 }
 
 impl BtreeTrx {
     /// Nothing is written yet.
     pub fn new(inner: Arc<Inner>) -> BtreeTrx {
-        BtreeTrx { inner, writes: WriteSet::default(), key: Vec::new() }
+        BtreeTrx { inner, writes: WriteSet::default(), parts: None, key: Vec::new() }
     }
 
     fn horizon(&self, at: ReadAt<'_>) -> Horizon {
-        match at {
-            ReadAt::Latest => Horizon::Latest,
+        let horizon = match at {
+            ReadAt::Latest => Horizon::LATEST,
             ReadAt::View(view) => {
                 let view = view.of(self.inner.id).as_any().downcast_ref::<View>();
-                Horizon::At(view.expect("the view's part with this id was made by this engine").seq())
+                Horizon::at(view.expect("the view's part with this id was made by this engine").seq())
             }
+        };
+        match &self.parts {
+            Some(parts) => horizon.with_own(parts.installation.record.number()),
+            None => horizon,
         }
     }
 
@@ -115,19 +175,24 @@ impl BtreeTrx {
         self.writes.write(&self.key, value);
     }
 
-    /// Puts the writes in place and shows each to `each`. A write is freed once it is in place, so a large
-    /// transaction is in memory once and not twice. An error drops the installation, which aborts what is in
-    /// place.
-    fn install(&mut self, each: &mut EachInstalled<'_>) -> Result<Installation, EngineError> {
-        let installation = Installation { record: self.inner.versions.begin() };
-        let mut install = self.inner.install(&installation.record);
-        self.writes.drain(&mut |key, value| {
-            each(key, value, &mut install)?;
-            install.write(key, value)
-        })?;
-        drop(install);
-        Ok(installation)
+    fn parts_count(&self) -> usize {
+        self.parts.as_ref().map_or(0, |parts| parts.count)
     }
+}
+
+/// Puts the writes in place and shows each to `each`. A write is freed once it is in place, so a large
+/// transaction is in memory once and not twice.
+fn install(
+    inner: &Inner,
+    writes: &mut WriteSet,
+    record: &TrxRecord,
+    each: &mut EachInstalled<'_>,
+) -> Result<(), EngineError> {
+    let mut install = inner.install(record);
+    writes.drain(&mut |key, value| {
+        each(key, value, &mut install)?;
+        install.write(key, value)
+    })
 }
 
 impl EngineTrx for BtreeTrx {
@@ -196,15 +261,16 @@ impl EngineTrx for BtreeTrx {
     }
 
     fn savepoint(&mut self) -> Savepoint {
-        self.writes.savepoint()
+        Savepoint((self.parts_count() << PART_SHIFT) | self.writes.savepoint().0)
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) {
-        self.writes.rollback_to(savepoint);
+        assert_eq!(savepoint.0 >> PART_SHIFT, self.parts_count(), "a part makes savepoints void");
+        self.writes.rollback_to(Savepoint(savepoint.0 & ((1 << PART_SHIFT) - 1)));
     }
 
     fn is_read_only(&self) -> bool {
-        self.writes.is_empty()
+        self.writes.is_empty() && self.parts.is_none()
     }
 
     fn memory_bytes(&self) -> usize {
@@ -212,41 +278,73 @@ impl EngineTrx for BtreeTrx {
     }
 
     fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
+        assert!(self.parts.is_none(), "what is in place is not shown");
         self.writes.each(each)
     }
 
+    fn installs_parts(&self) -> bool {
+        true
+    }
+
+    fn install_part(&mut self, files: &dyn RedoFiles) -> Result<(), EngineError> {
+        let is_whole = self.parts.as_ref().is_none_or(|parts| parts.is_whole);
+        if self.writes.is_empty() && is_whole {
+            return Ok(());
+        }
+        let inner = &self.inner;
+        let parts = self.parts.get_or_insert_with(|| {
+            let installation = Installation { record: inner.versions.begin() };
+            Box::new(Parts { installation, redo: PartsRedo::default(), count: 0, is_whole: true })
+        });
+        if !parts.is_whole {
+            return Err(EngineError::Io(io::Error::other(
+                "an earlier part of the transaction was not written",
+            )));
+        }
+        parts.count += 1;
+        parts.is_whole = false;
+        let Parts { installation, redo, is_whole, .. } = &mut **parts;
+        redo.piece.reserve(PIECE_BYTES);
+        install(inner, &mut self.writes, &installation.record, &mut |key, value, install| {
+            redo::push(key, value, &mut redo.piece);
+            if redo.piece.len() < PIECE_BYTES {
+                return Ok(());
+            }
+            // Nobody is held up by the write.
+            install.pause();
+            redo.write(files).map_err(EngineError::Io)
+        })?;
+        if !redo.piece.is_empty() {
+            redo.write(files).map_err(EngineError::Io)?;
+        }
+        redo.piece = Vec::new();
+        *is_whole = true;
+        self.inner.versions.spill_part(&installation.record)
+    }
+
     fn prepare(&mut self) -> Result<Redo, EngineError> {
+        assert!(self.parts.is_none(), "the redo of parts is in files");
         let mut bytes = redo::with_room(self.writes.len(), self.writes.size_bytes());
-        let installation = self.install(&mut |key, value, _| {
+        let installation = Installation { record: self.inner.versions.begin() };
+        install(&self.inner, &mut self.writes, &installation.record, &mut |key, value, _| {
             redo::push(key, value, &mut bytes);
             Ok(())
         })?;
         Ok(Redo::installed(bytes, Arc::new(installation)))
     }
 
-    fn prepares_in_parts(&self) -> bool {
-        true
-    }
-
-    fn prepare_into(&mut self, files: &dyn RedoFiles) -> Result<Redo, EngineError> {
-        if redo::bytes_of(self.writes.len(), self.writes.size_bytes()) <= files.inline_bytes_max() {
-            return self.prepare();
+    fn prepare_into(&mut self, files: &dyn RedoFiles, redo: &mut Vec<Redo>) -> Result<(), EngineError> {
+        let bytes = redo::bytes_of(self.writes.len(), self.writes.size_bytes());
+        if self.parts.is_none() && bytes <= files.inline_bytes_max() {
+            redo.push(self.prepare()?);
+            return Ok(());
         }
-        let mut file = files.create().map_err(EngineError::Io)?;
-        let mut piece = Vec::with_capacity(PIECE_BYTES * 2);
-        let installation = self.install(&mut |key, value, install| {
-            redo::push(key, value, &mut piece);
-            if piece.len() < PIECE_BYTES {
-                return Ok(());
-            }
-            // Nobody is held up by the write.
-            install.pause();
-            let written = file.write(&piece);
-            piece.clear();
-            written.map_err(EngineError::Io)
-        })?;
-        file.write(&piece).map_err(EngineError::Io)?;
-        let file = file.finish().map_err(EngineError::Io)?;
-        Ok(Redo::installed_in_file(file, Arc::new(installation)))
+        self.install_part(files)?;
+        let Parts { installation, redo: of_parts, .. } = *self.parts.take().expect("something was written");
+        let mut files = of_parts.finish().map_err(EngineError::Io)?;
+        let last = files.pop().expect("writes have redo");
+        redo.extend(files.into_iter().map(|file| Redo::in_file(file, None)));
+        redo.push(Redo::in_file(last, Some(Arc::new(installation))));
+        Ok(())
     }
 }

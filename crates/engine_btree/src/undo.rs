@@ -103,7 +103,13 @@ impl Before<'_> {
 #[derive(Debug)]
 enum Chunk {
     Memory(Vec<u8>),
-    Spilled { extent: Arc<SpilledExtent>, start: u32, len: u32 },
+    /// `has_values`: a write of it replaced one; there is nothing to be read else.
+    Spilled {
+        extent: Arc<SpilledExtent>,
+        start: u32,
+        len: u32,
+        has_values: bool,
+    },
 }
 
 /// In place of the moment that a version was written at.
@@ -247,7 +253,7 @@ impl UndoLog {
 
     /// What stood there before the write at a place. If that was freed, no view needs a value of it.
     pub fn undo_at(&self, place: u32) -> Result<Undo, EngineError> {
-        if self.is_bare {
+        if self.is_bare || self.has_value(place) == Some(false) {
             let version = self.link_at(place).map(|link| link.older);
             return Ok(Undo { value: None, existed: true, version });
         }
@@ -334,23 +340,30 @@ impl UndoLog {
             Chunk::Memory(bytes) => {
                 Some(bytes[(place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN] & VALUE != 0)
             }
+            Chunk::Spilled { has_values: false, .. } => Some(false),
             Chunk::Spilled { .. } => None,
         }
     }
 
-    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What stands
-    /// in the undo file is not looked at and counts as needed.
+    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What a
+    /// version replaced that has ended is not: its link is never settled. What stands in the undo file is not
+    /// looked at and counts as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         let mut links = self.links.iter().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {
-            let Chunk::Memory(bytes) = chunk else { return true };
+            let bytes = match chunk {
+                Chunk::Memory(bytes) => bytes,
+                Chunk::Spilled { has_values: false, .. } => continue,
+                Chunk::Spilled { .. } => return true,
+            };
             let mut at = 0;
             while at < bytes.len() {
                 let place = place_of(number, at);
                 while links.next_if(|link| link.place < place).is_some() {}
-                let link = links.peek().filter(|link| link.place == place).map(|link| link.link());
-                let seq = link.and_then(|link| link.seq).unwrap_or(CommitSeq(0));
-                if bytes[at] & VALUE != 0 && is_needed(seq) {
+                let link = links.peek().filter(|link| link.place == place);
+                let has_ended = link.is_some_and(|link| link.has_ended);
+                let seq = link.and_then(|link| link.link().seq).unwrap_or(CommitSeq(0));
+                if bytes[at] & VALUE != 0 && !has_ended && is_needed(seq) {
                     return true;
                 }
                 at += record_len(&bytes[at..]);
@@ -423,7 +436,8 @@ impl UndoLog {
         let chunk = &mut self.chunks[self.spilled];
         let Chunk::Memory(bytes) = &*chunk else { unreachable!("chunks are spilled in order") };
         let (len, freed) = (bytes.len() as u32, bytes.capacity());
-        *chunk = Chunk::Spilled { extent: extent.clone(), start, len };
+        let has_values = flags_of(bytes).any(|flags| flags & VALUE != 0);
+        *chunk = Chunk::Spilled { extent: extent.clone(), start, len, has_values };
         self.spilled += 1;
         self.memory_bytes -= freed;
         freed
@@ -469,6 +483,16 @@ fn lengths(bytes: &[u8]) -> (usize, usize) {
 fn record_len(bytes: &[u8]) -> usize {
     let (key, value) = lengths(bytes);
     (HEADER + key + value).next_multiple_of(ALIGN)
+}
+
+/// The flags of records that lie one behind the other.
+fn flags_of(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let flags = *rest.first()?;
+        rest = &rest[record_len(rest)..];
+        Some(flags)
+    })
 }
 
 fn parse(bytes: &[u8], link: Option<Link>) -> Before<'_> {

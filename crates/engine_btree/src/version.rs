@@ -329,25 +329,48 @@ impl TrxRecord {
 
 /// Which versions a reader sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Horizon {
-    /// All that is ordered.
-    Latest,
+pub struct Horizon {
     /// All up to this one.
-    At(CommitSeq),
+    upto: CommitSeq,
+    /// And those of the transaction that reads.
+    own: TrxNo,
 }
 
+/// No transaction has this number.
+const NOBODY: TrxNo = TrxNo(u64::MAX);
+
 impl Horizon {
+    /// All that is ordered.
+    pub const LATEST: Horizon = Horizon { upto: CommitSeq(u64::MAX), own: NOBODY };
+
+    /// All up to this one.
+    pub fn at(view: CommitSeq) -> Horizon {
+        Horizon { upto: view, own: NOBODY }
+    }
+
+    /// The same for a transaction that has writes in place.
+    pub fn with_own(self, own: TrxNo) -> Horizon {
+        Horizon { own, ..self }
+    }
+
+    /// Whether it takes in all that is ordered.
+    pub fn is_latest(self) -> bool {
+        self.upto == Horizon::LATEST.upto
+    }
+
     /// Whether it takes in what was ordered at `seq`.
+    #[inline]
     pub fn sees(self, seq: CommitSeq) -> bool {
-        match self {
-            Horizon::Latest => true,
-            Horizon::At(view) => seq <= view,
-        }
+        seq <= self.upto
     }
 
     /// Whether it takes in what this transaction wrote.
     pub fn sees_record(self, record: &TrxRecord) -> bool {
-        matches!(record.state(), TrxState::Committed(seq) if self.sees(seq))
+        match record.state() {
+            TrxState::Committed(seq) => self.sees(seq),
+            TrxState::Installed => record.number == self.own,
+            TrxState::Aborted => false,
+        }
     }
 }
 
@@ -453,7 +476,7 @@ impl Versions {
     #[inline]
     pub fn is_seen(&self, horizon: Horizon, trx: TrxNo) -> bool {
         let (at, place) = (trx.segment(), trx.place());
-        self.is_seen_by_all(trx) || self.ordered[at].is_seen(horizon, place)
+        self.is_seen_by_all(trx) || trx == horizon.own || self.ordered[at].is_seen(horizon, place)
     }
 
     /// The record; none: everybody sees what this transaction wrote. The caller knows that a chain leads to a
@@ -501,6 +524,11 @@ impl Versions {
         }
     }
 
+    /// Whether the transaction is neither ordered nor aborted.
+    pub fn is_undecided(&self, trx: TrxNo) -> bool {
+        matches!(self.find_below(trx), Below::There(record) if record.state() == TrxState::Installed)
+    }
+
     /// The record of a transaction whose writes the horizon does not take in.
     pub fn unseen(&self, horizon: Horizon, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         if self.is_seen(horizon, trx) {
@@ -530,6 +558,15 @@ impl Versions {
     /// Moves the filled chunks of a record's undo into the undo file. Only its installer calls this.
     pub fn spill_installing(&self, record: &TrxRecord) -> Result<(), EngineError> {
         self.spill_chunks(record, Grows::Yes)
+    }
+
+    /// The same for one that may stay as it is for long, if there is much undo of others, too. Several of
+    /// them share what memory there is.
+    pub fn spill_part(&self, record: &TrxRecord) -> Result<(), EngineError> {
+        match self.undo_bytes() > self.trx_undo_bytes_max() {
+            true => self.spill_chunks(record, Grows::Yes),
+            false => Ok(()),
+        }
     }
 
     fn spill_chunks(&self, record: &TrxRecord, grows: Grows) -> Result<(), EngineError> {
@@ -604,7 +641,7 @@ impl Versions {
     /// Whether every view from `oldest` on sees what the version's transaction wrote.
     pub fn is_passed(&self, oldest: CommitSeq, version: Option<VersionRef>) -> bool {
         let record = version.and_then(|version| self.find(version.trx));
-        record.is_none_or(|record| Horizon::At(oldest).sees_record(&record))
+        record.is_none_or(|record| Horizon::at(oldest).sees_record(&record))
     }
 
     /// The oldest records of each segment that every view from `oldest` on has passed. They stay until

@@ -1,13 +1,13 @@
 //! The engine contract, on the B+tree engine, alone and beside the reference engine.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::conformance::{self, Harness};
 use cohort_engine::{
-    Batch, Direction, Engine, KeyRange, Mirror, PageForm, Participant, ReadAt, ReadView, RedoFile,
-    RedoFileHold, RedoFiles, RedoWriter, ReferenceEngine,
+    Batch, Direction, Engine, EngineTrx, KeyRange, MemoryRedo, Mirror, PageForm, Participant, ReadAt,
+    ReadView, ReferenceEngine,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
@@ -73,7 +73,10 @@ fn value(rng: &SeededRng, seq: u64) -> Vec<u8> {
 }
 
 fn key(rng: &SeededRng) -> Vec<u8> {
-    let n = rng.below(3000);
+    key_of(rng.below(3000))
+}
+
+fn key_of(n: u64) -> Vec<u8> {
     let mut key = format!("key/{n:05}/").into_bytes();
     if n.is_multiple_of(97) {
         key.resize(key.len() + 2000, b'x');
@@ -88,8 +91,16 @@ fn one_transaction(
     view: &ReadView,
 ) -> Option<cohort_engine::Redo> {
     let mut trx = engine.begin();
+    let files = MemoryRedo::default();
+    // Keys near each other, so that parts meet each other's.
+    let (few, has_parts) = (rng.below(3) == 0, rng.below(2) == 0);
+    let first = rng.below(2990);
     for _ in 0..rng.below(60) {
-        let (index, key) = (IndexId(16 + rng.below(2) as u32), key(rng));
+        let index = IndexId(16 + rng.below(2) as u32);
+        let key = if few { key_of(first + rng.below(10)) } else { key(rng) };
+        if has_parts && rng.below(8) == 0 {
+            trx.install_part(&files).expect("installs");
+        }
         match rng.below(10) {
             0..=2 => trx.delete(index, &key).expect("deletes"),
             3 => {
@@ -116,7 +127,7 @@ fn one_transaction(
             }
         }
     }
-    (rng.below(10) > 0 && !trx.is_read_only()).then(|| trx.prepare().expect("prepares"))
+    (rng.below(10) > 0 && !trx.is_read_only()).then(|| files.prepare(&mut *trx).expect("prepares"))
 }
 
 /// Random writes, rollbacks before and after prepare, old views, scans, checkpoints and purge; the mirror
@@ -176,46 +187,6 @@ fn the_btree_agrees_with_the_reference_engine() {
     }
 }
 
-/// Redo files in memory, which take everything, or fail after some bytes.
-struct Files {
-    written: Arc<Mutex<Vec<u8>>>,
-    bytes_max: usize,
-}
-
-struct OneFile(Arc<Mutex<Vec<u8>>>, usize);
-
-struct NoHold;
-
-impl RedoFileHold for NoHold {
-    fn keep(&self) {}
-}
-
-impl RedoFiles for Files {
-    fn inline_bytes_max(&self) -> usize {
-        1000
-    }
-
-    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
-        Ok(Box::new(OneFile(Arc::clone(&self.written), self.bytes_max)))
-    }
-}
-
-impl RedoWriter for OneFile {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        let mut written = self.0.lock().expect("no panic");
-        written.extend_from_slice(bytes);
-        match written.len() > self.1 {
-            true => Err(std::io::ErrorKind::StorageFull.into()),
-            false => Ok(()),
-        }
-    }
-
-    fn finish(self: Box<Self>) -> std::io::Result<RedoFile> {
-        let bytes = self.0.lock().expect("no panic").len() as u64;
-        Ok(RedoFile { name: "1.redo".to_owned(), bytes, crc: 0, hold: Arc::new(NoHold) })
-    }
-}
-
 #[test]
 fn redo_in_a_file_is_that_of_a_record() {
     const INDEX: IndexId = IndexId(40);
@@ -229,30 +200,33 @@ fn redo_in_a_file_is_that_of_a_record() {
         }
         trx
     };
-    let written = Arc::new(Mutex::new(Vec::new()));
-    let files = Files { written: Arc::clone(&written), bytes_max: usize::MAX };
+    let prepared = |trx: &mut Box<dyn EngineTrx>, files: &MemoryRedo| {
+        let mut redo = Vec::new();
+        trx.prepare_into(files, &mut redo).map(|()| redo)
+    };
+    let files = MemoryRedo::behind(1000);
 
-    let small = of(3).prepare_into(&files).expect("prepares");
-    assert!(small.file().is_none() && !small.bytes.is_empty());
+    let small = prepared(&mut of(3), &files).expect("prepares");
+    assert!(small.len() == 1 && small[0].file().is_none() && !small[0].bytes.is_empty());
     drop(small);
 
     let inline = of(30_000).prepare().expect("prepares");
     let bytes = inline.bytes.clone();
     drop(inline);
-    let aside = of(30_000).prepare_into(&files).expect("prepares");
+    let aside = prepared(&mut of(30_000), &files).expect("prepares");
+    let [aside] = &aside[..] else { panic!("{} files", aside.len()) };
     assert!(aside.bytes.is_empty() && aside.file().is_some_and(|file| file.bytes == bytes.len() as u64));
-    assert!(*written.lock().expect("no panic") == bytes, "the same bytes in either place");
-    engine.commit_ordered(CommitSeq(1), &[&aside]);
+    assert!(files.bytes() == bytes, "the same bytes in either place");
+    engine.commit_ordered(CommitSeq(1), &[aside]);
     assert_eq!(engine.unflushed_bytes(), bytes.len() as u64);
 
     // A full disk: nothing of the transaction is to be seen.
-    written.lock().expect("no panic").clear();
-    let full = Files { written, bytes_max: 2 << 20 };
+    let full = MemoryRedo::of(2 << 20);
     let mut trx = engine.begin();
     for n in 0..30_000_u32 {
         trx.put(INDEX, &n.to_be_bytes(), &[8; 100]).expect("written");
     }
-    assert!(trx.prepare_into(&full).is_err());
+    assert!(prepared(&mut trx, &full).is_err());
     drop(trx);
     let (mut value, reader) = (Vec::new(), engine.begin());
     for n in [0_u32, 15_000, 29_999] {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, KeyRange, PageForm, Participant, ReadAt, ReadView, Redo,
+    Batch, Direction, Engine, EngineError, EngineTrx, KeyRange, MemoryRedo, PageForm, Participant, ReadAt,
+    ReadView, Redo,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng, SharedFs};
@@ -28,6 +29,8 @@ const STEPS: u64 = 60;
 const TABLE: IndexId = IndexId(16);
 /// Bulk loaded, then written by transactions.
 const LOADED: IndexId = IndexId(17);
+/// Written by the transaction that stays open alone: its pages change for nobody else.
+const SELDOM: IndexId = IndexId(18);
 /// Filled and dropped; its number grows.
 const FIRST_DROPPED: u32 = 100;
 
@@ -57,6 +60,14 @@ struct Model {
     dropped: u32,
     /// Views and what they show.
     views: Vec<(ReadView, Rows)>,
+    /// A transaction that stays, with parts in place. Nobody else writes its keys.
+    open: Option<Open>,
+}
+
+struct Open {
+    trx: Box<dyn EngineTrx>,
+    files: MemoryRedo,
+    writes: BTreeMap<(IndexId, Vec<u8>), Option<Vec<u8>>>,
 }
 
 impl Model {
@@ -133,6 +144,7 @@ fn write_some(
     has_loaded: bool,
 ) -> Result<(Redo, Writes), EngineError> {
     let mut trx = engine.begin();
+    let (files, has_parts) = (MemoryRedo::default(), rng.below(3) == 0);
     let mut writes: BTreeMap<(IndexId, Vec<u8>), Option<Vec<u8>>> = BTreeMap::new();
     if rng.below(4) == 0 {
         // Leaves become empty.
@@ -146,6 +158,9 @@ fn write_some(
     for _ in 0..1 + rng.below(40) {
         let index = if has_loaded && rng.below(3) == 0 { LOADED } else { TABLE };
         let key = format!("row {:04}", rng.below(400)).into_bytes();
+        if has_parts && rng.below(10) == 0 {
+            trx.install_part(&files)?;
+        }
         if rng.below(12) == 0 {
             let savepoint = trx.savepoint();
             trx.put(index, &key, b"undone")?;
@@ -162,7 +177,7 @@ fn write_some(
         }
     }
     let writes = writes.into_iter().map(|((index, key), value)| (index, key, value)).collect();
-    Ok((trx.prepare()?, writes))
+    Ok((files.prepare(&mut *trx)?, writes))
 }
 
 fn commit(engine: &BtreeEngine, model: &mut Model, (redo, writes): (Redo, Writes)) {
@@ -192,9 +207,47 @@ fn load(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
     Ok(())
 }
 
+/// Installs a further part of the transaction that stays open.
+fn install_part(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    let mut open = model.open.take().unwrap_or_else(|| Open {
+        trx: engine.begin(),
+        files: MemoryRedo::default(),
+        writes: BTreeMap::new(),
+    });
+    let (first, index) = (rng.below(350), if rng.below(2) == 0 { TABLE } else { SELDOM });
+    for n in first..first + 1 + rng.below(50) {
+        // Between the keys of others.
+        let key = format!("row {n:04}+").into_bytes();
+        let len = if rng.below(20) == 0 { 9000 } else { 20 + rng.below(300) };
+        let value = (rng.below(4) > 0).then(|| vec![rng.below(256) as u8; len as usize]);
+        match &value {
+            Some(value) => open.trx.put(index, &key, value)?,
+            None => open.trx.delete(index, &key)?,
+        }
+        open.writes.insert((index, key), value);
+    }
+    // After an error it is dropped.
+    open.trx.install_part(&open.files)?;
+    model.open = Some(open);
+    Ok(())
+}
+
+/// Commits the transaction that stays open, or drops it.
+fn end_open(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
+    let Some(mut open) = model.open.take() else { return Ok(()) };
+    let redo = open.files.prepare(&mut *open.trx)?;
+    if rng.below(4) > 0 {
+        let writes = open.writes.into_iter().map(|((index, key), value)| (index, key, value)).collect();
+        commit(engine, model, (redo, writes));
+    }
+    Ok(())
+}
+
 /// What may happen while a checkpoint runs, or not.
 fn small_step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
-    match rng.below(16) {
+    match rng.below(19) {
+        16 | 17 => install_part(engine, rng, model)?,
+        18 => end_open(engine, rng, model)?,
         0..=8 => {
             let written = write_some(engine, rng, model.loaded.is_some())?;
             if rng.below(6) > 0 {
@@ -260,13 +313,18 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
         model.checkpoint_done,
         model.checkpoint_tried
     );
-    assert_eq!(rows(&engine, TABLE), model.rows(TABLE, durable as usize), "{what}: the checkpoint's rows");
+    for index in [TABLE, SELDOM] {
+        let expected = model.rows(index, durable as usize);
+        assert_eq!(rows(&engine, index), expected, "{what}: the checkpoint's rows of {index}");
+    }
     assert!(model.is_loaded(&rows(&engine, LOADED), durable as usize), "{what}: the loaded rows");
     verify(&engine, what);
     let redo: Vec<Redo> = model.log[durable as usize..].iter().map(|(redo, _)| redo.clone()).collect();
     engine.replay(&redo).expect("replays");
     let all = model.log.len();
-    assert!(rows(&engine, TABLE) == model.rows(TABLE, all), "{what}: replayed rows");
+    for index in [TABLE, SELDOM] {
+        assert!(rows(&engine, index) == model.rows(index, all), "{what}: replayed rows of {index}");
+    }
     assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows behind a load");
     // It goes on from there.
     let lsn = Lsn(model.log.len() as u64);
@@ -288,11 +346,12 @@ fn runs() -> impl Iterator<Item = (u64, Pages)> {
 /// A run of the workload to its end or to its first error.
 fn run(fs: &SharedFs, pages: Pages, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     let engine = open(fs, pages)?;
-    for n in 0..STEPS {
+    let done = (0..STEPS).try_for_each(|n| {
         alter(&engine, pages, n);
-        step(&engine, rng, model)?;
-    }
-    Ok(())
+        step(&engine, rng, model)
+    });
+    model.open = None;
+    done
 }
 
 /// The table's pages change their form now and then.
@@ -349,8 +408,9 @@ fn an_error_at_any_write_or_sync_loses_nothing() {
             let what = format!("{pages:?} seed {seed} error at {at}");
             assert_eq!(rows(&engine, TABLE), model.rows(TABLE, model.log.len()), "{what}");
             assert_eq!(rows(&engine, LOADED), model.rows(LOADED, model.log.len()), "{what}");
+            assert_eq!(rows(&engine, SELDOM), model.rows(SELDOM, model.log.len()), "{what}");
             verify(&engine, &what);
-            model.views.clear();
+            (model.views, model.open) = (Vec::new(), None);
             retried += u64::from(failures == 1);
             let is_over = faulty.ops() <= first + at;
             drop(engine);

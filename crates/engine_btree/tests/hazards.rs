@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
-    Batch, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView, Redo, RedoFile,
-    RedoFileHold, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
+    Batch, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView, Redo,
+    RedoFile, RedoFileHold, RedoFiles, RedoWriter, WarmRequest, WarmState, full_range,
 };
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, SharedClock, SharedFs, SimClock};
@@ -91,6 +91,11 @@ impl Run {
 
     fn view(&self) -> ReadView {
         ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())])
+    }
+
+    /// Those that are held are old by now: what lies behind them is swept.
+    fn pass_views(&self) {
+        (0..=TINY.young_views).for_each(|_| drop(self.view()));
     }
 
     fn status(&self, name: &str) -> u64 {
@@ -573,7 +578,8 @@ fn no_leaf_is_latched_while_redo_is_written() {
     for n in 0..20_000 {
         trx.put(TABLE, &key(n), &[8; 100]).expect("puts");
     }
-    drop(trx.prepare_into(&ReadingFiles { engine: run.engine.clone() }).expect("prepares"));
+    let mut redo = Vec::new();
+    trx.prepare_into(&ReadingFiles { engine: run.engine.clone() }, &mut redo).expect("prepares");
 }
 
 /// Damages what purge needs and waits for the end.
@@ -721,4 +727,173 @@ fn a_list_of_pages_that_are_gone_reads_none_of_them() {
     assert!(matches!(load_pages(&run.engine), WarmState::Completed { pages: 1, .. }));
     assert_eq!(run.status("Innodb_buffer_pool_pages_data"), 1);
     assert_eq!(rows(&run.engine, TABLE).len(), 1);
+}
+
+/// Each key is written by two or three parts in all ways, short and long, over nothing, a row and a deletion
+/// that a view still sees through.
+#[test]
+fn later_parts_write_over_earlier_ones() {
+    let values: [Option<Vec<u8>>; 3] = [None, Some(vec![1; 40]), Some(vec![2; 9000])];
+    let written = |n: u64, part: u32| values[(n / 3_u64.pow(part) % 3) as usize].clone();
+    let name = |n: u64| key(1000 + n);
+    for (is_committed, has_view, checkpoints) in (0..8).map(|bits| (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0))
+    {
+        let what = format!("committed {is_committed}, view {has_view}, checkpoints {checkpoints}");
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let mut run = Run::new(&fs);
+        // 81 ways, three times: over nothing, over a row, over a deletion.
+        let all = 0..243_u64;
+        run.put(TABLE, 1081..1243, &[9; 6000]);
+        let view = has_view.then(|| (run.view(), rows_at(&run.engine, ReadAt::Latest, TABLE)));
+        run.delete(TABLE, 1162..1243);
+        let before = rows_at(&run.engine, ReadAt::Latest, TABLE);
+
+        let (mut trx, files) = (run.engine.begin(), MemoryRedo::default());
+        let mut expected = before.clone();
+        for part in 0..4 {
+            for n in all.clone() {
+                let value = written(n % 81, part);
+                match &value {
+                    // Not every part writes every key.
+                    _ if (n + u64::from(part)).is_multiple_of(5) => continue,
+                    Some(value) => trx.put(TABLE, &name(n), value).expect("puts"),
+                    None => trx.delete(TABLE, &name(n)).expect("deletes"),
+                }
+                match value {
+                    Some(value) => drop(expected.insert(name(n), value)),
+                    None => drop(expected.remove(&name(n))),
+                }
+            }
+            if part < 3 {
+                trx.install_part(&files).expect("installs");
+            }
+            if checkpoints {
+                run.checkpoint();
+            }
+            run.purge();
+            let mut batch = Batch::default();
+            let found = |batch: &Batch| -> Rows {
+                batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+            };
+            for direction in [Direction::Forward, Direction::Backward] {
+                batch.clear();
+                let mut range = KeyRange::default();
+                while trx.scan(ReadAt::Latest, TABLE, &range, direction, 1 << 20, &mut batch).expect("scans")
+                {
+                    batch.cut(&mut range, direction);
+                }
+                assert!(found(&batch) == expected, "{what}: the transaction's own");
+            }
+            for n in all.clone() {
+                let (mut value, there) = (Vec::new(), expected.get(&name(n)));
+                assert_eq!(
+                    trx.get(ReadAt::Latest, TABLE, &name(n), &mut value).expect("reads"),
+                    there.is_some()
+                );
+                assert!(there.is_none_or(|there| *there == value), "{what}: {n}");
+            }
+            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: nobody else's");
+        }
+        if is_committed {
+            let redo = files.prepare(&mut *trx).expect("prepares");
+            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == before, "{what}: still nobody else's");
+            run.order(&redo);
+        }
+        drop(trx);
+        let after = if is_committed { &expected } else { &before };
+        let see = |run: &Run| {
+            if let Some((view, rows)) = &view {
+                assert!(rows_at(&run.engine, ReadAt::View(view), TABLE) == *rows, "{what}: the view");
+            }
+        };
+        let look = |run: &Run| {
+            assert!(rows_at(&run.engine, ReadAt::Latest, TABLE) == *after, "{what}: afterwards");
+            see(run);
+        };
+        look(&run);
+        // Sweeping and purge come to what is left.
+        run.put(OTHER, 0..3, b"later");
+        run.pass_views();
+        run.purge();
+        look(&run);
+        let younger = run.view();
+        run.put(TABLE, 1000..1010, b"newer");
+        run.purge();
+        assert!(rows_at(&run.engine, ReadAt::View(&younger), TABLE) == *after, "{what}: a younger view");
+        run.delete(TABLE, 1000..1300);
+        run.pass_views();
+        run.purge();
+        see(&run);
+        drop((view, younger));
+        run.purge();
+        assert_eq!(run.status("Innodb_history_list_length"), 0, "{what}");
+        let problems = run.engine.verify(TABLE, &mut || true).expect("verifies");
+        assert!(problems.is_empty(), "{what}: {problems:?}");
+        run.checkpoint();
+        run.checkpoint();
+        // No long value is left, and none was freed twice.
+        let problems = run.engine.verify(TABLE, &mut || true).expect("verifies");
+        assert!(problems.is_empty(), "{what}: {problems:?}");
+        assert!(run.used_blocks() < 40, "{what}: {} blocks", run.used_blocks());
+    }
+}
+
+#[test]
+#[should_panic(expected = "a part makes savepoints void")]
+fn nobody_goes_back_behind_a_part() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let run = Run::new(&fs);
+    let mut trx = run.engine.begin();
+    trx.put(TABLE, b"key", b"value").expect("puts");
+    let savepoint = trx.savepoint();
+    trx.install_part(&MemoryRedo::default()).expect("installs");
+    trx.rollback_to(savepoint);
+}
+
+#[test]
+fn what_a_part_could_not_write_is_undone_with_it() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let run = Run::new(&fs);
+    let (mut trx, files) = (run.engine.begin(), MemoryRedo::of(5 << 20));
+    let mut fails = 0;
+    for n in 0..200_000 {
+        trx.put(TABLE, &key(n), &[5; 20]).expect("puts");
+        if n % 50_000 == 0 {
+            fails += u32::from(trx.install_part(&files).is_err());
+        }
+    }
+    assert!(fails > 0, "the disk is full");
+    assert!(files.prepare(&mut *trx).is_err(), "nothing but dropping it may follow");
+    drop(trx);
+    assert!(rows_at(&run.engine, ReadAt::Latest, TABLE).is_empty());
+    run.purge();
+    assert_eq!(run.status("Innodb_history_list_length"), 0);
+}
+
+/// A version that a later part writes over is reached from nowhere, so its record does not wait for it.
+#[test]
+fn records_of_parts_are_dropped_behind_a_view() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let mut run = Run::new(&fs);
+    run.put(TABLE, 0..10, b"seen");
+    let view = run.view();
+    let before = run.used_blocks();
+    for n in 0..100 {
+        let (mut trx, files) = (run.engine.begin(), MemoryRedo::default());
+        for part in 0..3 {
+            trx.put(TABLE, &key(n % 10), &[part; 9000]).expect("puts");
+            trx.install_part(&files).expect("installs");
+        }
+        let redo = files.prepare(&mut *trx).expect("prepares");
+        run.order(&redo);
+    }
+    run.pass_views();
+    run.purge();
+    let left = run.status("Innodb_history_list_length");
+    assert!(left < 25, "{left} records, of ten rows the first and the last that wrote them");
+    run.checkpoint();
+    run.checkpoint();
+    let more = run.used_blocks().saturating_sub(before);
+    assert!(more < 100, "{more} blocks: of three hundred long values ten are left");
+    assert!(rows_at(&run.engine, ReadAt::View(&view), TABLE).values().all(|value| value == b"seen"));
 }

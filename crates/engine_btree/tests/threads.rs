@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
-use cohort_engine::{Batch, Bed, Direction, Engine, EngineError, KeyRange, Participant, ReadAt, ReadView};
+use cohort_engine::{
+    Batch, Bed, Direction, Engine, EngineError, KeyRange, MemoryRedo, Participant, ReadAt, ReadView,
+};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{FaultFs, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 use parking_lot::Mutex;
@@ -103,7 +105,14 @@ fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
         let amount = next[&from].min(rng.below(50));
         *next.get_mut(&from).expect("own") -= amount;
         *next.get_mut(&to).expect("own") += amount;
-        let mut trx = engine.begin();
+        let (mut trx, files) = (engine.begin(), MemoryRedo::default());
+        let has_parts = rng.below(4) == 0;
+        if has_parts {
+            // What a part holds is written over by what follows.
+            trx.put(TABLE, &key(from), b"nobody sees it").expect("puts");
+            trx.delete(TABLE, &key(to)).expect("deletes");
+            trx.install_part(&files).expect("installs");
+        }
         if rng.below(5) == 0 && from != to && next.len() > 20 {
             // Closed: what is left goes to another account.
             let left = next.remove(&from).expect("own");
@@ -118,7 +127,7 @@ fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
             trx.put(TABLE, &key(fresh), &value(&rng, 0)).expect("puts");
         }
         trx.put(TABLE, &key(to), &value(&rng, next[&to])).expect("puts");
-        let redo = trx.prepare().expect("prepares");
+        let redo = files.prepare(&mut *trx).expect("prepares");
         if rng.below(6) > 0 {
             order.commit(engine, &redo);
             own = next;
@@ -191,12 +200,15 @@ fn queue(engine: &BtreeEngine, order: &Order, writer: u64) {
     let (mut first, mut end) = (0, QUEUED);
     for _ in 0..ROUNDS {
         let moved = 1 + rng.below(200);
-        let mut trx = engine.begin();
+        let (mut trx, files) = (engine.begin(), MemoryRedo::default());
         for n in 0..moved {
+            if n == 100 {
+                trx.install_part(&files).expect("installs");
+            }
             trx.delete(QUEUE, &queue_key(writer, first + n)).expect("deletes");
             trx.put(QUEUE, &queue_key(writer, end + n), &[7; 90]).expect("puts");
         }
-        let redo = trx.prepare().expect("prepares");
+        let redo = files.prepare(&mut *trx).expect("prepares");
         if rng.below(5) > 0 {
             order.commit(engine, &redo);
             (first, end) = (first + moved, end + moved);

@@ -18,11 +18,6 @@
 //! A statement has those of its connection on the source ([`SourceTemporaryTables`]), whichever applier runs
 //! it.
 //!
-//! # Large groups
-//! Rows of a large group are put in place in parts ([`PART_BYTES_MAX`]), so that no more of them is in memory
-//! at a time. Later events do not see what is in place, so a group may meet its own rows: it fails then, or
-//! where it would have to read them, and the caller begins it again as a whole ([`Applier::must_be_whole`]).
-//!
 //! # Rows that no key finds
 //! Events of one statement that change such rows wait for its last one, and are applied together (`held`).
 //!
@@ -59,9 +54,6 @@ use cohort_session::{Command, ConnectionInfo, Database, Job, Process, ProcessIde
 use cohort_table::{SourceTemporaryTables, SourceThread};
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
 
-/// Writes of a group that are put in place at once.
-const PART_BYTES_MAX: usize = 16 << 20;
-
 /// What a group is, as its GTID event says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupHead {
@@ -96,21 +88,10 @@ pub struct Applier {
     temporary: Arc<SourceTemporaryTables>,
     /// The connection whose temporary tables the session has.
     thread: SourceThread,
-    parts: Parts,
     /// Row events may wait for the end of their statement; those that do.
     holds: bool,
     held: Option<held::Held>,
     held_memory: Reservation,
-}
-
-/// Whether the rows of a group are put in place in parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parts {
-    Never,
-    /// When there are many.
-    Allowed,
-    /// Some are in place.
-    Begun,
 }
 
 /// Takes a statement's outcome; rows are for nobody.
@@ -182,7 +163,6 @@ impl Applier {
             file_memory,
             temporary,
             thread: (ServerId(0), 0),
-            parts: Parts::Never,
             holds: false,
             held: None,
             held_memory,
@@ -227,24 +207,12 @@ impl Applier {
         // A KILL QUERY from before was meant for another group.
         self.session.state.kill.clear_query();
         self.head = head;
-        self.parts = Parts::Never;
         self.holds = false;
         self.obey();
         if in_transaction {
             self.session.trx.begin(BeginOptions::default())?;
         }
         Ok(())
-    }
-
-    /// Lets the rows of the group that has just begun be put in place in parts. Its errors must count: what
-    /// is passed over may be about a row that is in place.
-    pub fn allow_parts(&mut self) {
-        self.parts = Parts::Allowed;
-    }
-
-    /// Whether the group that failed may have met its own rows.
-    pub fn must_be_whole(&self) -> bool {
-        self.parts == Parts::Begun
     }
 
     /// Undoes what the group did so far.
@@ -289,9 +257,6 @@ impl Applier {
         rules: &ApplyRules,
     ) -> SqlResult<()> {
         self.set_clock(timestamp, 0);
-        if self.parts != Parts::Never {
-            self.put_part_in_place(map)?;
-        }
         self.session.look_at_clock();
         self.session.begin_command();
         let kept = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
@@ -301,23 +266,6 @@ impl Applier {
             ctx.annotate();
             apply_rows(ctx, map, rows, rules).map_err(corrupt)
         })
-    }
-
-    fn put_part_in_place(&mut self, map: &TableMap) -> SqlResult<()> {
-        if self.session.trx.prepare_part(PART_BYTES_MAX)? {
-            self.parts = Parts::Begun;
-        }
-        if self.parts != Parts::Begun {
-            return Ok(());
-        }
-        // Rows of other tables decide what happens to such a row, and it to them.
-        let (schema, name) = (String::from_utf8_lossy(&map.db), String::from_utf8_lossy(&map.table));
-        let catalog = self.session.state.db.catalog();
-        let table = catalog.table(&schema, &name);
-        match table.is_some_and(|table| !table.foreign_keys.is_empty() || !table.referenced_by.is_empty()) {
-            true => Err(reads_its_own()),
-            false => Ok(()),
-        }
     }
 
     /// A statement of a transaction. The error is its own.
@@ -330,10 +278,6 @@ impl Applier {
         replaces: bool,
     ) -> SqlResult<()> {
         self.apply_held()?;
-        if self.parts == Parts::Begun {
-            return Err(reads_its_own());
-        }
-        self.parts = Parts::Never;
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;
@@ -679,11 +623,6 @@ fn corrupt(error: SqlError) -> SqlError {
         }
         _ => error,
     }
-}
-
-/// The caller begins the group again, as a whole.
-fn reads_its_own() -> SqlError {
-    SqlError::new(ErrorCode::UnknownError, "A group reads rows that it has put in place")
 }
 
 /// Whether a text may be a statement that commits by itself: it is no change of rows.

@@ -118,7 +118,10 @@ impl Session {
         let mark = self.trx.mark();
         let outcome = self.execute_rows(id, rows, tally);
         match (outcome, lasts) {
-            (Ok(()), true) => Ok(()),
+            (Ok(()), true) => {
+                self.trx.leave_mark();
+                Ok(())
+            }
             (Ok(()), false) => self.trx.commit_implicitly(),
             (Err(error), true) => {
                 self.trx.undo_to(&mark);

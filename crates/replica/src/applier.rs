@@ -31,7 +31,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
@@ -195,7 +195,6 @@ impl SqlThread {
             place: self.connection.sql.lock().executed.clone(),
             held_back: None,
             retries: 0,
-            is_kept_whole: false,
             waits_for_more: false,
             ignores_duplicates: self.settings.use_gtid != UseGtid::No
                 && self.db.globals.flag(VarId::GtidIgnoreDuplicates),
@@ -233,8 +232,6 @@ struct Follower<'t> {
     /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
     held_back: Option<RelayPlace>,
     retries: u64,
-    /// The group has met its own rows, which were put in place before its end.
-    is_kept_whole: bool,
     /// As those who look at the connection see it.
     waits_for_more: bool,
     /// Other sources send the same transactions.
@@ -352,13 +349,8 @@ impl Follower<'_> {
     /// What becomes of the group that failed.
     fn failed(&mut self, failure: ApplyError) -> Result<Turn, ThreadError> {
         let connection = &self.thread.connection;
-        let met_its_own = self.applier.session.must_be_whole();
         self.applier.rollback();
         match failure.kind {
-            Failure::Final if met_its_own => {
-                self.is_kept_whole = true;
-                Ok(Turn::Again)
-            }
             Failure::Stopped if connection.sql_stops() => Ok(Turn::End),
             Failure::NoSpace => {
                 self.thread.show(&self.applier, "Waiting for someone to free space");
@@ -464,7 +456,7 @@ impl Follower<'_> {
                 }
                 self.count_skipped(true);
                 self.open = None;
-                (self.retries, self.is_kept_whole) = (0, false);
+                self.retries = 0;
                 self.move_on(end);
                 Ok(if self.until().is_reached() { Turn::End } else { Turn::On })
             }
@@ -647,9 +639,6 @@ impl Follower<'_> {
                 return Ok(Some(Turn::End));
             }
             self.applier.begin(header, gtid_event, has_transaction, passes_over)?;
-            if !self.is_kept_whole {
-                self.applier.allow_parts();
-            }
         }
         Ok(None)
     }
@@ -788,7 +777,6 @@ impl Follower<'_> {
             passes_over: gathered.passes_over,
             content,
             retries: AtomicU64::new(0),
-            is_kept_whole: AtomicBool::new(false),
         };
         crew.push(lane, job, after, bytes)
     }

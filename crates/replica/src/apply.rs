@@ -244,13 +244,6 @@ impl GroupApplier {
         }
     }
 
-    /// Lets the rows of the group that has just begun be put in place before its end: it is large, perhaps.
-    pub fn allow_parts(&mut self) {
-        if self.rules.skipped.is_empty() && !self.rules.rows.is_idempotent {
-            self.session.allow_parts();
-        }
-    }
-
     /// Undoes what the group did so far.
     pub fn rollback(&mut self) {
         self.session.rollback();

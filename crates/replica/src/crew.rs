@@ -325,16 +325,10 @@ impl Crew {
             busy.fetch_add(1, Ordering::Relaxed);
             self.begins(&taken.group, progress);
             if let Err(failure) = self.run_slot(&mut applier, lane, &taken) {
-                let is_again = applier.session.must_be_whole() && failure.kind == Failure::Final;
                 applier.rollback();
-                match is_again {
-                    true => taken.group.is_kept_whole.store(true, Ordering::Relaxed),
-                    false => {
-                        let error = failure.error.clone();
-                        self.judge(&taken.group, taken.is_first, failure);
-                        self.note_failure(progress, error);
-                    }
-                }
+                let error = failure.error.clone();
+                self.judge(&taken.group, taken.is_first, failure);
+                self.note_failure(progress, error);
                 self.shared.lock().lanes.give_back(lane, taken.number);
                 self.work.notify_all();
             }
@@ -461,9 +455,6 @@ impl Crew {
         let relay = &self.connection.relay;
         let mut reader = GroupReader::open(relay, start)?;
         applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
-        if !job.is_kept_whole.load(Ordering::Relaxed) {
-            applier.allow_parts();
-        }
         loop {
             applier.check_killed()?;
             match reader.next()? {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use cohort_base::Gtid;
 use cohort_binlog::event::{CHECKSUM_LEN, Event, GtidEvent, HEADER_LEN, SharedBytes, TableMap, flags};
@@ -23,8 +23,6 @@ pub struct Job {
     pub passes_over: bool,
     pub content: Content,
     pub retries: AtomicU64,
-    /// It has met its own rows, which were put in place before its end.
-    pub is_kept_whole: AtomicBool,
 }
 
 /// What the group does.

@@ -35,7 +35,7 @@
 //!
 //! # On failure
 //! A refused change leaves nothing of its row: the keys it has claimed stay locked, as for duplicates. What
-//! actions had changed by then is undone with the row (`SessionTrx::undo_row`), of which the binary log is
+//! actions had changed by then is undone with the row (`SessionTrx::end_row`), of which the binary log is
 //! told last. A crash knows whole transactions only.
 
 use std::collections::BTreeSet;

@@ -149,8 +149,8 @@ impl Foreign {
             Ok(()) => self.act(trx, &concerned, row, Some(&link)),
             Err(error) => Err(error.into()),
         };
-        if let (Err(_), Some(mark)) = (&outcome, &mark) {
-            trx.undo_row(mark);
+        if let Some(mark) = mark {
+            trx.end_row(mark, outcome.is_err());
         }
         outcome?;
         buffers.log_change(table, trx, row)?;

@@ -33,7 +33,8 @@ pub(crate) struct Active {
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
     /// How many of them have redo; behind them is the session's own store of temporary tables.
     durable: usize,
-    /// Redo of engines that have finished their writes before the commit. Goes before the locks do.
+    /// Redo of engines that have finished their writes before the commit. Goes before the locks do, as what
+    /// engines have in place does.
     pub(crate) prepared: Vec<(ParticipantId, Redo)>,
     pub(crate) locks: LockOwner,
     /// The newest transaction that unlocked searches for rows may have seen, or missed rows by.
@@ -46,6 +47,10 @@ pub(crate) struct Active {
     pub(crate) counters: Vec<Arc<OpenTable>>,
     /// Where the running statement began.
     pub(crate) statement: Mark,
+    /// Marks within a statement, or around several, that may be gone back to.
+    pub(crate) marks_held: usize,
+    /// Engines have installed some of its writes (`parts.rs`).
+    pub(crate) has_parts: bool,
     /// Writes, locks, and events for the binary log. Held while the writes become redo, which is no longer
     /// than they are.
     memory: Reservation,
@@ -75,7 +80,7 @@ impl TemporaryChanges {
 #[derive(Clone, Debug, Default)]
 pub struct Mark {
     /// Per engine; an engine beyond the end, or None, had not begun.
-    engines: Vec<Option<Savepoint>>,
+    pub(crate) engines: Vec<Option<Savepoint>>,
     log: LogMark,
 }
 
@@ -110,15 +115,23 @@ impl Active {
             savepoints: Vec::new(),
             counters: Vec::new(),
             statement: Mark::default(),
+            marks_held: 0,
+            has_parts: false,
             memory,
         }
     }
 
-    /// Charges what it keeps in memory.
-    pub(crate) fn charge(&mut self) -> SqlResult<()> {
+    /// Charges what it keeps in memory. Returns how much of that are writes.
+    pub(crate) fn charge(&mut self) -> SqlResult<usize> {
         let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();
         let locks = self.locks.row_lock_bytes() + self.locks.claim_bytes();
-        Ok(self.memory.resize((writes + locks + self.log.memory_bytes()) as u64)?)
+        self.memory.resize((writes + locks + self.log.memory_bytes()) as u64)?;
+        Ok(writes)
+    }
+
+    /// What it kept in memory when it was charged last.
+    pub(crate) fn charged_bytes(&self) -> u64 {
+        self.memory.used()
     }
 
     /// What must be hardened before the client may learn what this transaction has read under locks (I5).

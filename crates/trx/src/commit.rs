@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ParticipantId};
 use cohort_binlog::event::QueryEvent;
-use cohort_commit::{BinlogPart, CommitRequest, Coordinator, GroupKind, GtidHints};
+use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
-use cohort_engine::{Redo, RedoFiles, RedoWriter};
+use cohort_engine::{Redo, RedoFiles};
 use cohort_locks::{MetadataMode, NameKey, RowMode};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
 use cohort_types::SqlResult;
@@ -18,19 +18,6 @@ use crate::locking::WaitPolicy;
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::settings::BinlogSettings;
-
-/// All redo goes into files: that of many parts would be as large as what they are to save.
-struct NoneInMemory<'c>(&'c Coordinator);
-
-impl RedoFiles for NoneInMemory<'_> {
-    fn inline_bytes_max(&self) -> usize {
-        0
-    }
-
-    fn create(&self) -> std::io::Result<Box<dyn RedoWriter>> {
-        self.0.create()
-    }
-}
 
 /// A transaction between two sessions.
 pub struct DetachedTrx {
@@ -274,33 +261,13 @@ impl SessionTrx {
         for (at, slot) in active.engines.iter_mut().enumerate() {
             let Some(engine) = slot.as_mut().filter(|engine| !engine.is_read_only()) else { continue };
             let Some(durable) = self.env.engines.get(at) else { continue };
-            let prepared = engine.prepare_into(files).map_err(engine_error)?;
-            redo.push((durable.id(), prepared));
+            let mut prepared = Vec::new();
+            let done = engine.prepare_into(files, &mut prepared);
+            redo.extend(prepared.into_iter().map(|redo| (durable.id(), redo)));
+            done.map_err(engine_error)?;
             *slot = None;
         }
         Ok(())
-    }
-
-    /// Has the engines finish their writes so far if they take more memory than this: later reads of the
-    /// transaction do not see them, and a later write of the same row fails. False if there was nothing to
-    /// finish, or it cannot be done in parts.
-    pub fn prepare_part(&mut self, bytes_max: usize) -> SqlResult<bool> {
-        let durable = self.env.engines.len();
-        let Some(active) = &mut self.active else { return Ok(false) };
-        let engines = active.engines[..active.engines.len().min(durable)].iter().flatten();
-        let writing = engines.filter(|engine| !engine.is_read_only());
-        let (bytes, is_able) = writing.fold((0, true), |(bytes, is_able), engine| {
-            (bytes + engine.memory_bytes(), is_able && engine.prepares_in_parts())
-        });
-        if bytes <= bytes_max || !is_able || !active.savepoints.is_empty() || self.xa.is_some() {
-            return Ok(false);
-        }
-        let Some(mut active) = self.active.take() else { return Ok(false) };
-        let mut parts = std::mem::take(&mut active.prepared);
-        let done = self.prepare_engines(&mut active, &mut parts, &NoneInMemory(&self.env.commit));
-        active.prepared = parts;
-        self.active = Some(active);
-        done.map(|()| true)
     }
 
     /// Takes the running transaction out of the session: it is done but for its place in the order, which

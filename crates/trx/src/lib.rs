@@ -61,6 +61,7 @@ mod errors;
 mod gauge;
 mod held_locks;
 mod locking;
+mod parts;
 mod published;
 mod row_log;
 mod savepoint;

@@ -127,7 +127,7 @@ impl SessionTrx {
         let ahead = LockSpan { start: range.start.clone().unwrap_or_default(), end: range.end.clone() };
         let (env, active, _) = self.parts();
         env.locks.watch(&mut active.locks, scan, ahead);
-        active.charge()
+        active.charge().map(drop)
     }
 
     /// Locks what a scan has read; waits for rows that others have put there.

@@ -8,7 +8,7 @@ use crate::active::{Mark, NamedSavepoint};
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 
-/// Where the change of a row and of those that follow it began.
+/// Where the change of a row and of those that follow it began; until it is given back.
 pub struct RowMark(Vec<Option<Savepoint>>);
 
 impl SessionTrx {
@@ -30,14 +30,25 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Where [`SessionTrx::undo_to`] goes back to; the binary log is told nothing of it.
+    /// Where [`SessionTrx::undo_to`] goes back to; the binary log is told nothing of it. Whoever does not go
+    /// back gives it back ([`SessionTrx::leave_mark`]).
     pub fn mark(&mut self) -> Mark {
-        self.active_mut().mark()
+        let active = self.active_mut();
+        active.marks_held += 1;
+        active.mark()
+    }
+
+    /// Nobody will go back to a mark.
+    pub fn leave_mark(&mut self) {
+        if let Some(active) = &mut self.active {
+            active.marks_held = active.marks_held.saturating_sub(1);
+        }
     }
 
     /// Undoes what the transaction has written since the mark, unless it was rolled back; if that fails, all
     /// of it.
     pub fn undo_to(&mut self, mark: &Mark) {
+        self.leave_mark();
         let is_undone = match &mut self.active {
             Some(active) => active.rollback_to(mark).is_ok(),
             None => true,
@@ -49,12 +60,15 @@ impl SessionTrx {
 
     /// A place within a statement, as far as the engines are concerned.
     pub fn row_mark(&mut self) -> RowMark {
-        RowMark(self.active_mut().engine_marks().collect())
+        let active = self.active_mut();
+        active.marks_held += 1;
+        RowMark(active.engine_marks().collect())
     }
 
-    /// Undoes what the engines hold since then. Nothing of it was logged.
-    pub fn undo_row(&mut self, mark: &RowMark) {
-        if let Some(active) = &mut self.active {
+    /// The row is done, or undone: then what the engines hold since the mark goes. Nothing of it was logged.
+    pub fn end_row(&mut self, mark: RowMark, is_undone: bool) {
+        self.leave_mark();
+        if let Some(active) = self.active.as_mut().filter(|_| is_undone) {
             active.rollback_engines(&mark.0);
         }
     }

@@ -141,13 +141,6 @@ impl SessionTrx {
         Reservation::new(Arc::clone(&self.memory))
     }
 
-    /// Charges what the transaction keeps until it ends: writes and row locks. Errors 1290 and 1041 when that
-    /// is more than it may be.
-    pub fn charge_writes(&mut self) -> SqlResult<()> {
-        self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
-        self.active.as_mut().map_or(Ok(()), Active::charge)
-    }
-
     /// Replies produced so far may leave only when this position is published (I4, I5).
     #[inline]
     pub fn hold_until(&self) -> CommitSeq {
@@ -287,7 +280,13 @@ impl SessionTrx {
                 match active.ends {
                     Ends::WithStatement => drop(self.commit()?),
                     // Its end inside of a transaction counts too.
-                    Ends::Explicitly => self.counts.count(Counted::Commit),
+                    Ends::Explicitly => {
+                        self.counts.count(Counted::Commit);
+                        if let Err(error) = self.install_behind_statement() {
+                            self.rollback();
+                            return Err(error);
+                        }
+                    }
                 }
                 Ok(value)
             }
@@ -441,19 +440,17 @@ impl SessionTrx {
     pub(super) fn recycle(&mut self, mut active: Active) {
         self.gauge.end();
         self.hold.raise(active.has_seen());
-        // What was prepared is undone before others get at the rows.
+        // What engines have in place is undone before others get at the rows.
         active.prepared.clear();
+        active.engines.iter_mut().for_each(|slot| {
+            slot.take_if(|engine| !engine.is_read_only());
+        });
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.is_as_new();
         self.env.locks.release_all(&mut active.locks);
         if is_as_new {
             self.spare_locks = Some(active.locks);
         }
-        active.engines.iter_mut().for_each(|slot| {
-            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
-                *slot = None;
-            }
-        });
         self.spare_engines = active.engines;
         active.log.clear();
         self.spare_log = Some(active.log);

@@ -127,7 +127,9 @@ impl SessionTrx {
         let mut redo = Vec::new();
         for (engine, trx) in engines.iter().zip(&mut trxs) {
             let Some(trx) = trx else { continue };
-            redo.push((engine.id(), trx.prepare_into(&*self.env.commit).map_err(engine_error)?));
+            let mut prepared = Vec::new();
+            trx.prepare_into(&*self.env.commit, &mut prepared).map_err(engine_error)?;
+            redo.extend(prepared.into_iter().map(|redo| (engine.id(), redo)));
         }
         Ok(redo)
     }

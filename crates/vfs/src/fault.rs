@@ -5,6 +5,7 @@
 //! ... until a run ends before its k-th operation, and has then met every place where the machine can stop.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -196,8 +197,8 @@ impl File for FaultFile {
         self.fs.run(Effect::Syncs, || self.inner.sync_data())
     }
 
-    fn send(&self) -> io::Result<()> {
-        self.fs.run(Effect::Syncs, || self.inner.send())
+    fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        self.fs.run(Effect::Syncs, || self.inner.send(ranges))
     }
 
     fn settle(&self) -> io::Result<()> {

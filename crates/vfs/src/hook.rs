@@ -2,6 +2,7 @@
 //! slow, to hold them up, or to let them fail.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,8 +106,8 @@ impl File for HookFile {
         self.inner.sync_data()
     }
 
-    fn send(&self) -> io::Result<()> {
-        self.inner.send()
+    fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        self.inner.send(ranges)
     }
 
     fn settle(&self) -> io::Result<()> {

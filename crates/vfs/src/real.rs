@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -104,6 +105,23 @@ impl Fs for RealFs {
     }
 }
 
+impl RealFile {
+    fn send_range(&self, range: &Range<u64>, flags: libc::c_uint) -> io::Result<()> {
+        let [from, bytes] = [range.start, range.end - range.start].map(|at| at as i64);
+        // SAFETY: the call takes no memory, and the file is open.
+        match unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, bytes, flags) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                // Some file systems cannot be asked to begin.
+                error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) => {
+                    Ok(())
+                }
+                error => Err(error),
+            },
+        }
+    }
+}
+
 impl File for RealFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
@@ -139,21 +157,10 @@ impl File for RealFile {
         self.file.sync_data()
     }
 
-    fn send(&self) -> io::Result<()> {
-        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-            | libc::SYNC_FILE_RANGE_WRITE
-            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-        // SAFETY: the call takes no memory, and the file is open. No length means to the end of the file.
-        match unsafe { libc::sync_file_range(self.file.as_raw_fd(), 0, 0, flags) } {
-            0 => Ok(()),
-            _ => match io::Error::last_os_error() {
-                // Some file systems cannot be asked to begin.
-                error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) => {
-                    Ok(())
-                }
-                error => Err(error),
-            },
-        }
+    fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        let begin = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
+        ranges.iter().try_for_each(|range| self.send_range(range, begin))?;
+        ranges.iter().try_for_each(|range| self.send_range(range, libc::SYNC_FILE_RANGE_WAIT_AFTER))
     }
 
     fn settle(&self) -> io::Result<()> {

@@ -3,7 +3,7 @@
 //! The system keeps what is written in memory and sends it to the disk in one go: at a sync, or when it
 //! thinks that it is time. The sync of another file on that disk then waits for all of it. A [`SteadyFile`]
 //! sends what is written on its way at every 128 KiB and waits until it is there, so the syncs of others wait
-//! for that much at most.
+//! for that much at most. What is written at once beside it is left to the system, or to the next sync.
 //!
 //! # On failure
 //! The system tells each lost write once, and may do so while a step is awaited. The file is lost from then
@@ -12,19 +12,39 @@
 //! disk, after which a caller might try again.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{File, SharedFile};
 
 /// What is sent at once.
-const STEP_BYTES: usize = 128 << 10;
+const STEP_BYTES: u64 = 128 << 10;
 
-/// The file, and how much of it is not on its way yet.
+/// What is not on its way yet.
+#[derive(Default)]
+struct Unsent {
+    ranges: Vec<Range<u64>>,
+    bytes: u64,
+}
+
+impl Unsent {
+    /// Something was written. Yields what is to be sent, if that is a step.
+    fn add(&mut self, written: Range<u64>) -> Option<Vec<Range<u64>>> {
+        self.bytes += written.end - written.start;
+        match self.ranges.last_mut().filter(|last| last.end == written.start) {
+            Some(last) => last.end = written.end,
+            None => self.ranges.push(written),
+        }
+        (self.bytes >= STEP_BYTES).then(|| std::mem::take(self).ranges)
+    }
+}
+
+/// The file, and what of it is not on its way yet.
 pub struct SteadyFile {
     file: SharedFile,
-    unsent_bytes: AtomicUsize,
+    unsent: Mutex<Unsent>,
     is_lost: AtomicBool,
     /// Shared by sends, until `is_lost` says what they found.
     sending: RwLock<()>,
@@ -35,7 +55,7 @@ impl SteadyFile {
     pub fn new(file: SharedFile) -> SteadyFile {
         SteadyFile {
             file,
-            unsent_bytes: AtomicUsize::new(0),
+            unsent: Mutex::default(),
             is_lost: AtomicBool::new(false),
             sending: RwLock::new(()),
         }
@@ -47,9 +67,9 @@ impl SteadyFile {
         self.file.write_at(bytes, offset)
     }
 
-    fn send_step(&self) -> io::Result<()> {
+    fn send_step(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let _sending = self.sending.read();
-        self.file.send().map_err(|error| {
+        self.file.send(ranges).map_err(|error| {
             self.is_lost.store(true, Ordering::Release);
             io::Error::other(format!("a write was lost: {error}"))
         })
@@ -81,14 +101,14 @@ impl File for SteadyFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut at = offset;
-        for piece in bytes.chunks(STEP_BYTES) {
+        for piece in bytes.chunks(STEP_BYTES as usize) {
             self.write_at_once(piece, at)?;
-            at += piece.len() as u64;
-            let unsent = self.unsent_bytes.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
-            if unsent >= STEP_BYTES {
-                self.unsent_bytes.store(0, Ordering::Relaxed);
-                self.send_step()?;
+            let end = at + piece.len() as u64;
+            let step = self.unsent.lock().add(at..end);
+            if let Some(ranges) = step {
+                self.send_step(&ranges)?;
             }
+            at = end;
         }
         Ok(())
     }
@@ -135,18 +155,28 @@ mod tests {
         let fs = FaultFs::new(Arc::new(MemFs::new()));
         let file = open(&fs);
         let before = fs.ops();
-        let piece = vec![1; STEP_BYTES / 4];
+        let piece = vec![1; STEP_BYTES as usize / 4];
         for n in 0..8 {
             file.write_at(&piece, n * piece.len() as u64).expect("written");
         }
         assert_eq!(fs.ops() - before, 8 + 2, "two of eight quarters fill a step");
-        file.write_at_once(&vec![2; 2 * STEP_BYTES], 0).expect("written");
+        file.write_at_once(&vec![2; 2 * STEP_BYTES as usize], 0).expect("written");
         assert_eq!(fs.ops() - before, 8 + 2 + 1, "nobody waits for what is written at once");
-        file.write_at(&vec![3; 2 * STEP_BYTES + 1], 0).expect("written");
+        file.write_at(&vec![3; 2 * STEP_BYTES as usize + 1], 0).expect("written");
         assert_eq!(fs.ops() - before, 8 + 2 + 1 + 3 + 2, "a long write is sent in steps");
-        let mut read = vec![0; 2 * STEP_BYTES + 1];
+        let mut read = vec![0; 2 * STEP_BYTES as usize + 1];
         file.read_at(&mut read, 0).expect("read");
         assert!(read.iter().all(|byte| *byte == 3));
+    }
+
+    #[test]
+    fn a_step_sends_what_was_written_in_bulk_and_nothing_else() {
+        let mut unsent = Unsent::default();
+        assert!(unsent.add(0..1000).is_none() && unsent.add(1000..5000).is_none());
+        assert!(unsent.add(9000..10_000).is_none(), "what lies between was written at once");
+        let sent = unsent.add(20_000..20_000 + STEP_BYTES);
+        assert_eq!(sent, Some(vec![0..5000, 9000..10_000, 20_000..20_000 + STEP_BYTES]));
+        assert_eq!((unsent.bytes, unsent.ranges.len()), (0, 0));
     }
 
     /// The system tells of a lost write once: no later sync may say that all is well.
@@ -156,7 +186,7 @@ mod tests {
             let fs = FaultFs::new(Arc::new(MemFs::new()));
             let file = open(&fs);
             fs.set(Fault::ErrorAt(fs.ops() + 1, kind));
-            let error = file.write_at(&vec![1; STEP_BYTES], 0).expect_err("it is lost");
+            let error = file.write_at(&vec![1; STEP_BYTES as usize], 0).expect_err("it is lost");
             assert!(!is_no_space(&error), "it cannot be tried again");
             for again in
                 [file.sync_data(), file.settle(), file.write_at(b"x", 0), file.write_at_once(b"x", 0)]

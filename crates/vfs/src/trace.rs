@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -126,8 +127,8 @@ impl File for TraceFile {
         self.inner.sync_data()
     }
 
-    fn send(&self) -> io::Result<()> {
-        self.inner.send()
+    fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        self.inner.send(ranges)
     }
 
     fn len(&self) -> io::Result<u64> {

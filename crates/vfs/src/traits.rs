@@ -1,6 +1,7 @@
 //! The seams. Every method may be called from any thread.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,10 +117,11 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
-    /// Sends to the disk what was written, and waits until it is there. Nothing is durable by it. After an
-    /// error something that was written is lost, and no later call tells it again: see
-    /// [`SteadyFile`](crate::SteadyFile).
-    fn send(&self) -> io::Result<()> {
+    /// Sends to the disk what was written in these ranges, which are not empty, and waits until it is there.
+    /// Nothing is durable by it. After an error something that was written is lost, and no later call tells
+    /// it again: see [`SteadyFile`](crate::SteadyFile).
+    fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        let _ = ranges;
         Ok(())
     }
     /// Makes what an earlier process has written durable, and lets the page cache forget it: reads show what

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, DomainId, Gtid, ServerId, Xid};
 use cohort_binlog::event::{RowsKind, TableMap, gtid_flags2};
 use cohort_binlog::{
-    Batch, BinlogError, BinlogFiles, BinlogName, CacheError, CacheOptions, Checksum, Content, GtidHead,
-    GtidState, Materialiser, MaterialiserOptions, OpenOptions, Recovered, RowImage, SpillDir, Stamp, Stream,
-    StreamOptions, StreamOut, TrxCache, VerifyScope,
+    Batch, BinlogError, BinlogFiles, BinlogName, CacheError, CacheOptions, Checksum, Content, CopyPlace,
+    GtidHead, GtidState, Materialiser, MaterialiserOptions, OpenOptions, Recovered, RowImage, SpillDir,
+    Stamp, Stream, StreamOptions, StreamOut, TrxCache, VerifyScope,
 };
 use cohort_vfs::SharedFs;
 
@@ -95,7 +95,13 @@ impl Log {
                         Ok(())
                     };
                     spill
-                        .copy_spilled(spilled, chunk.pos.offset, &mut take)
+                        .copy_spilled(
+                            spilled,
+                            chunk.pos.offset,
+                            &mut CopyPlace::default(),
+                            u64::MAX,
+                            &mut take,
+                        )
                         .expect("sealed files can be read");
                 }
             }
@@ -110,7 +116,7 @@ impl Log {
 /// A running server.
 pub struct Server {
     pub stream: Stream,
-    pub files: Materialiser,
+    pub files: Arc<Materialiser>,
     pub spill: Arc<SpillDir>,
     pub cache: TrxCache,
     pub out: StreamOut,
@@ -126,7 +132,7 @@ pub fn start(fs: &SharedFs, log: &mut Log) -> Result<Server, Stop> {
     assert_eq!(state, log.gtid_state);
     let stream = Stream::open_new(stream_options(), files.next_number(), state, 1000, &mut out);
     let batch = log.harden(&mut out, &spill, &stream);
-    let files = Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default());
+    let files = Arc::new(Materialiser::stepped(files, spill.clone(), MaterialiserOptions::default()));
     files.submit(batch);
     let options = CacheOptions { memory_bytes_max: 600, ..CacheOptions::default() };
     let cache = TrxCache::new(options, Some(spill.clone()));

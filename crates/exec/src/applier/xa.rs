@@ -8,13 +8,12 @@ use cohort_engine::Redo;
 use cohort_trx::XaEnding;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use super::{Applier, Parts};
+use super::Applier;
 
 impl Applier {
     /// The transaction that has just begun is a branch. Error 1440 when the name is in use here.
     pub fn name_branch(&mut self, xid: &XaXid) -> SqlResult<()> {
         // What is in place cannot become a record.
-        self.parts = Parts::Never;
         self.session.trx.name_branch(xid.clone())
     }
 

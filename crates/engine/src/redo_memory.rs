@@ -1,0 +1,87 @@
+//! Files of redo in memory, for tests of engines and for [`crate::Mirror`].
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::redo::{Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
+use crate::traits::{EngineError, EngineTrx};
+
+/// Where one transaction's redo is written: all files lie one behind the other.
+#[derive(Clone, Default)]
+pub struct MemoryRedo {
+    written: Arc<Mutex<Vec<u8>>>,
+    /// Beyond so many bytes the disk is full.
+    bytes_max: Option<usize>,
+    inline_bytes_max: usize,
+}
+
+struct NoHold;
+
+impl RedoFileHold for NoHold {
+    fn keep(&self) {}
+}
+
+struct Writer {
+    to: MemoryRedo,
+    bytes: u64,
+}
+
+impl MemoryRedo {
+    /// Files that take so many bytes.
+    pub fn of(bytes_max: usize) -> MemoryRedo {
+        MemoryRedo { bytes_max: Some(bytes_max), ..MemoryRedo::default() }
+    }
+
+    /// Redo of so many bytes is no file.
+    pub fn behind(inline_bytes_max: usize) -> MemoryRedo {
+        MemoryRedo { inline_bytes_max, ..MemoryRedo::default() }
+    }
+
+    /// What was written.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.lock().clone()
+    }
+
+    /// Prepares a transaction whose parts were installed with this. Yields its redo in one, with the token.
+    pub fn prepare(&self, trx: &mut dyn EngineTrx) -> Result<Redo, EngineError> {
+        let mut redo = Vec::new();
+        trx.prepare_into(self, &mut redo)?;
+        let last = redo.pop().expect("a transaction has redo");
+        assert!(redo.iter().all(|redo| redo.installation().is_none()), "the last one has the token");
+        let bytes = if last.file().is_some() { self.bytes() } else { last.bytes.clone() };
+        Ok(match last.installation() {
+            Some(token) => Redo::installed(bytes, Arc::clone(token)),
+            None => Redo::new(bytes),
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RedoFiles for MemoryRedo {
+    fn inline_bytes_max(&self) -> usize {
+        self.inline_bytes_max
+    }
+
+    fn create(&self) -> io::Result<Box<dyn RedoWriter>> {
+        Ok(Box::new(Writer { to: self.clone(), bytes: 0 }))
+    }
+}
+
+impl RedoWriter for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut written = self.to.lock();
+        if self.to.bytes_max.is_some_and(|max| written.len() + bytes.len() > max) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        written.extend_from_slice(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<RedoFile> {
+        Ok(RedoFile { name: "memory".to_owned(), bytes: self.bytes, crc: 0, hold: Arc::new(NoHold) })
+    }
+}
