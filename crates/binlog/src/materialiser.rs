@@ -453,27 +453,6 @@ impl Shared {
         }
     }
 
-    /// The same as [`Shared::drain`] for the thread, which rests while it copies.
-    fn drain_at_leisure(&self) -> Result<(), BinlogError> {
-        let mut writer = self.writer.lock();
-        loop {
-            let began = Instant::now();
-            self.check_failed()?;
-            writer.rest.append(&mut self.queue.lock().batches);
-            if writer.rest.is_empty() {
-                let outcome = writer.files.flush();
-                return self.publish(&writer, 0, outcome);
-            }
-            self.write_slice(&mut writer)?;
-            match writer.place.is_some() && !self.is_hurried() {
-                true => MutexGuard::unlocked(&mut writer, || {
-                    thread::sleep((began.elapsed() * REST_FACTOR).min(REST_MAX));
-                }),
-                false => MutexGuard::bump(&mut writer),
-            }
-        }
-    }
-
     /// Whether the queue is about to fill up, or to end.
     fn is_hurried(&self) -> bool {
         let queue = self.queue.lock();
@@ -482,12 +461,32 @@ impl Shared {
 
     /// Writes what was handed over before the call.
     fn drain(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), BinlogError> {
+        self.drain_with(writer, &mut |writer, _| MutexGuard::bump(writer))
+    }
+
+    /// The same for the thread, which rests while it copies.
+    fn drain_at_leisure(&self) -> Result<(), BinlogError> {
+        self.drain_with(&mut self.writer.lock(), &mut |writer, worked| match writer.place.is_some()
+            && !self.is_hurried()
+        {
+            true => MutexGuard::unlocked(writer, || thread::sleep((worked * REST_FACTOR).min(REST_MAX))),
+            false => MutexGuard::bump(writer),
+        })
+    }
+
+    /// `between` lets others have the writer's lock, and gets how long the last slice took.
+    fn drain_with(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        between: &mut dyn FnMut(&mut MutexGuard<'_, Writer>, Duration),
+    ) -> Result<(), BinlogError> {
         self.check_failed()?;
         writer.rest.append(&mut self.queue.lock().batches);
         while !writer.rest.is_empty() {
+            let began = Instant::now();
             self.write_slice(writer)?;
             if !writer.rest.is_empty() {
-                MutexGuard::bump(writer);
+                between(writer, began.elapsed());
                 self.check_failed()?;
             }
         }

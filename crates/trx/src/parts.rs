@@ -64,10 +64,10 @@ impl SessionTrx {
         let Some(active) = self.active.as_mut().filter(|_| self.xa.is_none()) else { return Ok(()) };
         let is_later = active.has_parts && moment == Moment::BehindStatement;
         let bytes_max = if is_later { LATER_PART_BYTES } else { PART_BYTES };
-        let is_large = |engine: &dyn EngineTrx| engine.installs_parts() && engine.memory_bytes() > bytes_max;
+        let has_much = |engine: &dyn EngineTrx| engine.installs_parts() && engine.memory_bytes() > bytes_max;
         let mut has_installed = false;
         for at in 0..active.engines.len() {
-            let is_large = active.engines[at].as_deref().is_some_and(is_large);
+            let is_large = active.engines[at].as_deref().is_some_and(has_much);
             if !is_large || !active.may_install(at, moment) {
                 continue;
             }

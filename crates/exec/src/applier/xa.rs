@@ -13,7 +13,6 @@ use super::Applier;
 impl Applier {
     /// The transaction that has just begun is a branch. Error 1440 when the name is in use here.
     pub fn name_branch(&mut self, xid: &XaXid) -> SqlResult<()> {
-        // What is in place cannot become a record.
         self.session.trx.name_branch(xid.clone())
     }
 
