@@ -14,6 +14,9 @@ use crate::rows::RowKey;
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, Ordering};
 
+/// Names that an owner keeps when it has given them back.
+const IDLE_NAMES_MAX: usize = 8;
+
 /// What a row lock takes in the lock table, and a group of them.
 const ROW_BYTES: usize = 200;
 const GROUP_BYTES: usize = 250;
@@ -125,6 +128,9 @@ pub struct LockOwner {
     /// The groups of the rows that were asked for last, by index.
     recent_groups: [u64; 4],
     pub(crate) names: Vec<Ticket>,
+    /// Some names that were given back: the next transaction of the session often wants them again, and need
+    /// neither look for them nor count a reference to them.
+    idle_names: Vec<Arc<Name>>,
     pub(crate) depends_on: CommitSeq,
     pub(crate) has_waited: bool,
     /// Key spaces where it has ranges.
@@ -145,11 +151,25 @@ impl LockOwner {
             grouped_rows: 0,
             recent_groups: [0; 4],
             names: Vec::new(),
+            idle_names: Vec::new(),
             depends_on: CommitSeq(0),
             has_waited: false,
             ranges_in: Vec::new(),
             has_points: false,
             point_bytes: 0,
+        }
+    }
+
+    /// The lock of a name, if it is one of those that were given back.
+    pub(crate) fn take_idle_name(&mut self, key: &NameKey) -> Option<Arc<Name>> {
+        let at = self.idle_names.iter().position(|name| name.is(key))?;
+        Some(self.idle_names.swap_remove(at))
+    }
+
+    /// Keeps the lock of a name that was given back, if there is room.
+    pub(crate) fn keep_idle_name(&mut self, name: Arc<Name>) {
+        if self.idle_names.len() < IDLE_NAMES_MAX {
+            self.idle_names.push(name);
         }
     }
 

@@ -483,7 +483,7 @@ impl LockTable {
             Some(at) if owner.names[at].mode >= mode => return Ok(()),
             Some(at) => Self::make_known(&owner.shared, &mut owner.names[at]),
             None => {
-                let name = self.names.get(name);
+                let name = owner.take_idle_name(name).unwrap_or_else(|| self.names.get(name));
                 if name.take_anonymously(mode) {
                     owner.names.push(Ticket { name, mode, anonymous: true });
                     return Ok(());
@@ -561,8 +561,9 @@ impl LockTable {
 
     /// Gives all metadata locks back, not the row locks.
     pub fn unlock_names(&self, owner: &mut LockOwner) {
-        for ticket in owner.names.drain(..) {
+        while let Some(ticket) = owner.names.pop() {
             Self::unlock_ticket(&owner.shared, &ticket);
+            owner.keep_idle_name(ticket.name);
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `access` | [`KeySpans`]: which part of which index is read, as bytes |
 //! | `resolve` | [`ResolveAccess`]: from the planner's choice to them: keys computed and converted to the columns' types |
 //! | `cursor` | [`TableCursor`]: rows one after the other, from a snapshot or under locks |
+//! | `point` | the row of one key, without a cursor |
 //! | `lane_scan` | [`LaneScan`]: the rows of a snapshot scan, a batch at a time |
 //! | `match_scan` | [`MatchScan`]: the rows that match many rows of a join's other side |
 //! | `word_scan` | rows that have words, by a FULLTEXT index |
@@ -32,6 +33,7 @@ mod foreign_action;
 mod foreign_check;
 mod lane_scan;
 mod match_scan;
+mod point;
 mod resolve;
 mod steps;
 #[cfg(test)]
@@ -50,6 +52,7 @@ pub use cursor::{CursorOptions, RowChanges, RowFilter, Stored, StoredBatch, Tabl
 pub use foreign_action::chain_too_long;
 pub use lane_scan::LaneScan;
 pub use match_scan::MatchScan;
+pub use point::read_point;
 pub use resolve::ResolveAccess;
 pub use steps::row_done;
 pub use trail::Trail;

@@ -66,16 +66,28 @@ impl Epoll {
 
     /// Waits for one event; `None` after the timeout or a signal.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Option<Event>> {
-        let mut events = [epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }];
-        match epoll::wait(&self.0, &mut events, timeout.map(timespec).as_ref()) {
-            Ok(0) | Err(Errno::INTR) => Ok(None),
-            Ok(_) => {
-                let [epoll::Event { flags, data }] = events;
-                let end = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-                Ok(Some(Event { token: data.u64(), is_end: flags.intersects(end) }))
-            }
-            Err(error) => Err(error.into()),
-        }
+        self.wait_some::<1>(timeout, |_| ())
+    }
+
+    /// The same, and hands those of at most `N` events that come behind the first one to `more`.
+    pub fn wait_some<const N: usize>(
+        &self,
+        timeout: Option<Duration>,
+        more: impl FnMut(Event),
+    ) -> io::Result<Option<Event>> {
+        let nothing = epoll::Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = [nothing; N];
+        let found = match epoll::wait(&self.0, &mut events, timeout.map(timespec).as_ref()) {
+            Err(Errno::INTR) => 0,
+            found => found?,
+        };
+        let mut found = events[..found].iter().map(|&epoll::Event { flags, data }| {
+            let end = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+            Event { token: data.u64(), is_end: flags.intersects(end) }
+        });
+        let first = found.next();
+        found.for_each(more);
+        Ok(first)
     }
 }
 

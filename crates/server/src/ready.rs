@@ -16,17 +16,20 @@
 //! # Who owns what
 //! - Work belongs to the queue, then to the worker that took it, which does not put it back.
 //! - An event belongs to the worker that epoll gave it to. [`Ready::next`] hands it out at once; the worker
-//!   serves it before it asks for anything else, [`Workers::stay`](crate::pool::Workers::stay) included.
+//!   serves it before it asks for anything else, [`Workers::stay`](crate::pool::Workers::stay) included. Of
+//!   several that came at once, it leaves all but one to the queue.
 //! - A stroke of the bell belongs to the worker that heard it. It takes the oldest work and, if work is left
 //!   and somebody else still rests, rings for that one. So a burst of work wakes as many as there is work
 //!   for, although its strokes were one.
 //!
 //! # Invariants
 //! - While the queue holds work and a worker rests, the bell is rung: its stroke waits in epoll, or a worker
-//!   has heard it and has not got up yet. Checked at every change of the state ([`State::bell_is_due`]).
+//!   has heard it and has not got up yet. Checked at every change of the state ([`State::bell_is_due`]), but
+//!   for work that a worker leaves which is about to get up: that is the next change.
 //! - A worker rests only when it found the queue empty under the lock, in the same step in which it was
 //!   counted as resting.
-//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests.
+//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests; if
+//!   it was told of the stroke beside that event, it rings again.
 //!
 //! # Lock order
 //! The state's lock is a leaf. The bell is rung after it was released.
@@ -95,24 +98,32 @@ impl<W, B: Bell> Ready<W, B> {
         self.change(|state| state.queue.push_back(work));
     }
 
+    /// Leaves work to the others from within `wait` of [`Ready::next`], which rings for it when the caller gets
+    /// up.
+    pub fn push_within(&self, work: impl Iterator<Item = W>) {
+        self.state.lock().queue.extend(work);
+    }
+
     /// The oldest work.
     pub fn pop(&self) -> Option<W> {
         self.change(|state| state.queue.pop_front())
     }
 
     /// What a worker does next: the oldest work; else, if `stay` says that the worker is still needed, what
-    /// `wait` waits for.
-    pub fn next<E>(&self, stay: impl FnOnce() -> bool, wait: impl FnOnce() -> Heard<E>) -> Next<W, E> {
+    /// `wait` waits for. That is told whether all other workers are at work: then it may take more events than
+    /// one, and makes work of the others.
+    pub fn next<E>(&self, stay: impl FnOnce() -> bool, wait: impl FnOnce(bool) -> Heard<E>) -> Next<W, E> {
         if let Some(work) = self.pop() {
             return Next::Work(work);
         }
         if !stay() {
             return Next::Leave;
         }
-        if let Some(work) = self.lie_down() {
-            return Next::Work(work);
-        }
-        match wait() {
+        let is_alone = match self.lie_down() {
+            Ok(work) => return Next::Work(work),
+            Err(resting) => resting == 1,
+        };
+        match wait(is_alone) {
             Heard::Bell => self.change(State::answer_bell).map_or(Next::Nothing, Next::Work),
             Heard::Other(event) => {
                 self.change(|state| state.resting -= 1);
@@ -121,14 +132,13 @@ impl<W, B: Bell> Ready<W, B> {
         }
     }
 
-    /// Counts the caller as resting, unless there is work.
-    fn lie_down(&self) -> Option<W> {
+    /// The oldest work; or the number of workers that rest, of which the caller is one now.
+    fn lie_down(&self) -> Result<W, usize> {
         self.change(|state| {
-            let work = state.queue.pop_front();
-            if work.is_none() {
+            state.queue.pop_front().ok_or_else(|| {
                 state.resting += 1;
-            }
-            work
+                state.resting
+            })
         })
     }
 

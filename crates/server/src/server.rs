@@ -25,7 +25,7 @@ use crate::fiber::{FiberOptions, Fibers, Work};
 use crate::half_open::HalfOpen;
 use crate::listen::Endpoints;
 use crate::pool::Workers;
-use crate::ready::{Heard, Next, Ready};
+use crate::ready::{Bell as _, Heard, Next, Ready};
 use crate::tls::Tls;
 use crate::{half_open, housekeeping, listen};
 
@@ -68,6 +68,8 @@ const TOKEN_READY: u64 = 1;
 
 /// Bytes that one read takes; every fiber has so many.
 const READ_BYTES: usize = 16 << 10;
+/// Events that one call takes while all workers but one are at work.
+const EVENTS_MAX: usize = 8;
 /// A worker that let others run for longer than this is in their way.
 const CROWDED_NS: u64 = 500_000;
 const CROWDED_FOR_NS: u64 = 1_000_000_000;
@@ -326,7 +328,7 @@ impl Shared {
         // The connection served last, and whether it was the same one before: few clients are at work.
         let (mut last, mut again) = (0, false);
         while !self.is_over() {
-            let work = match self.ready.next(|| self.stay(), || self.rest(again)) {
+            let work = match self.ready.next(|| self.stay(), |is_alone| self.rest(again, is_alone)) {
                 Next::Work(work) => Some(work),
                 Next::Event(Ok(Some(Event { token: TOKEN_STOP, .. }))) => {
                     // Statements that wait are being ended; somebody must run them to their end.
@@ -369,10 +371,11 @@ impl Shared {
     }
 
     /// A worker without work: leads what workers have left, and waits for an event.
-    fn rest(&self, again: bool) -> Heard<io::Result<Option<Event>>> {
-        let event = match self.backend.has_queued() {
-            true => self.gather_or_lead(again),
-            false => self.next_event(again),
+    fn rest(&self, again: bool, is_alone: bool) -> Heard<io::Result<Option<Event>>> {
+        let event = match (self.backend.has_queued(), is_alone && !again) {
+            (true, _) => self.gather_or_lead(again),
+            (false, true) => self.next_events(),
+            (false, false) => self.next_event(again),
         };
         match event {
             Ok(Some(Event { token: TOKEN_READY, .. })) => Heard::Bell,
@@ -402,6 +405,27 @@ impl Shared {
             connection.note_end();
         }
         connection.take().then_some(connection)
+    }
+
+    /// Waits for events while all others are at work: what comes at once is worth one call.
+    fn next_events(&self) -> io::Result<Option<Event>> {
+        let mut more = [const { None }; EVENTS_MAX];
+        let mut count = 0;
+        let first = self.epoll.wait_some::<EVENTS_MAX>(None, |event| {
+            match event.token {
+                TOKEN_STOP => {}
+                // For the next worker that rests.
+                TOKEN_READY => self.ready.bell().ring(),
+                _ => {
+                    more[count] = self.taken(event);
+                    count += usize::from(more[count].is_some());
+                }
+            }
+        });
+        if count > 0 {
+            self.ready.push_within(more.into_iter().flatten().map(Work::Begin));
+        }
+        first
     }
 
     /// Waits for an event. A worker that serves the same client again and again looks for a while before it

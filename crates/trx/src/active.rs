@@ -121,6 +121,49 @@ impl Active {
         }
     }
 
+    /// Begins a transaction with what another has left ([`Active::clear`]).
+    pub(crate) fn begin(&mut self, ends: Ends, isolation: Isolation, access_mode: AccessMode) {
+        (self.ends, self.isolation, self.access_mode) = (ends, isolation, access_mode);
+    }
+
+    /// Forgets the transaction, which has given back its locks: what is left is as good as new.
+    pub(crate) fn clear(&mut self) {
+        let Active {
+            ends: _,
+            isolation: _,
+            access_mode: _,
+            view,
+            view_binlog_end,
+            // What read only is as good as new; the caller has taken out the others.
+            engines: _,
+            durable: _,
+            prepared,
+            locks: _,
+            searched,
+            has_passed_counters,
+            log,
+            savepoints,
+            counters,
+            statement,
+            marks_held,
+            has_parts,
+            memory,
+        } = self;
+        *view = None;
+        *view_binlog_end = BinlogPos::default();
+        prepared.clear();
+        *searched = CommitSeq(0);
+        *has_passed_counters = false;
+        log.clear();
+        savepoints.clear();
+        counters.clear();
+        statement.log = LogMark::default();
+        statement.engines.clear();
+        *marks_held = 0;
+        *has_parts = false;
+        memory.shrink(u64::MAX);
+    }
+
     /// Charges what it keeps in memory. Returns how much of that are writes.
     pub(crate) fn charge(&mut self) -> SqlResult<usize> {
         let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();

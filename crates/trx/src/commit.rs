@@ -21,7 +21,7 @@ use crate::settings::BinlogSettings;
 
 /// A transaction between two sessions.
 pub struct DetachedTrx {
-    active: Active,
+    active: Box<Active>,
     binlog: BinlogSettings,
     timestamp: u32,
 }
@@ -57,7 +57,7 @@ impl SessionTrx {
         let writes = self.has_something_to_commit();
         let allowed = if writes { self.lock_commit() } else { Ok(()) };
         let outcome = allowed.and_then(|()| self.persist_counters());
-        let active = self.active.take().expect("looked at above");
+        let mut active = self.active.take().expect("looked at above");
         let counters = match outcome {
             Ok(counters) => counters,
             Err(error) => {
@@ -65,7 +65,6 @@ impl SessionTrx {
                 return Err(error);
             }
         };
-        let mut active = active;
         if !active.has_writes() && active.log.is_empty() && self.attached.is_empty() {
             active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
             self.recycle(active);
@@ -78,7 +77,7 @@ impl SessionTrx {
 
     pub fn has_something_to_commit(&self) -> bool {
         let writes = |active: &Active| active.has_writes() || !active.log.is_empty();
-        !self.attached.is_empty() || self.active.as_ref().is_some_and(writes)
+        !self.attached.is_empty() || self.active.as_deref().is_some_and(writes)
     }
 
     /// Has the next commit carry redo of a participant that is no engine, whatever statement that is; a
@@ -198,7 +197,7 @@ impl SessionTrx {
 
     fn commit_active(
         &mut self,
-        mut active: Active,
+        mut active: Box<Active>,
         mut redo: Vec<(ParticipantId, Redo)>,
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
@@ -220,7 +219,7 @@ impl SessionTrx {
         redo.append(&mut self.attached);
         let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
-        let Active { locks, engines, log, .. } = active;
+        let Active { locks, engines, log, .. } = *active;
         // What read only is as good as new; what wrote has given its writes away.
         self.spare_engines = engines;
         self.spare_engines.iter_mut().for_each(|slot| {

@@ -216,7 +216,7 @@ impl SessionTrx {
     /// or LOCK TABLES has locked it.
     pub fn has_exclusive_name(&self, name: &NameKey) -> bool {
         let is_held = |active: &Active| self.env.locks.has_name(&active.locks, name, MetadataMode::Exclusive);
-        self.session_holds(name) || self.active.as_ref().is_some_and(is_held)
+        self.session_holds(name) || self.active.as_deref().is_some_and(is_held)
     }
 
     /// How many names the transaction has locked.

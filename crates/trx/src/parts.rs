@@ -53,7 +53,7 @@ impl SessionTrx {
     /// many. Errors 1290 and 1041 when it is more than it may be.
     pub fn charge_writes(&mut self) -> SqlResult<()> {
         self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
-        match self.active.as_mut().map_or(Ok(0), Active::charge)? > PART_BYTES {
+        match self.active.as_deref_mut().map_or(Ok(0), Active::charge)? > PART_BYTES {
             true => self.install_parts(Moment::WithinStatement),
             false => Ok(()),
         }

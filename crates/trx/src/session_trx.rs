@@ -6,7 +6,7 @@ use cohort_base::{Budget, CommitSeq, Hold, ParticipantId, Reservation};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::{EngineTrx, Redo};
-use cohort_locks::{KillFlag, LockOwner};
+use cohort_locks::KillFlag;
 use cohort_table::{OpenTable, TemporaryTables};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -33,7 +33,7 @@ pub struct SessionTrx {
     pub(super) memory: Arc<Budget>,
     /// What SET says.
     pub settings: TrxSettings,
-    pub(super) active: Option<Active>,
+    pub(super) active: Option<Box<Active>>,
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
     /// Until when replies are held back; others look at it.
@@ -44,8 +44,10 @@ pub struct SessionTrx {
     pub(super) statement_timestamp: u32,
     /// The running statement changes rows.
     pub(super) is_writing: bool,
-    /// Kept from read-only transactions: both cost allocations that a point select would feel.
-    pub(super) spare_locks: Option<LockOwner>,
+    /// Kept from a transaction that has left nothing behind: what it is made of costs allocations that a point
+    /// select would feel.
+    pub(super) spare: Option<Box<Active>>,
+    /// What others have left of theirs.
     pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
     pub(super) spare_log: Option<StatementLog>,
     /// Text of the running statement for its row events; empty for none.
@@ -89,7 +91,7 @@ impl SessionTrx {
             last_ordered: CommitSeq(0),
             statement_timestamp: 0,
             is_writing: false,
-            spare_locks: None,
+            spare: None,
             spare_engines: Vec::new(),
             spare_log: None,
             client: Arc::default(),
@@ -134,6 +136,7 @@ impl SessionTrx {
     pub fn charge_to(&mut self, memory: Arc<Budget>) {
         self.temporary.charge_to(Arc::clone(&memory));
         self.memory = memory;
+        self.spare = None;
     }
 
     /// Nothing yet, of what the session may keep in memory.
@@ -360,8 +363,9 @@ impl SessionTrx {
     /// The temporary tables are these from here on; the running transaction has used none yet.
     pub fn use_temporary(&mut self, tables: Arc<TemporaryTables>) {
         let place = self.env.temporary_store().0;
-        let engines = self.active.as_mut().map(|active| &mut active.engines);
-        for slots in engines.into_iter().chain([&mut self.spare_engines]) {
+        let transactions = self.active.iter_mut().chain(&mut self.spare);
+        let engines = transactions.map(|transaction| &mut transaction.engines);
+        for slots in engines.chain([&mut self.spare_engines]) {
             slots.truncate(place);
         }
         self.temporary = tables;
@@ -374,6 +378,7 @@ impl SessionTrx {
         self.leave_branch();
         self.rollback();
         self.temporary.clear();
+        self.spare = None;
         self.spare_engines.clear();
         self.release_session_locks();
         self.settings = TrxSettings::default();
@@ -394,7 +399,7 @@ impl SessionTrx {
     }
 
     pub(super) fn active(&self) -> Option<&Active> {
-        self.active.as_ref()
+        self.active.as_deref()
     }
 
     /// The running transaction; starts one if there is none.
@@ -412,7 +417,7 @@ impl SessionTrx {
             let ends = if is_alone { Ends::WithStatement } else { Ends::Explicitly };
             self.start(ends, None);
         }
-        (&self.env, self.active.as_mut().expect("started above"), &self.kill)
+        (&self.env, self.active.as_deref_mut().expect("started above"), &self.kill)
     }
 
     pub(super) fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
@@ -426,18 +431,30 @@ impl SessionTrx {
         let isolation = self.settings.next_isolation.take().unwrap_or(self.settings.isolation);
         let next_mode = self.settings.next_access_mode.take();
         let access_mode = access_mode.or(next_mode).unwrap_or(self.settings.access_mode);
-        let locks = self.spare_locks.take().unwrap_or_else(|| self.env.locks.owner(self.env.trx_ids.next()));
-        let engines = std::mem::take(&mut self.spare_engines);
-        let mut log = self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.env.new_binlog_cache()));
-        log.statement_begin(self.statement_timestamp);
-        self.gauge.begin(locks.trx(), isolation, access_mode);
-        let memory = Reservation::new(Arc::clone(&self.memory));
-        let parts = ActiveParts { durable: self.env.engines.len(), engines, locks, log, memory };
-        self.active = Some(Active::new(ends, isolation, access_mode, parts));
+        let mut active = match self.spare.take() {
+            Some(mut spare) => {
+                spare.begin(ends, isolation, access_mode);
+                spare
+            }
+            None => Box::new(Active::new(ends, isolation, access_mode, self.new_parts())),
+        };
+        active.log.statement_begin(self.statement_timestamp);
+        self.gauge.begin(active.locks.trx(), isolation, access_mode);
+        self.active = Some(active);
+    }
+
+    fn new_parts(&mut self) -> ActiveParts {
+        ActiveParts {
+            durable: self.env.engines.len(),
+            engines: std::mem::take(&mut self.spare_engines),
+            locks: self.env.locks.owner(self.env.trx_ids.next()),
+            log: self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.env.new_binlog_cache())),
+            memory: Reservation::new(Arc::clone(&self.memory)),
+        }
     }
 
     /// Ends a transaction that leaves nothing behind, and keeps its memory.
-    pub(super) fn recycle(&mut self, mut active: Active) {
+    pub(super) fn recycle(&mut self, mut active: Box<Active>) {
         self.gauge.end();
         self.hold.raise(active.has_seen());
         // What engines have in place is undone before others get at the rows.
@@ -448,11 +465,13 @@ impl SessionTrx {
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.is_as_new();
         self.env.locks.release_all(&mut active.locks);
+        active.clear();
         if is_as_new {
-            self.spare_locks = Some(active.locks);
+            self.spare = Some(active);
+        } else {
+            let Active { engines, log, .. } = *active;
+            self.spare_engines = engines;
+            self.spare_log = Some(log);
         }
-        self.spare_engines = active.engines;
-        active.log.clear();
-        self.spare_log = Some(active.log);
     }
 }

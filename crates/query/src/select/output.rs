@@ -8,6 +8,7 @@ use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_cla
 use cohort_optimize::{ReadMode, Spans};
 use cohort_run::Sorted;
 use cohort_session::StatementContext;
+use cohort_table::OpenTable;
 use cohort_types::{Collation, SqlResult, Value, row_memory_bytes};
 use hashbrown::HashSet;
 
@@ -50,7 +51,7 @@ impl<'p> Output<'p> {
             moves: select.items_move,
             distinct: select.distinct.then(|| Distinct::new(collations())),
             sorter: (!select.sort.is_empty()).then(|| Sorter::new(&select.sort, keep)),
-            values: Vec::with_capacity(select.items.len()),
+            values: Vec::new(),
             kept: 0,
         }
     }
@@ -87,6 +88,7 @@ impl<'p> Output<'p> {
 
     fn project(&mut self, ctx: &StatementContext<'_>, row: &mut [Value]) -> SqlResult<()> {
         self.values.clear();
+        self.values.reserve(self.select.items.len());
         ctx.eval.let_go(std::mem::take(&mut self.kept));
         for item in &self.select.items {
             match item {
@@ -171,6 +173,21 @@ impl ScanSink for Output<'_> {
         match self.sorter.take() {
             None => self.send_stored(ctx, items, scan),
             Some(_) => self.sort_stored(ctx, items, keys, scan),
+        }
+    }
+
+    fn take_point(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        way: &StoredWay,
+        table: &OpenTable,
+        key: &[u8],
+    ) -> SqlResult<bool> {
+        match way {
+            StoredWay::Columns { items, .. } if self.sorter.is_none() => {
+                self.send_point(ctx, items, table, key).map(|()| true)
+            }
+            _ => Ok(false),
         }
     }
 }

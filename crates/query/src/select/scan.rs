@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
-use cohort_row::{CursorOptions, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
+use cohort_row::{CursorOptions, KeySpan, ResolveAccess, RowChanges, TableCursor, every_row, row_done};
 use cohort_run::{Measure, nanos_since};
 use cohort_session::StatementContext;
+use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
 
@@ -27,6 +28,17 @@ pub(super) trait ScanSink {
         way: &StoredWay,
         scan: StoredScan<'_>,
     ) -> SqlResult<()>;
+
+    /// Takes the row of a clustered key as it is stored, in the plan's way; false if that takes a scan.
+    fn take_point(
+        &mut self,
+        _ctx: &mut StatementContext<'_>,
+        _way: &StoredWay,
+        _table: &OpenTable,
+        _key: &[u8],
+    ) -> SqlResult<bool> {
+        Ok(false)
+    }
 }
 
 /// Runs the scan of a direct plan.
@@ -47,17 +59,25 @@ pub(super) fn run(
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
     };
+    let measures = ctx.session.measures();
+    let needs_values = filter.is_some()
+        || mode != ReadMode::Snapshot
+        || ctx.session.examined.is_limited()
+        || measures.is_some();
+    let way = plan.stored.as_ref().filter(|_| !needs_values);
+    if let (Some(way), 0, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
+        && sink.take_point(ctx, way, &open, key)?
+    {
+        return Ok(());
+    }
     let options = CursorOptions { mode, columns: columns.clone(), changes: RowChanges::Any, rows_expected };
     let cursor = TableCursor::open(ctx.trx, &direct.table, spans, options)?;
-    let Some(measures) = ctx.session.measures() else {
-        if let Some(way) = &plan.stored
-            && filter.is_none()
-            && mode == ReadMode::Snapshot
-            && !ctx.session.examined.is_limited()
-            && cursor.gives_stored()
-        {
-            return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
-        }
+    if let Some(way) = way
+        && cursor.gives_stored()
+    {
+        return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
+    }
+    let Some(measures) = measures else {
         return each_row(filter, plan.width, cursor, ctx, sink).map(|_| ());
     };
     let start = Instant::now();

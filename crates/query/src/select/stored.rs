@@ -4,7 +4,7 @@
 //! a scan reads before it looks, too.
 
 use cohort_expr::{Aggregate, AggregateState, Gathered};
-use cohort_row::{Stored, TableCursor};
+use cohort_row::{Stored, TableCursor, read_point};
 use cohort_session::StatementContext;
 use cohort_table::OpenTable;
 use cohort_types::{
@@ -57,6 +57,23 @@ impl Output<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Sends columns of the row of a clustered key, if there is one.
+    pub(super) fn send_point(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        items: &[usize],
+        table: &OpenTable,
+        key: &[u8],
+    ) -> SqlResult<()> {
+        let mut row = Vec::new();
+        if !read_point(ctx.trx, table, key, &mut row)? {
+            return Ok(());
+        }
+        let refuse = |error| table.row_error(error);
+        let columns = StoredColumns::new(&table.layout, items.iter().copied(), &refuse);
+        self.send_rows(ctx, &columns, &[&row]).map(drop)
     }
 
     /// Counts rows in their final order against the limit and sends them.

@@ -12,6 +12,7 @@
 //! | a worker that answers the bell rings for nobody else | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | a worker that gets up for another event counts the bell as rung | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | `lie_down` counts the caller as resting after it released the lock | `a_burst_of_work_wakes_a_worker_for_each` |
+//! | a worker that is told of the bell beside another event forgets it | `a_burst_of_work_wakes_a_worker_for_each` |
 //! | `release` forgets the event that came meanwhile | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `take` forgets the event of a parked connection | `no_event_is_lost_and_nobody_shares_a_connection` |
 //! | `unpark` gives a running connection away | `no_event_is_lost_and_nobody_shares_a_connection` |
@@ -42,7 +43,7 @@ use shuttle::rand::Rng;
 use crate::ownership::{Events, Ownership};
 use crate::poller::{Poller, Told};
 use crate::pool::{WorkerLimits, Workers};
-use crate::ready::{Heard, Next, Ready};
+use crate::ready::{Bell as _, Heard, Next, Ready};
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, thread};
 
@@ -89,14 +90,19 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
             let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
             move || {
                 loop {
-                    let wait = || match poller.wait() {
+                    let more = |told| match told {
+                        Told::Connection(_) => ready.push_within([()].into_iter()),
+                        Told::Bell => ready.bell().ring(),
+                        Told::Stop => {}
+                    };
+                    let wait = |is_alone: bool| match poller.wait(is_alone.then_some(more)) {
                         Told::Bell => Heard::Bell,
                         other => Heard::Other(other),
                     };
                     match ready.next(|| true, wait) {
                         Next::Work(()) | Next::Event(Told::Connection(_)) => {
                             begun.add();
-                            begun.wait_for(WORK + 1);
+                            begun.wait_for(WORK + 2);
                             ended.add();
                         }
                         Next::Event(_) | Next::Leave => return,
@@ -105,15 +111,16 @@ fn a_burst_of_work_wakes_a_worker_for_each() {
                 }
             }
         };
-        let workers: Vec<_> = (0..WORK + 1).map(|_| thread::spawn(work.clone())).collect();
-        // Work of two threads, and an event that takes a worker which the bell may have been meant for.
+        let workers: Vec<_> = (0..WORK + 2).map(|_| thread::spawn(work.clone())).collect();
+        // Work of two threads, and events that take workers which the bell may have been meant for.
         let (own_ready, own_poller) = (Arc::clone(&ready), Arc::clone(&poller));
         let other = thread::spawn(move || {
             own_ready.push(());
             own_poller.tell(Told::Connection(0));
+            own_poller.tell(Told::Connection(1));
         });
         (1..WORK).for_each(|_| ready.push(()));
-        ended.wait_for(WORK + 1);
+        ended.wait_for(WORK + 2);
         poller.stop();
         other.join().expect("no panic");
         workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
@@ -335,7 +342,14 @@ impl Model {
     /// As `Shared::work` of the server.
     fn work(&self) {
         while !self.stopping.load(Ordering::SeqCst) {
-            let wait = || match self.poller.wait() {
+            let more = |told| match told {
+                Told::Connection(client) if self.connections[client].owner.take() => {
+                    self.ready.push_within([client].into_iter());
+                }
+                Told::Bell => self.ready.bell().ring(),
+                Told::Connection(_) | Told::Stop => {}
+            };
+            let wait = |is_alone: bool| match self.poller.wait(is_alone.then_some(more)) {
                 Told::Bell => Heard::Bell,
                 other => Heard::Other(other),
             };

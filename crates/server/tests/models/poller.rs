@@ -37,11 +37,18 @@ impl Poller {
         self.waiters.notify_one();
     }
 
-    /// Blocks until there is an event, and takes it.
-    pub fn wait(&self) -> Told {
+    /// Blocks until there is an event, and takes it; and all that are there beside it, if `more` is to have
+    /// them.
+    pub fn wait(&self, mut more: Option<impl FnMut(Told)>) -> Told {
         let mut state = self.state.lock();
         loop {
             if let Some(event) = state.events.pop_front() {
+                if let Some(more) = &mut more {
+                    let others = std::mem::take(&mut state.events);
+                    drop(state);
+                    others.into_iter().for_each(more);
+                    return event;
+                }
                 if !state.events.is_empty() {
                     self.waiters.notify_one();
                 }

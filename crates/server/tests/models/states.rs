@@ -43,14 +43,14 @@ fn the_bell_goes_from_worker_to_worker() {
         let ready: Ready<u32, Strokes> = Ready::new(Strokes::default());
         ready.push(0);
         assert_eq!(ready.bell().0.get(), 0, "nobody rests");
-        assert_eq!(ready.next(|| panic!("there is work"), || Heard::Other(())), Next::Work(0));
+        assert_eq!(ready.next(|| panic!("there is work"), |_| Heard::Other(())), Next::Work(0));
         // Two rest. Both pushes are one stroke, and who answers it rings for the other.
         let outer = ready.next(
             || true,
-            || {
+            |_| {
                 let inner = ready.next(
                     || true,
-                    || {
+                    |_| {
                         ready.push(1);
                         ready.push(2);
                         assert_eq!(ready.bell().0.get(), 1);
@@ -66,15 +66,15 @@ fn the_bell_goes_from_worker_to_worker() {
         // Who gets up for another event leaves the stroke to the next.
         let event = ready.next(
             || true,
-            || {
+            |_| {
                 ready.push(3);
                 Heard::Other("event")
             },
         );
         assert_eq!((event, ready.bell().0.get()), (Next::Event("event"), 3));
         assert_eq!(ready.pop(), Some(3));
-        assert_eq!(ready.next(|| true, || Heard::<()>::Bell), Next::Nothing);
-        assert_eq!(ready.next(|| false, || Heard::Other(())), Next::Leave);
+        assert_eq!(ready.next(|| true, |_| Heard::<()>::Bell), Next::Nothing);
+        assert_eq!(ready.next(|| false, |_| Heard::Other(())), Next::Leave);
     });
 }
 
