@@ -4,11 +4,15 @@
 //! removes it. Chunks of undo lie in extents of whole blocks. The checksum of each block stays in memory, so
 //! damage is told and not read as an old version.
 //!
+//! Blocks that were read a moment ago are kept ([`Recent`]): a reader of neighbouring rows, which an open
+//! transaction has changed one after the other, finds dozens of their old versions in one block.
+//!
 //! # On failure
 //! A write that fails leaves the chunks in memory and its blocks free. A read that fails is an error of the
 //! statement or checkpoint that needs the version. Damage that purge meets stops the server (`inner.rs`).
 
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +24,53 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.undo";
 const BLOCK: usize = BLOCK_BYTES as usize;
+/// Blocks that are kept in memory.
+const RECENT: usize = 64;
+
+/// Blocks that were read a moment ago, each in the place that its number gives.
+#[derive(Debug, Default)]
+struct Recent(Mutex<Vec<Option<RecentBlock>>>);
+
+#[derive(Clone, Debug)]
+struct RecentBlock {
+    /// Its extent, of all that there ever were, and its place in that.
+    id: (u64, usize),
+    bytes: Arc<[u8]>,
+}
+
+impl Recent {
+    fn place((extent, n): (u64, usize)) -> usize {
+        (extent as usize).wrapping_mul(31).wrapping_add(n) % RECENT
+    }
+
+    fn get(&self, id: (u64, usize)) -> Option<Arc<[u8]>> {
+        let places = self.0.lock();
+        let found = places.get(Recent::place(id))?.as_ref().filter(|block| block.id == id)?;
+        Some(found.bytes.clone())
+    }
+
+    fn put(&self, id: (u64, usize), bytes: Arc<[u8]>) {
+        let mut places = self.0.lock();
+        places.resize(RECENT, None);
+        places[Recent::place(id)] = Some(RecentBlock { id, bytes });
+    }
+}
+
+/// Bytes of an extent from some place on.
+#[derive(Debug)]
+pub struct SpilledBytes {
+    bytes: Arc<[u8]>,
+    from: usize,
+}
+
+impl Deref for SpilledBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.from..]
+    }
+}
+
 /// The file and its free blocks.
 pub struct UndoFile {
     fs: SharedFs,
@@ -28,6 +79,9 @@ pub struct UndoFile {
     space: Mutex<Space>,
     /// Reads so far.
     reads: AtomicU64,
+    /// Extents so far.
+    extents: AtomicU64,
+    recent: Recent,
 }
 
 impl std::fmt::Debug for UndoFile {
@@ -40,6 +94,8 @@ impl std::fmt::Debug for UndoFile {
 #[derive(Debug)]
 pub struct SpilledExtent {
     of: Arc<UndoFile>,
+    /// Its number among all that there ever were.
+    number: u64,
     extent: Extent,
     /// CRC-32C of each block.
     checksums: Box<[u32]>,
@@ -59,6 +115,8 @@ impl UndoFile {
             file: OnceLock::new(),
             space,
             reads: AtomicU64::new(0),
+            extents: AtomicU64::new(0),
+            recent: Recent::default(),
         }))
     }
 
@@ -77,7 +135,8 @@ impl UndoFile {
         let len = u32::try_from(bytes.len()).expect("callers cut what they spill");
         let extent = self.space.lock().allot(len);
         // From here on its blocks are freed when it goes, whatever happens.
-        let spilled = SpilledExtent { of: self.clone(), extent, checksums };
+        let number = self.extents.fetch_add(1, Ordering::Relaxed);
+        let spilled = SpilledExtent { of: self.clone(), number, extent, checksums };
         self.file().and_then(|file| file.write_at(bytes, extent.offset())).map_err(EngineError::Io)?;
         Ok(Arc::new(spilled))
     }
@@ -94,26 +153,51 @@ impl UndoFile {
 }
 
 impl SpilledExtent {
-    /// Reads `len` bytes from `from` on, and what is behind them in their last block. The blocks are
-    /// verified.
-    pub fn read(&self, from: usize, len: usize) -> Result<Vec<u8>, EngineError> {
-        let whole = self.extent.bytes as usize;
-        let start = from / BLOCK * BLOCK;
-        let end = (from + len).next_multiple_of(BLOCK).min(whole);
-        let mut bytes = vec![0; end - start];
+    /// `len` bytes from `from` on, and what is behind them in their last block. The blocks are verified when
+    /// they are read.
+    pub fn read(&self, from: usize, len: usize) -> Result<SpilledBytes, EngineError> {
+        let (first, last) = (from / BLOCK, (from + len.max(1) - 1) / BLOCK);
+        let kept = (first == last).then(|| self.of.recent.get((self.number, first))).flatten();
+        let bytes = match kept {
+            Some(kept) => kept,
+            None => {
+                let bytes: Arc<[u8]> = self.read_blocks(first, last)?.into();
+                let block = match first == last {
+                    true => bytes.clone(),
+                    // A record that lies in two blocks is followed by others in the second one.
+                    false => bytes[(last - first) * BLOCK..].into(),
+                };
+                self.of.recent.put((self.number, last), block);
+                bytes
+            }
+        };
+        Ok(SpilledBytes { bytes, from: from - first * BLOCK })
+    }
+
+    /// All of it. What was read lately stays kept.
+    pub fn read_all(&self, from: usize, len: usize) -> Result<Vec<u8>, EngineError> {
+        let first = from / BLOCK;
+        let mut bytes = self.read_blocks(first, (from + len.max(1) - 1) / BLOCK)?;
+        bytes.drain(..from - first * BLOCK);
+        Ok(bytes)
+    }
+
+    fn read_blocks(&self, first: usize, last: usize) -> Result<Vec<u8>, EngineError> {
+        let end = ((last + 1) * BLOCK).min(self.extent.bytes as usize);
+        let mut bytes = vec![0; end - first * BLOCK];
         self.of.reads.fetch_add(1, Ordering::Relaxed);
         let file = self.of.file().map_err(EngineError::Io)?;
-        file.read_at(&mut bytes, self.extent.offset() + start as u64).map_err(EngineError::Io)?;
+        let offset = self.extent.offset() + (first * BLOCK) as u64;
+        file.read_at(&mut bytes, offset).map_err(EngineError::Io)?;
         for (n, block) in bytes.chunks(BLOCK).enumerate() {
-            if crc32c::crc32c(block) != self.checksums[start / BLOCK + n] {
-                let at = self.extent.block + (start / BLOCK + n) as u64;
+            if crc32c::crc32c(block) != self.checksums[first + n] {
+                let at = self.extent.block + (first + n) as u64;
                 return Err(EngineError::Corrupt(format!(
                     "{}: block {at} holds damaged old row versions; a restart does without them",
                     self.of.path.display()
                 )));
             }
         }
-        bytes.drain(..from - start);
         Ok(bytes)
     }
 }

@@ -53,6 +53,10 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         assert_eq!(log.next(&mut cursor).expect("reads"), Some(before(n)));
     }
     assert_eq!(log.next(&mut cursor).expect("reads"), None);
+    // Neither are they what a look before has left in memory.
+    for n in (0..5000).rev().chain((0..5000).map(|n| n * 1723 % 5000)) {
+        log.at(places[n], |found| assert_eq!(found, before(n))).expect("reads");
+    }
     assert!(file.bytes() > 0);
     assert!(log.memory_bytes() > 0 && log.free() > 0);
     assert_eq!((file.bytes(), log.memory_bytes()), (0, 0));
@@ -61,6 +65,22 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         assert!(log.undo_at(*place).expect("without a read").value.is_none());
     }
     assert_eq!(log.next(&mut Cursor::default()).expect("nothing is left"), None);
+}
+
+#[test]
+fn what_was_read_of_a_block_that_was_freed_is_not_what_it_holds_now() {
+    let fs: SharedFs = Arc::new(MemFs::new());
+    let file = UndoFile::open(&fs, Path::new("/")).expect("opens");
+    for round in 0..200_u8 {
+        let extent = file.write(&[round; 10_000]).expect("writes");
+        assert_eq!(file.bytes(), 3 * 4096, "the blocks of the round before");
+        for from in [5000, 9999, 0, 4000, 5000] {
+            let len = 500.min(10_000 - from);
+            assert_eq!(extent.read(from, len).expect("reads")[..len], vec![round; len]);
+        }
+        assert_eq!(extent.read_all(1, 9999).expect("reads"), [round; 9999]);
+    }
+    assert!(file.reads() < 200 * 6, "a block that was read is kept for a while");
 }
 
 /// Readers pass over many rows of a large transaction that is undecided.

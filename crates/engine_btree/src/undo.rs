@@ -14,14 +14,14 @@
 //! *spilled* into the undo file (`spill.rs`), and all of them are *freed* when no view needs a value of them
 //! (`sweep.rs`).
 
-use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
 use smallvec::SmallVec;
 
-use crate::spill::SpilledExtent;
+use crate::spill::{SpilledBytes, SpilledExtent};
 use crate::version::{TrxNo, Undo, Value, VersionRef};
 
 const CHUNK_BYTES_MIN: usize = 256;
@@ -169,13 +169,30 @@ impl Chunk {
 
     /// Its bytes from `from` on: all of them when they are in memory, else at least `len` if there are so
     /// many.
-    fn read(&self, from: usize, len: usize) -> Result<Cow<'_, [u8]>, EngineError> {
+    fn read(&self, from: usize, len: usize) -> Result<ChunkBytes<'_>, EngineError> {
         match self {
-            Chunk::Memory(bytes) => Ok(Cow::Borrowed(&bytes[from..])),
+            Chunk::Memory(bytes) => Ok(ChunkBytes::Memory(&bytes[from..])),
             Chunk::Spilled { extent, start, len: whole, .. } => {
                 let len = len.min(*whole as usize - from);
-                Ok(Cow::Owned(extent.read(*start as usize + from, len)?))
+                Ok(ChunkBytes::Spilled(extent.read(*start as usize + from, len)?))
             }
+        }
+    }
+}
+
+/// Bytes of a chunk.
+enum ChunkBytes<'c> {
+    Memory(&'c [u8]),
+    Spilled(SpilledBytes),
+}
+
+impl Deref for ChunkBytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            ChunkBytes::Memory(bytes) => bytes,
+            ChunkBytes::Spilled(bytes) => bytes,
         }
     }
 }
@@ -399,9 +416,9 @@ impl UndoLog {
         let bytes = match self.chunks.get(cursor.chunk) {
             None => return Ok(None),
             Some(Chunk::Memory(bytes)) => &bytes[at..],
-            Some(spilled) => {
+            Some(Chunk::Spilled { extent, start, len, .. }) => {
                 if cursor.read.is_none() {
-                    cursor.read = Some(spilled.read(0, spilled.len())?.into_owned());
+                    cursor.read = Some(extent.read_all(*start as usize, *len as usize)?);
                 }
                 &cursor.read.as_ref().expect("read above")[at..]
             }

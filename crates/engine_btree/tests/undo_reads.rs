@@ -11,6 +11,8 @@ use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
 
 const TABLE: IndexId = IndexId(16);
+/// Two of them lie in a block of the undo file.
+const VALUE_BYTES: usize = 2000;
 
 /// Files in memory, of which the undo file is slow to read and counts that.
 fn slow_undo(reads: &Arc<AtomicU64>) -> SharedFs {
@@ -29,7 +31,7 @@ fn key(n: u64) -> Vec<u8> {
 
 fn put(engine: &BtreeEngine, seq: &mut u64, keys: std::ops::Range<u64>, value: u8) {
     let mut trx = engine.begin();
-    keys.for_each(|n| trx.put(TABLE, &key(n), &[value; 8]).expect("puts"));
+    keys.for_each(|n| trx.put(TABLE, &key(n), &[value; VALUE_BYTES]).expect("puts"));
     let redo = trx.prepare().expect("prepares");
     *seq += 1;
     engine.commit_ordered(CommitSeq(*seq), &[&redo]);
@@ -64,7 +66,7 @@ fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
                 let all = KeyRange::default();
                 trx.scan(ReadAt::View(&view), TABLE, &all, direction, 1000, &mut batch).expect("scans");
                 assert_eq!(batch.len(), 100);
-                assert!(batch.iter().all(|(_, value)| value == [0; 8]), "the view's state");
+                assert!(batch.iter().all(|(_, value)| value == [0; VALUE_BYTES]), "the view's state");
                 let keys: Vec<_> = batch.iter().map(|(key, _)| key.to_vec()).collect();
                 assert!(keys.windows(2).all(|pair| (pair[0] < pair[1]) == (direction == Direction::Forward)));
             });
@@ -79,8 +81,9 @@ fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
             waited
         });
         let all = reads.load(Ordering::SeqCst) - before;
-        // Versions between that of the view and the newest one are passed over in memory.
-        assert_eq!(all, 100, "reads of the undo file");
+        // Versions between that of the view and the newest one are passed over in memory. What lies in one
+        // block is read together.
+        assert!((45..=100).contains(&all), "{all} reads of the undo file");
         assert!(waited <= 40, "{direction:?}: the writer waited for {waited} of {all} reads");
     }
 }
