@@ -7,6 +7,7 @@ mod codec;
 mod histogram;
 mod hold;
 mod ids;
+mod leisure;
 mod no_unwind;
 mod prefetch;
 mod stack;
@@ -20,6 +21,7 @@ pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,
     ServerId, TableId, TrxId, TrxIds, Xid,
 };
+pub use leisure::rest_after;
 pub use no_unwind::NoUnwind;
 pub use prefetch::prefetch;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};

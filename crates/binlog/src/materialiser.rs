@@ -36,21 +36,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, NoUnwind};
+use cohort_base::{BinlogPos, NoUnwind, rest_after};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::chunk::Content;
 use crate::files::PendingSync;
 use crate::spill::CopyPlace;
-use crate::{BinlogError, BinlogFiles, Chunk, Pins, SpillDir, StreamTail};
+use crate::{BinlogError, BinlogFiles, BinlogName, Chunk, Pins, SpillDir, StreamTail};
 
 /// Batches that are written before others get the writer's lock.
 const SLICE_BATCHES: usize = 64;
 /// Bytes of a spill file that are copied before others get it.
 const COPIED_BYTES: u64 = 256 << 10;
-/// The thread rests for so many times as long as it copies.
-const REST_FACTOR: u32 = 8;
-/// And so long at once.
+/// The thread rests so long at once between two steps of a copy.
 const REST_MAX: Duration = Duration::from_millis(20);
 /// Pause of a caller that waits for bytes which are still on their way.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
@@ -126,6 +124,7 @@ struct Shared {
     tail: StreamTail,
     /// The files' readers.
     pins: Pins,
+    name: BinlogName,
 }
 
 /// Under the writer's lock: its holder writes.
@@ -189,7 +188,7 @@ impl Materialiser {
             synced: files.synced(),
             ending: false,
         };
-        let pins = files.pins().clone();
+        let (pins, name) = (files.pins().clone(), files.name().clone());
         let writer = Writer { files, rest: VecDeque::new(), place: None, copied: Vec::new() };
         let shared = Shared {
             syncing: Mutex::new(()),
@@ -204,6 +203,7 @@ impl Materialiser {
             spill,
             tail: StreamTail::new(options.tail_bytes_max),
             pins,
+            name,
         };
         Materialiser {
             shared: Arc::new(shared),
@@ -364,6 +364,11 @@ impl Materialiser {
         f(&mut writer.files)
     }
 
+    /// Names of the files.
+    pub fn name(&self) -> &BinlogName {
+        &self.shared.name
+    }
+
     /// Who reads the files.
     pub fn pins(&self) -> &Pins {
         &self.shared.pins
@@ -469,7 +474,7 @@ impl Shared {
         self.drain_with(&mut self.writer.lock(), &mut |writer, worked| match writer.place.is_some()
             && !self.is_hurried()
         {
-            true => MutexGuard::unlocked(writer, || thread::sleep((worked * REST_FACTOR).min(REST_MAX))),
+            true => MutexGuard::unlocked(writer, || thread::sleep(rest_after(worked, REST_MAX))),
             false => MutexGuard::bump(writer),
         })
     }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{BinlogPos, CommitSeq, NoUnwind, Xid};
+use cohort_base::{BinlogPos, CommitSeq, NoUnwind, Xid, rest_after};
 use cohort_binlog::MaterialiseStatus;
 use cohort_engine::{CheckpointTask, Participant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -50,9 +50,7 @@ use crate::record::{self, Checkpoint, EngineLogs};
 const TICK: Duration = Duration::from_millis(100);
 /// Between a checkpoint that failed and the next one that nobody asked for.
 const RETRY: Duration = Duration::from_secs(5);
-/// A checkpoint with much to do rests for so many times as long as it works.
-const REST_FACTOR: u32 = 8;
-/// And so long at once.
+/// A checkpoint that nobody waits for rests so long at once.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// Between two checkpoints that only free space.
 const FREE_PAUSE: Duration = Duration::from_secs(1);
@@ -257,7 +255,7 @@ impl Checkpointer {
                 watched = Instant::now();
             }
             if coordinator.options.has_threads && !self.is_awaited(coordinator) {
-                std::thread::sleep((worked * REST_FACTOR).min(REST_MAX));
+                std::thread::sleep(rest_after(worked, REST_MAX));
             }
         })?;
         sealed.write(coordinator, binlog_synced, None)?;

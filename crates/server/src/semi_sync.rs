@@ -26,7 +26,7 @@ pub(crate) fn options(globals: &Globals) -> SemiSyncOptions {
 
 /// Writes to the error log what MariaDB does.
 pub(crate) fn log(log: &ErrorLog, files: &Materialiser) -> SemiSyncLog {
-    let (log, names) = (log.clone(), files.with_files(|files| files.name().clone()));
+    let (log, names) = (log.clone(), files.name().clone());
     Box::new(move |news| match news {
         SemiSyncNews::TimedOut(waited, acknowledged) => {
             log.warning(format_args!(

@@ -168,7 +168,7 @@ impl<'a> Dump<'a> {
         let pin = pin.ok_or_else(|| errors::fatal("Binary log is being reset"))?;
         let start = start::find(&files, &source.logged(), request)?;
         pin.advance(start.at.file);
-        let name = files.with_files(|files| files.name().file(start.at.file));
+        let name = files.name().file(start.at.file);
         Ok(Dump {
             source,
             request,
@@ -226,7 +226,7 @@ impl<'a> Dump<'a> {
             FeedStep::NewFile(number) => {
                 self.observer.state(DumpState::Switching);
                 self.pin.advance(number);
-                self.file_name = self.files.with_files(|files| files.name().file(number));
+                self.file_name = self.files.name().file(number);
                 self.announce(out, 4)?;
                 self.observer.state(DumpState::Sending);
                 Ok(())

@@ -206,7 +206,7 @@ impl Feed {
     }
 
     fn bogus(&self, what: &str) -> BinlogError {
-        let path = self.files.with_files(|files| files.name().path(self.pos.file));
+        let path = self.files.name().path(self.pos.file);
         BinlogError::Corrupt { path, offset: self.pos.offset, what: what.to_owned() }
     }
 }

@@ -115,7 +115,7 @@ impl Source {
         let Some((&ACKNOWLEDGEMENT, rest)) = payload.split_first() else { return false };
         let Some((offset, name)) = rest.split_first_chunk::<8>() else { return false };
         let name = String::from_utf8_lossy(name);
-        let file = self.files().and_then(|files| files.with_files(|files| files.name().number(&name)));
+        let file = self.files().and_then(|files| files.name().number(&name));
         if let Some(file) = file
             && let Some(end) = handle.answered(file, u64::from_le_bytes(*offset))
         {

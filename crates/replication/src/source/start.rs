@@ -40,7 +40,7 @@ fn by_file(files: &Materialiser, name: &str, offset: u64) -> Result<Start, SqlEr
         name => files.find(name),
     });
     let number = number.map_err(|error| errors::unreadable(&error, &Coordinates::default()))?;
-    let name = files.with_files(|files| files.name().file(number));
+    let name = files.name().file(number);
     let head = MAGIC.len() as u64;
     let mut at = Coordinates {
         first_file: name.clone(),
