@@ -179,6 +179,15 @@ impl Coordinator {
         Some(caught_up.map(|()| binlog.files.with_files(work)))
     }
 
+    /// Has the files hold everything hardened so far, as far as there is space: somebody may be about to copy
+    /// them. Nothing with the binlog off.
+    pub fn complete_binlog_files(&self) {
+        if let Some(binlog) = &self.env().binlog {
+            // The status carries the error to whoever asks.
+            let _ = self.catch_up(binlog);
+        }
+    }
+
     fn catch_up(&self, binlog: &Binlog) -> Result<(), BinlogError> {
         // Where the files decide they hold all that is hardened.
         if binlog.is_deciding {

@@ -158,14 +158,15 @@ impl Checkpointer {
         self.fill_rotation_room(coordinator);
     }
 
-    /// Whether a checkpoint would free much, and some time has passed since the last one: each one holds the
-    /// order stage for a moment.
+    /// Whether a checkpoint would free much, or anything while writes are refused for want of space; and some
+    /// time has passed since the last one: each one holds the order stage for a moment.
     fn frees_much(&self, coordinator: &Coordinator) -> bool {
         let env = coordinator.env();
         let since_ns = env.world.clock.monotonic_ns().saturating_sub(self.ended_ns.load(Ordering::Relaxed));
         let events = env.binlog.as_ref().map_or(0, |binlog| binlog.files.spilled_bytes());
         let freeable: u64 = env.participants.iter().map(|participant| participant.freeable_bytes()).sum();
-        let is_much = events + freeable > FREEABLE_BYTES_KEPT || !env.spilled.lock().is_empty();
+        let kept = if self.is_refusing.load(Ordering::Relaxed) { 0 } else { FREEABLE_BYTES_KEPT };
+        let is_much = events + freeable > kept || !env.spilled.lock().is_empty();
         is_much && since_ns > FREE_PAUSE.as_nanos() as u64
     }
 

@@ -177,7 +177,9 @@ impl Load {
             self.free(level.values.iter().copied());
             EngineError::Io(error)
         })?;
-        self.written.push((self.index, id, Place { image, values: level.values.clone() }));
+        let entries = if at == 0 { level.entries.len() as u32 } else { 0 };
+        let place = Place { image, values: level.values.clone(), entries: Some(entries) };
+        self.written.push((self.index, id, place));
         Ok(())
     }
 
@@ -228,7 +230,7 @@ impl BulkLoad for Load {
             next_page: inner.ground.next_page(),
             written: self.written.clone(),
             removed: Vec::new(),
-            roots: vec![(self.index, root, self.entries)],
+            roots: vec![(self.index, root)],
             dropped: vec![self.index],
         };
         let alone = inner.publishing.lock();

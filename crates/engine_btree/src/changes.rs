@@ -47,6 +47,8 @@ pub struct Reconciled {
     pub image: Vec<u8>,
     /// Long values that it names.
     pub values: Vec<Extent>,
+    /// How many it has, if the page is a leaf; else 0.
+    pub entries: u32,
     /// What the image leaves out. Nothing: the page need not be written again until it changes.
     pub leaves_out: LeavesOut,
     /// The page in memory says the same to everybody: no version is waited for, none older is needed. And it
@@ -262,8 +264,9 @@ impl Changes {
             page.push_key(n, &mut key);
             image.append(&key, entry);
         }
+        let entries = if page.level() == 0 { image.len() as u32 } else { 0 };
         let (index, page) = (page.index(), page.id());
-        Ok(Reconciled { index, page, image: image.image(), values, leaves_out, is_plain })
+        Ok(Reconciled { index, page, image: image.image(), values, entries, leaves_out, is_plain })
     }
 }
 

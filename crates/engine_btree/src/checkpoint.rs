@@ -136,7 +136,7 @@ impl Checkpoint {
     }
 
     fn write_one(&mut self, reconciled: Reconciled) -> Result<(), EngineError> {
-        let Reconciled { index, page, image, values, leaves_out, is_plain } = reconciled;
+        let Reconciled { index, page, image, values, entries, leaves_out, is_plain } = reconciled;
         self.inner.ground.changes.list_left_out((page, index), &leaves_out);
         let store = &self.inner.store;
         let written = match self.large_bytes > 0 {
@@ -148,7 +148,7 @@ impl Checkpoint {
             EngineError::Io(error)
         })?;
         self.listed.push((page, index));
-        self.written.push((index, page, Place { image, values }));
+        self.written.push((index, page, Place { image, values, entries: Some(entries) }));
         if is_plain {
             self.plain.push((index, page));
         }
@@ -170,9 +170,7 @@ impl Checkpoint {
                 && (pages.contains(&tree.root)
                     || inner.store.with_map(|map| map.trees.contains_key(&tree.index)))
         };
-        let told =
-            |tree: &Arc<Tree>| (tree.index, tree.root, tree.entries.load(Ordering::Relaxed).max(0) as u64);
-        let roots = self.trees.values().filter(has_root).map(told).collect();
+        let roots = self.trees.values().filter(has_root).map(|tree| (tree.index, tree.root)).collect();
         let removed = self.running.removed.iter().copied().filter(|(index, _)| is_same(*index)).collect();
         let change = MapChange {
             lsn: Some(self.lsn),

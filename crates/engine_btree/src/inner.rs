@@ -159,6 +159,8 @@ impl Inner {
         let mut values = tree.values.lock();
         let owned: Vec<Extent> = extents.into_iter().filter(|extent| values.remove(extent)).collect();
         drop(values);
+        let bytes = owned.iter().map(|extent| u64::from(extent.bytes)).sum();
+        self.freeable_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.store.doom(owned);
     }
 

@@ -42,13 +42,16 @@ pub struct Place {
     pub image: Extent,
     /// Long values that its entries name.
     pub values: Vec<Extent>,
+    /// Entries of the image of a leaf, 0 of another page. None: nobody has read the image since the start. It is
+    /// not on disk.
+    pub entries: Option<u32>,
 }
 
 /// A tree as the page map tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeMap {
     pub root: PageId,
-    /// Entries, estimated.
+    /// Entries of its leaves' images. An estimate, where an earlier version has written it.
     pub entries: u64,
     pub pages: BTreeMap<PageId, Place>,
 }
@@ -71,8 +74,8 @@ pub struct MapChange {
     pub written: Vec<(IndexId, PageId, Place)>,
     /// Pages that went into their neighbours.
     pub removed: Vec<(IndexId, PageId)>,
-    /// Roots of all trees of the new map with estimates; trees that are not here are left as they are.
-    pub roots: Vec<(IndexId, PageId, u64)>,
+    /// Roots of all trees of the new map; trees that are not here are left as they are.
+    pub roots: Vec<(IndexId, PageId)>,
     /// Trees that are gone.
     pub dropped: Vec<IndexId>,
 }
@@ -134,9 +137,28 @@ pub fn levels_kept(levels: &[Level], mut bytes: u64, parts_max: usize) -> usize 
 #[derive(Default)]
 struct TreeChange<'c> {
     is_dropped: bool,
-    told: Option<(PageId, u64)>,
+    root: Option<PageId>,
     /// None: removed.
     pages: BTreeMap<PageId, Option<&'c Place>>,
+}
+
+impl TreeChange<'_> {
+    /// Root and entries of the tree behind the change; `former` is what it was before.
+    fn behind(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
+        let former = former.filter(|_| !self.is_dropped);
+        let root = self.root.or(former.map(|tree| tree.root))?;
+        let mut entries = former.map_or(0, |tree| tree.entries as i64);
+        for (id, place) in &self.pages {
+            let now = i64::from(place.and_then(|place| place.entries).unwrap_or(0));
+            entries += match former.and_then(|tree| tree.pages.get(id)).map(|place| place.entries) {
+                None => now,
+                Some(Some(before)) => now - i64::from(before),
+                // What is written again has been read before.
+                Some(None) => 0,
+            };
+        }
+        Some((root, entries.max(0) as u64))
+    }
 }
 
 /// A change by tree and page.
@@ -151,8 +173,8 @@ impl<'c> Sorted<'c> {
         for index in &change.dropped {
             trees.entry(*index).or_default().is_dropped = true;
         }
-        for (index, root, entries) in &change.roots {
-            trees.entry(*index).or_default().told = Some((*root, *entries));
+        for (index, root) in &change.roots {
+            trees.entry(*index).or_default().root = Some(*root);
         }
         for (index, id) in &change.removed {
             trees.entry(*index).or_default().pages.insert(*id, None);
@@ -172,10 +194,8 @@ impl<'c> Sorted<'c> {
                 keys.dropped.insert(*index);
                 bytes += 5;
             }
-            let is_told = change.told.is_some_and(|(root, entries)| {
-                change.is_dropped || former.is_none_or(|tree| (tree.root, tree.entries) != (root, entries))
-            });
-            if is_told || !change.pages.is_empty() {
+            let is_told = |root| change.is_dropped || former.is_none_or(|tree| tree.root != root);
+            if change.root.is_some_and(is_told) || !change.pages.is_empty() {
                 keys.trees.insert(*index, change.pages.keys().copied().collect());
                 let values: usize = change.pages.values().flatten().map(|place| place.values.len()).sum();
                 bytes += 21 + 23 * change.pages.len() as u64 + 12 * values as u64;
@@ -186,9 +206,11 @@ impl<'c> Sorted<'c> {
 
     /// The tree behind the change.
     fn tree(&self, map: &PageMap, index: IndexId) -> Option<(PageId, u64)> {
-        let change = self.trees.get(&index);
-        let former = map.trees.get(&index).filter(|_| change.is_none_or(|change| !change.is_dropped));
-        change.and_then(|change| change.told).or(former.map(|tree| (tree.root, tree.entries)))
+        let former = map.trees.get(&index);
+        match self.trees.get(&index) {
+            Some(change) => change.behind(former),
+            None => former.map(|tree| (tree.root, tree.entries)),
+        }
     }
 
     /// The page's place behind the change.
@@ -411,11 +433,17 @@ impl PageMap {
         let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
         self.lsn = change.lsn.unwrap_or(self.lsn);
         self.next_page = change.next_page.max(self.next_page);
+        let behind: Vec<(IndexId, PageId, u64)> = {
+            let sorted = Sorted::new(&change);
+            let tree =
+                |index: &IndexId| sorted.tree(self, *index).map(|(root, entries)| (*index, root, entries));
+            sorted.trees.keys().filter_map(tree).collect()
+        };
         for index in change.dropped {
             let tree = self.trees.remove(&index).unwrap_or_default();
             outdated.extend(tree.pages.into_values());
         }
-        for (index, root, entries) in change.roots {
+        for (index, root, entries) in behind {
             let tree = self.trees.entry(index).or_default();
             (tree.root, tree.entries) = (root, entries);
         }
@@ -453,9 +481,11 @@ mod tests {
         if former.is_none() && rng.below(3) == 0 {
             return change;
         }
-        change.roots.push((index, root, rng.below(1000)));
-        let place =
-            |n: u64| Place { image: extent_of(n), values: (0..rng.below(3)).map(extent_of).collect() };
+        change.roots.push((index, root));
+        let place = |n: u64| {
+            let values = (0..rng.below(3)).map(extent_of).collect();
+            Place { image: extent_of(n), values, entries: Some(rng.below(1000) as u32) }
+        };
         change.written.push((index, root, place(*next)));
         for _ in 0..rng.below(30) {
             *next += 1;
@@ -474,7 +504,7 @@ mod tests {
 
     #[test]
     fn the_first_form_is_still_read() {
-        let place = Place { image: extent_of(7), values: vec![extent_of(8), extent_of(9)] };
+        let place = Place { image: extent_of(7), values: vec![extent_of(8), extent_of(9)], entries: None };
         let mut bytes = Vec::new();
         [1, 16].into_iter().for_each(|n| bytes.put_u32(n));
         [3, 44].into_iter().for_each(|n| bytes.put_u64(n));
@@ -530,7 +560,15 @@ mod tests {
                     let mut keys = Keys::default();
                     parts.iter().for_each(|part| read.read_part(part, &mut keys).expect("whole"));
                 }
-                assert_eq!(read, map, "seed {seed}");
+                for (index, tree) in &map.trees {
+                    let entries = tree.pages.values().map(|place| u64::from(place.entries.unwrap_or(0)));
+                    assert_eq!(entries.sum::<u64>(), tree.entries, "seed {seed}, {index:?}");
+                }
+                // Entries of single pages are in memory only.
+                let mut told = map.clone();
+                let places = told.trees.values_mut().flat_map(|tree| tree.pages.values_mut());
+                places.for_each(|place| place.entries = None);
+                assert_eq!(read, told, "seed {seed}");
             }
             assert!(levels.len() < 12, "{} levels", levels.len());
         }

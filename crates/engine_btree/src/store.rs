@@ -17,7 +17,8 @@
 //! same, and a start never falls back to a superblock whose extents others have been given. A new file gets
 //! both at once.
 //!
-//! The file is cut where its free end begins, behind a change of the map.
+//! The file is cut where its free end begins, behind a change of the map and when it is opened: a run that
+//! ended without a change of the map may have left long values that no map names.
 //!
 //! # On failure
 //! A failed write of an image leaves the former superblock in force, and is tried again
@@ -93,6 +94,14 @@ pub struct Store {
     pub map_bytes: AtomicU64,
 }
 
+/// Where the newest image of a page lies.
+#[derive(Clone, Copy)]
+struct Newest {
+    extent: Extent,
+    /// It is a checkpoint's image, and nobody has counted its entries.
+    is_uncounted: bool,
+}
+
 /// Why a map is not in force.
 #[derive(Debug)]
 pub enum MapError {
@@ -162,7 +171,9 @@ impl Store {
             let block = beyond.block;
             return refuse(format!("the file ends at byte {len}, before the page at block {block}; {CURE}"));
         }
-        Ok(Store::with(file, path, (newest.generation, newest_copy), map, (newest.form, levels)))
+        let store = Store::with(file, path, (newest.generation, newest_copy), map, (newest.form, levels));
+        store.cut(&store.state.lock());
+        Ok(store)
     }
 
     fn with(
@@ -266,22 +277,45 @@ impl Store {
 
     /// Reads a page that is not in memory.
     pub fn read_page(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
-        self.read_page_at(self.extent_of(index, id), index, id)
+        let newest = self.newest_of(index, id);
+        let page = self.read_page_at(newest.map(|newest| newest.extent), index, id)?;
+        self.note_entries(newest, &page);
+        Ok(page)
     }
 
-    /// Where the newest image of a page lies that is not in memory.
-    fn extent_of(&self, index: IndexId, id: PageId) -> Option<Extent> {
+    /// The newest image of a page that is not in memory.
+    fn newest_of(&self, index: IndexId, id: PageId) -> Option<Newest> {
         let state = self.state.lock();
-        let of_map = || Some(state.map.trees.get(&index)?.pages.get(&id)?.image);
-        state.evicted.get(&id).copied().or_else(of_map)
+        if let Some(extent) = state.evicted.get(&id) {
+            return Some(Newest { extent: *extent, is_uncounted: false });
+        }
+        let place = state.map.trees.get(&index)?.pages.get(&id)?;
+        Some(Newest { extent: place.image, is_uncounted: place.entries.is_none() })
+    }
+
+    /// Keeps how many entries a checkpoint image has, the first time that it is read: the change of the map that
+    /// puts another in its place tells the tree's entries by it.
+    fn note_entries(&self, newest: Option<Newest>, page: &Page) {
+        let Some(newest) = newest.filter(|newest| newest.is_uncounted) else { return };
+        let mut state = self.state.lock();
+        let tree = state.map.trees.get_mut(&page.index());
+        let place = tree.and_then(|tree| tree.pages.get_mut(&page.id()));
+        if let Some(place) = place.filter(|place| place.image == newest.extent) {
+            place.entries = Some(if page.level() == 0 { page.len() as u32 } else { 0 });
+        }
     }
 
     /// The same, unless it would wait for the disk.
     pub fn read_page_cached(&self, index: IndexId, id: PageId) -> Result<Option<Page>, EngineError> {
-        let Some(extent) = self.extent_of(index, id) else { return Ok(None) };
+        let Some(newest) = self.newest_of(index, id) else { return Ok(None) };
+        let extent = newest.extent;
         let mut bytes = vec![0; extent.bytes as usize];
         match self.file.try_read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)? {
-            Some(read) if read == bytes.len() => self.page_of(bytes, extent, index, id).map(Some),
+            Some(read) if read == bytes.len() => {
+                let page = self.page_of(bytes, extent, index, id)?;
+                self.note_entries(Some(newest), &page);
+                Ok(Some(page))
+            }
             // A caller that reads it in full has the error.
             _ => Ok(None),
         }

@@ -302,6 +302,14 @@ fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
     beside
 }
 
+/// A start and a replay count each entry once, whatever was undecided or deleted at the checkpoint.
+fn check_counts(engine: &BtreeEngine, what: &str) {
+    for index in [TABLE, SELDOM, LOADED] {
+        let counted = rows(engine, index).len() as u64;
+        assert_eq!(engine.stats(index).entries, counted, "{what}: entries of {index}");
+    }
+}
+
 /// What is on disk after the workload stopped holds the state at a checkpoint; with the log it is all.
 fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
     let engine = open(fs, pages).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -318,6 +326,7 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
         assert_eq!(rows(&engine, index), expected, "{what}: the checkpoint's rows of {index}");
     }
     assert!(model.is_loaded(&rows(&engine, LOADED), durable as usize), "{what}: the loaded rows");
+    check_counts(&engine, what);
     verify(&engine, what);
     let redo: Vec<Redo> = model.log[durable as usize..].iter().map(|(redo, _)| redo.clone()).collect();
     engine.replay(&redo).expect("replays");
@@ -326,6 +335,7 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
         assert!(rows(&engine, index) == model.rows(index, all), "{what}: replayed rows of {index}");
     }
     assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows behind a load");
+    check_counts(&engine, what);
     // It goes on from there.
     let lsn = Lsn(model.log.len() as u64);
     engine.begin_checkpoint(lsn).expect("begins").finish().expect("finishes");
@@ -336,6 +346,7 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
         model.rows(TABLE, model.log.len()),
         "{what}: the next checkpoint's rows"
     );
+    check_counts(&engine, what);
 }
 
 fn runs() -> impl Iterator<Item = (u64, Pages)> {

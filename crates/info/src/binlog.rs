@@ -65,6 +65,8 @@ pub(super) fn master_status(ctx: &StatementContext<'_>) -> SqlResult<Listing> {
         .text("Binlog_Do_DB", 255)
         .text("Binlog_Ignore_DB", 255);
     let Some((position, _)) = ctx.db.commit.binlog_status() else { return Ok(listing) };
+    // Up to there, the file can be copied.
+    ctx.db.commit.complete_binlog_files();
     let name = ctx.db.commit.binlog_file_name(position.file);
     let list = |id| Value::text(ctx.db.globals.text(id).as_deref().unwrap_or(""));
     if let Some(name) = name {
@@ -155,6 +157,8 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::BinaryLogs { delete_domains: Some(domains) } => delete_domains(ctx, domains)?,
             FlushTarget::Logs | FlushTarget::BinaryLogs { .. } => {
                 ctx.db.commit.rotate_binlog().map_err(|e| commit_error(&e))?;
+                // The file that has ended is whole.
+                ctx.db.commit.complete_binlog_files();
                 if *target == FlushTarget::Logs {
                     ctx.db.reopen_log(StatementLog::General);
                     ctx.db.reopen_log(StatementLog::Slow);
