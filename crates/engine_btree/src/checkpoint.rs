@@ -24,6 +24,7 @@ use crate::changes::{Reconciled, Running};
 use crate::inner::Inner;
 use crate::map::{MapChange, Place};
 use crate::page::PageId;
+use crate::space::Extent;
 use crate::store::MapError;
 use crate::sync::Ordering;
 use crate::tree::Tree;
@@ -50,6 +51,10 @@ pub struct Checkpoint {
     /// Of that, redo in files: large transactions have changed pages.
     large_bytes: u64,
     freeable_bytes: u64,
+    /// Long values that were doomed before it began. None of its images names them: what replaced them is older
+    /// than its horizon, or they were never published. Those that the map in force does not name either are
+    /// free at once, so that its own images have their place.
+    doomed: Vec<Extent>,
     is_finished: bool,
     /// Keeps the versions of the horizon.
     _pin: Pin,
@@ -72,6 +77,7 @@ impl Checkpoint {
             redo_bytes: inner.unflushed_bytes.swap(0, Ordering::Relaxed),
             large_bytes: inner.large_bytes.swap(0, Ordering::Relaxed),
             freeable_bytes: inner.freeable_bytes.swap(0, Ordering::Relaxed),
+            doomed: inner.store.take_doomed(),
             is_finished: false,
             _pin: pin,
         }
@@ -94,6 +100,7 @@ impl Checkpoint {
         // In one order, so that a run can be repeated.
         pending.sort_unstable();
         pending.dedup();
+        self.inner.store.free_unnamed(std::mem::take(&mut self.doomed));
         let mut began = Instant::now();
         for (n, (id, index)) in pending.into_iter().enumerate() {
             self.write_captured()?;
@@ -228,6 +235,7 @@ impl Drop for Checkpoint {
         inner.unflushed_bytes.fetch_add(self.redo_bytes, Ordering::Relaxed);
         inner.large_bytes.fetch_add(self.large_bytes, Ordering::Relaxed);
         inner.freeable_bytes.fetch_add(self.freeable_bytes, Ordering::Relaxed);
+        inner.store.doom(self.doomed.drain(..));
         self.written.drain(..).for_each(|(_, _, place)| inner.store.free(place.image));
     }
 }

@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 use crate::tree::{Ground, Tree};
 use crate::undo::Cursor;
-use crate::version::{Cleanup, TrxRecord, TrxState, Versions};
+use crate::version::{Cleanup, LongValue, TrxRecord, TrxState, Versions};
 use crate::views::Views;
 use crate::warm::Warm;
 
@@ -207,9 +207,9 @@ impl Inner {
     }
 
     /// Long values that nobody reads any more.
-    pub fn doom_all(&self, values: Vec<(IndexId, Extent)>) {
-        for (index, extent) in values {
-            if let Some(tree) = self.tree(index) {
+    pub fn doom_all(&self, values: Vec<LongValue>) {
+        for LongValue { index, root, extent } in values {
+            if let Some(tree) = self.tree(index).filter(|tree| tree.root == root) {
                 self.doom(&tree, [extent]);
             }
         }

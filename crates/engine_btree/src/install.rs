@@ -38,7 +38,7 @@ use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::undo::{Before, Link, UNDO_BYTES_MAX};
 use crate::value;
-use crate::version::{Horizon, TrxRecord, TrxState, Undo, Value, VersionRef};
+use crate::version::{Horizon, LongValue, TrxRecord, TrxState, Undo, Value, VersionRef};
 
 /// Writes between two looks at how much memory a transaction's undo takes.
 const LOOK_EVERY: u32 = 32;
@@ -129,8 +129,9 @@ impl Install<'_> {
             Some(value) => {
                 self.pause();
                 let (name, extent) = value::write(&inner.store, index, value)?;
-                inner.tree_or_new(index).values.lock().insert(extent);
-                record.add_new_value(index, extent);
+                let tree = inner.tree_or_new(index);
+                tree.values.lock().insert(extent);
+                record.add_new_value(LongValue { index, root: tree.root, extent });
                 Some(name)
             }
             None => None,
@@ -158,6 +159,7 @@ impl Inner {
         write: Write<'_>,
     ) -> Result<Option<usize>, EngineError> {
         place.go_to(self, write.index, write.key)?;
+        let root = place.tree.as_ref().expect("gone to").root;
         let frame = place.leaf.as_mut().expect("gone to");
         let page = frame.page();
         let found = page.find(write.key);
@@ -211,8 +213,8 @@ impl Inner {
             Some(own) => own.value,
             None => present.value.filter(|_| present.is_overflow).map(value::extent_of),
         };
-        if let Some(old) = replaced {
-            record.add_old_value(write.index, old);
+        if let Some(extent) = replaced {
+            record.add_old_value(LongValue { index: write.index, root, extent });
         }
         write_entry(frame, found, write.key, write.entry(version));
         if let Some(own) = own {

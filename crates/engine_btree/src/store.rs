@@ -255,6 +255,24 @@ impl Store {
         self.state.lock().doomed.extend(values);
     }
 
+    /// Those that are doomed so far, for [`Store::free_unnamed`].
+    pub fn take_doomed(&self) -> Vec<Extent> {
+        std::mem::take(&mut self.state.lock().doomed)
+    }
+
+    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody knows
+    /// which map the disk holds, it may name any of them.
+    pub fn free_unnamed(&self, values: Vec<Extent>) {
+        let mut state = self.state.lock();
+        let State { doomed, named, space, is_poisoned, .. } = &mut *state;
+        for value in values {
+            match *is_poisoned || named.contains(&value) {
+                true => doomed.push(value),
+                false => space.free(value),
+            }
+        }
+    }
+
     /// Reads an extent.
     pub fn read(&self, extent: Extent) -> Result<Vec<u8>, EngineError> {
         let mut bytes = vec![0; extent.bytes as usize];

@@ -44,6 +44,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId};
 use cohort_engine::EngineError;
 
+use crate::page::PageId;
 use crate::segment::{Found, Segment};
 use crate::space::Extent;
 use crate::spill::UndoFile;
@@ -143,13 +144,22 @@ pub struct TrxRecord {
     leftovers: Mutex<Option<Box<Leftovers>>>,
 }
 
+/// A long value of a tree. When the tree was loaded anew meanwhile, its successor may have another value in the
+/// same place, so the index does not tell whose it is: the root does, which no other tree ever has.
+#[derive(Clone, Copy, Debug)]
+pub struct LongValue {
+    pub index: IndexId,
+    pub root: PageId,
+    pub extent: Extent,
+}
+
 /// Long values that purge frees.
 #[derive(Debug, Default)]
 struct Leftovers {
     /// Those that were written; free after an abort.
-    new_values: Vec<(IndexId, Extent)>,
+    new_values: Vec<LongValue>,
     /// Those that were replaced; free after a commit.
-    old_values: Vec<(IndexId, Extent)>,
+    old_values: Vec<LongValue>,
 }
 
 impl TrxRecord {
@@ -307,22 +317,22 @@ impl TrxRecord {
     }
 
     /// It wrote a long value, which is free after an abort.
-    pub fn add_new_value(&self, index: IndexId, extent: Extent) {
-        self.leftovers.lock().get_or_insert_default().new_values.push((index, extent));
+    pub fn add_new_value(&self, value: LongValue) {
+        self.leftovers.lock().get_or_insert_default().new_values.push(value);
     }
 
     /// It replaced a long value, which is free after its commit.
-    pub fn add_old_value(&self, index: IndexId, extent: Extent) {
-        self.leftovers.lock().get_or_insert_default().old_values.push((index, extent));
+    pub fn add_old_value(&self, value: LongValue) {
+        self.leftovers.lock().get_or_insert_default().old_values.push(value);
     }
 
     /// The long values that it wrote, once.
-    pub fn take_new_values(&self) -> Vec<(IndexId, Extent)> {
+    pub fn take_new_values(&self) -> Vec<LongValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.new_values)).unwrap_or_default()
     }
 
     /// The long values that it replaced, once.
-    pub fn take_old_values(&self) -> Vec<(IndexId, Extent)> {
+    pub fn take_old_values(&self) -> Vec<LongValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.old_values)).unwrap_or_default()
     }
 }
