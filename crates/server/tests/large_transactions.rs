@@ -59,3 +59,30 @@ fn a_crash_leaves_all_of_a_large_transaction_or_nothing() {
     client.query_drop("DELETE FROM test.t WHERE v > 0").expect("deletes");
     assert_eq!(rows(&mut client).0, 2);
 }
+
+/// A copy of the files is what the server says they are: a large transaction comes into its file at leisure,
+/// unless somebody is told of it.
+#[test]
+fn a_binary_log_file_that_is_told_of_is_whole() {
+    let scratch = tempfile::tempdir().expect("temporary directory");
+    let server = Cohort::start(scratch.path(), "data", &[]);
+    let mut client = server.client();
+    client.query_drop("CREATE TABLE test.t (id INT PRIMARY KEY, b LONGBLOB, v INT)").expect("creates");
+    let file_bytes =
+        |name: &str| std::fs::metadata(server.datadir.join(name)).expect("the file is there").len();
+    let large = 2 * ROWS * ROW_BYTES as u64;
+    insert(&mut client, 1).expect("commits");
+    insert(&mut client, 1 + ROWS).expect("commits");
+    let (name, position): (String, u64) = {
+        let told = client.query_first("SHOW MASTER STATUS").expect("answers");
+        let (name, position, _, _): (String, u64, String, String) = told.expect("one row");
+        (name, position)
+    };
+    assert!(position > large, "two large transactions");
+    assert!(file_bytes(&name) >= position, "{} of {position} bytes", file_bytes(&name));
+    insert(&mut client, 1 + 2 * ROWS).expect("commits");
+    client.query_drop("FLUSH BINARY LOGS").expect("flushes");
+    let ended = file_bytes(&name);
+    let listed: Vec<(String, u64)> = client.query("SHOW BINARY LOGS").expect("rows");
+    assert!(listed.contains(&(name.clone(), ended)), "{name} had {ended} bytes: {listed:?}");
+}
