@@ -51,9 +51,9 @@ pub struct Checkpoint {
     /// Of that, redo in files: large transactions have changed pages.
     large_bytes: u64,
     freeable_bytes: u64,
-    /// Long values that were doomed before it began. None of its images names them: what replaced them is older
-    /// than its horizon, or they were never published. Those that the map in force does not name either are
-    /// free at once, so that its own images have their place.
+    /// Long values that were doomed before it began. None of its images names them: what replaced them is
+    /// older than its horizon, or they were never published. Those that the map in force does not name either
+    /// are free at once, so that its own images have their place.
     doomed: Vec<Extent>,
     is_finished: bool,
     /// Keeps the versions of the horizon.

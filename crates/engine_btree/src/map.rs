@@ -42,8 +42,8 @@ pub struct Place {
     pub image: Extent,
     /// Long values that its entries name.
     pub values: Vec<Extent>,
-    /// Entries of the image of a leaf, 0 of another page. None: nobody has read the image since the start. It is
-    /// not on disk.
+    /// Entries of the image of a leaf, 0 of another page. None: nobody has read the image since the start. It
+    /// is not on disk.
     pub entries: Option<u32>,
 }
 

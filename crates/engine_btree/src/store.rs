@@ -260,8 +260,8 @@ impl Store {
         std::mem::take(&mut self.state.lock().doomed)
     }
 
-    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody knows
-    /// which map the disk holds, it may name any of them.
+    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody
+    /// knows which map the disk holds, it may name any of them.
     pub fn free_unnamed(&self, values: Vec<Extent>) {
         let mut state = self.state.lock();
         let State { doomed, named, space, is_poisoned, .. } = &mut *state;
@@ -311,8 +311,8 @@ impl Store {
         Some(Newest { extent: place.image, is_uncounted: place.entries.is_none() })
     }
 
-    /// Keeps how many entries a checkpoint image has, the first time that it is read: the change of the map that
-    /// puts another in its place tells the tree's entries by it.
+    /// Keeps how many entries a checkpoint image has, the first time that it is read: the change of the map
+    /// that puts another in its place tells the tree's entries by it.
     fn note_entries(&self, newest: Option<Newest>, page: &Page) {
         let Some(newest) = newest.filter(|newest| newest.is_uncounted) else { return };
         let mut state = self.state.lock();

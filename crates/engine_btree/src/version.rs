@@ -144,8 +144,8 @@ pub struct TrxRecord {
     leftovers: Mutex<Option<Box<Leftovers>>>,
 }
 
-/// A long value of a tree. When the tree was loaded anew meanwhile, its successor may have another value in the
-/// same place, so the index does not tell whose it is: the root does, which no other tree ever has.
+/// A long value of a tree. When the tree was loaded anew meanwhile, its successor may have another value in
+/// the same place, so the index does not tell whose it is: the root does, which no other tree ever has.
 #[derive(Clone, Copy, Debug)]
 pub struct LongValue {
     pub index: IndexId,

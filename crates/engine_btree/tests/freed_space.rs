@@ -1,4 +1,5 @@
-//! Long values of a transaction that was undone: their place is given back, by a checkpoint or the next start.
+//! Long values of a transaction that was undone: their place is given back, by a checkpoint or the next
+//! start.
 
 use std::path::Path;
 use std::sync::Arc;

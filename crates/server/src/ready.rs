@@ -28,8 +28,8 @@
 //!   for work that a worker leaves which is about to get up: that is the next change.
 //! - A worker rests only when it found the queue empty under the lock, in the same step in which it was
 //!   counted as resting.
-//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests; if
-//!   it was told of the stroke beside that event, it rings again.
+//! - A worker that gets up because of another event leaves the stroke in epoll, for the next one that rests;
+//!   if it was told of the stroke beside that event, it rings again.
 //!
 //! # Lock order
 //! The state's lock is a leaf. The bell is rung after it was released.
@@ -98,8 +98,8 @@ impl<W, B: Bell> Ready<W, B> {
         self.change(|state| state.queue.push_back(work));
     }
 
-    /// Leaves work to the others from within `wait` of [`Ready::next`], which rings for it when the caller gets
-    /// up.
+    /// Leaves work to the others from within `wait` of [`Ready::next`], which rings for it when the caller
+    /// gets up.
     pub fn push_within(&self, work: impl Iterator<Item = W>) {
         self.state.lock().queue.extend(work);
     }
@@ -110,8 +110,8 @@ impl<W, B: Bell> Ready<W, B> {
     }
 
     /// What a worker does next: the oldest work; else, if `stay` says that the worker is still needed, what
-    /// `wait` waits for. That is told whether all other workers are at work: then it may take more events than
-    /// one, and makes work of the others.
+    /// `wait` waits for. That is told whether all other workers are at work: then it may take more events
+    /// than one, and makes work of the others.
     pub fn next<E>(&self, stay: impl FnOnce() -> bool, wait: impl FnOnce(bool) -> Heard<E>) -> Next<W, E> {
         if let Some(work) = self.pop() {
             return Next::Work(work);

@@ -44,8 +44,8 @@ pub struct SessionTrx {
     pub(super) statement_timestamp: u32,
     /// The running statement changes rows.
     pub(super) is_writing: bool,
-    /// Kept from a transaction that has left nothing behind: what it is made of costs allocations that a point
-    /// select would feel.
+    /// Kept from a transaction that has left nothing behind: what it is made of costs allocations that a
+    /// point select would feel.
     pub(super) spare: Option<Box<Active>>,
     /// What others have left of theirs.
     pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
