@@ -133,7 +133,7 @@ struct Prepared {
 /// How the end of a reader went.
 pub enum ReaderEnd {
     /// It has ended; its locks go with this.
-    Done(XaHeld),
+    Done(Box<XaHeld>),
     /// Its session had gone, and it with that.
     WasRolledBack,
 }
@@ -286,7 +286,7 @@ impl XaBranches {
         let reader = state.prepared(xid).filter(|it| it.is_reader && it.place == taker.place())?;
         let held = reader.held.take();
         state.branches.remove(&name(xid));
-        Some(held.map_or(ReaderEnd::WasRolledBack, ReaderEnd::Done))
+        Some(held.map_or(ReaderEnd::WasRolledBack, |held| ReaderEnd::Done(Box::new(held))))
     }
 
     /// The session that prepared the branch is gone: others may end it.
