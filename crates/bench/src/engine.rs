@@ -379,8 +379,8 @@ fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         servers.push(server);
     }
     let found = turns(&mut servers, asked.repeats, |server| {
-        // What the turn before has left is not to be measured: a table that was dropped, and a checkpoint and a
-        // copy in the binary log that take their time.
+        // What the turn before has left is not to be measured: a table that was dropped, and a checkpoint and
+        // a copy in the binary log that take their time.
         std::thread::sleep(CALM);
         let alone = load.on(server)?;
         let (address, mut copying) = (server.address.clone(), None);
