@@ -147,17 +147,20 @@ impl TreeChange<'_> {
     fn behind(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
         let former = former.filter(|_| !self.is_dropped);
         let root = self.root.or(former.map(|tree| tree.root))?;
-        let mut entries = former.map_or(0, |tree| tree.entries as i64);
-        for (id, place) in &self.pages {
-            let now = i64::from(place.and_then(|place| place.entries).unwrap_or(0));
-            entries += match former.and_then(|tree| tree.pages.get(id)).map(|place| place.entries) {
-                None => now,
-                Some(Some(before)) => now - i64::from(before),
-                // What is written again has been read before.
-                Some(None) => 0,
-            };
-        }
-        Some((root, entries.max(0) as u64))
+        let before = |id: &PageId| former.and_then(|tree| tree.pages.get(id));
+        let more: i64 = self.pages.iter().map(|(id, now)| more_entries(before(id), *now)).sum();
+        Some((root, former.map_or(0, |tree| tree.entries).saturating_add_signed(more)))
+    }
+}
+
+/// How many entries more a tree has when a page's image takes the place of another.
+fn more_entries(before: Option<&Place>, now: Option<&Place>) -> i64 {
+    let now = i64::from(now.and_then(|place| place.entries).unwrap_or(0));
+    match before.map(|place| place.entries) {
+        None => now,
+        Some(Some(before)) => now - i64::from(before),
+        // What is written again has been read before.
+        Some(None) => 0,
     }
 }
 
@@ -433,27 +436,30 @@ impl PageMap {
         let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
         self.lsn = change.lsn.unwrap_or(self.lsn);
         self.next_page = change.next_page.max(self.next_page);
-        let behind: Vec<(IndexId, PageId, u64)> = {
-            let sorted = Sorted::new(&change);
-            let tree =
-                |index: &IndexId| sorted.tree(self, *index).map(|(root, entries)| (*index, root, entries));
-            sorted.trees.keys().filter_map(tree).collect()
-        };
+        let mut more: BTreeMap<IndexId, i64> = BTreeMap::new();
         for index in change.dropped {
             let tree = self.trees.remove(&index).unwrap_or_default();
             outdated.extend(tree.pages.into_values());
         }
-        for (index, root, entries) in behind {
-            let tree = self.trees.entry(index).or_default();
-            (tree.root, tree.entries) = (root, entries);
+        for (index, root) in change.roots {
+            self.trees.entry(index).or_default().root = root;
         }
         for (index, id) in change.removed {
-            outdated.extend(self.trees.get_mut(&index).and_then(|tree| tree.pages.remove(&id)));
+            let before = self.trees.get_mut(&index).and_then(|tree| tree.pages.remove(&id));
+            *more.entry(index).or_default() += more_entries(before.as_ref(), None);
+            outdated.extend(before);
         }
         for (index, id, place) in change.written {
             fresh.extend_from_slice(&place.values);
             let tree = self.trees.get_mut(&index).expect("every tree's root is told");
+            let more = more.entry(index).or_default();
+            *more += more_entries(tree.pages.get(&id), Some(&place));
             outdated.extend(tree.pages.insert(id, place));
+        }
+        for (index, more) in more {
+            if let Some(tree) = self.trees.get_mut(&index) {
+                tree.entries = tree.entries.saturating_add_signed(more);
+            }
         }
         (outdated, fresh)
     }

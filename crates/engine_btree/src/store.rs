@@ -77,10 +77,15 @@ impl State {
         self.doomed.iter().copied().filter(|extent| !self.named.contains(extent))
     }
 
-    /// Frees what is doomed and not named by the map in force.
-    fn free_doomed(&mut self) {
-        let State { doomed, named, space, .. } = self;
-        doomed.extract_if(.., |extent| !named.contains(extent)).for_each(|extent| space.free(extent));
+    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody
+    /// knows which map the disk holds, it may name any of them.
+    fn free_unnamed(&mut self, values: Vec<Extent>) {
+        for value in values {
+            match self.is_poisoned || self.named.contains(&value) {
+                true => self.doomed.push(value),
+                false => self.space.free(value),
+            }
+        }
     }
 }
 
@@ -260,17 +265,9 @@ impl Store {
         std::mem::take(&mut self.state.lock().doomed)
     }
 
-    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody
-    /// knows which map the disk holds, it may name any of them.
+    /// Frees those of the values that no map names; the others are doomed still.
     pub fn free_unnamed(&self, values: Vec<Extent>) {
-        let mut state = self.state.lock();
-        let State { doomed, named, space, is_poisoned, .. } = &mut *state;
-        for value in values {
-            match *is_poisoned || named.contains(&value) {
-                true => doomed.push(value),
-                false => space.free(value),
-            }
-        }
+        self.state.lock().free_unnamed(values);
     }
 
     /// Reads an extent.
@@ -431,7 +428,8 @@ impl Store {
         outdated.iter().map(|place| place.image).chain(gone).for_each(|image| state.space.free(image));
         outdated.iter().flat_map(|place| &place.values).for_each(|value| _ = state.named.remove(value));
         state.named.extend(fresh_values);
-        state.free_doomed();
+        let doomed = std::mem::take(&mut state.doomed);
+        state.free_unnamed(doomed);
         self.cut(state);
         Ok(())
     }

@@ -121,6 +121,13 @@ impl Active {
         }
     }
 
+    /// Drops what engines hold of it; one that has read only is as good as new and stays.
+    pub(crate) fn drop_writers(&mut self) {
+        for slot in &mut self.engines {
+            slot.take_if(|engine| !engine.is_read_only());
+        }
+    }
+
     /// Begins a transaction with what another has left ([`Active::clear`]).
     pub(crate) fn begin(&mut self, ends: Ends, isolation: Isolation, access_mode: AccessMode) {
         (self.ends, self.isolation, self.access_mode) = (ends, isolation, access_mode);

@@ -219,14 +219,10 @@ impl SessionTrx {
         redo.append(&mut self.attached);
         let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
+        // Those that wrote have given their writes away.
+        active.drop_writers();
         let Active { locks, engines, log, .. } = *active;
-        // What read only is as good as new; what wrote has given its writes away.
         self.spare_engines = engines;
-        self.spare_engines.iter_mut().for_each(|slot| {
-            if slot.as_ref().is_some_and(|engine| !engine.is_read_only()) {
-                *slot = None;
-            }
-        });
         self.spare_log = Some(log);
         let prepared = match self.env.commit.prepare(CommitRequest {
             redo,

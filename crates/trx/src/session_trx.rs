@@ -459,9 +459,7 @@ impl SessionTrx {
         self.hold.raise(active.has_seen());
         // What engines have in place is undone before others get at the rows.
         active.prepared.clear();
-        active.engines.iter_mut().for_each(|slot| {
-            slot.take_if(|engine| !engine.is_read_only());
-        });
+        active.drop_writers();
         // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
         let is_as_new = active.locks.is_as_new();
         self.env.locks.release_all(&mut active.locks);
