@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::calls;
+use crate::licenses;
 use crate::source::{Source, read_all};
+use crate::wording;
 
 const LINES_MAX: usize = 900;
 /// The width of code in rustfmt.toml; comments keep it too.
@@ -71,6 +73,8 @@ pub fn run(root: &Path) -> Vec<String> {
     failpoints(&sources, &mut findings);
     prose(&sources, &mut findings);
     calls::uncalled(&sources, &mut findings);
+    wording::check(&sources, &mut findings);
+    licenses::check(root, &mut findings);
     findings
 }
 
