@@ -23,7 +23,7 @@ impl NoUnwind {
 impl Drop for NoUnwind {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("[ERROR] a panic during {}, stopping: recovery decides by the log", self.what);
+            log::error!("a panic during {}, stopping: recovery decides by the log", self.what);
             std::process::abort();
         }
     }

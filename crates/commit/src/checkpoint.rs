@@ -137,7 +137,7 @@ impl Checkpointer {
         self.watch(coordinator);
         let now_us = coordinator.env().world.clock.wall_us();
         for sentence in coordinator.xa.forgotten(now_us) {
-            eprintln!("[Warning] {sentence}");
+            log::warn!("{sentence}");
         }
         let is_requested = std::mem::take(&mut *self.is_requested.lock());
         let is_due = is_due(coordinator) || self.frees_much(coordinator);
@@ -187,7 +187,7 @@ impl Checkpointer {
         coordinator.metrics().checkpoint_failures.fetch_add(1, Ordering::Relaxed);
         let mut failed = self.failed.lock();
         if failed.as_ref().is_none_or(|(_, before)| *before != error) {
-            eprintln!("[ERROR] checkpoint failed, will be tried again: {error}");
+            log::error!("checkpoint failed, will be tried again: {error}");
         }
         *failed = Some((coordinator.env().world.clock.monotonic_ns(), error));
     }
@@ -214,8 +214,8 @@ impl Checkpointer {
         let mut refusal = self.refusal.lock();
         if why.is_some() != refusal.is_some() {
             match &why {
-                Some(why) => eprintln!("[ERROR] writes are refused until there is space: {why}"),
-                None => eprintln!("[Note] there is space again, writes are accepted"),
+                Some(why) => log::error!("writes are refused until there is space: {why}"),
+                None => log::info!("there is space again, writes are accepted"),
             }
         }
         *refusal = why;

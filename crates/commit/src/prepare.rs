@@ -175,7 +175,7 @@ impl Coordinator {
             }
             // The engine would have to flush when it ingests this, which fails for the same reason (I6): so
             // it is applied as others are.
-            eprintln!("[Warning] checkpoint before a large transaction failed: {error}");
+            log::warn!("checkpoint before a large transaction failed: {error}");
             return Ok(Vec::new());
         }
         Ok(staged)

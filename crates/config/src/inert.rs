@@ -178,8 +178,6 @@ macro_rules! with_inert_settings {
             LogSlowDisabledStatements = Setting::both("log_slow_disabled_statements", set(8, &["admin", "call", "slave", "sp"])).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowFilter = Setting::both("log_slow_filter", set(1983, &["admin", "filesort", "filesort_on_disk", "filesort_priority_queue", "full_join", "full_scan", "not_using_index", "query_cache", "query_cache_miss", "tmp_table", "tmp_table_on_disk"])).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowMinExaminedRowLimit = Setting::both("log_slow_min_examined_row_limit", num(0, 0, 4294967295)).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
-            LogSlowQueryFile = Setting::global("log_slow_query_file", text("")).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
-            LogSlowQueryTime = Setting::both("log_slow_query_time", real(10.0, 0.0, 31536000.0)).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowRateLimit = Setting::both("log_slow_rate_limit", num(1, 1, 4294967295)).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogSlowSlaveStatements = Setting::both("log_slow_slave_statements", flag(true)).no_effect(LOG_FILES).doc("Of the slow query log and the general log.");
             LogTcSize = Setting::global("log_tc_size", blocks(24576, 12288, 18446744073709551615, 4096)).read_only().no_effect("there is one log").doc("Size of the log of a transaction coordinator.");

@@ -9,12 +9,16 @@
 //! | `runtime` | [`Globals`] and [`SessionVars`]: the values in force; SET and SHOW VARIABLES |
 //! | `option_file` | my.cnf reader |
 //! | `options` | command line and option files to settings |
+//! | `build` | [`Build`]: Cohort's own version and revision |
+//! | `help` | texts of `--help` |
 //! | `manual` | manual page and sample file |
 //! | `status` | [`Status`]: counters of SHOW STATUS |
 //!
 //! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file
 //! and the manual page are all made from it.
 
+mod build;
+mod help;
 mod inert;
 mod manual;
 mod option_file;
@@ -25,6 +29,7 @@ mod status;
 mod table;
 mod value;
 
+pub use build::Build;
 pub use manual::{manual_page, sample_file};
 pub use option_file::{DefaultsPlan, OptionFileError};
 pub use options::{Options, StartupError, StartupRequest, load};

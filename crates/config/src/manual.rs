@@ -7,6 +7,9 @@ use cohort_types::{Privilege, Privileges};
 use crate::setting::{Access, Kind, Setting, SettingScope};
 use crate::table::VarId;
 
+/// Values of a setting that are listed one by one.
+const MEMBERS_MAX: usize = 12;
+
 /// docs/configuration.md.
 pub fn manual_page() -> String {
     let mut out = String::from(
@@ -82,7 +85,7 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a String takes everything");
 }
 
-fn default_text(setting: &Setting) -> String {
+pub(crate) fn default_text(setting: &Setting) -> String {
     let value = setting.kind.value(setting.kind.default_raw()).to_string();
     match setting.kind {
         Kind::Int { default, .. } if setting.unit == "bytes" => size(default),
@@ -100,12 +103,16 @@ fn size(bytes: u64) -> String {
     format!("`{bytes}`")
 }
 
-fn range(setting: &Setting) -> String {
+pub(crate) fn range(setting: &Setting) -> String {
     match setting.kind {
         Kind::Bool { .. } => "ON, OFF".to_owned(),
         Kind::Int { min, max: u64::MAX, .. } => format!("{min} or more {}", setting.unit),
         Kind::Int { min, max, .. } => format!("{min} to {max} {}", setting.unit),
         Kind::Double { min, max, .. } => format!("{min} to {max} {}", setting.unit),
+        // A table is as wide as its widest cell.
+        Kind::Enum { members, .. } if members.len() > MEMBERS_MAX => {
+            format!("one of {} names, such as {}", members.len(), members[..3].join(", "))
+        }
         Kind::Enum { members, .. } => members.join(", "),
         Kind::Set { .. } => "a list".to_owned(),
         Kind::Text { .. } => "text".to_owned(),
@@ -115,7 +122,7 @@ fn range(setting: &Setting) -> String {
 
 /// Where it has values; who may set them, unless that is SUPER for global values and everybody for a
 /// session's.
-fn scope(setting: &Setting) -> String {
+pub(crate) fn scope(setting: &Setting) -> String {
     let is_usual = setting.global_admins == Privileges::of(&[Privilege::Super]);
     let global = match is_usual {
         true => "global".to_owned(),

@@ -86,11 +86,19 @@ pub struct DefaultsPlan {
     pub print: bool,
 }
 
-/// What the files say.
+/// One option of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct FileOption {
+    /// As an argument: `--name=value` or `--name`.
+    pub argument: String,
+    pub file: PathBuf,
+    pub line: usize,
+}
+
+/// The options of all files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileOptions {
-    /// As arguments: `--name=value` or `--name`.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<FileOption>,
     pub warnings: Vec<String>,
 }
 
@@ -199,7 +207,8 @@ impl FileReader {
             None => Err(OptionFileError::NoGroup(path.to_owned(), number)),
             Some(false) => Ok(()),
             Some(true) => {
-                self.found.arguments.push(option_of(line));
+                let argument = option_of(line);
+                self.found.arguments.push(FileOption { argument, file: path.to_owned(), line: number });
                 Ok(())
             }
         }
@@ -328,7 +337,7 @@ mod tests {
                 suffix: suffix.map(str::to_owned),
                 ..DefaultsPlan::default()
             };
-            plan.read().map(|found| found.arguments)
+            plan.read().map(|found| found.arguments.into_iter().map(|option| option.argument).collect::<Vec<_>>())
         };
         assert_eq!(read(None).expect("good"), ["--x=1", "--from=a", "--from=b"]);
         assert_eq!(read(Some("1")).expect("good").last().map(String::as_str), Some("--suffixed"));

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::option_file::{DefaultsPlan, OptionFileError};
+use crate::build::Build;
+use crate::help;
+use crate::option_file::{DefaultsPlan, FileOption, OptionFileError};
 use crate::runtime::{Globals, expand_sql_mode, followers, option_text};
 use crate::setting::Kind;
 use crate::table::VarId;
@@ -33,6 +35,8 @@ pub struct Options {
     pub user: Option<String>,
     /// `--initialize`: to make a data directory and end.
     pub initialize: bool,
+    /// `--validate-config`: to check the options and end.
+    pub validate_config: bool,
     /// `--convert-log-layout`: to give the data directory the `log_layout` of the options and end.
     pub convert_log_layout: bool,
 }
@@ -61,8 +65,14 @@ impl From<OptionFileError> for StartupError {
     }
 }
 
+/// Options that ask for help.
+const HELP: &[&str] = &["--help", "-?", "-I"];
+
+/// Values that an error lists.
+const MEMBERS_SHOWN: usize = 40;
+
 const EXIT_UNKNOWN_OPTION: i32 = 2;
-const EXIT_ARGUMENT_REQUIRED: i32 = 3;
+const EXIT_ARGUMENT_REQUIRED: i32 = 5;
 const EXIT_UNKNOWN_VARIABLE: i32 = 7;
 const EXIT_BAD_NUMBER: i32 = 9;
 const EXIT_BAD_VALUE: i32 = 13;
@@ -130,62 +140,65 @@ const IGNORED: &[&str] = &[
 ];
 
 /// Reads option files and the command line (without the program's name).
-pub fn load(arguments: &[String]) -> Result<StartupRequest, StartupError> {
+pub fn load(arguments: &[String], build: &Build) -> Result<StartupRequest, StartupError> {
     let (plan, rest) = DefaultsPlan::take(arguments);
-    // What only prints needs no files.
-    if let Some(print) = rest.iter().find_map(|argument| print_request(argument)) {
-        return Ok(StartupRequest::Print(print));
+    let asks = |names: &[&str]| rest.iter().any(|argument| names.contains(&argument.as_str()));
+    let needs_values = asks(HELP) && asks(&["--verbose", "-v"]);
+    // What else only prints needs no files.
+    if !needs_values && let Some(print) = rest.iter().find_map(|argument| print_request(argument, build)) {
+        return print.map(StartupRequest::Print);
     }
     let from_files = plan.read()?;
     if plan.print {
-        let all: Vec<&str> = from_files.arguments.iter().chain(rest).map(String::as_str).collect();
+        let of_files = from_files.arguments.iter().map(|option| &option.argument);
+        let all: Vec<&str> = of_files.chain(rest).map(String::as_str).collect();
         let text =
             format!("cohortd would have been started with the following arguments:\n{} \n", all.join(" "));
         return Ok(StartupRequest::Print(text));
     }
     let mut options = Options { log_bin: Some("binlog".to_owned()), ..Options::default() };
     options.warnings.extend(from_files.warnings);
-    for argument in &from_files.arguments {
+    for FileOption { argument, file, line } in &from_files.arguments {
         // A file's option never takes the next line for its value.
-        options.argument(argument, &mut std::iter::empty())?;
+        options.argument(argument, &mut std::iter::empty()).map_err(|error| StartupError {
+            message: format!("{} in {} at line {line}", error.message, file.display()),
+            ..error
+        })?;
     }
-    let mut rest = rest.iter().map(String::as_str);
+    let mut rest = rest.iter().map(String::as_str).filter(|argument| !HELP.contains(argument));
     while let Some(argument) = rest.next() {
         options.argument(argument, &mut rest)?;
+    }
+    if needs_values {
+        let globals = Globals::new();
+        options.apply(&globals);
+        return Ok(StartupRequest::Print(help::full(build, &globals)));
+    }
+    if options.validate_config {
+        let warnings: String = options.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+        return Ok(StartupRequest::Print(format!("{warnings}The configuration is valid.\n")));
     }
     Ok(StartupRequest::Run(Box::new(options)))
 }
 
-fn print_request(argument: &str) -> Option<String> {
-    match argument {
-        "--version" | "-V" => {
-            Some(format!("cohortd  Ver {} for Linux on {}\n", crate::VERSION, std::env::consts::ARCH))
+fn print_request(argument: &str, build: &Build) -> Option<Result<String, StartupError>> {
+    let text = match argument {
+        "--version" | "-V" => build.banner(),
+        help if HELP.contains(&help) => help::short(build),
+        "--print-configuration-docs" => crate::manual::manual_page(),
+        "--print-sample-file" => crate::manual::sample_file(),
+        _ => {
+            let name = argument.strip_prefix("--help=")?;
+            let unknown = || failure(format!("unknown option '{name}'"), EXIT_UNKNOWN_OPTION);
+            return Some(help::of_option(name).ok_or_else(unknown));
         }
-        "--help" | "-?" | "-I" => Some(help()),
-        "--print-configuration-docs" => Some(crate::manual::manual_page()),
-        "--print-sample-file" => Some(crate::manual::sample_file()),
-        _ => None,
-    }
+    };
+    Some(Ok(text))
 }
 
 /// Of an option that is no variable.
 fn is_on(given: &Given<'_>) -> bool {
     !matches!(given.value, Some("0" | "OFF" | "off" | "FALSE" | "false"))
-}
-
-fn help() -> String {
-    let mut out = format!("cohortd  Ver {}\n\nUsage: cohortd [OPTIONS]\n\n", crate::VERSION);
-    out.push_str("Files read: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf\n");
-    out.push_str("First options: --no-defaults, --defaults-file=F, --defaults-extra-file=F, --defaults-group-suffix=S, --print-defaults\n\n");
-    out.push_str("--initialize: makes the data directory, which must not exist or be empty, and ends\n\n");
-    out.push_str("--convert-log-layout: gives the data directory of a stopped server the --log-layout that is given, and ends\n\n");
-    out.push_str("Variables (--variable-name=value)                          default\n");
-    for id in VarId::shown().filter(|id| id.setting().option) {
-        let setting = id.setting();
-        let default = setting.kind.value(setting.kind.default_raw());
-        out.push_str(&format!("{:<58} {default}\n", setting.name.replace('_', "-")));
-    }
-    out
 }
 
 /// A name and where its value may come from.
@@ -248,6 +261,7 @@ impl Options {
             "skip_log_bin" | "disable_log_bin" => self.log_bin = None,
             "user" => self.user = Some(required(&given, rest)?.to_owned()),
             "initialize" => self.initialize = is_on(&given),
+            "validate_config" => self.validate_config = is_on(&given),
             "convert_log_layout" => self.convert_log_layout = is_on(&given),
             "console" | "verbose" => {}
             "default_time_zone" => self.set(VarId::TimeZone, required(&given, rest)?)?,
@@ -409,7 +423,12 @@ fn bad_value(id: VarId, value: &str, misfit: Misfit) -> StartupError {
             ),
             EXIT_BAD_NUMBER,
         ),
-        _ => failure(text, EXIT_BAD_VALUE),
+        _ => match id.setting().kind {
+            Kind::Enum { members, .. } | Kind::Set { members, .. } if members.len() <= MEMBERS_SHOWN => {
+                failure(format!("{text}. Values: {}", members.join(", ")), EXIT_BAD_VALUE)
+            }
+            _ => failure(text, EXIT_BAD_VALUE),
+        },
     }
 }
 
@@ -430,10 +449,12 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    const BUILD: Build = Build { version: "0.0.0", revision: None, features: &[] };
+
     fn run(arguments: &[&str]) -> Result<(Arc<Globals>, Box<Options>), StartupError> {
         let mut all = vec!["--no-defaults".to_owned()];
         all.extend(arguments.iter().map(|a| (*a).to_owned()));
-        match load(&all)? {
+        match load(&all, &BUILD)? {
             StartupRequest::Run(options) => {
                 let globals = Arc::new(Globals::new());
                 options.apply(&globals);
@@ -514,17 +535,41 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_an_option_file_names_file_and_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("my.cnf");
+        std::fs::write(&file, "[cohortd]\nport = 3307\nprot = 1\n").expect("written");
+        let arguments = [format!("--defaults-file={}", file.display()), "--validate-config".to_owned()];
+        let error = load(&arguments, &BUILD).expect_err("a mistyped name");
+        let text = format!("cohortd: unknown variable 'prot=1' in {} at line 3", file.display());
+        assert_eq!((error.message, error.exit_code), (text, EXIT_UNKNOWN_VARIABLE));
+        std::fs::write(&file, "[cohortd]\nport = 3307\n").expect("written");
+        match load(&arguments, &BUILD).expect("valid") {
+            StartupRequest::Print(text) => assert_eq!(text, "The configuration is valid.\n"),
+            StartupRequest::Run(_) => panic!("it was to check only"),
+        }
+        let arguments = [arguments[0].clone(), "--verbose".to_owned(), "--help".to_owned()];
+        match load(&arguments, &BUILD).expect("valid") {
+            StartupRequest::Print(text) => {
+                let line = text.lines().find(|line| line.starts_with("port "));
+                assert_eq!(line.and_then(|line| line.split_whitespace().nth(1)), Some("3307"));
+            }
+            StartupRequest::Run(_) => panic!("it was to print"),
+        }
+    }
+
+    #[test]
     fn errors_have_the_messages_and_exit_codes_of_mariadbd() {
         for (argument, code, text) in [
             ("--foo", 2, "cohortd: unknown option '--foo'"),
             ("--foo=1", 7, "cohortd: unknown variable 'foo=1'"),
             ("--innodb-buffer-pool-sice=1G", 7, "cohortd: unknown variable 'innodb-buffer-pool-sice=1G'"),
-            ("--loose-innodb-buffer-pool-size", 3, "requires an argument"),
+            ("--loose-innodb-buffer-pool-size", 5, "requires an argument"),
             ("--max-connections=20x", 9, "Unknown suffix 'x' used for variable 'max_connections'"),
             ("--binlog-format=foo", 13, "cohortd: Error while setting value 'foo' to 'binlog_format'"),
             ("--sql-mode=FOO,ANSI", 13, "Error while setting value 'FOO,ANSI' to 'sql_mode'"),
             ("--long-query-time=abc", 13, "Error while setting value 'abc' to 'long_query_time'"),
-            ("--port", 3, "requires an argument"),
+            ("--port", 5, "requires an argument"),
             ("--version-comment=x", 7, "unknown variable"),
             ("word", 1, "Too many arguments"),
             ("-", 2, "unknown option"),

@@ -418,7 +418,7 @@ with_inert_settings! { settings! {
     CharacterSetsDir = Setting::inert("character_sets_dir", path(""), "character sets are built in").read_only().doc("Directory of character sets.");
     CollationConnection = Setting::both("collation_connection", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of literals.");
     CollationDatabase = Setting::both("collation_database", word(place("utf8mb4_general_ci", COLLATIONS), COLLATIONS)).no_option().doc("Collation of the current database.");
-    LowerCaseTableNames = Setting::global("lower_case_table_names", num(0, 0, 0)).read_only().doc("Always 0: names of tables are as written.");
+    LowerCaseTableNames = Setting::global("lower_case_table_names", num(0, 0, 2)).read_only().refused("names of tables are compared as written").doc("Always 0: names of tables are as written.");
     LowerCaseFileSystem = Setting::fact("lower_case_file_system", flag(false)).doc("Whether the file system ignores case.");
     DatetimeFormat = Setting::fact("datetime_format", text("%Y-%m-%d %H:%i:%s")).doc("Unused, as in MariaDB.");
     DateFormat = Setting::fact("date_format", text("%Y-%m-%d")).doc("Unused, as in MariaDB.");
@@ -456,8 +456,10 @@ with_inert_settings! { settings! {
     LocalInfile = Setting::global("local_infile", flag(true)).doc("Allow LOAD DATA LOCAL.");
     SecureFilePriv = Setting::global("secure_file_priv", Kind::Path { default: None }).read_only().doc("The directory LOAD DATA and SELECT INTO OUTFILE may use. Empty: any.");
     SlowQueryLog = Setting::both("slow_query_log", flag(false)).doc("Log statements that take longer than long_query_time.");
-    LogSlowQuery = Setting::both("log_slow_query", flag(false)).alias(VarId::SlowQueryLog).doc("The same.");
+    LogSlowQuery = Setting::both("log_slow_query", flag(false)).alias(VarId::SlowQueryLog).doc("Newer name of slow_query_log.");
     SlowQueryLogFile = Setting::global("slow_query_log_file", path("")).doc("File of slow statements, in the data directory unless it has a path. Empty: the host's name and -slow.log.");
+    LogSlowQueryFile = Setting::global("log_slow_query_file", path("")).alias(VarId::SlowQueryLogFile).doc("Newer name of slow_query_log_file.");
+    LogSlowQueryTime = Setting::both("log_slow_query_time", real(10.0, 0.0, YEAR as f64)).alias(VarId::LongQueryTime).unit("seconds").doc("Newer name of long_query_time.");
     LongQueryTime = Setting::both("long_query_time", real(10.0, 0.0, YEAR as f64)).doc("What counts as slow.").unit("seconds");
     LogQueriesNotUsingIndexes = Setting::both("log_queries_not_using_indexes", flag(false)).doc("Log statements that read a whole table as slow.");
     LogSlowVerbosity = Setting::both("log_slow_verbosity", set(0, &["innodb", "query_plan", "explain", "engine", "warnings", "full"])).doc("What a slow statement's entry holds besides: QUERY_PLAN, EXPLAIN (with measured rows, as ANALYZE has them), WARNINGS; FULL is all of them. INNODB and ENGINE add nothing.");

@@ -160,13 +160,13 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
                 Err(PurgeError::Later(error)) => (0, Some(error)),
                 Err(PurgeError::Closed) => break,
                 Err(PurgeError::Damaged(error)) => {
-                    eprintln!("[ERROR] purge cannot go on and the server ends now: {error}");
+                    log::error!("purge cannot go on and the server ends now: {error}");
                     std::process::abort();
                 }
             };
             let trouble = trouble.map_or_else(String::new, |error| error.to_string());
             if !trouble.is_empty() && trouble != told {
-                eprintln!("[ERROR] purge of old row versions fails and is tried again: {trouble}");
+                log::error!("purge of old row versions fails and is tried again: {trouble}");
             }
             let pause = match done {
                 0 if trouble.is_empty() => PURGE_PAUSE,

@@ -108,7 +108,7 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
         Ok(pages) => inner.store.in_file_order(pages),
         Err(why) => {
             let why = format!("{}: {why}", file.display());
-            eprintln!("[Note] no pages are read ahead of their use: {why}");
+            log::info!("no pages are read ahead of their use: {why}");
             return WarmState::Failed(why);
         }
     };

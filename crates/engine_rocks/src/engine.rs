@@ -206,7 +206,7 @@ impl Participant for RocksEngine {
         if let Err(error) = applied {
             // I6: the transaction is ordered and cannot be taken back. Recovery applies it again from the
             // log, or not at all.
-            eprintln!("[ERROR] RocksDB refused an ordered transaction, stopping: {error}");
+            log::error!("RocksDB refused an ordered transaction, stopping: {error}");
             std::process::abort();
         }
     }

@@ -65,7 +65,7 @@ impl DeadlockWitness for DeadlockNotes {
         let Some(db) = self.0.upgrade() else { return };
         let text = cohort_info::deadlock_text(&db);
         if let Some(text) = text.as_ref().filter(|_| db.env.globals.flag(VarId::InnodbPrintAllDeadlocks)) {
-            eprintln!("[Note] a deadlock was found, and one of these transactions rolled back\n{text}");
+            log::info!("a deadlock was found, and one of these transactions rolled back\n{text}");
         }
         *db.last_deadlock.lock() = text.map(|text| (db.clock.wall_us(), text));
     }

@@ -277,7 +277,7 @@ impl Session {
         if self.state.vars.get(name, Some(scope)) == Ok(setting.default_value()) {
             return;
         }
-        let text = format!("'{}' has no effect: {why}", setting.name);
+        let text = format!("'{}' has no effect: {why}", name.to_ascii_lowercase());
         let error = SqlError::new(ErrorCode::NotSupportedYet, text);
         self.diagnostics.push(Warning { level: Level::Note, error });
     }

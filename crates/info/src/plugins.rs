@@ -73,7 +73,7 @@ pub fn rows(
             ("PLUGIN_TYPE", text(kind)),
             ("PLUGIN_TYPE_VERSION", text("1.0")),
             ("PLUGIN_DESCRIPTION", text(description)),
-            ("PLUGIN_LICENSE", text("GPL")),
+            ("PLUGIN_LICENSE", text("Apache-2.0")),
             ("LOAD_OPTION", text("FORCE")),
             ("PLUGIN_MATURITY", text("Stable")),
         ])

@@ -34,6 +34,10 @@ pub enum DatadirError {
     Initialized(PathBuf),
     /// It holds files of something else.
     Foreign(PathBuf, String),
+    /// It holds files of MariaDB.
+    OfMariaDb(PathBuf),
+    /// It holds Cohort's files without the one that names their format.
+    VersionLost(PathBuf),
     /// It was made by another version.
     Version(PathBuf, String),
     /// Another process uses it.
@@ -59,12 +63,24 @@ impl fmt::Display for DatadirError {
                 path.display()
             ),
             DatadirError::Initialized(path) => {
-                write!(f, "Data directory '{}' is one already; nothing was changed", path.display())
+                write!(f, "Data directory '{}' is initialized already; nothing was changed", path.display())
             }
             DatadirError::Foreign(path, file) => write!(
                 f,
                 "Data directory '{}' is not Cohort's: it holds '{file}' but no '{VERSION_FILE}'. Give an empty or new \
                  directory with --datadir",
+                path.display()
+            ),
+            DatadirError::OfMariaDb(path) => write!(
+                f,
+                "Data directory '{}' is not Cohort's: it is one of MariaDB, whose files Cohort cannot open. Give a new \
+                 directory with --datadir and copy the tables (docs/moving.md)",
+                path.display()
+            ),
+            DatadirError::VersionLost(path) => write!(
+                f,
+                "Data directory '{0}' has lost its file '{VERSION_FILE}'. Restore it from a backup, or write it again: \
+                 echo '{FORMAT}' > '{0}/{VERSION_FILE}'",
                 path.display()
             ),
             DatadirError::Version(path, version) => write!(
@@ -151,7 +167,7 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
         let is_nothing = matches!(name.as_str(), "lost+found" | LOCK_FILE | VERSION_FILE | VERSION_FILE_NEW);
         match &version {
             _ if is_nothing => {}
-            None => return Err(DatadirError::Foreign(path.to_owned(), name)),
+            None => return Err(stranger(path, name)),
             Some(text) => return Err(DatadirError::Version(path.to_owned(), text.trim().to_owned())),
         }
     }
@@ -161,6 +177,16 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
         }
         // Nothing, or the beginning of what was to be written.
         _ => Ok(Found::Empty),
+    }
+}
+
+/// Returns the error for a directory without a version that holds a file.
+fn stranger(path: &Path, file: String) -> DatadirError {
+    let holds = |names: &[&str]| names.iter().all(|name| path.join(name).exists());
+    match () {
+        () if holds(&["ibdata1"]) || holds(&["aria_log_control"]) => DatadirError::OfMariaDb(path.to_owned()),
+        () if holds(&["catalog", "log"]) => DatadirError::VersionLost(path.to_owned()),
+        () => DatadirError::Foreign(path.to_owned(), file),
     }
 }
 

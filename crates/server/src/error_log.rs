@@ -92,6 +92,36 @@ impl ErrorLog {
     }
 }
 
+/// Lines that other crates log through the facade of the crate `log`.
+impl log::Log for ErrorLog {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target().starts_with("cohort") && metadata.level() <= log::Level::Info
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        match record.level() {
+            log::Level::Error => self.error(*record.args()),
+            log::Level::Warn => self.warning(*record.args()),
+            log::Level::Info | log::Level::Debug | log::Level::Trace => self.note(*record.args()),
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+impl ErrorLog {
+    /// Makes this log the one that lines of other crates go to, for the rest of the process.
+    pub fn install(&self) {
+        // Only the first log is installed; a second server in one process shares it.
+        if log::set_boxed_logger(Box::new(self.clone())).is_ok() {
+            log::set_max_level(log::LevelFilter::Info);
+        }
+    }
+}
+
 fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }

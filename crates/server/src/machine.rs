@@ -1,8 +1,11 @@
 //! Facts about the machine and the process, for system variables and the start.
 
 use std::ffi::{CStr, CString};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 /// The texts of one entry of the system's list of users.
 const PASSWD_BYTES: usize = 16 << 10;
@@ -84,10 +87,40 @@ pub fn open_files(wanted: u64) -> u64 {
 
 /// Becomes another user, when started by root.
 pub fn become_user(name: &str) -> io::Result<()> {
-    // SAFETY: no arguments.
-    if unsafe { libc::geteuid() } != 0 || name == "root" {
+    if !is_root() || name == "root" {
         return Ok(());
     }
+    let (c_name, uid, gid) = ids_of(name)?;
+    // SAFETY: the name ends with a zero byte; the groups go before the user, who could not change them.
+    let done = unsafe {
+        libc::initgroups(c_name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Returns whether the process has the rights of root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Creates a directory of a user, and those of its parents that are missing, which belong to the user as well.
+/// Without the rights of root it does nothing.
+pub fn make_directory_of(path: &Path, user: &str) -> io::Result<()> {
+    if !is_root() || user == "root" {
+        return Ok(());
+    }
+    let (_, uid, gid) = ids_of(user)?;
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+    for path in missing.into_iter().rev() {
+        fs::DirBuilder::new().mode(0o700).create(path)?;
+        std::os::unix::fs::chown(path, Some(uid), Some(gid))?;
+    }
+    Ok(())
+}
+
+/// Looks a user up: its name as C has it, its number and that of its group.
+fn ids_of(name: &str) -> io::Result<(CString, libc::uid_t, libc::gid_t)> {
     let c_name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the name ends with a zero byte; no other thread runs yet that could use the C library's record.
     let record = unsafe { libc::getpwnam(c_name.as_ptr()) };
@@ -96,11 +129,7 @@ pub fn become_user(name: &str) -> io::Result<()> {
     }
     // SAFETY: the record was just answered and is not null.
     let (uid, gid) = unsafe { ((*record).pw_uid, (*record).pw_gid) };
-    // SAFETY: the name ends with a zero byte; the groups go before the user, who could not change them.
-    let done = unsafe {
-        libc::initgroups(c_name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
-    };
-    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    Ok((c_name, uid, gid))
 }
 
 /// Name of the user that the process at the other end of a Unix socket runs as.

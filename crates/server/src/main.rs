@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cohort_commit::{Converted, Coordinator};
-use cohort_config::{Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
+use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
@@ -29,6 +29,13 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: &[u8; 11] = b"thp:always\0";
 
+/// The build of this program. `./x` names the revision; another way of building leaves it out.
+const BUILD: Build = Build {
+    version: env!("CARGO_PKG_VERSION"),
+    revision: option_env!("COHORT_REVISION"),
+    features: if cfg!(feature = "rocksdb") { &["rocksdb"] } else { &[] },
+};
+
 /// How long statements may go on after a stop was asked for, and once more after they were killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -37,7 +44,7 @@ fn main() -> ExitCode {
     machine::keep_files_private();
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let options = match cohort_config::load(&arguments) {
+    let options = match cohort_config::load(&arguments, &BUILD) {
         Ok(StartupRequest::Run(options)) => options,
         Ok(StartupRequest::Print(text)) => {
             print!("{text}");
@@ -68,6 +75,11 @@ fn run(options: &Options) -> Result<(), Failed> {
         Failed
     };
     if let Some(user) = &options.user {
+        if options.initialize {
+            // The parent directory may belong to root: the directory is made first and given to the user.
+            let path = PathBuf::from(text(&globals, VarId::Datadir));
+            machine::make_directory_of(&path, user).map_err(|e| refuse(&format!("{}: {e}", path.display())))?;
+        }
         machine::become_user(user).map_err(|e| refuse(&format!("Can't run as user '{user}': {e}")))?;
     }
     let failpoint = match std::env::var("COHORT_FAILPOINT") {
@@ -80,6 +92,9 @@ fn run(options: &Options) -> Result<(), Failed> {
 
     // Nothing is changed before everything that can be refused was looked at.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
+    if options.initialize || options.convert_log_layout {
+        stderr.install();
+    }
     if options.initialize {
         datadir::initialize(&path).map_err(|e| refuse(&e))?;
         storage::initialize(&path, &world, &globals).map_err(|e| refuse(&e))?;
@@ -108,12 +123,16 @@ fn run(options: &Options) -> Result<(), Failed> {
     put_facts(&globals, options, &datadir);
     let log = open_log(&globals, &datadir, &world)
         .map_err(|e| refuse(&format!("Can't open the error log: {e}")))?;
+    log.install();
 
-    log.note(format_args!("Starting Cohort {VERSION} as process {}", std::process::id()));
+    log.note(format_args!("Starting Cohort {} ({VERSION}) as process {}", BUILD.text(), std::process::id()));
     let signals = Signals::listen(&log).map_err(|e| refuse(&e))?;
     options.warnings.iter().for_each(|warning| log.warning(format_args!("{warning}")));
     if !options.without_effect.is_empty() {
         log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
+    }
+    if machine::is_root() {
+        log.warning(format_args!("The server runs as root. Start it as a user of its own, or give --user"));
     }
     warn_of_risks(&globals, &log);
     let tls = Tls::open(&globals).map_err(|error| {
@@ -423,6 +442,8 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let put = |id, value: &str| globals.put(id, &VarValue::text(value));
     put(VarId::Datadir, &format!("{}/", path.display()));
     put(VarId::Hostname, &machine::host_name());
+    put(VarId::VersionComment, &format!("Cohort {}", BUILD.version));
+    put(VarId::VersionSourceRevision, BUILD.revision.unwrap_or_default());
     put(VarId::SystemTimeZone, &machine::time_zone());
     put(VarId::Socket, &path.join(text(globals, VarId::Socket)).display().to_string());
     let pid_file = match text(globals, VarId::PidFile) {

@@ -34,7 +34,7 @@ fn what_cannot_start_says_why_and_touches_nothing() {
     let (code, said) = refused(&[&datadir_option, "--initialize"]);
     assert!(code == 0 && said.contains("is made"), "{said}");
     let (code, said) = refused(&[&datadir_option, "--initialize"]);
-    assert!(code == 1 && said.contains("is one already"), "{said}");
+    assert!(code == 1 && said.contains("is initialized already"), "{said}");
 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("bound").port();

@@ -13,8 +13,8 @@ pub fn adopt(env: &TrxEnv) {
         env.commit.xa().adopt(|body| Ok(XaHeld { locks: locked(env, body), memory: charged(env, body) }));
     let Ok(adopted) = adopted;
     if adopted > 0 {
-        eprintln!(
-            "[Note] {adopted} XA transactions are prepared; XA RECOVER lists them, XA COMMIT or XA ROLLBACK ends each"
+        log::info!(
+            "{adopted} XA transactions are prepared; XA RECOVER lists them, XA COMMIT or XA ROLLBACK ends each"
         );
     }
 }
@@ -58,8 +58,8 @@ fn locked(env: &TrxEnv, body: &XaBody) -> LockOwner {
     let (_, refused) = locks.into_inner();
     if refused > 0 {
         // Two keys share a lock by their hashes, and the other one's branch has it.
-        eprintln!(
-            "[Warning] XA transaction {}: {refused} locks are another prepared transaction's; end that one later than this one",
+        log::warn!(
+            "XA transaction {}: {refused} locks are another prepared transaction's; end that one later than this one",
             body.head().xid.to_sql()
         );
     }

@@ -1,0 +1,34 @@
+//! The build of a server: its own version, next to the version of MariaDB that clients see.
+
+/// A build.
+#[derive(Clone, Copy, Debug)]
+pub struct Build {
+    /// Cohort's own version, `0.1.0`.
+    pub version: &'static str,
+    /// Commit and date of the sources, if the build names them.
+    pub revision: Option<&'static str>,
+    /// Optional features that are compiled in.
+    pub features: &'static [&'static str],
+}
+
+impl Build {
+    /// Returns version, revision and features in one line.
+    pub fn text(&self) -> String {
+        let mut text = self.version.to_owned();
+        for part in self.revision.iter().chain(self.features) {
+            text.push_str(", ");
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// Returns the answer to `--version`. Tools read the word after `Ver`.
+    pub(crate) fn banner(&self) -> String {
+        format!(
+            "cohortd  Ver {} for Linux on {} (Cohort {})\n",
+            crate::VERSION,
+            std::env::consts::ARCH,
+            self.text()
+        )
+    }
+}

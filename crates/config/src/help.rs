@@ -1,0 +1,148 @@
+//! Texts of `--help`.
+//!
+//! | option | text |
+//! |---|---|
+//! | `--help`, `-?` | usage and the options that most starts need |
+//! | `--help=NAME` | one option: default, range, scope, description |
+//! | `--help --verbose` | every option with its description, then the values after reading options |
+//!
+//! The last table has the form of MariaDB's, which scripts of packages and container images read.
+
+use std::fmt::Write;
+
+use crate::build::Build;
+use crate::manual::{default_text, range, scope};
+use crate::runtime::Globals;
+use crate::setting::Setting;
+use crate::table::VarId;
+
+const USAGE: &str = "
+Usage: cohortd [--no-defaults | --defaults-file=FILE] [OPTION...]
+
+Options that come first:
+  --no-defaults               read no option file
+  --defaults-file=FILE        read this option file only
+  --defaults-extra-file=FILE  read this option file after the others
+  --defaults-group-suffix=S   read the groups [mysqldS], [cohortdS].. too
+  --print-defaults            print the options of all files and exit
+
+Tasks instead of serving:
+  --initialize                create the data directory and exit
+  --convert-log-layout        convert a stopped server's data directory to --log-layout and exit
+  --validate-config           check options and option files and exit
+  --version, -V               print version and build and exit
+  --help, -?                  this text; --help=NAME: one option; --help --verbose: all of them
+
+Common options:
+  --datadir=DIR, -h DIR       the data directory
+  --user=NAME, -u NAME        the system user to run as when started by root
+  --port=N, -P N              TCP port (3306); --skip-networking for none
+  --bind-address=ADDRESS      address to listen on
+  --socket=FILE               Unix socket
+  --innodb-buffer-pool-size=N memory for pages of tables; K, M, G multiply
+  --log-bin[=NAME]            base name of the binary log; --skip-log-bin for none
+  --server-id=N               this server's number in replication
+  --log-error=FILE            error log; standard error without it
+  --metrics-port=N            port of the metrics endpoint
+
+Option files, in this order: /etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf
+Groups: mysqld server mariadb mariadbd mariadb-10.11 client-server cohort cohortd
+";
+
+/// Returns the short text.
+pub(crate) fn short(build: &Build) -> String {
+    format!("{}{USAGE}", build.banner())
+}
+
+/// Returns the text of one option, or `None` if there is none of that name.
+pub(crate) fn of_option(name: &str) -> Option<String> {
+    let name = name.trim_start_matches('-').replace('-', "_");
+    let setting = VarId::shown().map(VarId::setting).find(|setting| setting.option && setting.name == name)?;
+    let mut out = describe(setting);
+    push(&mut out, format_args!("  default: {}\n", plain(default_text(setting))));
+    push(&mut out, format_args!("  values:  {}\n", range(setting)));
+    push(&mut out, format_args!("  scope:   {}\n", scope(setting)));
+    Some(out)
+}
+
+/// Returns every option with its description, then the values in force.
+pub(crate) fn full(build: &Build, globals: &Globals) -> String {
+    let mut out = short(build);
+    out.push('\n');
+    for setting in options() {
+        out.push_str(&describe(setting));
+    }
+    out.push_str("\nVariables (--variable-name=value)\n");
+    out.push_str("and boolean options {FALSE|TRUE}                           Value (after reading options)\n");
+    push(&mut out, format_args!("{} {}\n", "-".repeat(58), "-".repeat(29)));
+    for id in VarId::shown().filter(|id| id.setting().option) {
+        let value = globals.value(id).to_string();
+        let value = if value.is_empty() { "(No default value)" } else { value.as_str() };
+        push(&mut out, format_args!("{:<58} {value}\n", id.setting().name.replace('_', "-")));
+    }
+    out
+}
+
+fn options() -> impl Iterator<Item = &'static Setting> {
+    VarId::shown().map(VarId::setting).filter(|setting| setting.option)
+}
+
+/// Returns an option and its description, wrapped.
+fn describe(setting: &Setting) -> String {
+    const WIDTH: usize = 78;
+    let mut out = format!("  --{}\n", setting.name.replace('_', "-"));
+    let reason = match (setting.no_effect, setting.refused) {
+        (Some(why), _) => format!(" No effect: {why}."),
+        (None, Some(why)) => format!(" Other values than the default are rejected: {why}."),
+        (None, None) => String::new(),
+    };
+    let mut line = String::from("     ");
+    for word in format!("{}{reason}", setting.doc).split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH {
+            push(&mut out, format_args!("{line}\n"));
+            line = String::from("     ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    push(&mut out, format_args!("{line}\n"));
+    out
+}
+
+/// Removes the marks that a manual page has.
+fn plain(text: String) -> String {
+    text.replace('`', "")
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUILD: Build = Build { version: "0.0.0", revision: Some("abc 2026-01-01"), features: &["rocksdb"] };
+
+    #[test]
+    fn texts_have_their_size() {
+        let short = short(&BUILD);
+        assert!(short.starts_with("cohortd  Ver 10.11"), "{short}");
+        assert!(short.contains("(Cohort 0.0.0, abc 2026-01-01, rocksdb)"), "{short}");
+        assert!(short.lines().count() <= 40, "{}", short.lines().count());
+        assert!(short.lines().all(|line| line.chars().count() <= 100), "{short}");
+    }
+
+    #[test]
+    fn every_option_has_a_description() {
+        let globals = Globals::new();
+        let full = full(&BUILD, &globals);
+        for setting in options() {
+            let name = setting.name.replace('_', "-");
+            assert!(full.contains(&format!("  --{name}\n      ")), "{name}");
+            assert!(full.lines().any(|line| line.split(' ').next() == Some(&name)), "{name}");
+            assert!(of_option(&name).is_some_and(|text| text.contains("default: ")), "{name}");
+        }
+        assert_eq!(of_option("no-such-option"), None);
+    }
+}
