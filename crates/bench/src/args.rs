@@ -77,7 +77,7 @@ Options of run:
   --json=FILE           keep the results
   --markdown=FILE       write the tables there, not to the terminal
   --html=FILE           write a page with tables and charts
-  --docs=FILE           put the tables into the results section of docs/benchmarks.md
+  --docs=FILE           put the tables into the results section of docs/lab/results.md
   --front=FILE          put the rates into the results section of README.md
   --plot=FILE           draw the rates by MariaDB's, as SVG
 

@@ -21,7 +21,7 @@ const RATIOS: &[(&str, &str, &str)] = &[
     ("mariadb aged by fresh", "mariadb aged", BASE),
 ];
 
-/// Around the results in docs/benchmarks.md.
+/// Around the results in docs/lab/results.md.
 const RESULTS_BEGIN: &str = "<!-- results begin -->\n";
 const RESULTS_END: &str = "<!-- results end -->\n";
 
