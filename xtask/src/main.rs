@@ -10,11 +10,13 @@
 //! | records | every row of the recovery table and every stage's failpoint is named by a test |
 //! | calls | public functions have a caller in the product |
 //! | wording | lines with words that the house style replaces: fewer, never more |
+//! | links | files and headings that pages name exist |
 //! | licences | libraries have licences of the list in licenses.rs |
 //! | prose | no file speaks of the machine it was written on |
 
 mod calls;
 mod licenses;
+mod links;
 mod source;
 mod tidy;
 mod wording;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::calls;
 use crate::licenses;
+use crate::links;
 use crate::source::{Source, read_all};
 use crate::wording;
 
@@ -74,6 +75,7 @@ pub fn run(root: &Path) -> Vec<String> {
     prose(&sources, &mut findings);
     calls::uncalled(&sources, &mut findings);
     wording::check(&sources, &mut findings);
+    links::check(root, &sources, &mut findings);
     licenses::check(root, &mut findings);
     findings
 }

@@ -57,7 +57,8 @@ pub(crate) fn short(build: &Build) -> String {
 /// Returns the text of one option, or `None` if there is none of that name.
 pub(crate) fn of_option(name: &str) -> Option<String> {
     let name = name.trim_start_matches('-').replace('-', "_");
-    let setting = VarId::shown().map(VarId::setting).find(|setting| setting.option && setting.name == name)?;
+    let setting =
+        VarId::shown().map(VarId::setting).find(|setting| setting.option && setting.name == name)?;
     let mut out = describe(setting);
     push(&mut out, format_args!("  default: {}\n", plain(default_text(setting))));
     push(&mut out, format_args!("  values:  {}\n", range(setting)));
@@ -73,7 +74,9 @@ pub(crate) fn full(build: &Build, globals: &Globals) -> String {
         out.push_str(&describe(setting));
     }
     out.push_str("\nVariables (--variable-name=value)\n");
-    out.push_str("and boolean options {FALSE|TRUE}                           Value (after reading options)\n");
+    out.push_str(
+        "and boolean options {FALSE|TRUE}                           Value (after reading options)\n",
+    );
     push(&mut out, format_args!("{} {}\n", "-".repeat(58), "-".repeat(29)));
     for id in VarId::shown().filter(|id| id.setting().option) {
         let value = globals.value(id).to_string();

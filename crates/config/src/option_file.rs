@@ -337,7 +337,8 @@ mod tests {
                 suffix: suffix.map(str::to_owned),
                 ..DefaultsPlan::default()
             };
-            plan.read().map(|found| found.arguments.into_iter().map(|option| option.argument).collect::<Vec<_>>())
+            plan.read()
+                .map(|found| found.arguments.into_iter().map(|option| option.argument).collect::<Vec<_>>())
         };
         assert_eq!(read(None).expect("good"), ["--x=1", "--from=a", "--from=b"]);
         assert_eq!(read(Some("1")).expect("good").last().map(String::as_str), Some("--suffixed"));

@@ -84,9 +84,7 @@ unsafe extern "C" fn on_error(state: *mut c_void, reason: u32, status: *mut ffi:
             unsafe { ffi::rocksdb_reset_status(status) };
         }
         MANIFEST_WRITE | MANIFEST_WRITE_WITHOUT_WAL => {
-            log::error!(
-                "RocksDB cannot write which files it has, stopping; the next start recovers: {text}"
-            );
+            log::error!("RocksDB cannot write which files it has, stopping; the next start recovers: {text}");
             std::process::abort();
         }
         // RocksDB refuses writes from now on, and the next ordered transaction stops the process.

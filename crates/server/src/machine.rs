@@ -103,8 +103,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Creates a directory of a user, and those of its parents that are missing, which belong to the user as well.
-/// Without the rights of root it does nothing.
+/// Creates a directory of a user, and those of its parents that are missing, which belong to the user as
+/// well. Without the rights of root it does nothing.
 pub fn make_directory_of(path: &Path, user: &str) -> io::Result<()> {
     if !is_root() || user == "root" {
         return Ok(());

@@ -24,7 +24,8 @@ use cohort_vfs::{SharedClock, World};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Asks the kernel for huge pages: queries of many rows wait for the tables of pages else. An idle server
-/// has 14 MiB more for it (docs/lab/measurements.md). The environment variable `_RJEM_MALLOC_CONF` overrides it.
+/// has 14 MiB more for it (docs/lab/measurements.md). The environment variable `_RJEM_MALLOC_CONF` overrides
+/// it.
 // SAFETY: jemalloc reads its configuration, a C string, through the pointer of this name.
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: &[u8; 11] = b"thp:always\0";
@@ -78,7 +79,8 @@ fn run(options: &Options) -> Result<(), Failed> {
         if options.initialize {
             // The parent directory may belong to root: the directory is made first and given to the user.
             let path = PathBuf::from(text(&globals, VarId::Datadir));
-            machine::make_directory_of(&path, user).map_err(|e| refuse(&format!("{}: {e}", path.display())))?;
+            machine::make_directory_of(&path, user)
+                .map_err(|e| refuse(&format!("{}: {e}", path.display())))?;
         }
         machine::become_user(user).map_err(|e| refuse(&format!("Can't run as user '{user}': {e}")))?;
     }
