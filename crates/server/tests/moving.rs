@@ -1,4 +1,4 @@
-//! docs/moving.md, line by line, with applications that write all the while.
+//! docs/moving.md and docs/backup.md, line by line; the first with applications that write all the while.
 
 mod support;
 
@@ -11,6 +11,7 @@ use mysql::prelude::Queryable;
 use support::{Cohort, Maria};
 
 const PAGE: &str = include_str!("../../../docs/moving.md");
+const BACKUP: &str = include_str!("../../../docs/backup.md");
 
 /// Writes numbers until it is told to stop or refused; answers those that were acknowledged.
 fn write(
@@ -79,6 +80,8 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
                     // It is refused: the applications go to the other one when that has everything.
                     writer.join().expect("no panic");
                     writer = std::thread::spawn(|| ());
+                } else if let Some(question) = command.strip_prefix("ZERO = ") {
+                    assert_eq!(ask(question), "0", "{question}");
                 } else if let Some(question) = command.strip_prefix("POSITION = ") {
                     position = ask(question);
                 } else if command.starts_with("SELECT MASTER_GTID_WAIT") {
@@ -106,4 +109,72 @@ fn a_server_moves_to_cohort_and_back_by_the_page() {
     let rows = "SELECT COUNT(*), SUM(id), SUM(LENGTH(b)) FROM shop.t";
     assert_eq!(old.sql(rows), new.sql(rows));
     assert_eq!(old.sql("SELECT COUNT(*) FROM shop.t"), next.load(Ordering::SeqCst).to_string());
+}
+
+/// Runs a line of a shell.
+fn shell(line: &str, folder: &std::path::Path) -> String {
+    let output = Command::new("sh").args(["-c", line]).current_dir(folder).output().expect("a shell");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_server_is_backed_up_and_restored_by_the_page() {
+    let server = Cohort::new(&["--server-id=1"]);
+    let new = Cohort::new(&["--server-id=2"]);
+    server.sql(
+        "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, b VARBINARY(9), d DECIMAL(9,2))",
+    );
+    server.sql("INSERT INTO shop.orders VALUES (1, x'FF00', 1.5), (2, 'two', NULL)");
+    server.sql(
+        "CREATE ROLE clerk; GRANT SELECT, INSERT ON shop.* TO clerk; CREATE USER app@'%' IDENTIFIED BY 'x'",
+    );
+    server.sql("GRANT clerk TO app@'%'; SET DEFAULT ROLE clerk FOR app@'%'");
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = |port: u16| format!("--no-defaults --host=127.0.0.1 --user=root --port={port}");
+    let (mut file, mut start, mut stop) = (String::new(), String::new(), String::new());
+    let (mut checksums, mut commands) = (Vec::new(), 0);
+    for line in BACKUP.lines().filter_map(|line| line.strip_prefix("    ")) {
+        let (place, command) = line.split_once(' ').expect("a place and a command");
+        let command = command.replace("FILE", &file).replace("START", &start).replace("STOP", &stop);
+        commands += 1;
+        match place {
+            "$" if command.starts_with("grep") => {
+                // -- CHANGE MASTER TO MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=2196;
+                let found = shell("grep -m1 'MASTER_LOG_FILE' full.sql", folder.path());
+                let mut parts = found.split(['\'', '=', ';']).map(str::trim).filter(|part| !part.is_empty());
+                file = parts.nth(1).expect("a file").to_owned();
+                start = parts.nth(1).expect("a position").to_owned();
+                server.sql("INSERT INTO shop.orders VALUES (3, 'three', 3)");
+                server.sql("UPDATE shop.orders SET d = 2.25 WHERE id = 2");
+                server.sql("DROP TABLE shop.orders");
+            }
+            "$" => {
+                let line =
+                    command.replace("SERVER", &address(server.port)).replace("NEW", &address(new.port));
+                shell(&line, folder.path());
+            }
+            "server>" | "new>" => {
+                let asked = if place == "server>" { &server } else { &new };
+                if let Some(question) = command.strip_prefix("CHECKSUM = ") {
+                    checksums.push(asked.sql(question));
+                } else {
+                    let events = asked.sql(&command);
+                    let events: Vec<Vec<&str>> =
+                        events.lines().map(|event| event.split('\t').collect()).collect();
+                    let drop =
+                        events.iter().position(|event| event[5].contains("DROP TABLE")).expect("there");
+                    stop = events[drop - 1][1].to_owned();
+                }
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(commands, 9, "the page has its lines");
+    assert!(checksums.len() == 2 && checksums[0] == checksums[1], "{checksums:?}");
+    let rows = new.sql("SELECT id, HEX(b), d FROM shop.orders ORDER BY id");
+    assert_eq!(rows, "1\tFF00\t1.50\n2\t74776F\t2.25\n3\t7468726565\t3.00");
+    let grants =
+        |server: &Cohort| server.sql("SHOW GRANTS FOR app@'%'") + &server.sql("SHOW GRANTS FOR clerk");
+    assert_eq!(grants(&new), grants(&server));
 }
