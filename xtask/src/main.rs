@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: what the compiler does not check about the shape of the code base. Also runs as a
-//! test.
+//! test. `cargo xtask book DIR` gathers the pages of the documentation for mdbook.
 //!
 //! | check | rule |
 //! |---|---|
@@ -10,10 +10,12 @@
 //! | records | every row of the recovery table and every stage's failpoint is named by a test |
 //! | calls | public functions have a caller in the product |
 //! | wording | lines with words that the house style replaces: fewer, never more |
+//! | book | docs/SUMMARY.md lists every page |
 //! | links | files and headings that pages name exist |
 //! | licences | libraries have licences of the list in licenses.rs |
 //! | prose | no file speaks of the machine it was written on |
 
+mod book;
 mod calls;
 mod licenses;
 mod links;
@@ -32,8 +34,21 @@ fn main() -> ExitCode {
             findings.iter().for_each(|finding| eprintln!("tidy: {finding}"));
             if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
+        Some("book") => {
+            let Some(out) = std::env::args().nth(2) else {
+                eprintln!("usage: cargo xtask book DIR");
+                return ExitCode::from(2);
+            };
+            match book::stage(&source::read_all(root), root, Path::new(&out)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("book: {error}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
         _ => {
-            eprintln!("usage: cargo xtask tidy");
+            eprintln!("usage: cargo xtask tidy | book DIR");
             ExitCode::from(2)
         }
     }

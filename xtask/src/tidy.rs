@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::book;
 use crate::calls;
 use crate::licenses;
 use crate::links;
@@ -75,6 +76,7 @@ pub fn run(root: &Path) -> Vec<String> {
     prose(&sources, &mut findings);
     calls::uncalled(&sources, &mut findings);
     wording::check(&sources, &mut findings);
+    book::check(&sources, &mut findings);
     links::check(root, &sources, &mut findings);
     licenses::check(root, &mut findings);
     findings

@@ -19,7 +19,7 @@ const REPLACE_AFTER: Duration = Duration::from_millis(2);
 const BOUND_REACHED: Duration = Duration::from_millis(50);
 
 /// A flush that takes longer keeps its leader away for so long that another worker pays. With shorter ones it
-/// costs more than it serves (docs/lab/measurements.md).
+/// costs more than it serves (docs/lab/measurements.txt).
 const LONG_FLUSH_NS: u64 = 1_000_000;
 
 /// Starts the thread; it ends when the server stops.

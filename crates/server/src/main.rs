@@ -24,7 +24,7 @@ use cohort_vfs::{SharedClock, World};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Asks the kernel for huge pages: queries of many rows wait for the tables of pages else. An idle server
-/// has 14 MiB more for it (docs/lab/measurements.md). The environment variable `_RJEM_MALLOC_CONF` overrides
+/// has 14 MiB more for it (docs/lab/measurements.txt). The environment variable `_RJEM_MALLOC_CONF` overrides
 /// it.
 // SAFETY: jemalloc reads its configuration, a C string, through the pointer of this name.
 #[unsafe(export_name = "_rjem_malloc_conf")]
