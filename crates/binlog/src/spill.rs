@@ -109,7 +109,7 @@ impl SpillDir {
 
     pub(crate) fn create(self: &Arc<SpillDir>) -> io::Result<SpillFile> {
         let name = self.next_name(EVENTS_SUFFIX);
-        let file = Arc::new(SteadyFile::new(self.fs.open(&self.dir.join(&name), OpenMode::CreateNew)?));
+        let file = Arc::new(SteadyFile::new(self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?));
         Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
     }
 
@@ -122,7 +122,7 @@ impl SpillDir {
         let name = self.next_name(REDO_SUFFIX);
         let path = self.dir.join(&name);
         let write = || {
-            let file = self.fs.open(&path, OpenMode::CreateNew)?;
+            let file = self.fs.open_for_client(&path, OpenMode::CreateNew)?;
             file.write_at(bytes, 0)?;
             file.sync_data()?;
             self.fs.sync_dir(&self.dir)
@@ -141,7 +141,7 @@ impl SpillDir {
     /// makes the name durable.
     pub fn create_redo(&self) -> io::Result<(String, SharedFile)> {
         let name = self.next_name(REDO_SUFFIX);
-        let file = self.fs.open(&self.dir.join(&name), OpenMode::CreateNew)?;
+        let file = self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?;
         Ok((name, Arc::new(SteadyFile::new(file))))
     }
 

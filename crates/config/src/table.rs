@@ -559,7 +559,7 @@ with_inert_settings! { settings! {
     PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
     PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the process number.");
     LogError = Setting::global("log_error", path("")).read_only().doc("File of the error log; empty is standard error.");
-    OpenFilesLimit = Setting::global("open_files_limit", num(0, 0, U32)).read_only().doc("Open files of the process; 0 is as many as allowed.");
+    OpenFilesLimit = Setting::global("open_files_limit", num(0, 0, U32)).read_only().doc("Open files of the process; 0 is as many as allowed. `max_connections` is lowered at the start to what it allows; 32 are kept for the logs and checkpoints.");
     CoreFile = Setting::inert("core_file", flag(false), "the system decides").read_only().doc("Write a core file.");
     LargePages = Setting::inert("large_pages", flag(false), "memory is the allocator's").read_only().doc("Use large pages.");
     LockedInMemory = Setting::fact("locked_in_memory", flag(false)).doc("Whether memory is locked.");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
-use cohort_optimize::{Access, Candidates, Columns, Condition, RowCosts, Spans, WantedOrder, conditions};
+use cohort_optimize::{
+    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, RowCosts, Spans, WantedOrder, conditions,
+};
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};
 use cohort_query::guards::refuse_without_key;
@@ -75,10 +77,9 @@ pub fn plan_target(
     Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
 }
 
-/// A key is taken rather than a scan, however small the table: each row that is read is locked. Under
-/// `sql_safe_updates` wherever there is one.
+/// A key is taken rather than a scan; under `sql_safe_updates` wherever there is one.
 fn entries_for_change(session: &SessionState) -> u64 {
-    if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { 1 << 16 }
+    if session.vars.flag(VarId::SqlSafeUpdates) { 1 << 40 } else { LOCKED_ENTRIES_MIN }
 }
 
 fn wanted(sort: &[(Expr, SortKey)], limited: bool) -> WantedOrder {

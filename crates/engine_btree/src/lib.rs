@@ -25,6 +25,7 @@ mod scan;
 mod segment;
 #[cfg(test)]
 mod segment_tests;
+mod sound;
 mod space;
 mod spill;
 mod store;

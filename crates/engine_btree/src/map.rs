@@ -15,14 +15,14 @@
 //!   u8 4 | u64 page id | u64 block | u32 bytes | u16 number of long values, each: u64 block | u32 bytes
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::ops::Bound;
 
 use cohort_base::{IndexId, Lsn, Reader, Truncated, Write};
 
 use crate::page::PageId;
-use crate::space::Extent;
+use crate::space::{Extent, FIRST_FREE_BLOCK};
 
 /// A level is merged with what is written behind it unless it is so many times as large.
 const GROWTH: u64 = 2;
@@ -380,6 +380,26 @@ impl PageMap {
     /// Images and long values that it names.
     pub fn extents(&self) -> impl Iterator<Item = Extent> {
         self.places().map(|place| place.image).chain(self.values())
+    }
+
+    /// Checks what a restart relies on beyond the records' form: each page has one place and a number below
+    /// the next one, and no block is used twice, by these or by the map itself.
+    pub fn check(&self, parts: impl Iterator<Item = Extent>) -> Result<(), String> {
+        let mut pages = HashSet::new();
+        for id in self.trees.values().flat_map(|tree| tree.pages.keys()) {
+            if id.0 >= self.next_page || !pages.insert(*id) {
+                let what = "stands in it twice, or has a number that was not given";
+                return Err(format!("the page map is damaged: page {} {what}", id.0));
+            }
+        }
+        let mut used: Vec<Extent> = self.extents().chain(parts).collect();
+        used.sort_unstable();
+        let first = used.first().is_some_and(|extent| extent.block < FIRST_FREE_BLOCK);
+        let twice = used.windows(2).find(|pair| pair[0].block.saturating_add(pair[0].blocks()) > pair[1].block);
+        match used.first().filter(|_| first).or(twice.map(|pair| &pair[1])) {
+            Some(extent) => Err(format!("the page map is damaged: block {} is in use twice", extent.block)),
+            None => Ok(()),
+        }
     }
 
     /// Takes in the next part of a level, whose keys are gathered.

@@ -72,13 +72,13 @@ impl Tree {
     ) -> Result<bool, EngineError> {
         let place = parent.page().child_place(key);
         if place > 0 {
-            let mut left = ground.pool.exclusive(self.index, parent.page().child(place - 1))?;
+            let mut left = self.child_alone(ground, parent.page(), place - 1)?;
             if self.combine(ground, parent, place, &mut left, &mut page)? {
                 return Ok(true);
             }
         }
         if place + 1 < parent.page().len() {
-            let mut right = ground.pool.exclusive(self.index, parent.page().child(place + 1))?;
+            let mut right = self.child_alone(ground, parent.page(), place + 1)?;
             return self.combine(ground, parent, place + 1, &mut page, &mut right);
         }
         Ok(false)
@@ -130,7 +130,7 @@ impl Tree {
         if root.page().level() == 0 || root.page().len() > 1 {
             return Ok(false);
         }
-        let mut child = ground.pool.exclusive(self.index, root.page().child(0))?;
+        let mut child = self.child_alone(ground, root.page(), 0)?;
         let structure = ground.changes.structure();
         structure.capture(&mut root)?;
         structure.capture(&mut child)?;

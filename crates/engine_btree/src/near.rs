@@ -41,9 +41,11 @@ impl NearLeaf {
         }
         if let Some(parent) = latched(&self.parent, 1, key) {
             let page = parent.page();
-            let child = page.child(page.child_place(key));
+            let place = page.child_place(key);
+            let child = page.child(place);
             // What must be slept for is found anew, from the root on.
             if let Soon::Here(leaf) = ground.pool.shared_soon(tree.index, child, touch)? {
+                tree.check_child(ground, page, place, &leaf)?;
                 leaf.page().touch_slots();
                 self.leaf = Some(latch_of_shared(&leaf).clone());
                 return Ok(leaf);

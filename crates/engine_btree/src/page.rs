@@ -38,6 +38,7 @@ use std::ops::Range;
 use cohort_base::{IndexId, prefetch};
 use cohort_engine::EngineError;
 
+use crate::sound::{ImageOf, Unsound};
 use crate::version::{TrxNo, VersionRef};
 
 /// Size of a page that holds entries of usual length.
@@ -49,10 +50,10 @@ pub const KEY_BYTES_MAX: usize = 12 << 10;
 /// Longest value inside of a page; longer ones lie in extents of their own.
 pub const INLINE_BYTES_MAX: usize = 4 << 10;
 
-const HEADER: usize = 48;
-const SLOT: usize = 8;
-const ENTRY_HEADER: usize = 7;
-const REFERENCE: usize = 12;
+pub(crate) const HEADER: usize = 48;
+pub(crate) const SLOT: usize = 8;
+pub(crate) const ENTRY_HEADER: usize = 7;
+pub(crate) const REFERENCE: usize = 12;
 
 /// Of an entry that is asked for ahead; the rest of a longer one follows by itself.
 const PREFETCHED_LINES: usize = 2;
@@ -61,10 +62,13 @@ const LOOKED_AT_MAX: usize = 4;
 /// Bytes that a processor reads from memory at once.
 const CACHE_LINE: usize = 64;
 
+/// Of an image that is not what was written.
+pub const BAD_CHECKSUM: Unsound = "the page fails its checksum";
+
 const DELETED: u8 = 1;
-const REFERRED: u8 = 2;
-const OVERFLOW: u8 = 4;
-const HAS_HIGH: u8 = 1;
+pub(crate) const REFERRED: u8 = 2;
+pub(crate) const OVERFLOW: u8 = 4;
+pub(crate) const HAS_HIGH: u8 = 1;
 
 /// A page's number, never used for another page of the same run while anybody may hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,7 +131,7 @@ fn head_of(suffix: &[u8]) -> u32 {
     }
 }
 
-fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
@@ -619,19 +623,20 @@ impl Page {
         packed.bytes
     }
 
-    /// A page from its image; none if the image is damaged.
-    pub fn from_image(bytes: Vec<u8>) -> Option<Page> {
+    /// A page from its image.
+    pub fn from_image(bytes: Vec<u8>, of: ImageOf) -> Result<Page, Unsound> {
         if bytes.len() < HEADER {
-            return None;
+            return Err(BAD_CHECKSUM);
         }
         let mut page = Page { bytes };
         if crc32c::crc32c(&page.bytes[4..]) != page.u32(0) {
-            return None;
+            return Err(BAD_CHECKSUM);
         }
+        crate::sound::check(&page.bytes, of)?;
         page.set_u32(0, 0);
         let size = page.bytes.len().next_multiple_of(PAGE_BYTES);
         page.rebuild(size);
-        Some(page)
+        Ok(page)
     }
 }
 
@@ -667,7 +672,7 @@ mod tests {
             let at = page.find(&key(n)).expect("there");
             page.remove(at);
         }
-        let image = Page::from_image(page.image()).expect("undamaged");
+        let image = Page::from_image(page.image(), ImageOf::Eviction).expect("undamaged");
         assert_eq!(image.len(), 100);
         for n in 0..100 {
             assert_eq!(image.key(n), key(n as u32 * 2 + 1));
@@ -675,7 +680,7 @@ mod tests {
         }
         let mut damaged = page.image();
         damaged[100] ^= 1;
-        assert!(Page::from_image(damaged).is_none());
+        assert!(Page::from_image(damaged, ImageOf::Eviction).is_err());
     }
 
     #[test]
@@ -691,7 +696,7 @@ mod tests {
             assert!(long.insert(long.len(), &[n; KEY_BYTES_MAX], plain(&[n; INLINE_BYTES_MAX])));
         }
         assert!(!long.insert(long.len(), &[9; KEY_BYTES_MAX], plain(&[9; INLINE_BYTES_MAX])));
-        let image = Page::from_image(long.image()).expect("undamaged");
+        let image = Page::from_image(long.image(), ImageOf::Eviction).expect("undamaged");
         assert_eq!(image.key(3), [3; KEY_BYTES_MAX]);
     }
 }

@@ -40,6 +40,7 @@ use cohort_engine::{BedOf, EngineError, PageContents, PageInMemory};
 
 use crate::page::{PAGE_BYTES, Page, PageId};
 use crate::reads::{Loading, ReadQueue, Request, Wait};
+use crate::sound::Unsound;
 use crate::store::Store;
 use crate::sync::{
     AtomicBool, AtomicU64, AtomicUsize, ExclusiveGuard, Mutex, Ordering, SharedGuard, downgrade, latch_of,
@@ -69,6 +70,8 @@ pub struct Frame {
     pub listed_in: u64,
     /// The page went into a neighbour: no key belongs to it any more. Set with the page latched alone.
     pub is_gone: bool,
+    /// A way down found it where its parent says, since it was read ([`crate::tree`]).
+    is_placed: AtomicBool,
 }
 
 impl Frame {
@@ -84,7 +87,19 @@ impl Frame {
 
     /// A page that has no image on disk yet; none: one that is about to be read.
     fn new(page: Option<Page>) -> Frame {
-        Frame { is_changed: page.is_some(), page, listed_in: 0, is_gone: false }
+        let is_new = page.is_some();
+        Frame { is_changed: is_new, page, listed_in: 0, is_gone: false, is_placed: AtomicBool::new(is_new) }
+    }
+
+    /// Whether the page's place in its tree is known to be right.
+    #[inline]
+    pub fn is_placed(&self) -> bool {
+        self.is_placed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it is.
+    pub fn note_placed(&self) {
+        self.is_placed.store(true, Ordering::Relaxed);
     }
 
     /// The page, to be changed.
@@ -236,6 +251,11 @@ impl Pool {
             evictions: AtomicU64::new(0),
             evictions_dirty: AtomicU64::new(0),
         }
+    }
+
+    /// The error for a page that does not belong where its tree says.
+    pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
+        self.store.misplaced(index, id, what)
     }
 
     /// Bytes that it may hold.

@@ -30,6 +30,11 @@ impl Extent {
     pub fn offset(&self) -> u64 {
         self.block * BLOCK_BYTES
     }
+
+    /// Where its bytes end in the file; `None`: in no file.
+    pub fn end_byte(&self) -> Option<u64> {
+        self.block.checked_mul(BLOCK_BYTES)?.checked_add(u64::from(self.bytes))
+    }
 }
 
 /// Free blocks. One lock guards it, which is held for no I/O.

@@ -37,7 +37,8 @@ use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, SteadyFile, is_no_space};
 
 use crate::compress::Compression;
 use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
-use crate::page::{Page, PageId};
+use crate::page::{BAD_CHECKSUM, Page, PageId};
+use crate::sound::{ImageOf, Unsound};
 use crate::space::{BLOCK_BYTES, Extent, Space};
 use crate::superblock::{MapForm, PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock};
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -103,6 +104,7 @@ pub struct Store {
 #[derive(Clone, Copy)]
 struct Newest {
     extent: Extent,
+    of: ImageOf,
     /// It is a checkpoint's image, and nobody has counted its entries.
     is_uncounted: bool,
 }
@@ -172,9 +174,12 @@ impl Store {
                 }
             }
         }
-        if let Some(beyond) = map.extents().find(|e| e.offset().saturating_add(u64::from(e.bytes)) > len) {
+        if let Some(beyond) = map.extents().find(|e| e.end_byte().is_none_or(|end| end > len)) {
             let block = beyond.block;
             return refuse(format!("the file ends at byte {len}, before the page at block {block}; {CURE}"));
+        }
+        if let Err(what) = map.check(levels.iter().flat_map(|level| level.parts.iter().map(|part| part.0))) {
+            return refuse(format!("{what}; {CURE}"));
         }
         let store = Store::with(file, path, (newest.generation, newest_copy), map, (newest.form, levels));
         store.cut(&store.state.lock());
@@ -272,6 +277,11 @@ impl Store {
 
     /// Reads an extent.
     pub fn read(&self, extent: Extent) -> Result<Vec<u8>, EngineError> {
+        // A name that was damaged before its checksum may be anything.
+        let end = self.state.lock().space.end();
+        if extent.block.checked_add(extent.blocks()).is_none_or(|beyond| beyond > end) {
+            return Err(self.corrupt(extent, "it lies beyond what is in use of the file"));
+        }
         let mut bytes = vec![0; extent.bytes as usize];
         let read = self.file.read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)?;
         if read < bytes.len() {
@@ -292,8 +302,8 @@ impl Store {
 
     /// Reads a page that is not in memory.
     pub fn read_page(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
-        let newest = self.newest_of(index, id);
-        let page = self.read_page_at(newest.map(|newest| newest.extent), index, id)?;
+        let newest = self.newest_of(index, id).ok_or_else(|| self.no_place(id))?;
+        let page = self.page_of(self.read(newest.extent)?, newest, index, id)?;
         self.note_entries(newest, &page);
         Ok(page)
     }
@@ -302,16 +312,19 @@ impl Store {
     fn newest_of(&self, index: IndexId, id: PageId) -> Option<Newest> {
         let state = self.state.lock();
         if let Some(extent) = state.evicted.get(&id) {
-            return Some(Newest { extent: *extent, is_uncounted: false });
+            return Some(Newest { extent: *extent, of: ImageOf::Eviction, is_uncounted: false });
         }
         let place = state.map.trees.get(&index)?.pages.get(&id)?;
-        Some(Newest { extent: place.image, is_uncounted: place.entries.is_none() })
+        let is_uncounted = place.entries.is_none();
+        Some(Newest { extent: place.image, of: ImageOf::Checkpoint, is_uncounted })
     }
 
     /// Keeps how many entries a checkpoint image has, the first time that it is read: the change of the map
     /// that puts another in its place tells the tree's entries by it.
-    fn note_entries(&self, newest: Option<Newest>, page: &Page) {
-        let Some(newest) = newest.filter(|newest| newest.is_uncounted) else { return };
+    fn note_entries(&self, newest: Newest, page: &Page) {
+        if !newest.is_uncounted {
+            return;
+        }
         let mut state = self.state.lock();
         let tree = state.map.trees.get_mut(&page.index());
         let place = tree.and_then(|tree| tree.pages.get_mut(&page.id()));
@@ -327,8 +340,8 @@ impl Store {
         let mut bytes = vec![0; extent.bytes as usize];
         match self.file.try_read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)? {
             Some(read) if read == bytes.len() => {
-                let page = self.page_of(bytes, extent, index, id)?;
-                self.note_entries(Some(newest), &page);
+                let page = self.page_of(bytes, newest, index, id)?;
+                self.note_entries(newest, &page);
                 Ok(Some(page))
             }
             // A caller that reads it in full has the error.
@@ -350,30 +363,56 @@ impl Store {
     /// Reads a page as a restart would.
     pub fn read_image(&self, index: IndexId, id: PageId) -> Result<Page, EngineError> {
         let extent = self.with_map(|map| Some(map.trees.get(&index)?.pages.get(&id)?.image));
-        self.read_page_at(extent, index, id)
+        let extent = extent.ok_or_else(|| self.no_place(id))?;
+        let image = Newest { extent, of: ImageOf::Checkpoint, is_uncounted: false };
+        self.page_of(self.read(extent)?, image, index, id)
     }
 
-    fn read_page_at(&self, extent: Option<Extent>, index: IndexId, id: PageId) -> Result<Page, EngineError> {
-        let extent = extent.ok_or_else(|| {
-            let (path, id) = (self.path.display(), id.0);
-            EngineError::Corrupt(format!("{path}: page {id} has no place in the page map; {CURE}"))
-        })?;
-        self.page_of(self.read(extent)?, extent, index, id)
+    fn no_place(&self, id: PageId) -> EngineError {
+        let (path, id) = (self.path.display(), id.0);
+        EngineError::Corrupt(format!("{path}: page {id} has no place in the page map; {CURE}"))
     }
 
     fn page_of(
         &self,
         bytes: Vec<u8>,
-        extent: Extent,
+        image: Newest,
         index: IndexId,
         id: PageId,
     ) -> Result<Page, EngineError> {
-        let page = self.compression.plain(bytes).and_then(Page::from_image);
-        let page = page.ok_or_else(|| self.corrupt(extent, "the page fails its checksum"))?;
+        let plain = self.compression.plain(bytes).ok_or(BAD_CHECKSUM);
+        let page = plain
+            .and_then(|plain| Page::from_image(plain, image.of))
+            .map_err(|what| self.unsound(image.extent, id, what))?;
         if (page.index(), page.id()) != (index, id) {
-            return Err(self.corrupt(extent, "it holds another page"));
+            return Err(self.corrupt(image.extent, "it holds another page"));
+        }
+        if page.level() > 0 && !self.knows_children(image, &page) {
+            return Err(self.unsound(image.extent, id, "it names a child that its key space does not have"));
         }
         Ok(page)
+    }
+
+    /// Checks whether the map that names an inner node's image names its children, too.
+    fn knows_children(&self, image: Newest, page: &Page) -> bool {
+        let state = self.state.lock();
+        let Some(tree) = state.map.trees.get(&page.index()) else { return true };
+        // A map that came into force meanwhile has other images.
+        let is_named = tree.pages.get(&page.id()).is_some_and(|place| place.image == image.extent);
+        let is_known = |n: usize| tree.pages.contains_key(&page.child(n));
+        image.of == ImageOf::Eviction || !is_named || (0..page.len()).all(is_known)
+    }
+
+    /// The error for a page that does not belong where its tree says.
+    pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
+        match self.newest_of(index, id) {
+            Some(newest) => self.unsound(newest.extent, id, what),
+            None => self.no_place(id),
+        }
+    }
+
+    fn unsound(&self, extent: Extent, id: PageId, what: Unsound) -> EngineError {
+        self.corrupt(extent, &format!("page {}: {what}", id.0))
     }
 
     /// Writes a page as it stands, so that it can leave memory.
@@ -551,7 +590,7 @@ impl Store {
 /// A part of the page map; shorter if the file ends before.
 fn read_part(file: &SharedFile, part: Extent, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    if part.offset().saturating_add(u64::from(part.bytes)) <= len {
+    if part.end_byte().is_some_and(|end| end <= len) {
         bytes.resize(part.bytes as usize, 0);
         file.read_at(&mut bytes, part.offset())?;
     }

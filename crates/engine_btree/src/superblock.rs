@@ -20,6 +20,8 @@ const FIRST_MAGIC: &[u8; 8] = b"COHBTR01";
 const FIRST_BYTES: usize = 52;
 const HEAD_BYTES: usize = 36;
 const PART_BYTES: usize = 17;
+/// Numbers that count up from zero never come here: a superblock that says so was damaged before its checksum.
+const COUNT_MAX: u64 = 1 << 62;
 /// Parts that one can name.
 pub const PARTS_MAX: usize = (BLOCK_BYTES as usize - HEAD_BYTES - 4) / PART_BYTES;
 /// Bytes of the shortest one.
@@ -69,11 +71,12 @@ impl Superblock {
 
     /// None: it is damaged, or none was written.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
-        match bytes.first_chunk()? {
+        let read = match bytes.first_chunk()? {
             MAGIC => Superblock::read(bytes).ok().flatten(),
             FIRST_MAGIC => Superblock::read_first_form(bytes).ok().flatten(),
             _ => None,
-        }
+        };
+        read.filter(|read| read.generation.max(read.next_page) < COUNT_MAX)
     }
 
     fn read(bytes: &[u8]) -> Result<Option<Superblock>, Truncated> {

@@ -13,6 +13,11 @@
 //! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full,
 //! its entries move into a new child.
 //!
+//! # Pages that were read
+//! An image may be sound and belong elsewhere ([`crate::sound`]). So the first way down that comes to a page
+//! since it was read compares its level and fences with what its parent says. A level less with each step
+//! also ends every way down.
+//!
 //! # Invariants
 //! - The children of an inner node cover its range without a hole, each with the fences that its entries say.
 //! - While a checkpoint runs, a page that it has not written yet is captured before its structure changes
@@ -27,7 +32,7 @@ use cohort_engine::EngineError;
 
 use crate::changes::Changes;
 use crate::page::{Entry, Page, PageId, PageSpec, SPLIT_ENTRIES_MIN};
-use crate::pool::{Exclusive, Latch, Pool, Shared, Soon, Touch};
+use crate::pool::{Exclusive, Frame, Latch, Pool, Shared, Soon, Touch};
 use crate::reads::Wait;
 use crate::space::Extent;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
@@ -193,9 +198,13 @@ impl Tree {
             if parent.page().level() == 0 {
                 return Ok((parent, None));
             }
-            let child = parent.page().child(side.child_of(parent.page()));
+            let place = side.child_of(parent.page());
+            let child = parent.page().child(place);
             match patience.shared(ground, self.index, child, touch)? {
-                Soon::Here(leaf) => return Ok((leaf, Some(latch_of_shared(&parent).clone()))),
+                Soon::Here(leaf) => {
+                    self.check_child(ground, parent.page(), place, &leaf)?;
+                    return Ok((leaf, Some(latch_of_shared(&parent).clone())));
+                }
                 Soon::Later(wait) => {
                     drop(parent);
                     patience.sleep(wait);
@@ -217,15 +226,64 @@ impl Tree {
             Soon::Here(root) => root,
             later => return Ok(later),
         };
+        self.check_root(ground, &frame)?;
         while frame.page().level() > level {
-            let child = frame.page().child(side.child_of(frame.page()));
+            let place = side.child_of(frame.page());
+            let child = frame.page().child(place);
             let touch = if frame.page().level() == 1 { touch } else { Touch::Usual };
             match patience.shared(ground, self.index, child, touch)? {
-                Soon::Here(next) => frame = next,
+                Soon::Here(next) => {
+                    self.check_child(ground, frame.page(), place, &next)?;
+                    frame = next;
+                }
                 later => return Ok(later),
             }
         }
         Ok(Soon::Here(frame))
+    }
+
+    /// Checks the root on the first way down since it was read.
+    #[inline]
+    fn check_root(&self, ground: &Ground, root: &Frame) -> Result<(), EngineError> {
+        if root.is_placed() { Ok(()) } else { self.place(ground, root, None) }
+    }
+
+    /// Checks the child that the parent names at `place` on the first way down to it since it was read.
+    #[inline]
+    pub fn check_child(
+        &self,
+        ground: &Ground,
+        parent: &Page,
+        place: usize,
+        child: &Frame,
+    ) -> Result<(), EngineError> {
+        if child.is_placed() { Ok(()) } else { self.place(ground, child, Some((parent, place))) }
+    }
+
+    #[cold]
+    fn place(
+        &self,
+        ground: &Ground,
+        frame: &Frame,
+        parent: Option<(&Page, usize)>,
+    ) -> Result<(), EngineError> {
+        let page = frame.page();
+        let is_right = match parent {
+            None => page.low().is_empty() && page.high().is_none(),
+            Some((parent, n)) => {
+                let high = match n + 1 < parent.len() {
+                    true => Some(parent.key(n + 1)),
+                    false => parent.high().map(<[u8]>::to_vec),
+                };
+                page.level() + 1 == parent.level() && page.low() == parent.key(n) && page.high() == high.as_deref()
+            }
+        };
+        if !is_right {
+            let what = "it has other keys, or another level, than its parent says";
+            return Err(ground.pool.misplaced(self.index, page.id(), what));
+        }
+        frame.note_placed();
+        Ok(())
     }
 
     /// Keys that divide the tree into parts of about one size: those of the highest level that has some, of
@@ -233,12 +291,19 @@ impl Tree {
     pub fn sample(&self, ground: &Ground, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         const KEYS_MIN: usize = 32;
         let mut pages = vec![self.root];
+        let mut below = u8::MAX;
         loop {
             let (mut keys, mut children) = (Vec::new(), Vec::new());
+            let mut level = 0;
             for id in pages {
                 // A page that went into its neighbour meanwhile takes its keys with it.
                 let Ok(frame) = ground.pool.shared(self.index, id) else { continue };
                 let page = frame.page();
+                // The root may have grown; a page elsewhere is damage, which its readers report.
+                if page.level() >= below {
+                    continue;
+                }
+                level = page.level().max(level);
                 (0..page.len()).for_each(|n| keys.push(page.key(n)));
                 if page.level() > 0 {
                     (0..page.len()).for_each(|n| children.push(page.child(n)));
@@ -248,7 +313,7 @@ impl Tree {
                 let step = keys.len().div_ceil(count.max(1)).max(1);
                 return Ok(keys.into_iter().step_by(step).collect());
             }
-            pages = children;
+            (pages, below) = (children, level);
         }
     }
 
@@ -280,11 +345,20 @@ impl Tree {
             drop(parent);
             return Ok(match patience.exclusive(ground, self.index, self.root)? {
                 Soon::Here(root) if root.page().level() > 0 => None,
-                soon => Some(soon),
+                Soon::Here(root) => {
+                    self.check_root(ground, &root)?;
+                    Some(Soon::Here(root))
+                }
+                later => Some(later),
             });
         }
-        let child = parent.page().child(side.child_of(parent.page()));
-        patience.exclusive(ground, self.index, child).map(Some)
+        let place = side.child_of(parent.page());
+        let child = parent.page().child(place);
+        let soon = patience.exclusive(ground, self.index, child)?;
+        if let Soon::Here(leaf) = &soon {
+            self.check_child(ground, parent.page(), place, leaf)?;
+        }
+        Ok(Some(soon))
     }
 
     /// Has the leaves read that come after the one that covers `key`, or before the one with the keys below
@@ -332,14 +406,27 @@ impl Tree {
     /// All pages from the root down to the key's leaf, latched alone.
     pub fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
         let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
+        self.check_root(ground, &path[0])?;
         loop {
             let page = path.last().expect("it begins with the root").page();
             if page.level() == 0 {
                 return Ok(path);
             }
-            let child = page.child(page.child_place(key));
-            path.push(ground.pool.exclusive(self.index, child)?);
+            let next = self.child_alone(ground, page, page.child_place(key))?;
+            path.push(next);
         }
+    }
+
+    /// A child of a latched page, latched alone.
+    pub fn child_alone(
+        &self,
+        ground: &Ground,
+        parent: &Page,
+        place: usize,
+    ) -> Result<Exclusive, EngineError> {
+        let child = ground.pool.exclusive(self.index, parent.child(place))?;
+        self.check_child(ground, parent, place, &child)?;
+        Ok(child)
     }
 
     /// Moves the entries of the full root into a new child.

@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::version::Value;
 
 /// Bytes of an entry's value that names an extent.
-const NAME_BYTES: usize = 16;
+pub const NAME_BYTES: usize = 16;
 /// In the number of the block.
 const COMPRESSED: u64 = 1 << 63;
 

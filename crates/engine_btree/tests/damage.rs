@@ -1,10 +1,11 @@
-//! Damage to the data file: refused with file, place and cure, or without effect. Never a wrong answer.
+//! Damage to the data file: refused with file, place and cure, or without effect. Never a wrong answer, unless
+//! the damage is older than the checksum; then never a panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
+use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reader};
 use cohort_engine::{Batch, Direction, Engine, EngineError, KeyRange, PageForm, Participant, ReadAt};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
@@ -66,7 +67,7 @@ fn is_helpful(error: &EngineError) -> bool {
     let text = error.to_string();
     text.contains(FILE)
         && text.contains("backup")
-        && (text.contains("block") || text.contains("ends at byte"))
+        && ["block", "ends at byte", "page map"].iter().any(|place| text.contains(place))
 }
 
 /// Opens and reads what is damaged. True: it was noticed.
@@ -174,4 +175,190 @@ fn swap_blocks(form: PageForm) {
         file.write_at(&first, at + 4096).expect("writes");
         look(&damaged, &truth, lsn, &format!("blocks at {at} swapped"));
     }
+}
+
+/// A place in the data file.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    at: u64,
+    len: usize,
+}
+
+fn read(memory: &MemFs, stretch: Stretch) -> Vec<u8> {
+    let mut bytes = vec![0; stretch.len];
+    let file = memory.open(Path::new(FILE), OpenMode::Read).expect("opens");
+    assert_eq!(file.read_at(&mut bytes, stretch.at).expect("reads"), stretch.len);
+    bytes
+}
+
+fn write(memory: &MemFs, at: u64, bytes: &[u8]) {
+    memory.open(Path::new(FILE), OpenMode::Write).expect("opens").write_at(bytes, at).expect("writes");
+}
+
+fn with_checksum(mut bytes: Vec<u8>, from: usize, at: usize) -> Vec<u8> {
+    let crc = if at == 0 { crc32c::crc32c(&bytes[from..]) } else { crc32c::crc32c(&bytes[..at]) };
+    bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+/// The parts of the page map: where the superblock names each, and where it lies.
+fn parts(memory: &MemFs) -> (usize, Vec<(usize, Stretch)>) {
+    let superblock = read(memory, Stretch { at: 0, len: 4096 });
+    let mut r = Reader::new(&superblock[32..]);
+    let count = r.u32().expect("a superblock") as usize;
+    let mut found = Vec::new();
+    for n in 0..count {
+        r.u8().expect("a superblock");
+        let block = r.u64().expect("a superblock");
+        let len = r.u32().expect("a superblock") as usize;
+        r.u32().expect("a superblock");
+        found.push((36 + n * 17, Stretch { at: block * 4096, len }));
+    }
+    (36 + count * 17, found)
+}
+
+/// The images that the page map names, as far as they are the newest of their pages.
+fn images(memory: &MemFs) -> Vec<Stretch> {
+    let mut newest = BTreeMap::new();
+    for (_, part) in parts(memory).1 {
+        let bytes = read(memory, part);
+        let mut r = Reader::new(&bytes);
+        let mut index = 0;
+        while !r.is_empty() {
+            match r.u8().expect("a record") {
+                2 => {
+                    index = r.u32().expect("a record");
+                    (r.u64().expect("a record"), r.u64().expect("a record"));
+                }
+                4 => {
+                    let id = r.u64().expect("a record");
+                    let at = r.u64().expect("a record") * 4096;
+                    let len = r.u32().expect("a record") as usize;
+                    newest.insert((index, id), Stretch { at, len });
+                    for _ in 0..r.u16().expect("a record") {
+                        (r.u64().expect("a record"), r.u32().expect("a record"));
+                    }
+                }
+                other => panic!("no record of this kind was expected: {other}"),
+            }
+        }
+    }
+    newest.into_values().collect()
+}
+
+/// Uses a damaged file in all ways. Nothing panics, and each error says where and what to do. True: it was
+/// noticed.
+fn survives(memory: &MemFs, what: &str) -> bool {
+    let mut noticed = false;
+    let mut accept = |error: EngineError| {
+        assert!(is_helpful(&error), "{what}: {error}");
+        noticed = true;
+    };
+    let engine = match open(memory) {
+        Ok(engine) => engine,
+        Err(error) => {
+            accept(error);
+            return noticed;
+        }
+    };
+    rows(&engine).map_or_else(&mut accept, drop);
+    let mut batch = Batch::default();
+    let backward =
+        engine.begin().scan(ReadAt::Latest, TABLE, &KeyRange::default(), Direction::Backward, 1 << 20, &mut batch);
+    backward.map_or_else(&mut accept, drop);
+    for n in (0..400_u32).step_by(9) {
+        let mut trx = engine.begin();
+        let key = n.to_be_bytes();
+        trx.get(ReadAt::Latest, TABLE, &key, &mut Vec::new()).map_or_else(&mut accept, drop);
+        let put = match n % 2 {
+            0 => trx.put(TABLE, &key, &[7; 300]),
+            _ => trx.delete(TABLE, &key),
+        };
+        put.expect("it is kept in memory");
+        match trx.prepare() {
+            Ok(redo) => engine.commit_ordered(CommitSeq(u64::from(n) + 100), &[&redo]),
+            Err(error) => accept(error),
+        }
+    }
+    engine.purge().map_or_else(&mut accept, drop);
+    let checkpoint = engine.begin_checkpoint(Lsn(1000)).and_then(|task| task.finish());
+    checkpoint.map_or_else(&mut accept, drop);
+    for index in [TABLE, IndexId(17)] {
+        match engine.verify(index, &mut || true) {
+            Ok(problems) => noticed |= !problems.is_empty(),
+            Err(error) => noticed |= is_helpful(&error),
+        }
+    }
+    noticed
+}
+
+/// Changes bytes, most of them in the first ones, where heads and slots lie, or exchanges two words.
+fn scramble(bytes: &mut [u8], from: usize, rng: &SeededRng) {
+    let random = |below: usize| {
+        let mut n = [0; 8];
+        rng.fill(&mut n);
+        (u64::from_le_bytes(n) % below.max(1) as u64) as usize
+    };
+    let room = bytes.len() - from;
+    let place = |reach: usize| from + random(room.min(reach));
+    match random(4) {
+        0 => {
+            // Two slots, or two children.
+            let (a, b) = (place(400) & !7, place(400) & !7);
+            if a.max(b) + 8 <= bytes.len() && a.min(b) >= from {
+                (0..8).for_each(|n| bytes.swap(a + n, b + n));
+            }
+        }
+        kind => {
+            for _ in 0..=random(3) {
+                let at = place([48, 400, usize::MAX][kind - 1]);
+                bytes[at] = [0, 1, 255, random(256) as u8, bytes[at].wrapping_add(1)][random(5)];
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_content_under_a_right_checksum_panics_nowhere() {
+    for form in FORMS {
+        let (memory, _, _) = file(form);
+        let images = images(&memory);
+        assert!(images.len() > 5, "{} images", images.len());
+        let rng = SeededRng::new(7);
+        let mut noticed = 0;
+        for round in 0..600 {
+            let image = images[round % images.len()];
+            let damaged = memory.kill_clone();
+            let mut bytes = read(&damaged, image);
+            scramble(&mut bytes, 4, &rng);
+            write(&damaged, image.at, &with_checksum(bytes, 4, 0));
+            noticed += u64::from(survives(&damaged, &format!("{form:?}, round {round}, image at {}", image.at)));
+        }
+        assert!(noticed > 200, "{noticed} noticed");
+    }
+}
+
+#[test]
+fn a_wrong_page_map_under_a_right_checksum_panics_nowhere() {
+    let (memory, _, _) = file(PageForm::Plain);
+    let (end, parts) = parts(&memory);
+    let rng = SeededRng::new(11);
+    let mut noticed = 0;
+    for round in 0..300 {
+        let damaged = memory.kill_clone();
+        let mut superblock = read(&damaged, Stretch { at: 0, len: end + 4 });
+        if round % 3 == 0 {
+            scramble(&mut superblock[..end], 8, &rng);
+        } else {
+            let (named_at, part) = parts[round % parts.len()];
+            let mut bytes = read(&damaged, part);
+            scramble(&mut bytes, 0, &rng);
+            write(&damaged, part.at, &bytes);
+            superblock[named_at + 13..named_at + 17].copy_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        }
+        let superblock = with_checksum(superblock, 0, end);
+        [0, 4096].into_iter().for_each(|copy| write(&damaged, copy, &superblock));
+        noticed += u64::from(survives(&damaged, &format!("round {round}")));
+    }
+    assert!(noticed > 100, "{noticed} noticed");
 }

@@ -46,6 +46,7 @@ use cohort_sql::ast::{CreateMode, Statement};
 use cohort_types::{Charset, Collation, Decimal, ErrorCode, SqlError, SqlResult, Str, Value};
 
 use crate::account_tables;
+use crate::dispatch::parse_charged;
 use crate::session::Session;
 use cohort_dml::apply_rows;
 pub use cohort_dml::{ApplyRules, Conversions};
@@ -328,7 +329,8 @@ impl Applier {
     /// temporary table that is in the way is what a group made before it was begun again: the source had
     /// none.
     fn replace(&mut self, sql: &[u8], before: SqlError, replaces: bool) -> SqlResult<()> {
-        let mut parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
+        let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
+        let mut parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
         let Statement::CreateTable(create) = &mut parsed.statement else { return Err(before) };
         if !replaces && !create.temporary {
             return Err(before);
@@ -344,7 +346,8 @@ impl Applier {
     /// itself here, so a crash may leave it behind: the group then begins once more, and replaces it. It is
     /// logged with the rows that follow.
     fn definition_inside(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
-        let parsed = cohort_sql::parse(sql, &self.session.state.parse)?;
+        let mut syntax = Reservation::new(Arc::clone(self.session.process.memory()));
+        let parsed = parse_charged(sql, &self.session.state.parse, &mut syntax)?;
         // Rows of MariaDB's accounts are accounts here.
         let is_about_accounts = account_tables::changed_by(&self.session.state, &parsed.statement).is_some();
         if !is_about_accounts && !cohort_sql::commits_implicitly(&parsed.statement) {

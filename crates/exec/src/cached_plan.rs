@@ -17,8 +17,8 @@ use cohort_session::{SessionNames, SessionState};
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{SqlResult, Value, Warning};
 
-/// Bytes of tokens, syntax tree and plan for a byte of a text that is full of short values.
-pub(crate) const SYNTAX_BYTES_OF_A_BYTE: usize = 24;
+/// Bytes of what is planned of a view for a byte of its text.
+const VIEW_BYTES_OF_A_BYTE: usize = 24;
 /// What a plan takes at least, and what it takes for each column of its result.
 const PLAN_BYTES: usize = 3 << 10;
 const COLUMN_BYTES: usize = 400;
@@ -130,17 +130,17 @@ impl CachedPlan {
         }
     }
 
-    /// Roughly what the plan of a text of so many bytes takes in memory. What it shares with the catalog does
-    /// not count.
-    pub(crate) fn memory_bytes(&self, text_bytes: usize) -> u64 {
+    /// Roughly what the plan takes in memory; `syntax` is what tree and plan of its text take. What it shares
+    /// with the catalog does not count.
+    pub(crate) fn memory_bytes(&self, syntax: usize) -> u64 {
         let columns = self.columns().iter().map(|column| {
             let names = [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name];
             COLUMN_BYTES + names.iter().map(|name| name.len()).sum::<usize>()
         });
         let pins = self.pins.iter().map(|(_, value)| value.memory_bytes());
-        let texts = text_bytes + self.views.iter().map(|view| view.text.len()).sum::<usize>();
+        let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
-        (PLAN_BYTES + texts * SYNTAX_BYTES_OF_A_BYTE + parts.sum::<usize>()) as u64
+        (PLAN_BYTES + syntax + views + parts.sum::<usize>()) as u64
     }
 
     /// Columns of the result; none for data changes without RETURNING.

@@ -18,13 +18,13 @@ use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_sql::ast::{self, Statement};
-use cohort_sql::{Digest, PlanKey};
+use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, Warning, check_stack};
 
 use crate::account_tables;
-use crate::cached_plan::{CachedPlan, Planned, SYNTAX_BYTES_OF_A_BYTE, make_plan};
+use crate::cached_plan::{CachedPlan, Planned, make_plan};
 use crate::command_counters::{counter_of, counter_of_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::session::{Session, status_of};
@@ -52,7 +52,19 @@ pub(crate) enum Executed {
 }
 
 /// A text up to this size is not worth counting.
-const SHORT_TEXT_BYTES: usize = 64 << 10;
+const SHORT_TEXT_BYTES: usize = 16 << 10;
+
+/// Parses a text; what it takes is charged until the reservation goes.
+pub(crate) fn parse_charged(
+    text: &[u8],
+    options: &ParseOptions,
+    syntax: &mut Reservation,
+) -> SqlResult<cohort_sql::Parsed> {
+    if text.len() <= SHORT_TEXT_BYTES {
+        return cohort_sql::parse(text, options);
+    }
+    cohort_sql::parse_charged(text, options, &mut |bytes| Ok(syntax.resize(bytes as u64)?))
+}
 
 /// A DDL statement can come between planning and locking; not this often.
 pub(crate) const PLAN_ATTEMPTS: usize = 20;
@@ -100,10 +112,8 @@ impl Session {
             literals.clear();
         }
         let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
-        if text.len() > SHORT_TEXT_BYTES {
-            syntax.grow((text.len() * SYNTAX_BYTES_OF_A_BYTE) as u64)?;
-        }
-        let parsed = cohort_sql::parse(text, &self.state.parse).inspect_err(|_| self.diagnostics.clear())?;
+        let parsed = parse_charged(text, &self.state.parse, &mut syntax)
+            .inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
             return Err(cohort_session::syntax_error("?"));
         }
@@ -235,7 +245,8 @@ impl Session {
             };
             // Others have no use for what is planned around this session's own tables.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
-                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(job.text.len()));
+                let syntax = cohort_sql::syntax_bytes(job.text, self.state.parse.mode);
+                self.kept.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
             return Ok(());
@@ -732,10 +743,28 @@ impl ClientSink<'_> {
     }
 }
 
+/// Bytes of a text beyond which its copies count.
+const LARGE_TEXT_BYTES: usize = 1 << 20;
+
+fn large_bytes(value: &Value) -> usize {
+    match value {
+        Value::Str(text) if text.bytes.len() > LARGE_TEXT_BYTES => text.bytes.len(),
+        _ => 0,
+    }
+}
+
 impl RowSink for ClientSink<'_> {
     fn row(&mut self, eval: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.start(eval);
+        // The packet is made beside the row.
+        let bytes: usize = values.iter().map(large_bytes).sum();
+        if bytes > 0 {
+            eval.keep(bytes)?;
+        }
         self.sink.try_row(values)?;
+        if bytes > 0 {
+            eval.let_go(bytes);
+        }
         Ok(if self.sink.is_dead() { Flow::Stop } else { Flow::Continue })
     }
 

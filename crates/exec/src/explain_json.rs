@@ -333,9 +333,14 @@ impl<'p> Blocks<'p> {
                     let mut inner = std::mem::take(members);
                     inner.push(("buffer_type", Json::Text("flat".into())));
                     inner.push(("join_type", Json::Text(kind.into())));
-                    let condition =
-                        join.on.as_ref().map(|on| ("attached_condition", Json::Text(on.to_string())));
-                    inner.extend(condition);
+                    let gate = match &join.method {
+                        JoinMethod::Loop { gate, .. } => gate.as_ref(),
+                        _ => None,
+                    };
+                    let parts: Vec<String> = gate.into_iter().chain(&join.on).map(|on| on.to_string()).collect();
+                    if !parts.is_empty() {
+                        inner.push(("attached_condition", Json::Text(parts.join(" and "))));
+                    }
                     if let Some(own) = self.own(node) {
                         inner.push(("r_loops", Json::Number(own.loops)));
                         inner.push(("r_output_rows", Json::Number(own.rows)));

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_base::{BudgetOf, OverBudget};
+use cohort_base::{BudgetOf, OverBudget, Reservation};
 use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
 use cohort_protocol::{ColumnMeta, Parameter, ResultSink, TypeCode};
@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 
 use crate::account_tables;
 use crate::bulk::Bulk;
+use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
 use crate::prepared_texts::{KeptPlan, Parsed, PreparedText};
 use crate::session::Session;
@@ -170,7 +171,8 @@ impl Session {
         let of = match texts.get(text, &options) {
             Some(found) => found,
             None => {
-                let parsed = cohort_sql::parse(text, &options)?;
+                let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
+                let parsed = parse_charged(text, &options, &mut syntax)?;
                 // The binary protocol counts them in two bytes.
                 if parsed.params > u32::from(u16::MAX) {
                     return Err(SqlError::too_many_parameters());
@@ -180,9 +182,9 @@ impl Session {
                     return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
                 }
                 cohort_plan::charset::check_names(&parsed.statement)?;
-                let cohort_sql::Parsed { statement, params, param_at, rows_examined, .. } = parsed;
+                let cohort_sql::Parsed { statement, params, param_at, rows_examined, memory_bytes, .. } = parsed;
                 let param_at = param_at.into();
-                texts.add(text, options, Parsed { statement, params, param_at, rows_examined })?
+                texts.add(text, options, Parsed { statement, params, param_at, rows_examined, memory_bytes })?
             }
         };
         let limit_bytes = self.state.vars.uint(VarId::MaxSessionMemUsed);

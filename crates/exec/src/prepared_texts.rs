@@ -22,7 +22,7 @@ use cohort_types::Value;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
-use crate::cached_plan::{CachedPlan, SYNTAX_BYTES_OF_A_BYTE};
+use crate::cached_plan::CachedPlan;
 
 /// Plans that stay with a text: sessions may differ in settings and in the kinds of their values.
 const PLANS_OF_A_TEXT: usize = 4;
@@ -56,6 +56,8 @@ pub(crate) struct Parsed {
     pub param_at: Box<[u32]>,
     /// LIMIT ROWS EXAMINED.
     pub rows_examined: Option<Expr>,
+    /// As [`cohort_sql::Parsed::memory_bytes`].
+    pub memory_bytes: usize,
 }
 
 /// A text in its parsed form.
@@ -109,7 +111,7 @@ impl PreparedTexts {
         parsed: Parsed,
     ) -> Result<Arc<PreparedText>, OverBudget> {
         let hash = self.hash(text, &options);
-        let bytes = (TEXT_BYTES + text.len() * (1 + SYNTAX_BYTES_OF_A_BYTE)) as u64;
+        let bytes = (TEXT_BYTES + text.len() + parsed.memory_bytes) as u64;
         let mut state = self.state.lock();
         if let Some(found) = state.get(hash, text, &options) {
             return Ok(found);
@@ -151,7 +153,7 @@ impl PreparedText {
 
     /// Charges for a plan that is to be kept. None: there is no memory for it.
     pub fn charge(&self, plan: Arc<CachedPlan>, version: u64, session: u64) -> Option<KeptPlan> {
-        let bytes = plan.memory_bytes(self.text.len());
+        let bytes = plan.memory_bytes(self.parsed.memory_bytes);
         self.of.state.lock().memory.grow(bytes).ok()?;
         let plan = Arc::new(ChargedPlan { plan, bytes, of: Arc::clone(&self.of) });
         Some(KeptPlan { plan, version, session })

@@ -232,3 +232,45 @@ fn prepared_statements_are_bounded_for_each_session_and_for_all() {
     assert_eq!(refused.expect("all is full"), "ERROR 1041 (HY000): Out of memory.\n");
     assert_eq!(run(&mut session, "select 1"), "1\n1\n");
 }
+
+/// Texts of some 300 KB, whose trees and plans take many times their length.
+fn long_texts() -> Vec<(&'static str, String)> {
+    let list = |item: &str, count: usize| vec![item; count].join(",");
+    vec![
+        ("list", format!("select 1 from t where k in ({})", list("1", 150_000))),
+        ("rows", format!("insert into t values {}", list("(1,1)", 50_000))),
+        ("columns", format!("select count(*) from t where k in ({})", list("t.k", 75_000))),
+        ("strings", format!("select 1 from t where k in ({})", list("'a'", 75_000))),
+        ("calls", format!("select concat({})", list("abs(1)", 43_000))),
+        ("pairs", format!("select 1 from t where (k,k) in ({})", list("(1,1)", 50_000))),
+        ("unfinished", format!("select {}", list("1", 150_000))),
+        ("signs", format!("select 1 from t where k in ({})", list("-1", 100_000))),
+    ]
+}
+
+#[test]
+fn a_statement_of_many_values_is_charged_before_it_is_parsed() {
+    let (db, mut session) = filled();
+    run(&mut session, "set max_session_mem_used = 10000000");
+    let over = OVER.replace("1000000", "10000000");
+    for (name, text) in long_texts() {
+        let quoted = text.replace('\'', "''");
+        let ways = [text, format!("prepare s from '{quoted}'"), format!("execute immediate '{quoted}'")];
+        for sql in ways {
+            let answer = run(&mut session, &sql);
+            assert_eq!(answer, over, "{name}: {}", sql.chars().take(60).collect::<String>());
+            assert_eq!(session.process().memory().used(), 0, "{name}");
+        }
+    }
+    // A long value is one token.
+    let long = format!("select length('{}')", "x".repeat(2_000_000));
+    assert!(run(&mut session, &long).ends_with("\n2000000\n"));
+    assert_eq!(run(&mut session, "select 'alive'"), "alive\nalive\n");
+    run(&mut session, "set max_session_mem_used = default");
+    db.processes.memory().set_limit(10_000_000);
+    for (name, text) in long_texts() {
+        assert_eq!(run(&mut session, &text), "ERROR 1041 (HY000): Out of memory.\n", "{name}");
+    }
+    db.processes.memory().set_limit(u64::MAX);
+    assert_eq!(db.processes.memory().used(), 0);
+}

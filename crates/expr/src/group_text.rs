@@ -1,8 +1,9 @@
 //! Aggregates that make one text of a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
-use cohort_types::{ErrorCode, SqlResult, Value, row_memory_bytes};
+use cohort_types::{Collation, ErrorCode, SqlResult, Value, row_memory_bytes};
 
 use crate::aggregate::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
@@ -12,10 +13,16 @@ use crate::expr::Expr;
 use crate::json_write::append_json;
 use crate::sort::sort_rows;
 
-/// The parts gathered so far, with what orders them.
+/// What was gathered so far. Parts that nothing orders or counts become one text at once; the others are kept
+/// with what orders them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextState {
     parts: Vec<Part>,
+    text: Vec<u8>,
+    /// Parts of the text.
+    count: u64,
+    /// The text has reached `group_concat_max_len`: further parts are dropped.
+    is_full: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +40,44 @@ impl Part {
 impl TextState {
     /// Bytes charged to the statement.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.parts.iter().map(Part::bytes).sum()
+        self.text.capacity() + self.parts.iter().map(Part::bytes).sum::<usize>()
+    }
+
+    /// Appends a part behind its separator.
+    fn append(&mut self, aggregate: &Aggregate, part: &[u8], ctx: &EvalContext<'_>) -> SqlResult<()> {
+        self.count += 1;
+        if self.is_full {
+            return Ok(());
+        }
+        let (open, separator) = (brackets(aggregate).0, separator(aggregate));
+        let before = if self.count == 1 { open } else { separator };
+        let needed = self.text.len() + before.len() + part.len();
+        if needed > self.text.capacity() {
+            // Both texts are there while one is copied into the other.
+            let capacity = needed.max(self.text.capacity().saturating_mul(2));
+            let former = self.text.capacity();
+            ctx.keep(capacity)?;
+            self.text.reserve_exact(capacity - self.text.len());
+            ctx.let_go(capacity + former - self.text.capacity());
+        }
+        self.text.extend_from_slice(before.as_bytes());
+        self.text.extend_from_slice(part);
+        let room = usize::try_from(ctx.env.group_concat_max_len).unwrap_or(usize::MAX);
+        if self.text.len() > room && aggregate.kind == AggregateKind::GroupConcat {
+            // The cut falls between characters.
+            let is_inside = |end: usize| {
+                end > 0 && aggregate.ty.collation != Collation::BINARY && self.text[end] & 0xC0 == 0x80
+            };
+            let mut end = room;
+            while is_inside(end) {
+                end -= 1;
+            }
+            self.text.truncate(end);
+            self.is_full = true;
+            let warning = format!("Row {} was cut by GROUP_CONCAT()", self.count);
+            ctx.warn(ErrorCode::CutValueGroupConcat, warning)?;
+        }
+        Ok(())
     }
 }
 
@@ -62,6 +106,9 @@ pub(crate) fn add(
         }
         _ => append_json(&aggregate.args[0], row, ctx, &mut text)?,
     }
+    if !keeps_parts(aggregate) {
+        return state.append(aggregate, &text, ctx);
+    }
     let keys: SqlResult<Vec<Value>> =
         order_exprs(aggregate).map(|(key, _)| Ok(key.eval(row, ctx)?.into_owned())).collect();
     let part = Part { keys: keys?, text };
@@ -70,44 +117,51 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Orders, joins and cuts.
+/// Orders, joins and cuts. What the state keeps stays charged until the text is done.
 pub(crate) fn finish(aggregate: &Aggregate, mut state: TextState, ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    if state.parts.is_empty() {
+    if state.parts.is_empty() && state.count == 0 {
         return Ok(Value::Null);
     }
+    ctx.keep(state.kept_bytes())?;
     let key_bytes = state.parts.iter().map(|part| row_memory_bytes(&part.keys)).sum();
     sort_rows(&mut state.parts, key_bytes, &|a, b| order(aggregate, a, b), ctx)?;
-    let parts = limited(aggregate, &state.parts);
-    let (open, close) = match aggregate.kind {
+    let parts = std::mem::take(&mut state.parts);
+    let range = limited(aggregate, parts.len());
+    for (n, part) in parts.into_iter().enumerate() {
+        if range.contains(&n) {
+            state.append(aggregate, &part.text, ctx)?;
+        }
+        ctx.let_go(part.bytes());
+    }
+    let (open, close) = brackets(aggregate);
+    if state.count == 0 {
+        state.text.extend_from_slice(open.as_bytes());
+    }
+    ctx.let_go(state.text.capacity());
+    let mut text = state.text;
+    text.extend_from_slice(close.as_bytes());
+    Ok(string_value(text, aggregate.ty.collation))
+}
+
+/// Around the text; GROUP_CONCAT has none.
+fn brackets(aggregate: &Aggregate) -> (&'static str, &'static str) {
+    match aggregate.kind {
         AggregateKind::JsonArrayagg => ("[", "]"),
         AggregateKind::JsonObjectagg => ("{", "}"),
         _ => ("", ""),
-    };
-    let separator = match aggregate.kind {
+    }
+}
+
+fn separator(aggregate: &Aggregate) -> &str {
+    match aggregate.kind {
         AggregateKind::JsonObjectagg => ", ",
         _ => aggregate.options.separator.as_deref().unwrap_or(","),
-    };
-    let collation = aggregate.ty.collation;
-    let room = usize::try_from(ctx.env.group_concat_max_len).unwrap_or(usize::MAX);
-    let mut text = open.as_bytes().to_vec();
-    for (n, part) in parts.iter().enumerate() {
-        if n > 0 {
-            text.extend_from_slice(separator.as_bytes());
-        }
-        text.extend_from_slice(&part.text);
-        if text.len() > room && aggregate.kind == AggregateKind::GroupConcat {
-            // The cut falls between characters.
-            let mut end = room;
-            while end > 0 && collation != cohort_types::Collation::BINARY && text[end] & 0xC0 == 0x80 {
-                end -= 1;
-            }
-            text.truncate(end);
-            ctx.warn(ErrorCode::CutValueGroupConcat, format!("Row {} was cut by GROUP_CONCAT()", n + 1))?;
-            break;
-        }
     }
-    text.extend_from_slice(close.as_bytes());
-    Ok(string_value(text, collation))
+}
+
+/// Whether the parts are ordered or counted before they become a text.
+fn keeps_parts(aggregate: &Aggregate) -> bool {
+    aggregate.options.limit.is_some() || order_exprs(aggregate).next().is_some()
 }
 
 fn order(aggregate: &Aggregate, a: &Part, b: &Part) -> Ordering {
@@ -130,9 +184,9 @@ fn order_exprs(aggregate: &Aggregate) -> Box<dyn Iterator<Item = (&Expr, bool)> 
     Box::new(options.order.iter().map(|key| (&key.expr, key.descending)))
 }
 
-fn limited<'p>(aggregate: &Aggregate, parts: &'p [Part]) -> &'p [Part] {
-    let Some((offset, count)) = aggregate.options.limit else { return parts };
-    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(parts.len());
-    let to = from.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)).min(parts.len());
-    &parts[from..to]
+/// The parts that LIMIT leaves.
+fn limited(aggregate: &Aggregate, count: usize) -> Range<usize> {
+    let Some((offset, rows)) = aggregate.options.limit else { return 0..count };
+    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(count);
+    from..from.saturating_add(usize::try_from(rows).unwrap_or(usize::MAX)).min(count)
 }

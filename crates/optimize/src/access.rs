@@ -40,6 +40,10 @@ impl RowCosts {
     pub const BY_BATCHES: RowCosts = RowCosts { covered: 3.0, by_length: true, looked_up: 25.0 };
 }
 
+/// Entries that a table is thought to have at least where rows are locked: a key is taken rather than a scan,
+/// however small the table, because each row that is read is locked.
+pub const LOCKED_ENTRIES_MIN: u64 = 1 << 16;
+
 /// What one row by a whole unique key costs of what it would else: less than any scan.
 const ONE_ROW_COST: f64 = 0.01;
 /// Share of rows that one equality on a part of a non-unique index leaves.

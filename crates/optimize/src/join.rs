@@ -16,7 +16,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, Columns, SqlResult, TypeKind};
 
-use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
+use crate::access::{Candidates, Choice, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
 use crate::equal::Classes;
 use crate::estimate::{
@@ -398,7 +398,10 @@ impl Lowering<'_> {
             table: base,
             first_slot: table.first,
             stats: self.stats,
-            entries_min: 0,
+            entries_min: match mode_of(table, facts) {
+                ReadMode::Snapshot => 0,
+                _ => LOCKED_ENTRIES_MIN,
+            },
             allowed: allowed.clone(),
             forced: *forced,
             conditions: usable,
@@ -669,11 +672,21 @@ impl Lowering<'_> {
             }
         }
         let right_width = right.layout.len();
+        let mut gate = None;
+        if keys.is_empty() {
+            let is_of_left = |expr: &Expr| {
+                let reads_right = expr.columns().iter().any(|column| right.layout.contains(column));
+                !reads_right && !has_subquery(expr) && !expr.is_volatile()
+            };
+            let (of_left, others) = rest.into_iter().partition(is_of_left);
+            gate = all_of(of_left).map(|expr| self.place(expr, &before.layout)).transpose()?;
+            rest = others;
+        }
         let mut layout = before.layout;
         layout.extend(right.layout);
         let on = all_of(rest).map(|expr| self.place(expr, &layout)).transpose()?;
         let method = match keys.is_empty() {
-            true => JoinMethod::Loop { right: right.node, right_width },
+            true => JoinMethod::Loop { right: right.node, right_width, gate },
             false => JoinMethod::Hash { right: right.node, keys, right_width },
         };
         let join = Join { kind, left: before.node, method, on };

@@ -34,7 +34,7 @@ mod unnest;
 mod unordered;
 mod visit;
 
-pub use access::{Candidates, Choice, RowCosts, WantedOrder};
+pub use access::{Candidates, Choice, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use cohort_sql::ast::SetOperator;

@@ -302,8 +302,9 @@ pub enum JoinMethod {
     Lookup(Box<Scan>),
     /// The right rows are kept in a hash table.
     Hash { right: Node, keys: Vec<HashKey>, right_width: usize },
-    /// The right rows are kept, and gone through for each left row.
-    Loop { right: Node, right_width: usize },
+    /// The right rows are kept, and gone through for each left row that passes the gate, a condition over it
+    /// alone. One that does not has no match.
+    Loop { right: Node, right_width: usize, gate: Option<Expr> },
     /// The right rows are made of the left one.
     Json(Box<JsonScan>),
 }

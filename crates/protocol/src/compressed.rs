@@ -63,9 +63,16 @@ impl Compressor {
 pub struct Decompressor {
     /// Of a frame that is not complete.
     bytes: Vec<u8>,
+    /// The number of the last frame whose header came.
+    sequence: u8,
 }
 
 impl Decompressor {
+    /// The number of the frame that refuses what has come.
+    pub fn refusal_sequence(&self) -> u8 {
+        self.sequence.wrapping_add(1)
+    }
+
     /// Adds bytes from the peer, and to `input` what the frames hold that are complete, up to `bytes_max`
     /// waiting bytes. Answers the number of the last frame.
     pub fn unpack(
@@ -78,6 +85,7 @@ impl Decompressor {
         self.bytes.extend_from_slice(bytes);
         let (mut rest, mut last) = (&self.bytes[..], None);
         while let Some((&[a, b, c, sequence, d, e, f], more)) = rest.split_first_chunk::<HEADER>() {
+            self.sequence = sequence;
             let [length, plain] = [[a, b, c, 0], [d, e, f, 0]].map(|n| u32::from_le_bytes(n) as usize);
             if input.waiting() + length.max(plain) > bytes_max {
                 return Err(PacketError::TooLarge);

@@ -82,11 +82,21 @@ impl InputBuffer {
         &self.bytes[packet.range.clone()]
     }
 
+    /// Where the header of the next frame is: right behind what is joined.
+    fn header_at(&self) -> usize {
+        self.start + if self.joined == 0 { 0 } else { HEADER + self.joined }
+    }
+
+    /// The number of an answer that refuses what has come of a packet: behind the last header that came.
+    pub fn refusal_sequence(&self) -> u8 {
+        let header = self.bytes.get(self.header_at()..).and_then(|rest| rest.first_chunk::<HEADER>());
+        header.map_or(self.expected, |header| header[3].wrapping_add(1))
+    }
+
     /// The next whole payload, of at most `payload_max` bytes; `None` if more bytes are needed.
     pub fn next(&mut self, payload_max: usize) -> Result<Option<Packet>, PacketError> {
         loop {
-            // The header of the next frame stands right behind what is joined.
-            let at = self.start + if self.joined == 0 { 0 } else { HEADER + self.joined };
+            let at = self.header_at();
             let Some(&[a, b, c, sequence]) =
                 self.bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER>())
             else {
@@ -242,12 +252,31 @@ mod tests {
     }
 
     #[test]
+    fn a_long_payload_is_refused_with_the_number_behind_its_last_packet() {
+        let bytes = framed(&vec![7; 2 * FULL + 7]);
+        let mut input = InputBuffer::default();
+        for (n, part) in bytes.chunks(FULL + HEADER).enumerate() {
+            input.extend(&part[..HEADER]);
+            let is_last = n == 2;
+            let expected = if is_last { Err(PacketError::TooLarge) } else { Ok(None) };
+            assert_eq!(input.next(2 * FULL + 6), expected);
+            assert_eq!(usize::from(input.refusal_sequence()), n + 1);
+            input.extend(&part[HEADER..]);
+            if !is_last {
+                assert_eq!(input.next(2 * FULL + 6), Ok(None));
+                assert_eq!(usize::from(input.refusal_sequence()), n + 1, "between packets");
+            }
+        }
+    }
+
+    #[test]
     fn a_claimed_length_is_refused_before_it_is_believed() {
         let mut input = InputBuffer::default();
         input.extend(&[0xff, 0xff, 0xff, 0]);
         assert_eq!(input.next(1 << 20), Err(PacketError::TooLarge));
         assert_eq!(input.next(1 << 30), Ok(None));
         assert!(input.capacity() < 100);
+        assert_eq!(input.refusal_sequence(), 1);
         input.expect_sequence(3);
         assert_eq!(input.next(1 << 30), Err(PacketError::OutOfOrder));
     }

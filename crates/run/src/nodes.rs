@@ -88,7 +88,7 @@ fn exprs(node: &Node, visit: &mut dyn FnMut(&Expr)) {
                 JoinMethod::Hash { keys, .. } => {
                     keys.iter().flat_map(|key| [&key.left, &key.right]).for_each(visit);
                 }
-                JoinMethod::Loop { .. } => {}
+                JoinMethod::Loop { gate, .. } => gate.iter().for_each(visit),
                 JoinMethod::Json(scan) => visit(&scan.document),
             }
         }

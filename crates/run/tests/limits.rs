@@ -18,7 +18,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     let join = |method, on| Node::Join(Box::new(Join { kind: JoinKind::Left, left: of("t", 2), method, on }));
     let key = HashKey { left: col(0), right: col(0), collation: CI };
     let hash = JoinMethod::Hash { right: of("t", 2), keys: vec![key], right_width: 2 };
-    let nested = JoinMethod::Loop { right: of("few", 2), right_width: 2 };
+    let nested = JoinMethod::Loop { right: of("few", 2), right_width: 2, gate: None };
     let group = |rollup, ordered| {
         Node::Aggregate(Box::new(AggregateNode {
             input: of("t", 2),

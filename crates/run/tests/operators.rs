@@ -134,7 +134,7 @@ fn ways(kind: JoinKind, on: Option<Expr>) -> Vec<Node> {
     let join = |method, on| Node::Join(Box::new(Join { kind, left: of("l", 2), method, on }));
     let key = HashKey { left: col(0), right: col(0), collation: CI };
     let hash = JoinMethod::Hash { right: of("r", 2), keys: vec![key], right_width: 2 };
-    let nested = JoinMethod::Loop { right: of("r", 2), right_width: 2 };
+    let nested = JoinMethod::Loop { right: of("r", 2), right_width: 2, gate: None };
     let index = JoinMethod::Lookup(Box::new(lookup("r", 2, 0, col(0))));
     vec![join(hash, on.clone()), join(index, on.clone()), join(nested, conjunction(&on))]
 }

@@ -164,7 +164,10 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
                     let keys = (0..1 + random.below(2)).map(|_| key(random)).collect();
                     JoinMethod::Hash { right, keys, right_width }
                 }
-                Some(right) => JoinMethod::Loop { right, right_width },
+                Some(right) => {
+                    let gate = (random.below(2) == 0).then(|| condition(random, left_width));
+                    JoinMethod::Loop { right, right_width, gate }
+                }
             };
             let pairs = matches!(kind, JoinKind::Inner | JoinKind::Left);
             let width = if pairs { left_width + right_width } else { left_width };
@@ -307,13 +310,19 @@ impl Interpreter<'_> {
                 let keys = keys.iter().map(|key| (key.left.clone(), key.right.clone())).collect();
                 (self.rows(right), keys, *right_width)
             }
-            JoinMethod::Loop { right, right_width } => (self.rows(right), Vec::new(), *right_width),
+            JoinMethod::Loop { right, right_width, .. } => (self.rows(right), Vec::new(), *right_width),
             JoinMethod::Json(_) => panic!("not generated: a document"),
+        };
+        let gate = match &join.method {
+            JoinMethod::Loop { gate, .. } => gate.as_ref(),
+            _ => None,
         };
         let mut found = Vec::new();
         for left in self.rows(&join.left) {
+            let passes = gate.is_none_or(|gate| self.holds(gate, &left));
             let matches: Rows = right
                 .iter()
+                .filter(|_| passes)
                 .filter(|right| {
                     keys.iter().all(|(l, r)| {
                         let (l, r) = (self.value(l, &left), self.value(r, right));

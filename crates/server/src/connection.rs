@@ -423,7 +423,8 @@ impl Connection {
             if inner.closing || self.is_dead() {
                 return self.close(inner);
             }
-            let limit = inner.packet_bytes_max();
+            // As in MariaDB, `max_allowed_packet` is the first length that is refused.
+            let limit = inner.packet_bytes_max().saturating_sub(1);
             match inner.input.next(limit) {
                 Ok(Some(packet)) => match self.answer(inner, packet) {
                     Some(again) => inner = again,
@@ -644,7 +645,12 @@ impl Connection {
         match unpacked {
             Ok(Some(sequence)) => self.count_frames_from(sequence.wrapping_add(1)),
             Ok(None) => {}
-            Err(error) => return inner.refuse(error),
+            Err(error) => {
+                if let Some(unpack) = &inner.unpack {
+                    self.count_frames_from(unpack.refusal_sequence());
+                }
+                return inner.refuse(error);
+            }
         }
         if let Err(error) = inner.charge_input() {
             inner.refuse_for(&error);
@@ -740,7 +746,7 @@ impl Inner {
     }
 
     fn refuse_for(&mut self, error: &SqlError) {
-        let mut sequence = 1;
+        let mut sequence = self.input.refusal_sequence();
         write_error(&mut self.out, &mut sequence, error);
         self.closing = true;
     }

@@ -24,6 +24,8 @@
 //! | `storage` | opens catalog, engine, locks and commit path |
 //! | `datadir` | whose the data directory is |
 //! | `signals`, `machine`, `systemd` | the process, the machine, the service manager |
+//! | `control_group` | the memory that the process's control group may use |
+//! | `descriptors` | how descriptors are shared out |
 //! | `metrics` | the HTTP endpoint: Prometheus, and a page with live charts |
 //! | `flush_watch` | the warning of slow flushes |
 //! | `sync` | what the model checks put their own types in place of |
@@ -42,8 +44,10 @@ pub mod binlog_watch;
 mod catalog_accounts;
 mod commands;
 mod connection;
+mod control_group;
 mod cursor;
 pub mod datadir;
+pub mod descriptors;
 mod drain;
 mod dump;
 mod epoll;

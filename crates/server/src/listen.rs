@@ -159,6 +159,11 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
         let _ = socket.set_tcp_nodelay(true);
         let _ = socket.set_keepalive(true);
     }
+    // The log and the binary log go before another connection.
+    if cohort_vfs::refuse_kept(&socket).is_err() {
+        shared.status.count(Counter::ConnectionErrorsMaxConnections);
+        return turn_away(&socket);
+    }
     let Some(slot) = find_slot(shared) else {
         shared.status.count(Counter::ConnectionErrorsMaxConnections);
         return turn_away(&socket);

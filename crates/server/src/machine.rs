@@ -58,27 +58,26 @@ pub fn memory_bytes() -> u64 {
     let (pages, page_bytes) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page_bytes).unwrap_or(0));
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    // `max`, or a number.
-    let group = group.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
-    match machine.min(group) {
+    let group = crate::control_group::memory_limit(&|path| std::fs::read_to_string(path).ok());
+    match machine.min(group.unwrap_or(u64::MAX)) {
         0 => u64::MAX,
         bytes => bytes,
     }
 }
 
-/// Raises the limit of open files to `wanted` (0: as high as allowed); the limit in force is returned.
+/// Raises the limit of open files to `wanted` (0: as high as the hard limit); the limit in force is returned.
+/// A privileged process may raise the hard limit, too.
 pub fn open_files(wanted: u64) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live variable.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
         return 0;
     }
-    let target = if wanted == 0 { limit.rlim_max } else { wanted.min(limit.rlim_max) };
-    if target > limit.rlim_cur {
-        let raised = libc::rlimit { rlim_cur: target, rlim_max: limit.rlim_max };
+    let wanted = if wanted == 0 { limit.rlim_max } else { wanted };
+    for target in [wanted, wanted.min(limit.rlim_max)] {
+        let raised = libc::rlimit { rlim_cur: target, rlim_max: limit.rlim_max.max(target) };
         // SAFETY: the pointer is to a live variable.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
+        if target > limit.rlim_cur && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) } == 0 {
             return target;
         }
     }

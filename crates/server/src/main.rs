@@ -10,6 +10,7 @@ use cohort_commit::{Converted, Coordinator};
 use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
+use cohort_server::descriptors::DescriptorLimits;
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
 use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
@@ -128,6 +129,7 @@ fn run(options: &Options) -> Result<(), Failed> {
     log.install();
 
     log.note(format_args!("Starting Cohort {} ({VERSION}) as process {}", BUILD.text(), std::process::id()));
+    bound_by_descriptors(&globals, &log);
     let signals = Signals::listen(&log).map_err(|e| refuse(&e))?;
     options.warnings.iter().for_each(|warning| log.warning(format_args!("{warning}")));
     if !options.without_effect.is_empty() {
@@ -461,9 +463,29 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let relay = path.join(cohort_replica::relay_base_name(globals));
     put(VarId::RelayLogBasename, &relay.display().to_string());
     put(VarId::RelayLogIndex, &format!("{}.index", relay.display()));
-    let files = machine::open_files(globals.uint(VarId::OpenFilesLimit));
-    globals.put(VarId::OpenFilesLimit, &VarValue::UInt(files));
     globals.put(VarId::ThreadPoolSize, &VarValue::UInt(worker_limits(globals).active as u64));
+}
+
+/// Raises the limit of open files, and lowers `max_connections` to what it allows.
+fn bound_by_descriptors(globals: &Globals, log: &ErrorLog) {
+    let (wanted, connections) = (globals.uint(VarId::OpenFilesLimit), globals.uint(VarId::MaxConnections));
+    let files = machine::open_files(wanted);
+    globals.put(VarId::OpenFilesLimit, &VarValue::UInt(files));
+    let limits = DescriptorLimits::of(files, connections);
+    cohort_vfs::keep_descriptors_from(limits.kept_from);
+    if files < wanted.max(limits.wanted) {
+        let request = wanted.max(limits.wanted);
+        log.warning(format_args!(
+            "Could not increase number of max_open_files to more than {files} (request: {request})"
+        ));
+    }
+    if limits.connections < connections {
+        globals.put(VarId::MaxConnections, &VarValue::UInt(limits.connections));
+        log.warning(format_args!(
+            "Changed limits: max_open_files: {files}  max_connections: {} (was {connections})",
+            limits.connections
+        ));
+    }
 }
 
 fn open_log(globals: &Globals, datadir: &Datadir, world: &World) -> std::io::Result<ErrorLog> {

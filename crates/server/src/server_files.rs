@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cohort_exec::ServerFiles;
+use cohort_vfs::refuse_kept;
 
 /// Files are readable and writable for everybody that the umask lets: the client that asked for one is
 /// another user.
@@ -28,6 +29,10 @@ impl ServerFiles for MachineFiles {
             fs::create_dir(folder)?;
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+        if let Err(error) = refuse_kept(&file) {
+            self.remove(path);
+            return Err(error);
+        }
         Ok(Box::new(file))
     }
 
@@ -36,7 +41,9 @@ impl ServerFiles for MachineFiles {
         if !fs::metadata(path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Ok(Box::new(fs::File::open(path)?))
+        let file = fs::File::open(path)?;
+        refuse_kept(&file)?;
+        Ok(Box::new(file))
     }
 
     fn public_bytes(&self, path: &Path) -> io::Result<u64> {

@@ -77,6 +77,39 @@ fn long_packets_go_both_ways_and_too_long_ones_are_refused() {
 }
 
 #[test]
+fn a_packet_that_is_too_long_is_refused_in_sequence() {
+    const FULL: usize = 0xff_ffff;
+    let server = TestServer::start(Duration::ZERO);
+    // The whole packets before, the length of the one that is too much, and the number of the answer.
+    for (max, whole, length, sequence) in [
+        (1 << 20, 0, 2 << 20, 1),
+        // The first length that is refused is the limit.
+        (1 << 20, 0, 1 << 20, 1),
+        (20 << 20, 1, 5 << 20, 2),
+        (40 << 20, 2, FULL, 3),
+    ] {
+        server.globals.set("max_allowed_packet", &VarValue::UInt(max)).expect("dynamic");
+        let mut client = RawClient::login(&server);
+        for n in 0..whole {
+            client.stream.write_all(&packet(n, &vec![3; FULL])).expect("sent");
+        }
+        client.stream.write_all(&packet(whole, &vec![3; length])[..4]).expect("sent");
+        let mut header = [0; 4];
+        client.stream.read_exact(&mut header).expect("an answer");
+        assert_eq!(header[3], sequence, "{max} {whole} {length}");
+        let mut payload = vec![0; usize::from(header[0])];
+        client.stream.read_exact(&mut payload).expect("an answer");
+        assert_eq!((payload[0], u16::from_le_bytes([payload[1], payload[2]])), (0xff, 1153));
+        assert_eq!(client.stream.read(&mut header).unwrap_or(0), 0, "it is closed");
+    }
+    let mut client = RawClient::login(&server);
+    server.globals.set("max_allowed_packet", &VarValue::UInt(1 << 20)).expect("dynamic");
+    // A piece of a parameter.
+    client.stream.write_all(&[0, 0, 0x80, 0, 24]).expect("sent");
+    assert_eq!(client.payload()[1..3], 1153_u16.to_le_bytes());
+}
+
+#[test]
 fn held_replies_leave_when_they_are_published_and_share_flushes() {
     let server = TestServer::start(Duration::from_millis(5));
     let clients: Vec<_> = (0..32)

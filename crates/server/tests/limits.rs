@@ -355,3 +355,63 @@ fn a_stop_does_not_wait_for_copies_of_tables() {
     let rows = running.client().query_first("SELECT COUNT(*) FROM test.large").expect("answered");
     assert_eq!(rows, Some(20_000));
 }
+
+/// Statements that go to disk: an answer, or the error that there is no file for them.
+const SPILLING: &[&str] = &[
+    "SELECT COUNT(*) FROM (SELECT DISTINCT a.seq + 1000 * b.seq FROM seq_1_to_300 a, seq_1_to_300 b) d",
+    "SELECT MAX(n) FROM (SELECT a.seq n, COUNT(*) FROM seq_1_to_3000 a, seq_1_to_5 b GROUP BY a.seq * b.seq) d",
+    "SELECT COUNT(*) FROM (SELECT seq, ROW_NUMBER() OVER (ORDER BY -seq) FROM seq_1_to_20000) d",
+];
+
+#[test]
+fn descriptors_that_run_out_are_an_error_for_their_client_alone() {
+    let mut running = Cohort::with_descriptors(180, &["--log-bin", "--tmp-memory-table-size=16384"]);
+    let said = running.log();
+    assert!(said.contains("Could not increase number of max_open_files to more than 180"), "{said}");
+    assert!(said.contains("Changed limits: max_open_files: 180  max_connections: 116 (was 151)"), "{said}");
+    let mut first = running.in_test();
+    assert_eq!(first.query_first("SELECT @@max_connections").expect("answered"), Some(116));
+    first.query_drop("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)").expect("made");
+    // As many as there may be, and more: half of them never log in.
+    let mut clients: Vec<Conn> = Vec::new();
+    let mut strangers = Vec::new();
+    let mut refused = 0;
+    for _ in 0..160 {
+        strangers.extend(std::net::TcpStream::connect(("127.0.0.1", running.port)));
+        match Conn::new(running.options().db_name(Some("test"))) {
+            Ok(client) => clients.push(client),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(clients.len() > 20 && refused > 0, "{} clients, {refused} refused", clients.len());
+    let mut written = 0;
+    for (n, client) in clients.iter_mut().enumerate().take(30) {
+        client.query_drop("INSERT INTO t (v) VALUES (REPEAT('x', 1000))").expect("the log has its file");
+        written += 1;
+        client.query_drop("FLUSH BINARY LOGS").expect("the binary log has its file");
+        let spilled = client.query_first::<u64, _>(SPILLING[n % SPILLING.len()]);
+        if let Err(error) = spilled {
+            assert!(error.to_string().contains("Can't create/write to file"), "{error}");
+        }
+        // A transaction that is larger than its cache.
+        client.query_drop("BEGIN").expect("begun");
+        let large = (0..4).try_for_each(|_| client.query_drop("INSERT INTO t (v) VALUES (REPEAT('y', 100000))"));
+        match large.and_then(|()| client.query_drop("COMMIT")) {
+            Ok(()) => written += 4,
+            Err(error) => {
+                assert!(error.to_string().contains("Too many open files"), "{error}");
+                client.query_drop("ROLLBACK").expect("rolled back");
+            }
+        }
+    }
+    drop((clients, strangers));
+    let begun = Instant::now();
+    while first.query_first::<u64, _>(SPILLING[0]).ok().flatten() != Some(90_000) {
+        assert!(begun.elapsed() < PATIENCE, "descriptors come back");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(first.query_first("SELECT COUNT(*) FROM t").expect("answered"), Some(written));
+    assert!(first.query::<mysql::Row, _>("SHOW BINARY LOGS").expect("answered").len() > 30);
+    running.kill_and_restart();
+    assert_eq!(running.in_test().query_first("SELECT COUNT(*) FROM t").expect("answered"), Some(written));
+}

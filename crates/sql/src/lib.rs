@@ -41,7 +41,7 @@ pub use digest::Digest;
 pub use first_words::{changes_rows, first_words};
 pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
-pub use parser::{Parsed, next_statement, parse};
+pub use parser::{Charge, Parsed, next_statement, parse, parse_charged, syntax_bytes};
 pub use plan_cache::{PlanCache, PlanKey};
 pub use secrets::{StoredForm, secret_literals, with_hashed_passwords};
 pub use unsafe_words::has_unsafe_words;

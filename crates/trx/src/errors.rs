@@ -1,5 +1,8 @@
 //! What refusals of the layers below mean to the client.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use cohort_binlog::CacheError;
 use cohort_commit::CommitError;
 use cohort_engine::EngineError;
@@ -19,7 +22,23 @@ pub fn engine_error(error: EngineError) -> SqlError {
             format!("The transaction's changes exceed {bytes_max} bytes; use smaller transactions"),
         ),
         EngineError::OverBudget(over) => over.into(),
+        EngineError::Corrupt(what) => {
+            log_damage(&what);
+            SqlError::new(ErrorCode::IndexCorrupt, format!("Index is corrupted: {what}"))
+        }
         other => SqlError::new(ErrorCode::UnknownError, other.to_string()),
+    }
+}
+
+/// Damaged places that the error log gets in one run.
+const DAMAGE_MAX: usize = 1000;
+
+/// Logs damage once, however many statements meet it.
+fn log_damage(what: &str) {
+    static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.len() < DAMAGE_MAX && logged.insert(what.to_owned()) {
+        eprintln!("[ERROR] engine data is corrupt: {what}");
     }
 }
 

@@ -336,6 +336,7 @@ errors! {
     CheckRead = 1020, "HY000";
     ErrorOnWrite = 1026, "HY000";
     GetErrno = 1030, "HY000";
+    IndexCorrupt = 1712, "HY000";
     IllegalHa = 1031, "HY000";
     KeyNotFound = 1032, "HY000";
     OutOfMemory = 1037, "HY001";

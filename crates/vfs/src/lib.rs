@@ -10,6 +10,7 @@
 //! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |
 
 mod clock;
+mod descriptors;
 mod direct;
 mod fault;
 mod hook;
@@ -22,6 +23,7 @@ mod traits;
 mod unnamed;
 
 pub use clock::{RealClock, SimClock};
+pub use descriptors::{keep_descriptors_from, refuse_kept};
 pub use fault::{Fault, FaultFs};
 pub use hook::{HookFs, Operation};
 pub use mem::MemFs;

@@ -14,6 +14,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::descriptors::refuse_kept;
 use crate::direct::Direct;
 use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 
@@ -48,6 +49,18 @@ fn open_file(path: &Path, mode: OpenMode) -> io::Result<fs::File> {
 impl Fs for RealFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
         Ok(Arc::new(RealFile { file: open_file(path, mode)?, direct: None }))
+    }
+
+    fn open_for_client(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        let file = open_file(path, mode)?;
+        if let Err(error) = refuse_kept(&file) {
+            if mode == OpenMode::CreateNew {
+                // It is empty, and the next start removes what cannot be removed now.
+                let _ = fs::remove_file(path);
+            }
+            return Err(error);
+        }
+        Ok(Arc::new(RealFile { file, direct: None }))
     }
 
     fn open_direct(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {

@@ -67,6 +67,11 @@ pub enum OpenMode {
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
+    /// The same for a file without which only its client fails: it takes none of the descriptors that are kept
+    /// for others ([`crate::keep_descriptors_from`]).
+    fn open_for_client(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
+        self.open(path, mode)
+    }
     /// The same for a file of which hardly anything is read: whole blocks of 4 KiB at multiples of 4 KiB are
     /// written past the page cache, where the file system does that. What is durable is the same. A file that
     /// is written so has one writer at a time.

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{OpenMode, SharedFile, SharedFs};
 
-/// A new file without a name: it goes with its last handle.
+/// A new file without a name, of a client: it goes with its last handle.
 pub fn unnamed_file(fs: &SharedFs, directory: &Path) -> io::Result<SharedFile> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!("cohort-{}-{number}.tmp", std::process::id()));
-    let file = fs.open(&path, OpenMode::CreateNew)?;
+    let file = fs.open_for_client(&path, OpenMode::CreateNew)?;
     fs.remove(&path).map(|()| file)
 }

@@ -228,9 +228,8 @@ impl Binder<'_> {
                 let text = "RANGE-type frame requires ORDER BY clause with single sort key";
                 return Err(SqlError::new(ErrorCode::RangeFrameNeedsSimpleOrderby, text));
             };
-            if !matches!(key.ty().class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real) {
-                let text = "Numeric datatype is required for RANGE-type frame";
-                return Err(SqlError::new(ErrorCode::WrongTypeForRangeFrame, text));
+            if !is_number(key) {
+                return Err(not_numeric());
             }
         }
         let bound = |bound: &B| -> SqlResult<FrameBound> {
@@ -239,6 +238,9 @@ impl Binder<'_> {
                 if !frame.is_range && expr.ty().class() != TypeClass::Int {
                     let text = "Integer is required for ROWS-type frame";
                     return Err(SqlError::new(ErrorCode::WrongTypeForRowsFrame, text));
+                }
+                if frame.is_range && !is_number(&expr) {
+                    return Err(not_numeric());
                 }
                 Ok(expr)
             };
@@ -253,6 +255,14 @@ impl Binder<'_> {
         let unit = if frame.is_range { FrameUnit::Range } else { FrameUnit::Rows };
         Ok(Frame { unit, start: bound(&frame.start)?, end: bound(&frame.end)? })
     }
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(expr.ty().class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real)
+}
+
+fn not_numeric() -> SqlError {
+    SqlError::new(ErrorCode::WrongTypeForRangeFrame, "Numeric datatype is required for RANGE-type frame")
 }
 
 fn type_of(function: &WindowFunction, order: &[(Expr, SortKey)]) -> ExprType {

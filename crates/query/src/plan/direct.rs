@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Candidates, Columns, Condition, LimitCount, ReadMode, RowCosts, Statistics, WantedOrder, conditions,
+    Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, LimitCount, ReadMode, RowCosts, Statistics, WantedOrder, conditions,
     unanswered,
 };
 use cohort_plan::conjuncts::all_of;
@@ -152,7 +152,7 @@ impl Direct<'_> {
             table: base,
             first_slot: 0,
             stats: self.stats,
-            entries_min: 0,
+            entries_min: if locking { LOCKED_ENTRIES_MIN } else { 0 },
             allowed: allowed.clone(),
             forced: *forced,
             conditions: sargs.iter().filter(|c| c.reads.is_empty()).collect(),

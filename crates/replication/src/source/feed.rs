@@ -198,7 +198,7 @@ impl Feed {
         }
         let file = self.files.with_files(|files| {
             let path = files.name().path(number);
-            let opened = files.fs().open(&path, OpenMode::Read);
+            let opened = files.fs().open_for_client(&path, OpenMode::Read);
             opened.map_err(|source| BinlogError::Io { action: "open", path, source })
         })?;
         self.open = Some((number, file.clone()));

@@ -33,7 +33,7 @@ impl<'p> Operator<'p> for JsonRows<'p> {
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let (scan, before) = (self.scan, &mut self.before);
-        self.right.join(&mut self.left, scan.table.width, run, (out, want), |left, rows| {
+        self.right.join(&mut self.left, None, scan.table.width, run, (out, want), |left, rows| {
             *before += rows.len();
             rows.clear(run);
             let Some(text) = scan.document.eval_text(left.row(), run.eval)? else { return Ok(()) };

@@ -1,5 +1,6 @@
 //! A join that goes through all rows on the right for each one on the left.
 
+use cohort_expr::Expr;
 use cohort_optimize::{Join, JoinKind};
 use cohort_types::SqlResult;
 
@@ -14,6 +15,8 @@ pub(crate) struct Loop<'p> {
     left: Left<'p>,
     right: Input<'p>,
     right_width: usize,
+    /// Over the row on the left alone: without it there is no match.
+    gate: Option<&'p Expr>,
     /// The right rows may be others when the join is opened again.
     varies: bool,
     rows: StoredRight,
@@ -25,13 +28,14 @@ impl<'p> Loop<'p> {
         join: &'p Join,
         left: Input<'p>,
         right: Input<'p>,
-        right_width: usize,
+        (right_width, gate): (usize, Option<&'p Expr>),
         varies: bool,
     ) -> Loop<'p> {
         Loop {
             left: Left::new(join, left),
             right,
             right_width,
+            gate,
             varies,
             rows: StoredRight::default(),
             is_read: false,
@@ -69,7 +73,7 @@ impl<'p> Operator<'p> for Loop<'p> {
 
     fn next(&mut self, run: Run<'_, 'p>, out: &mut Batch, want: usize) -> SqlResult<()> {
         let (right, is_read) = (&mut self.right, &mut self.is_read);
-        self.rows.join(&mut self.left, self.right_width, run, (out, want), |left, rows| {
+        self.rows.join(&mut self.left, self.gate, self.right_width, run, (out, want), |left, rows| {
             if !*is_read {
                 let is_one_enough = left.on.is_none() && matches!(left.kind, JoinKind::Semi | JoinKind::Anti);
                 read_all(right, is_one_enough, rows, run)?;

@@ -1,5 +1,6 @@
 //! The rows on the right that go with each one on the left, kept and read one after the other.
 
+use cohort_expr::Expr;
 use cohort_types::{Interrupt, SqlResult};
 
 use super::Left;
@@ -28,10 +29,12 @@ impl StoredRight {
         self.next = None;
     }
 
-    /// Appends at most `want` joined rows. `fill` makes the rows those of the current row on the left.
+    /// Appends at most `want` joined rows. `fill` makes the rows those of the current row on the left. A row
+    /// on the left that does not pass `gate` has none.
     pub fn join<'p>(
         &mut self,
         left: &mut Left<'p>,
+        gate: Option<&Expr>,
         right_width: usize,
         run: Run<'_, 'p>,
         (out, want): (&mut Batch, usize),
@@ -45,6 +48,12 @@ impl StoredRight {
                 None => {
                     if !left.advance(run, want)? {
                         return Ok(());
+                    }
+                    if let Some(gate) = gate
+                        && !gate.passes(left.row(), run.eval)?
+                    {
+                        left.end_matches(out, right_width);
+                        continue;
                     }
                     fill(left, &mut self.rows)?;
                     0

@@ -32,6 +32,8 @@ struct Place {
     /// What it says.
     log: PathBuf,
     options: Vec<String>,
+    /// The limit of open files, if not that of this process.
+    descriptors: Option<u32>,
 }
 
 /// How a start that was refused ended.
@@ -53,6 +55,13 @@ fn with_options<T: AsRef<std::ffi::OsStr>>(mut command: Command, arguments: &[T]
     command
 }
 
+/// The program with so many open files at most.
+fn limited(descriptors: u32) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), PROGRAM]);
+    command
+}
+
 /// Exit code of a server that is not to start, and what it said.
 pub fn refused(arguments: &[&str]) -> (i32, String) {
     let output = with_options(Command::new(PROGRAM), arguments).output().expect("runs");
@@ -66,6 +75,7 @@ impl Place {
             socket: folder.join(format!("{name}.sock")),
             log: folder.join(format!("{name}.err")),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
+            descriptors: None,
         }
     }
 
@@ -77,7 +87,11 @@ impl Place {
     fn start(&self, port: u16, disk: Option<&SmallDisk>, failpoint: Option<&str>) -> Result<Child, Refusal> {
         let before = self.said().len();
         let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log);
-        let command = || disk.map_or_else(|| Command::new(PROGRAM), |disk| disk.command(PROGRAM));
+        let command = || match (disk, self.descriptors) {
+            (Some(disk), _) => disk.command(PROGRAM),
+            (None, Some(descriptors)) => limited(descriptors),
+            (None, None) => Command::new(PROGRAM),
+        };
         let seen = disk.map_or_else(|| self.datadir.clone(), |disk| disk.path().join("data"));
         if !seen.exists() {
             initialize(command(), &self.datadir);
@@ -147,6 +161,16 @@ impl Cohort {
         server
     }
 
+    /// A server that may have so many files open.
+    pub fn with_descriptors(descriptors: u32, options: &[&str]) -> Cohort {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place =
+            Place { descriptors: Some(descriptors), ..Place::new(folder.path(), "data", options) };
+        let mut server = Cohort::start_at(place, None).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+        server.own_folder = Some(folder);
+        server
+    }
+
     /// A server with its data on a file system of so many MiB; `None` where there can be none.
     pub fn on_small_disk(mebibytes: u32, options: &[&str]) -> Option<Cohort> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -181,7 +205,10 @@ impl Cohort {
         options: &[&str],
         failpoint: Option<&str>,
     ) -> Result<Cohort, Refusal> {
-        let place = Place::new(folder, name, options);
+        Cohort::start_at(Place::new(folder, name, options), failpoint)
+    }
+
+    fn start_at(place: Place, failpoint: Option<&str>) -> Result<Cohort, Refusal> {
         let mut attempts = 0..5;
         loop {
             let port = free_port();

@@ -209,3 +209,71 @@ fn a_data_directory_of_another_version_is_left_alone() {
     assert!(code == Some(1) && said.contains("is of format 'cohort 7'"), "{said}");
     assert!(everything(&data) == before);
 }
+
+/// CRC-32C.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 & 0_u32.wrapping_sub(crc & 1)))
+    })
+}
+
+/// The image of a leaf that begins at a block, by its own lengths.
+fn leaf_at(file: &[u8], at: usize) -> Option<&[u8]> {
+    let number = |at: usize, len: usize| {
+        let bytes = file.get(at..at + len)?;
+        Some(bytes.iter().rev().fold(0_usize, |number, byte| number << 8 | usize::from(*byte)))
+    };
+    let entries = number(at + 12, 4).filter(|entries| (1..1000).contains(entries) && file[at + 4] == 0)?;
+    let mut end = number(at + 32, 4)? + number(at + 36, 2)? + number(at + 38, 2)?;
+    for slot in 0..entries {
+        let entry = number(at + 48 + slot * 8, 4)?;
+        end = end.max(entry + 7 + number(at + entry + 1, 2)? + number(at + entry + 3, 4)?);
+    }
+    let image = file.get(at..at + end)?;
+    (crc(&image[4..]) as usize == number(at, 4)?).then_some(image)
+}
+
+#[test]
+fn a_page_of_wrong_content_fails_its_table_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = killed(folder.path());
+    {
+        let mut server = Cohort::start(folder.path(), "data", &[]);
+        server.in_test().query_drop("CREATE TABLE sound AS SELECT * FROM t").expect("made");
+        server.stop();
+    }
+    let path = folder.path().join("data/innodb/btree.data");
+    let file = std::fs::read(&path).expect("readable");
+    // All leaves of `t` and `sound` hold the text; both get a slot beyond the page, `sound` by turns.
+    let leaves: Vec<(usize, &[u8])> = (0..file.len())
+        .step_by(4096)
+        .filter_map(|at| Some((at, leaf_at(&file, at)?)))
+        .filter(|(_, image)| image.windows(8).any(|text| text == b"200,200,"))
+        .collect();
+    assert!(leaves.len() >= 2, "{} leaves hold the row", leaves.len());
+    let space = |image: &[u8]| u32::from_le_bytes([image[8], image[9], image[10], image[11]]);
+    let of_t = leaves.iter().map(|(_, image)| space(image)).min().expect("some");
+    let handle = std::fs::OpenOptions::new().write(true).open(&path).expect("there");
+    for (at, image) in leaves.iter().filter(|(_, image)| space(image) == of_t) {
+        let mut wrong = image.to_vec();
+        wrong[48..52].copy_from_slice(&u32::MAX.to_le_bytes());
+        let checksum = crc(&wrong[4..]).to_le_bytes();
+        wrong[..4].copy_from_slice(&checksum);
+        handle.write_all_at(&wrong, *at as u64).expect("written");
+    }
+    let mut server = Cohort::start(folder.path(), "data", &[]);
+    let mut client = server.in_test();
+    assert_eq!(rows(&mut client, &CONTENT.replace(" t", " sound")), content);
+    for sql in [CONTENT, "SELECT * FROM t WHERE id = 200", "UPDATE t SET v = 'x'", "DELETE FROM t"] {
+        assert_eq!(error_code(client.query_drop(sql)), 1712, "{sql}");
+    }
+    client.query_drop("UPDATE sound SET v = 'x' WHERE id = 1").expect("others go on");
+    let said = server.log();
+    let line = said.lines().find(|line| line.contains("[ERROR]") && line.contains("btree.data"));
+    let line = line.unwrap_or_else(|| panic!("nothing is logged: {said}"));
+    assert!(line.contains("block") && line.contains("page") && line.contains("does not lie inside"), "{line}");
+    client.query_drop("DROP TABLE t").expect("a damaged table can go");
+    server.stop();
+    let server = Cohort::start(folder.path(), "data", &[]);
+    assert_eq!(rows(&mut server.in_test(), "SELECT v FROM sound WHERE id = 1"), "x");
+}

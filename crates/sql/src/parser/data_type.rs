@@ -33,7 +33,7 @@ impl Parser<'_> {
         let start = self.at;
         let word = self.upper_word()?;
         let Some((kind, shape)) = self.type_word(&word, start)? else {
-            let message = format!("Unknown data type: '{}'", self.name_of(self.tokens[start]));
+            let message = format!("Unknown data type: '{}'", self.name_of(self.token_at(start)));
             return Err(SqlError::new(ErrorCode::UnknownDataType, message));
         };
         let mut data_type = DataType::plain(kind);

@@ -527,7 +527,7 @@ impl Parser<'_> {
             Kind::Bits => LiteralKind::Bit,
             _ => LiteralKind::Plain,
         };
-        let ordinal = Some(self.ordinals[self.at]);
+        let ordinal = Some(self.tokens[self.at].ordinal);
         self.literal_params += 1;
         self.advance();
         Ok(Expr::Literal(Literal { value, kind, ordinal }))

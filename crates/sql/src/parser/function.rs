@@ -141,13 +141,31 @@ impl Parser<'_> {
         if self.eat_words(&["UNBOUNDED", "FOLLOWING"]) {
             return Ok(WindowBound::UnboundedFollowing);
         }
-        let distance = self.bit_expr()?;
+        let distance = self.window_distance()?;
         match self.eat_word("PRECEDING") {
             true => Ok(WindowBound::Preceding(distance)),
             false => {
                 self.expect_word("FOLLOWING")?;
                 Ok(WindowBound::Following(distance))
             }
+        }
+    }
+
+    /// A distance is a literal without a sign: one for all rows, so that frames only move forward.
+    fn window_distance(&mut self) -> SqlResult<Expr> {
+        let is_introduced = || self.bytes(self.token()).first() == Some(&b'_');
+        let is_temporal = || self.is_any(&["DATE", "TIME", "TIMESTAMP"]);
+        let is_literal = match self.kind() {
+            Kind::Word if self.is_any(&["NULL", "TRUE", "FALSE"]) => true,
+            Kind::Word => self.peek(1).kind.is_literal() && (is_introduced() || is_temporal()),
+            kind => kind == Kind::Null || kind.is_literal(),
+        };
+        if !is_literal {
+            return Err(self.error());
+        }
+        match self.primary_expr()? {
+            literal @ Expr::Literal(_) => Ok(literal),
+            _ => Err(self.error()),
         }
     }
 

@@ -83,23 +83,55 @@ pub struct Parsed {
     /// LIMIT ROWS EXAMINED: a literal or a parameter. It is one of the whole statement, wherever it stands;
     /// the last counts.
     pub rows_examined: Option<Expr>,
+    /// Roughly what its tokens and its tree take in memory, with those of a plan.
+    pub memory_bytes: usize,
 }
+
+/// Bytes of a token, of the tree and of the plan for each token of a text that is full of short values.
+const BYTES_OF_A_TOKEN: usize = size_of::<Packed>() + 160;
+/// Copies of a long literal: in the tree, and in the plan.
+const LITERAL_COPIES: usize = 2;
+
+fn memory_bytes(tokens: usize, text_bytes: usize) -> usize {
+    tokens * BYTES_OF_A_TOKEN + text_bytes * LITERAL_COPIES
+}
+
+/// Roughly what tree and plan of a text take in memory ([`Parsed::memory_bytes`]).
+pub fn syntax_bytes(sql: &[u8], mode: ParseMode) -> usize {
+    let mut lexer = Lexer::new(sql, mode);
+    let tokens = std::iter::from_fn(|| Some(lexer.next()).filter(|token| token.kind != Kind::End));
+    memory_bytes(tokens.count(), sql.len())
+}
+
+/// Asks for the memory that a text takes, so much in all.
+pub type Charge<'c> = &'c mut dyn FnMut(usize) -> SqlResult<()>;
 
 /// Reads one statement (a `;` at the end is allowed). Errors: 1064 with the text near the fault, 1065 for an
 /// empty text, 1235 for what is MariaDB's language but not there yet.
 pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
+    parse_charged(sql, options, &mut |_| Ok(()))
+}
+
+/// The same, asking for memory before it takes it. What is refused is the error.
+pub fn parse_charged(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
     match quick::statement(sql) {
         // No plan is made of any of them; names of XA branches are literals that are no parameters.
         Some(statement) => {
             let cacheable = !matches!(statement, Statement::Xa(_));
-            Ok(Parsed { statement, params: 0, param_at: Vec::new(), cacheable, rows_examined: None })
+            let (param_at, memory_bytes) = (Vec::new(), sql.len());
+            Ok(Parsed { statement, params: 0, param_at, cacheable, rows_examined: None, memory_bytes })
         }
-        None => parse_by_grammar(sql, options),
+        None => parse_by_grammar(sql, options, charge),
     }
 }
 
-fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
-    let mut parser = Parser::new(sql, options);
+fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
+    if u32::try_from(sql.len()).is_err() {
+        return Err(SqlError::new(ErrorCode::OutOfResources, "Out of memory."));
+    }
+    let mut parser = Parser::new(sql, options, charge)?;
+    let memory_bytes = memory_bytes(parser.tokens.len(), sql.len());
+    charge(memory_bytes)?;
     if parser.at_end() {
         return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
     }
@@ -115,6 +147,7 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
         param_at: parser.param_places(),
         cacheable: all_are_parameters && !parser.fixed && !parser.version_comment,
         rows_examined: parser.rows_examined,
+        memory_bytes,
     })
 }
 
@@ -159,14 +192,28 @@ fn trim_end(sql: &[u8], start: usize, end: usize) -> usize {
     end - sql[start..end].iter().rev().take_while(|b| b.is_ascii_whitespace()).count()
 }
 
+/// A token as the parser keeps it: texts are shorter than 4 GiB.
+#[derive(Clone, Copy)]
+struct Packed {
+    start: u32,
+    end: u32,
+    /// Literal tokens before it.
+    ordinal: u32,
+    kind: Kind,
+}
+
+impl Packed {
+    fn token(self) -> Token {
+        Token { kind: self.kind, start: self.start as usize, end: self.end as usize }
+    }
+}
+
 /// A cursor over the tokens of one statement.
 struct Parser<'a> {
     sql: &'a [u8],
     options: &'a ParseOptions,
     /// Ends with an `End` (and, after an `Invalid`, so does the text).
-    tokens: Vec<Token>,
-    /// Literal tokens before each token.
-    ordinals: Vec<u32>,
+    tokens: Vec<Packed>,
     at: usize,
     /// `?` met.
     params: u32,
@@ -197,25 +244,29 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(sql: &'a [u8], options: &'a ParseOptions) -> Parser<'a> {
+    fn new(sql: &'a [u8], options: &'a ParseOptions, charge: Charge<'_>) -> SqlResult<Parser<'a>> {
         let mut lexer = Lexer::new(sql, options.mode);
+        let packed_bytes = |tokens: usize| tokens * size_of::<Packed>();
+        charge(packed_bytes(sql.len() / 5 + 4))?;
         let mut tokens = Vec::with_capacity(sql.len() / 5 + 4);
-        let mut ordinals = Vec::with_capacity(sql.len() / 5 + 4);
         let mut literals = 0;
         loop {
             let token = lexer.next();
-            tokens.push(token);
-            ordinals.push(literals);
+            if tokens.len() == tokens.capacity() {
+                // Both lists are there while one is copied into the other.
+                charge(packed_bytes(tokens.len() * 3))?;
+            }
+            let (start, end) = (token.start as u32, token.end as u32);
+            tokens.push(Packed { start, end, ordinal: literals, kind: token.kind });
             literals += u32::from(token.kind.is_literal());
             if token.kind == Kind::End {
                 break;
             }
         }
-        Parser {
+        Ok(Parser {
             sql,
             options,
             tokens,
-            ordinals,
             at: 0,
             params: 0,
             literals,
@@ -231,7 +282,7 @@ impl<'a> Parser<'a> {
             floor: StackFloor::current(),
             select_depth: 0,
             height: 0,
-        }
+        })
     }
 
     /// Offsets of the question marks.
@@ -243,16 +294,21 @@ impl<'a> Parser<'a> {
     // ---- the cursor
 
     fn token(&self) -> Token {
-        self.tokens[self.at]
+        self.tokens[self.at].token()
     }
 
     fn kind(&self) -> Kind {
         self.token().kind
     }
 
+    /// The n-th token.
+    fn token_at(&self, n: usize) -> Token {
+        self.tokens[n].token()
+    }
+
     /// The token `ahead` of the current one; `End` past the end.
     fn peek(&self, ahead: usize) -> Token {
-        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+        self.token_at((self.at + ahead).min(self.tokens.len() - 1))
     }
 
     fn bytes(&self, token: Token) -> &'a [u8] {
@@ -463,8 +519,8 @@ impl<'a> Parser<'a> {
     /// The text between two tokens' positions, as typed: from the token at index `from` to the last consumed
     /// one.
     fn source_text(&self, from: usize) -> String {
-        let start = self.tokens[from].start;
-        let end = self.tokens[self.at.max(1) - 1].end;
+        let start = self.token_at(from).start;
+        let end = self.token_at(self.at.max(1) - 1).end;
         String::from_utf8_lossy(&self.sql[start..end.max(start)]).into_owned()
     }
 
@@ -506,7 +562,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error_at(&self, index: usize) -> SqlError {
-        let token = self.tokens[index];
+        let token = self.token_at(index);
         // MariaDB's lexer starts its next token right behind a comma, so its message does too.
         let start = if token.kind == Kind::Comma { token.end } else { token.start };
         let near = &self.sql[start..];

@@ -339,10 +339,10 @@ impl Parser<'_> {
     fn without_version_comments(&self, first: usize, last: usize) -> String {
         let mut text = Vec::new();
         for n in first..=last {
-            let token = self.tokens[n];
+            let token = self.token_at(n);
             text.extend_from_slice(self.bytes(token));
             if n < last {
-                let gap = &self.sql[token.end..self.tokens[n + 1].start];
+                let gap = &self.sql[token.end..self.token_at(n + 1).start];
                 text.extend(crate::lexer::without_version_comments(gap));
             }
         }
@@ -353,15 +353,15 @@ impl Parser<'_> {
     fn item_text(&self, expr: &Expr, from: usize) -> String {
         let (mut first, mut last) = (from, self.at - 1);
         while first < last && matches!(expr, Expr::Literal(_)) {
-            match self.tokens[first].kind {
+            match self.token_at(first).kind {
                 Kind::LeftParen => (first, last) = (first + 1, last - 1),
                 Kind::Plus => first += 1,
                 _ => break,
             }
         }
-        let token = self.tokens[first];
+        let token = self.token_at(first);
         let whole = || {
-            let end = self.tokens[last].end.max(token.start);
+            let end = self.token_at(last).end.max(token.start);
             let text = &self.sql[token.start..end];
             match text.windows(3).any(|part| part == b"/*!" || part == b"*M!") {
                 true => self.without_version_comments(first, last),

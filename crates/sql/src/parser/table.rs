@@ -133,7 +133,7 @@ impl Parser<'_> {
             if !query.into.is_empty() {
                 let into = (start..self.at)
                     .rev()
-                    .find(|at| self.bytes(self.tokens[*at]).eq_ignore_ascii_case(b"INTO"));
+                    .find(|at| self.bytes(self.token_at(*at)).eq_ignore_ascii_case(b"INTO"));
                 self.at = into.unwrap_or(self.at);
                 return Err(self.error());
             }

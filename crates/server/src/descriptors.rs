@@ -1,0 +1,49 @@
+//! How the descriptors that the process may have are shared out.
+
+/// Kept for the log, the binary log, checkpoints and spilled redo ([`cohort_vfs::keep_descriptors_from`]).
+const KEPT: u64 = 32;
+/// What the server has open besides connections, and what statements use of files at once.
+const OWN: u64 = 32;
+/// Fewer connections are of no use.
+const CONNECTIONS_MIN: u64 = 10;
+
+/// Shares of the process's descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DescriptorLimits {
+    /// Enough for all connections that were asked for.
+    pub wanted: u64,
+    /// Descriptors from this number on are kept.
+    pub kept_from: u64,
+    /// Connections that there may be.
+    pub connections: u64,
+}
+
+impl DescriptorLimits {
+    /// Of so many descriptors, when so many connections are asked for.
+    pub fn of(files: u64, connections: u64) -> DescriptorLimits {
+        DescriptorLimits {
+            wanted: connections.saturating_add(KEPT + OWN),
+            // A process with hardly any descriptors fails at its start instead.
+            kept_from: files.saturating_sub(KEPT).max(files / 2),
+            connections: files.saturating_sub(KEPT + OWN).max(CONNECTIONS_MIN).min(connections),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_the_rest() {
+        let limits = |files, connections| {
+            let DescriptorLimits { wanted, kept_from, connections } =
+                DescriptorLimits::of(files, connections);
+            (wanted, kept_from, connections)
+        };
+        assert_eq!(limits(1024, 151), (215, 992, 151));
+        assert_eq!(limits(180, 151), (215, 148, 116));
+        assert_eq!(limits(40, 151), (215, 20, 10));
+        assert_eq!(limits(40, 5), (69, 20, 5));
+    }
+}
