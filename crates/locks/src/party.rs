@@ -79,7 +79,7 @@ impl Party {
     }
 
     /// Whether there are owners besides the transaction.
-    pub(crate) fn has_others(&self) -> bool {
+    pub fn has_others(&self) -> bool {
         self.others.load(Ordering::SeqCst) > 0
     }
 

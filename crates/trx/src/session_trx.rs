@@ -121,6 +121,12 @@ impl SessionTrx {
         &self.party
     }
 
+    /// Whether the session may hold locks besides those of its transaction: of LOCK TABLES, of GET_LOCK, of a
+    /// prepared branch.
+    pub fn has_other_locks(&self) -> bool {
+        self.party.has_others()
+    }
+
     /// The account in whose name it commits from now on.
     pub fn set_writer(&mut self, writer: Writer) {
         self.writer = writer;

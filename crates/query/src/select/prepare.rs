@@ -26,7 +26,7 @@ pub enum Freshness {
 
 /// Locks all names of a plan by `lock`. A deadlock with a DDL statement that goes through the same names in
 /// another order is nobody's fault: a transaction that has no names yet gives back what it has got, and is
-/// told to plan again.
+/// told to plan again. Not where the session has other locks, which it would keep.
 pub fn lock_names(
     ctx: &mut StatementContext<'_>,
     lock: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<Freshness>,
@@ -34,7 +34,9 @@ pub fn lock_names(
     let held = ctx.trx.names_held();
     match lock(ctx) {
         Ok(Freshness::Fresh) => Ok(Freshness::Fresh),
-        Err(error) if error.code != ErrorCode::LockDeadlock || held > 0 => Err(error),
+        Err(error) if error.code != ErrorCode::LockDeadlock || held > 0 || ctx.trx.has_other_locks() => {
+            Err(error)
+        }
         // Nothing was read.
         Ok(Freshness::Stale) | Err(_) => {
             ctx.trx.unlock_names_behind(held);
