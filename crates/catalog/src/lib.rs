@@ -8,6 +8,7 @@ mod codec;
 mod foreign;
 mod model;
 mod page_form;
+mod roles;
 mod store;
 mod versions;
 mod view;
@@ -23,6 +24,7 @@ pub use model::{
     SEQUENCE_OPTION, Schema, Table, TableName,
 };
 pub use page_form::{is_block_size, is_on, level_of, option_of};
+pub use roles::roles_of;
 pub use store::{CATALOG, CatalogStore};
 pub use versions::CatalogVersions;
 pub use view::View;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use cohort_base::{CommitSeq, ParticipantId, TrxId};
 use cohort_commit::{CommitRequest, Coordinator, CoordinatorOptions, LogLayout, PaceOptions, Step, Wake};
 use cohort_engine::{CheckpointTask, EngineError, Lsn, Participant, Redo};
-use cohort_locks::LockTable;
+use cohort_locks::{LockTable, WritePermit};
 use cohort_log::LogOptions;
 use cohort_vfs::World;
 
@@ -98,7 +98,8 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
                 while start.elapsed() < time {
                     let redo = vec![(ParticipantId(1), Redo::new(vec![7; TRX_BYTES]))];
                     let locks = locks.owner(TrxId(thread));
-                    let request = CommitRequest { redo, binlog: None, locks, client: None };
+                    let permit = WritePermit::unlogged();
+                    let request = CommitRequest { redo, binlog: None, locks, permit, client: None };
                     let prepared = coordinator.prepare(request).map_err(|(e, _)| e).expect("there is room");
                     let seq = coordinator.order(prepared);
                     sent += u64::from(coordinator.when_acknowledged(seq, done.clone()));

@@ -1,5 +1,9 @@
 //! Prepare: all that can fail in a commit (I6).
 //!
+//! A request brings the permit of the server's lock (`cohort_locks::WritePermit`): FLUSH TABLES WITH READ LOCK,
+//! BACKUP STAGE BLOCK_COMMIT and SET GLOBAL read_only wait for all that have one, and keep the others from
+//! getting it.
+//!
 //! Prepare spills large redo and syncs it, has the engines stage what would hold the order stage for long,
 //! and reserves the room in the log. It may wait for a checkpoint that makes room.
 //!
@@ -40,8 +44,16 @@ type Staged = (ParticipantId, Box<dyn StagedRedo>);
 impl Coordinator {
     /// Reserves the log room and makes durable what is spilled; the last call that can fail (I6). May wait.
     #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
-    pub fn prepare(&self, request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
+    ///
+    /// The locks are no longer the session's, which is waited for no more by those that wait for them; after
+    /// an error the caller may have them join it again.
+    pub fn prepare(&self, mut request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
         self.env().reached(Point::Before(Stage::Prepare));
+        assert!(
+            request.permit.is_for_logged() || request.binlog.is_none(),
+            "a transaction for the binary log passes by those that keep commits out"
+        );
+        request.locks.leave();
         let began_ns = self.now_ns();
         match self.prepare_room(&request) {
             Ok((rooms, spilled, staged)) => {

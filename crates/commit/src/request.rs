@@ -6,7 +6,7 @@ use cohort_base::{CommitSeq, DomainId, Gtid, ParticipantId, ServerId, Xid};
 use cohort_binlog::Sealed;
 use cohort_binlog::event::XaXid;
 use cohort_engine::{Redo, StagedRedo};
-use cohort_locks::LockOwner;
+use cohort_locks::{LockOwner, WritePermit};
 
 use crate::logs::Rooms;
 use crate::pace::ClientPace;
@@ -65,6 +65,8 @@ pub struct CommitRequest {
     /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks
     /// at publish.
     pub locks: LockOwner,
+    /// What keeps commits out of the server does not keep this one out.
+    pub permit: WritePermit,
     /// The connection's memory for the pace of groups; one per session, none for the server's own
     /// transactions.
     pub client: Option<Arc<ClientPace>>,

@@ -294,6 +294,10 @@ impl XaBranches {
         let mut state = self.state.lock();
         let Some(prepared) = state.prepared(xid).filter(|it| it.place == Place::Session) else { return };
         prepared.place = Place::Nobody;
+        if let Some(held) = &mut prepared.held {
+            // Waits of the session that comes next have nothing to do with it.
+            held.locks.leave();
+        }
         let held = if prepared.is_reader { prepared.held.take() } else { None };
         drop(state);
         // Locks go, and wake others, with nothing held here.

@@ -289,7 +289,7 @@ pub fn set_password(
     if name != own {
         check_schema(ctx.session, Privilege::Update, "mysql")?;
     }
-    if ctx.trx.may_only_read() {
+    if ctx.trx.may_only_read(false) {
         return Err(SqlError::read_only_transaction());
     }
     let outcome = change_password(ctx, &name, password);

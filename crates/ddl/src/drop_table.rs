@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_base::CommitSeq;
 use cohort_catalog::{Catalog, CatalogChange, Table, TableName};
-use cohort_locks::MetadataMode;
+use cohort_locks::{MetadataMode, NameKey};
 use cohort_session::{StatementContext, StatementLog, TableUse};
 use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
@@ -233,5 +233,9 @@ pub(super) fn lock_all<'n>(
 /// Locks what ALTER TABLE ... RENAME TO needs besides its table.
 pub(super) fn lock_target(ctx: &mut StatementContext<'_>, to: &TableName) -> SqlResult<()> {
     enter_schema(ctx, &to.schema)?;
-    lock_table_name(ctx, &to.schema, &to.table, MetadataMode::Exclusive)
+    // LOCK TABLES has locked the table, and need not have locked its new name.
+    let schema: Arc<str> = to.schema.as_str().into();
+    ctx.trx.lock_related(&NameKey::Schema(Arc::clone(&schema)), MetadataMode::SharedRead)?;
+    let name = NameKey::Table(schema, to.table.as_str().into());
+    ctx.trx.lock_related(&name, MetadataMode::Exclusive)
 }

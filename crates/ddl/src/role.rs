@@ -223,7 +223,7 @@ pub fn set_default_role(
     if name != own {
         check_schema(ctx.session, Privilege::Update, "mysql")?;
     }
-    if ctx.trx.may_only_read() {
+    if ctx.trx.may_only_read(false) {
         return Err(SqlError::read_only_transaction());
     }
     let outcome = change_default_role(ctx, &name, role);

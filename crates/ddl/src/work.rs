@@ -136,6 +136,12 @@ fn commit_with(
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
     wait(ctx, seq)?;
+    if ctx.trx.has_locked_tables() {
+        let catalog = ctx.db.catalog();
+        ctx.trx.forget_gone_tables(|(schema, name)| {
+            catalog.table(schema, name).is_some() || catalog.view(schema, name).is_some()
+        })?;
+    }
     if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
         changed_tables(&tables, before, changes);
     }

@@ -145,6 +145,7 @@ impl Applier {
         let mut session = session.inspect_err(|_| db.processes.remove(id))?;
         process.set_command(command, db.clock.wall_us());
         session.state.is_applier = true;
+        session.bind_writer();
         // What is meant for clients does not hold for what has happened elsewhere.
         let vars = &mut session.state.vars;
         vars.put(VarId::Autocommit, &VarValue::Bool(true));

@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Reservation};
+use cohort_catalog::Table;
 use cohort_config::{Counter, VarId};
 use cohort_expr::EvalContext;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
@@ -176,11 +177,18 @@ impl Session {
         if access::counts_as_write(statement) && !access::is_about_temporary(&self.state, statement) {
             guards::check_read_only(&self.state)?;
         }
-        if access::refused_in_read_only_transaction(&self.state, statement) && self.trx.may_only_read() {
+        let commits = cohort_sql::commits_implicitly(statement);
+        if access::refused_in_read_only_transaction(&self.state, statement)
+            && self.trx.may_only_read(commits)
+        {
             return Err(SqlError::read_only_transaction());
         }
-        if cohort_sql::commits_implicitly(statement) {
+        if commits {
             self.trx.commit_implicitly()?;
+            // BEGIN is the transaction that SET TRANSACTION speaks of; for any other the next one has passed.
+            if !matches!(statement, Statement::Begin(_)) {
+                self.trx.forget_next_characteristics();
+            }
         }
         if self.state.transactions.is_on() {
             self.track(statement, job);
@@ -616,6 +624,9 @@ fn lock_and_run(
     if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
         return Ok(Executed::Stale);
     }
+    if ctx.trx.has_locked_tables() {
+        check_uses(ctx, cached)?;
+    }
     tell_tables(ctx.session, cached);
     match &cached.plan {
         Planned::Query(plan) => {
@@ -671,6 +682,24 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
             lock_tables(plan.source(), ctx)
         }
     }
+}
+
+/// Error 1100 for a table that the plan uses more often than LOCK TABLES has locked it.
+fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
+    let mut uses: Vec<(&Arc<Table>, &str)> = Vec::new();
+    match &cached.plan {
+        Planned::Query(plan) => uses.extend(plan.tables()),
+        Planned::Insert(plan) => {
+            uses.push((plan.table(), &plan.table().name.table));
+            plan.query().into_iter().chain(plan.asked()).for_each(|query| uses.extend(query.tables()));
+        }
+        Planned::Update(plan) => uses.push((plan.table(), plan.alias())),
+        Planned::Delete(plan) => uses.push((plan.table(), plan.alias())),
+        Planned::Joined(plan) => uses.extend(plan.source().tables()),
+    }
+    let lasting = uses.into_iter().filter(|(table, _)| !table.is_temporary());
+    let named = lasting.map(|(table, alias)| ((table.name.schema.clone(), table.name.table.clone()), alias));
+    ctx.trx.check_uses(named)
 }
 
 /// Tells the audit log which tables the plan uses: those that it writes first, as MariaDB orders them.

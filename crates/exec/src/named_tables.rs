@@ -35,11 +35,11 @@ pub(crate) fn await_definitions(
     statement: &Statement,
     planned_with: &Arc<Catalog>,
 ) -> SqlResult<Freshness> {
-    // LOCK TABLES has waited already.
-    if ctx.trx.has_locked_tables() {
-        return Ok(Freshness::Fresh);
-    }
     let names = named(ctx, statement);
+    // LOCK TABLES has waited already. What it has not locked is told first, whether it is there or not.
+    if ctx.trx.has_locked_tables() {
+        return ctx.trx.check_locked(names.iter()).map(|()| Freshness::Fresh);
+    }
     let held = ctx.trx.names_held();
     let locked = names.iter().try_for_each(|(schema, table)| {
         let key = NameKey::Table(schema.as_str().into(), table.as_str().into());

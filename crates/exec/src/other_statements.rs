@@ -19,7 +19,7 @@ use cohort_dml::run_binlog_statement;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use cohort_session::access::{self, Viewer};
 use cohort_session::{Job, Process, SessionNames, SessionState, TableUse};
-use cohort_trx::{AccessMode, BeginOptions, LockedTables, TableLock};
+use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableLock};
 
 impl Session {
     /// LOAD DATA.
@@ -48,6 +48,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         access::check_statement(&self.state, statement)?;
+        if is_refused_under_locks(statement) && self.trx.has_locked_tables() {
+            return Err(cohort_trx::active_locks());
+        }
         if !says_nothing(statement) {
             // Variables may hold what was read in rows that are not hardened, and warnings may tell of them
             // (I5).
@@ -59,7 +62,6 @@ impl Session {
             }
             Statement::Xa(xa) => return self.xa(xa, job, sink),
             Statement::Commit(completion) => {
-                self.check_may_commit()?;
                 self.complete(*completion, End::Commit)?;
             }
             Statement::Rollback(completion) => self.complete(*completion, End::Rollback)?,
@@ -183,17 +185,6 @@ impl Session {
         Ok(())
     }
 
-    /// Error 1290 for a transaction that has written, and `read_only` came: it is rolled back.
-    fn check_may_commit(&mut self) -> SqlResult<()> {
-        match cohort_query::guards::check_read_only(&self.state) {
-            Err(error) if self.trx.branch_state().is_none() && self.trx.has_something_to_commit() => {
-                self.trx.rollback();
-                Err(error)
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// LOCK TABLES; the transaction before it is committed.
     fn lock_tables(&mut self, tables: &[ast::LockTable]) -> SqlResult<()> {
         let mut wanted = LockedTables::new();
@@ -213,7 +204,7 @@ impl Session {
             }
             let aliases = wanted.entry((schema.to_owned(), table.name.clone())).or_default();
             let alias = alias.as_ref().unwrap_or(&table.name);
-            if aliases.insert(alias.clone(), lock).is_some() {
+            if aliases.insert(alias.clone(), AliasLock { lock, is_of_view: false }).is_some() {
                 let text = format!("Not unique table/alias: '{alias}'");
                 return Err(SqlError::new(ErrorCode::NonUniqTable, text));
             }
@@ -267,7 +258,7 @@ impl Session {
             }
             seen.push((name.clone(), viewer.clone()));
             let aliases =
-                wanted.get(&(name.schema, name.table)).map(|aliases| aliases.values().copied().max());
+                wanted.get(&(name.schema, name.table)).map(|all| all.values().map(|it| it.lock).max());
             let lock = aliases.flatten().unwrap_or(TableLock::Read);
             for (schema, table, alias) in cohort_plan::named_tables(view)? {
                 // Common tables have no schema.
@@ -280,8 +271,8 @@ impl Session {
                     return Err(cohort_plan::invalid_view(view));
                 }
                 let locked = wanted.entry((schema.clone(), table.clone())).or_default();
-                let held = locked.entry(alias).or_insert(lock);
-                *held = lock.max(*held);
+                let held = locked.entry(alias).or_insert(AliasLock { lock, is_of_view: true });
+                *held = AliasLock { lock: lock.max(held.lock), is_of_view: true };
                 open.push((TableName { schema, table }, viewer.clone()));
             }
         }
@@ -312,7 +303,7 @@ impl Session {
             End::Rollback => self.trx.rollback(),
         }
         // What SET TRANSACTION has said is over with it, used or not.
-        (self.trx.settings.next_isolation, self.trx.settings.next_access_mode) = (None, None);
+        self.trx.forget_next_characteristics();
         if chain {
             self.trx.settings.next_isolation = isolation;
             self.trx.begin(BeginOptions { access_mode, consistent_snapshot: false })?;
@@ -680,4 +671,13 @@ fn says_nothing(statement: &Statement) -> bool {
             | Statement::Execute { .. }
             | Statement::ExecuteImmediate { .. }
     )
+}
+
+/// Whether LOCK TABLES refuses the statement, whatever it has locked: error 1192.
+fn is_refused_under_locks(statement: &Statement) -> bool {
+    match statement {
+        Statement::RenameTable(_) | Statement::CreateView(_) | Statement::Handler(_) => true,
+        Statement::DropTable(drop) => drop.view,
+        _ => false,
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, Hold};
 use cohort_config::{Counter, VarId};
-use cohort_locks::KillLevel;
+use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
 use cohort_session::ConnectionInfo;
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
@@ -20,6 +20,7 @@ use cohort_session::{
     Changed, Command, ConnectionEvent, Database, Diagnostics, Process, Restraint, SessionState,
     check_client_charset,
 };
+use cohort_table::TemporaryTables;
 use cohort_trx::SessionTrx;
 
 /// A connection's session. Dropping it rolls back.
@@ -72,7 +73,7 @@ impl Session {
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (pace, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));
-        let state = SessionState::new(db, info, kill, pace, memory, Arc::clone(trx.temporary()));
+        let state = SessionState::new(db, info, kill, pace, memory, shared_by(&trx));
         let mut state = state;
         state.adopt_account()?;
         if let Some(schema) = &state.info.schema {
@@ -93,8 +94,14 @@ impl Session {
             plan_notes: PlanNotes::default(),
             clock_us: 0,
         };
+        session.bind_writer();
         session.apply_settings();
         Ok(session)
+    }
+
+    /// Has `read_only` go by the account, and the role, that the session has now.
+    pub(crate) fn bind_writer(&mut self) {
+        self.trx.set_writer(self.state.writer());
     }
 
     /// Whether the connection is to be closed: KILL was used on it.
@@ -302,6 +309,7 @@ impl Session {
         self.process.set_schema(schema.as_deref());
         self.begin_anew(schema);
         self.state.adopt_account()?;
+        self.bind_writer();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_connect("Change user");
         }
@@ -318,9 +326,10 @@ impl Session {
             (old.kill.clone(), Arc::clone(&old.pace), Arc::clone(self.process.memory()));
         // What binds the account goes on to bind it, and its role stays.
         let (restraint, role) = (self.state.restraint.take(), self.state.role.take());
-        self.state = SessionState::new(db, info, kill, pace, memory, Arc::clone(self.trx.temporary()));
+        self.state = SessionState::new(db, info, kill, pace, memory, shared_by(&self.trx));
         (self.state.restraint, self.state.role) = (restraint, role);
         self.state.current_schema = schema;
+        self.bind_writer();
         self.state.apply_limits();
         self.state.refresh();
         self.prepared = PreparedStatements::default();
@@ -381,4 +390,9 @@ fn behind_semicolons(sent: &[u8], count: usize) -> &[u8] {
     let mut places = sent.iter().enumerate().filter(|(_, byte)| **byte == b';').map(|(place, _)| place + 1);
     let from = count.checked_sub(1).map_or(Some(0), |last| places.nth(last));
     &sent[from.unwrap_or(sent.len())..]
+}
+
+/// What a session's state and its transactions share.
+fn shared_by(trx: &SessionTrx) -> (Arc<TemporaryTables>, Arc<Party>) {
+    (Arc::clone(trx.temporary()), Arc::clone(trx.party()))
 }

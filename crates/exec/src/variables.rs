@@ -17,7 +17,7 @@ use cohort_session::access::check_global;
 use cohort_session::{Changed, TrackTransaction};
 use cohort_session::{Job, set_error};
 use cohort_table::RowImage;
-use cohort_trx::Isolation;
+use cohort_trx::{AccessMode, Isolation};
 
 fn from_value(value: &Value) -> VarValue {
     match value {
@@ -56,6 +56,13 @@ enum Step<'i> {
     },
     Variable {
         scope: Scope,
+        name: &'i str,
+        /// None for DEFAULT.
+        value: Option<VarValue>,
+    },
+    /// `@@tx_isolation`, `@@tx_read_only` without a scope: of the next transaction alone.
+    NextTransaction {
+        id: VarId,
         name: &'i str,
         /// None for DEFAULT.
         value: Option<VarValue>,
@@ -159,6 +166,7 @@ impl Session {
                 self.tell_audit_before(name, job);
                 return self.set_variable(scope, name, value);
             }
+            Step::NextTransaction { id, name, value } => return self.set_next(id, name, value),
             Step::Other(item) => item,
         };
         match item {
@@ -172,6 +180,7 @@ impl Session {
             }
             SetItem::Role(role) => {
                 self.state.set_role(role.as_deref())?;
+                self.bind_writer();
                 self.state.note_change(Changed::Other);
                 Ok(())
             }
@@ -191,6 +200,7 @@ impl Session {
         value: &SetValue,
         job: &Job<'_>,
     ) -> SqlResult<Step<'i>> {
+        let is_without_scope = scope == ast::VariableScope::Unspecified;
         let scope = match scope {
             ast::VariableScope::Global => Scope::Global,
             _ => Scope::Session,
@@ -203,8 +213,12 @@ impl Session {
                 facts.map_or(Ok(()), |facts| facts.check_settable(id))?;
             }
         }
-        if id == VarId::ReadOnly && self.trx.backup_stage().is_some() {
-            return Err(cohort_trx::active_locks());
+        if id == VarId::ReadOnly {
+            // It would wait for the session's own locks.
+            let trx = &self.trx;
+            if trx.has_locked_tables() || trx.in_transaction() || trx.backup_stage().is_some() {
+                return Err(cohort_trx::active_locks());
+            }
         }
         let value = match value {
             SetValue::Default => None,
@@ -225,7 +239,37 @@ impl Session {
                 --skip-grant-tables option so it cannot execute this statement";
             return Err(SqlError::new(ErrorCode::OptionPreventsStatement, text));
         }
+        let is_of_transaction = matches!(
+            id,
+            VarId::TransactionIsolation
+                | VarId::TxIsolation
+                | VarId::TransactionReadOnly
+                | VarId::TxReadOnly
+        );
+        if is_of_transaction && is_without_scope {
+            if self.trx.in_transaction() {
+                return Err(unchangeable_now());
+            }
+            return Ok(Step::NextTransaction { id, name, value });
+        }
         Ok(Step::Variable { scope, name, value })
+    }
+
+    /// What the next transaction alone is, by the name of a variable.
+    fn set_next(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
+        let mut with_it = self.state.vars.clone();
+        match value {
+            Some(value) => drop(with_it.set(name, Scope::Session, &value).map_err(set_error)?),
+            None => with_it.set_default(name, Scope::Session).map_err(set_error)?,
+        }
+        let settings = &mut self.trx.settings;
+        match id {
+            VarId::TransactionReadOnly | VarId::TxReadOnly => {
+                settings.next_access_mode = Some(access_mode_of(&with_it));
+            }
+            _ => settings.next_isolation = Some(isolation_of(&with_it)),
+        }
+        Ok(())
     }
 
     /// What moves or ends the audit log is told there before it has its effect; what chooses its users is
@@ -244,8 +288,26 @@ impl Session {
         self.state.audit_always.set(is_one_of(&USERS));
     }
 
+    /// SET of `read_only` waits for the commits that are on their way, as FLUSH TABLES WITH READ LOCK does, and
+    /// keeps the others waiting until the value is there: none comes after the reply that was not to come.
     fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
+        if id != VarId::ReadOnly {
+            return self.set_variable_now(id, scope, name, value);
+        }
+        self.trx.keep_others_from_committing()?;
+        let outcome = self.set_variable_now(id, scope, name, value);
+        self.trx.let_others_commit();
+        outcome
+    }
+
+    fn set_variable_now(
+        &mut self,
+        id: VarId,
+        scope: Scope,
+        name: &str,
+        value: Option<VarValue>,
+    ) -> SqlResult<()> {
         let Some(value) = value else {
             self.state.vars.set_default(name, scope).map_err(set_error)?;
             return self.variable_changed(id, scope, None);
@@ -363,8 +425,7 @@ impl Session {
     ) -> SqlResult<()> {
         if scope == ast::VariableScope::Unspecified {
             if self.trx.in_transaction() {
-                let text = "Transaction characteristics can't be changed while a transaction is in progress";
-                return Err(SqlError::new(ErrorCode::CantChangeTxCharacteristics, text));
+                return Err(unchangeable_now());
             }
             let settings = &mut self.trx.settings;
             settings.next_isolation = isolation.map(isolation_level).or(settings.next_isolation);
@@ -395,16 +456,8 @@ impl Session {
     pub(crate) fn apply_settings(&mut self) {
         let vars = &self.state.vars;
         let settings = &mut self.trx.settings;
-        settings.isolation = match vars.uint(VarId::TransactionIsolation) {
-            0 => Isolation::ReadUncommitted,
-            1 => Isolation::ReadCommitted,
-            2 => Isolation::RepeatableRead,
-            _ => Isolation::Serializable,
-        };
-        settings.access_mode = match vars.flag(VarId::TransactionReadOnly) {
-            true => cohort_trx::AccessMode::ReadOnly,
-            false => cohort_trx::AccessMode::ReadWrite,
-        };
+        settings.isolation = isolation_of(vars);
+        settings.access_mode = access_mode_of(vars);
         settings.row_lock_wait = Duration::from_secs(vars.uint(VarId::InnodbLockWaitTimeout));
         settings.metadata_lock_wait = Duration::from_secs(vars.uint(VarId::LockWaitTimeout));
         settings.rollback_on_timeout = vars.flag(VarId::InnodbRollbackOnTimeout);
@@ -440,6 +493,28 @@ impl Session {
             // Without a transaction there is nothing to commit that could fail.
             let _ = self.trx.set_autocommit(autocommit);
         }
+    }
+}
+
+/// Error 1568.
+fn unchangeable_now() -> SqlError {
+    let text = "Transaction characteristics can't be changed while a transaction is in progress";
+    SqlError::new(ErrorCode::CantChangeTxCharacteristics, text)
+}
+
+fn isolation_of(vars: &SessionVars) -> Isolation {
+    match vars.uint(VarId::TransactionIsolation) {
+        0 => Isolation::ReadUncommitted,
+        1 => Isolation::ReadCommitted,
+        2 => Isolation::RepeatableRead,
+        _ => Isolation::Serializable,
+    }
+}
+
+fn access_mode_of(vars: &SessionVars) -> AccessMode {
+    match vars.flag(VarId::TransactionReadOnly) {
+        true => AccessMode::ReadOnly,
+        false => AccessMode::ReadWrite,
     }
 }
 

@@ -382,3 +382,113 @@ fn a_query_gets_out_of_the_way_of_a_ddl_statement() {
     refused(&mut b, "SELECT * FROM one", "1213");
     assert!(!swap.join().expect("no panic").contains("ERROR"));
 }
+
+/// What LOCK TABLES has not locked is refused at once, whoever has locked it, or the server, meanwhile; and
+/// what it refuses whatever is locked is 1192, as in MariaDB.
+#[test]
+fn under_lock_tables_a_refusal_waits_for_nothing() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("CREATE SEQUENCE s");
+    a.ok("CREATE VIEW v AS SELECT * FROM one");
+    a.ok("SET lock_wait_timeout = 50");
+    let began = std::time::Instant::now();
+    for others in ["FLUSH TABLES WITH READ LOCK", "LOCK TABLES two WRITE"] {
+        a.ok("LOCK TABLES one READ");
+        b.ok(others);
+        for (statement, code) in [
+            ("INSERT INTO one VALUES (9)", "1099"),
+            ("UPDATE one SET id = 3", "1099"),
+            ("ALTER TABLE one ADD x INT", "1099"),
+            ("TRUNCATE one", "1099"),
+            ("DROP TABLE one", "1099"),
+            ("SELECT * FROM two", "1100"),
+            ("INSERT INTO two VALUES (9)", "1100"),
+            ("ALTER TABLE two ADD x INT", "1100"),
+            ("DROP TABLE two", "1100"),
+            ("TRUNCATE two", "1100"),
+            ("CREATE TABLE three (id INT)", "1100"),
+            ("CREATE TABLE nowhere.three (id INT)", "1100"),
+            ("SELECT * FROM nosuch", "1100"),
+            ("DELETE FROM nosuch", "1100"),
+            ("SELECT NEXTVAL(s)", "1100"),
+            ("CREATE USER u", "1100"),
+            ("RENAME TABLE one TO three", "1192"),
+            ("CREATE VIEW w AS SELECT 1", "1192"),
+            ("DROP VIEW v", "1192"),
+            ("HANDLER one OPEN", "1192"),
+            ("CREATE DATABASE other", "1192"),
+            ("FLUSH TABLES two WITH READ LOCK", "1192"),
+        ] {
+            refused(&mut a, statement, code);
+        }
+        a.ok("SELECT * FROM one");
+        b.ok("UNLOCK TABLES");
+        a.ok("UNLOCK TABLES");
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+/// One lock is for one use in a statement.
+#[test]
+fn a_lock_serves_one_use_of_its_alias() {
+    let (_server, mut a, _b) = two_sessions();
+    a.ok("INSERT INTO one VALUES (1), (2)");
+    a.ok("CREATE VIEW v AS SELECT x.id FROM one AS x JOIN one AS y ON x.id = y.id");
+    a.ok("LOCK TABLES one WRITE");
+    for statement in [
+        "INSERT INTO one SELECT id + 10 FROM one",
+        "SELECT * FROM one WHERE id IN (SELECT id FROM one)",
+        "SELECT * FROM one UNION SELECT * FROM one",
+        "DELETE FROM one WHERE id IN (SELECT id FROM one)",
+    ] {
+        refused(&mut a, statement, "1100");
+    }
+    a.ok("INSERT INTO one VALUES (3)");
+    a.ok("UPDATE one SET id = id + 10 WHERE id > 2");
+    a.ok("LOCK TABLES one WRITE, one AS x READ");
+    a.ok("INSERT INTO one SELECT id + 30 FROM one AS x");
+    a.ok("DELETE FROM one WHERE id IN (SELECT id FROM one AS x) AND id > 10");
+    refused(&mut a, "SELECT * FROM one AS x UNION SELECT * FROM one AS x", "1100");
+    // A view may read a table as often as it does.
+    a.ok("LOCK TABLES v READ");
+    assert_eq!(a.run("SELECT COUNT(*) FROM v"), "COUNT(*)\n2\n");
+    a.ok("UNLOCK TABLES");
+}
+
+/// A table that is gone by its name is locked no more; without any LOCK TABLES is over.
+#[test]
+fn dropped_and_renamed_tables_are_no_longer_locked() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("LOCK TABLES one WRITE, two WRITE");
+    a.ok("DROP TABLE one");
+    refused(&mut a, "CREATE TABLE one (id INT)", "1100");
+    a.ok("SELECT * FROM two");
+    b.ok("CREATE TABLE one (id INT PRIMARY KEY)");
+    a.ok("DROP TABLE two");
+    a.ok("CREATE TABLE two (id INT PRIMARY KEY)");
+    a.ok("LOCK TABLES one WRITE, two READ");
+    a.ok("ALTER TABLE one RENAME three");
+    for name in ["one", "three"] {
+        refused(&mut a, &format!("SELECT * FROM {name}"), "1100");
+    }
+    a.ok("SELECT * FROM two");
+    b.ok("SELECT * FROM three");
+    a.ok("UNLOCK TABLES");
+    a.ok("ALTER TABLE three RENAME one, ADD v INT");
+    a.ok("SELECT v FROM one");
+}
+
+/// NOWAIT and WAIT n are about a table that another session has locked, too.
+#[test]
+fn locking_reads_that_do_not_wait_do_not_wait_for_names() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("LOCK TABLES one WRITE");
+    b.ok("SET lock_wait_timeout = 50");
+    let began = std::time::Instant::now();
+    for lock in ["FOR UPDATE NOWAIT", "FOR UPDATE WAIT 0", "LOCK IN SHARE MODE NOWAIT"] {
+        refused(&mut b, &format!("SELECT * FROM one {lock}"), "1205");
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    a.ok("UNLOCK TABLES");
+    b.ok("SELECT * FROM one FOR UPDATE NOWAIT");
+}

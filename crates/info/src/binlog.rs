@@ -13,7 +13,7 @@ use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, 
 use super::listing::Listing;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
-use cohort_trx::{TableLock, engine_error};
+use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
 
 /// As in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;
@@ -176,10 +176,14 @@ pub(super) fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
                 ctx.trx.lock_globally()?;
             }
+            FlushTarget::Tables { lock: FlushLock::WithReadLock, .. } if ctx.trx.has_locked_tables() => {
+                return Err(active_locks());
+            }
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } => {
                 let schema = |name: &ObjectName| super::schema_of(ctx, name.db.as_deref());
                 let lock = |name: &ObjectName| {
-                    let aliases = BTreeMap::from([(name.name.clone(), TableLock::Read)]);
+                    let lock = AliasLock { lock: TableLock::Read, is_of_view: false };
+                    let aliases = BTreeMap::from([(name.name.clone(), lock)]);
                     Ok(((schema(name)?, name.name.clone()), aliases))
                 };
                 let tables = names.iter().map(lock).collect::<SqlResult<_>>()?;

@@ -4,8 +4,11 @@
 //! New waits begin one at a time, under the graph's mutex; so the wait that closes a cycle finds it, and
 //! while somebody searches no edge is added.
 //!
-//! Two things keep the search short. An owner for whom nobody has waited is in no cycle: the typical waiter
-//! on a hot row holds nothing else and does not search at all. And in a queue of exclusive requests the one
+//! The nodes are parties (`party.rs`): owners of one session are one node, and wait for what any of them waits
+//! for.
+//!
+//! Two things keep the search short. An owner for whom nobody has waited, and that is its session's only one,
+//! is in no cycle: the typical waiter on a hot row holds nothing else and does not search at all. And in a queue of exclusive requests the one
 //! behind waits for all ahead, so one look at a queue covers every waiter in it.
 
 use std::collections::HashMap;
@@ -13,31 +16,32 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::owner::{Owner, WaitOn};
+use crate::party::Node;
 use crate::queue::Blockers;
 use crate::ranges::Ranges;
 use crate::rows::Rows;
 use crate::sync::Ordering;
 
-/// Finds a cycle through `start`, which has queued its request: its members, `start` first.
+/// Finds a cycle through `start`, which has queued its request: the owners that wait, `start` first.
 pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
-    if !start.waited_for.load(Ordering::SeqCst) {
+    if !start.may_be_waited_for() {
         return None;
     }
-    let mut search = Search { start, seen: HashMap::new(), open: vec![start.clone()] };
+    let mut search = Search { start: Node::of(start), seen: HashMap::new(), open: vec![start.clone()] };
     let mut next = 0;
     while let Some(owner) = search.open.get(next).cloned() {
         next += 1;
-        if search.seen.get(&Arc::as_ptr(&owner)).is_some_and(|seen| seen.covered) {
+        if search.seen.get(&Node::of(&owner).place()).is_some_and(|seen| seen.covered) {
             continue;
         }
-        let blockers = match owner.waits_on() {
-            None => continue,
-            Some(WaitOn::Row(key)) => rows.blockers(key, &owner),
-            Some(WaitOn::Name(name)) => name.blockers(&owner),
-            Some(WaitOn::Range(index)) => ranges.blockers(index, &owner),
+        let Some((waiting, on)) = owner.wait_of_party() else { continue };
+        let blockers = match on {
+            WaitOn::Row(key) => rows.blockers(key, &waiting),
+            WaitOn::Name(name) => name.blockers(&waiting),
+            WaitOn::Range(index) => ranges.blockers(index, &waiting),
         };
-        if search.add(&owner, blockers) {
-            return Some(search.path_to(&owner));
+        if search.add(&waiting, blockers) {
+            return Some(search.path_to(&waiting));
         }
     }
     None
@@ -48,29 +52,33 @@ struct Seen {
     waiter: Arc<Owner>,
     /// What it waits for has been seen from the one behind it in the same queue.
     covered: bool,
+    /// Its place is the key.
+    _node: Node,
 }
 
-struct Search<'a> {
-    start: &'a Arc<Owner>,
-    seen: HashMap<*const Owner, Seen>,
+struct Search {
+    start: Node,
+    seen: HashMap<*const (), Seen>,
     /// Owners to look at, in breadth-first order, so that the cycle found is a shortest one.
     open: Vec<Arc<Owner>>,
 }
 
-impl Search<'_> {
-    /// Adds whom `owner` waits for. True if the start is among them.
+impl Search {
+    /// Adds the nodes that `owner` waits for. True if the start is among them.
     fn add(&mut self, owner: &Arc<Owner>, blockers: Blockers) -> bool {
         let Blockers { holders, waiters, all_ahead } = blockers;
         let known =
             holders.into_iter().map(|h| (h, false)).chain(waiters.into_iter().map(|w| (w, all_ahead)));
         for (blocker, covered) in known {
-            if Arc::ptr_eq(&blocker, self.start) {
+            let node = Node::of(&blocker);
+            let place = node.place();
+            if place == self.start.place() {
                 return true;
             }
-            match self.seen.entry(Arc::as_ptr(&blocker)) {
+            match self.seen.entry(place) {
                 Entry::Occupied(seen) => seen.into_mut().covered |= covered,
                 Entry::Vacant(vacant) => {
-                    vacant.insert(Seen { waiter: owner.clone(), covered });
+                    vacant.insert(Seen { waiter: owner.clone(), covered, _node: node });
                     self.open.push(blocker);
                 }
             }
@@ -80,7 +88,7 @@ impl Search<'_> {
 
     fn path_to(&self, last: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut path = vec![last.clone()];
-        while let Some(seen) = path.last().and_then(|o| self.seen.get(&Arc::as_ptr(o))) {
+        while let Some(seen) = path.last().and_then(|o| self.seen.get(&Node::of(o).place())) {
             path.push(seen.waiter.clone());
         }
         path.reverse();
@@ -88,9 +96,9 @@ impl Search<'_> {
     }
 }
 
-/// The owner of a cycle that is rolled back: the one with the least to undo; of equals the one that came
-/// last.
+/// The owner of a cycle that is rolled back: one of a statement that asks again by itself, or else the one
+/// with the least to undo; of equals the one that came last.
 pub(crate) fn victim(cycle: &[Arc<Owner>]) -> &Arc<Owner> {
-    let weight = |o: &&Arc<Owner>| o.weight.load(Ordering::Relaxed);
-    cycle.iter().min_by_key(weight).expect("a cycle has members")
+    let loss = |owner: &&Arc<Owner>| (!owner.is_lasting(), owner.weight.load(Ordering::Relaxed));
+    cycle.iter().min_by_key(loss).expect("a cycle has members")
 }

@@ -1,6 +1,6 @@
 //! Row, range and metadata locks with one wait-for graph. `README.md` has the theory.
 //!
-//! A transaction is a [`LockOwner`]. It takes row locks ([`LockTable::lock_row`]) and metadata locks
+//! A transaction is a [`LockOwner`]; the owners of one session are a [`Party`]. An owner takes row locks ([`LockTable::lock_row`]) and metadata locks
 //! ([`LockTable::lock_name`]); a caller that must wait does so here, and a cycle of waiters, over all kinds
 //! of locks, is found the moment it closes.
 //!
@@ -13,6 +13,8 @@
 //! | `ranges.rs` | locks of key ranges, and the keys put into them |
 //! | `points.rs`, `intervals.rs` | the keys of one transaction; the ranges of one |
 //! | `owner.rs` | transactions, their waits, KILL |
+//! | `party.rs` | sessions: the nodes of the graph |
+//! | `permit.rs` | the proof that a commit holds the server's name |
 //! | `graph.rs` | cycles and victims |
 //! | `sleep.rs` | how a waiter sleeps |
 //! | `sync.rs` | locks and atomics, replaced in model checks |
@@ -25,6 +27,8 @@ mod intervals;
 mod mode;
 mod names;
 mod owner;
+mod party;
+mod permit;
 mod points;
 mod queue;
 mod ranges;
@@ -37,6 +41,8 @@ mod waits;
 
 pub use mode::{MetadataMode, NameKey, RowMode, WaitPolicy};
 pub use owner::{KillFlag, KillLevel, LockOwner};
+pub use party::{Part, Party};
+pub use permit::WritePermit;
 pub use points::{LockSpan, Towards};
 pub use ranges::{RangeScan, Step, StepTo, Uncommitted};
 pub use sleep::{Sleeper, SleeperOf, this_thread};

@@ -13,8 +13,8 @@
 //! a stronger mode, or one that has to wait, first sets the guard under the queue's mutex. An anonymous
 //! holder that leaves sees the guard and checks whether a waiter can go on.
 //!
-//! An anonymous holder is not in the wait-for graph. That is no gap: only a waiter can be in a cycle, and an
-//! owner makes all its anonymous locks known (`make_known`) before it starts to wait.
+//! An anonymous holder is not in the wait-for graph. That is no gap: only a waiter can be in a cycle, and
+//! before an owner starts to wait all anonymous locks of its session are made known (`make_known`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use crate::LockTable;
 use crate::groups::{GroupKey, Packing};
 use crate::mode::{MetadataMode, NameKey};
 use crate::names::{Name, Ticket};
+use crate::party::{Part, Party};
 use crate::ranges::Claims;
 use crate::rows::RowKey;
 use crate::sleep::Sleeper;
@@ -36,8 +37,12 @@ pub(crate) struct Owner {
     pub range_bytes: AtomicU64,
     /// The keys that it has put.
     pub claims: Mutex<Claims>,
-    /// Innermost lock.
+    /// Of its own locks the innermost; a party's `waiting` comes after it.
     pub wait: Mutex<Wait>,
+    /// The session that it belongs to, and its part there.
+    pub party: Mutex<Option<(Arc<Party>, Part)>>,
+    /// The names that it has locked. Its own thread alone looks at them, also by another owner of the session.
+    pub names: Mutex<Vec<Ticket>>,
 }
 
 /// An owner's wait. An owner waits for one lock at a time.
@@ -78,12 +83,25 @@ impl Owner {
             range_bytes: AtomicU64::new(0),
             claims: Mutex::default(),
             wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, since: None, sleeper: None }),
+            party: Mutex::new(None),
+            names: Mutex::default(),
         }
     }
 
-    pub fn start_wait(&self, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
+    /// Begins a wait, which is the party's too. The caller holds the graph's mutex.
+    pub fn start_wait(self: &Arc<Owner>, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
         let since = Some(Instant::now());
         *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
+        if let Some(party) = self.party() {
+            party.set_waiting(Some(Arc::clone(self)));
+        }
+    }
+
+    /// The wait is over, and its thread goes on.
+    pub fn end_wait(&self) {
+        if let Some(party) = self.party() {
+            party.set_waiting(None);
+        }
     }
 
     /// Ends the wait well. The caller wakes the owner once it has left its own locks.
@@ -127,10 +145,11 @@ pub struct LockOwner {
     pub(crate) grouped_rows: usize,
     /// The groups of the rows that were asked for last, by index.
     recent_groups: [u64; 4],
-    pub(crate) names: Vec<Ticket>,
+    /// Its part in its party; None: it is in none.
+    pub(crate) part: Option<Part>,
     /// Some names that were given back: the next transaction of the session often wants them again, and need
     /// neither look for them nor count a reference to them.
-    idle_names: Vec<Arc<Name>>,
+    pub(crate) idle_names: Vec<Arc<Name>>,
     pub(crate) depends_on: CommitSeq,
     pub(crate) has_waited: bool,
     /// Key spaces where it has ranges.
@@ -150,26 +169,13 @@ impl LockOwner {
             groups: Vec::new(),
             grouped_rows: 0,
             recent_groups: [0; 4],
-            names: Vec::new(),
+            part: None,
             idle_names: Vec::new(),
             depends_on: CommitSeq(0),
             has_waited: false,
             ranges_in: Vec::new(),
             has_points: false,
             point_bytes: 0,
-        }
-    }
-
-    /// The lock of a name, if it is one of those that were given back.
-    pub(crate) fn take_idle_name(&mut self, key: &NameKey) -> Option<Arc<Name>> {
-        let at = self.idle_names.iter().position(|name| name.is(key))?;
-        Some(self.idle_names.swap_remove(at))
-    }
-
-    /// Keeps the lock of a name that was given back, if there is room.
-    pub(crate) fn keep_idle_name(&mut self, name: Arc<Name>) {
-        if self.idle_names.len() < IDLE_NAMES_MAX {
-            self.idle_names.push(name);
         }
     }
 
@@ -180,7 +186,7 @@ impl LockOwner {
 
     /// How many metadata locks it holds.
     pub fn names_held(&self) -> usize {
-        self.names.len()
+        self.shared.names.lock().len()
     }
 
     /// Whether it holds no row or range locks and never had to do with others: then another transaction may
@@ -234,8 +240,8 @@ impl LockOwner {
     }
 
     /// The names that it has locked.
-    pub fn held_names(&self) -> impl Iterator<Item = (&NameKey, MetadataMode)> {
-        self.names.iter().map(|ticket| (ticket.name.key(), ticket.mode))
+    pub fn held_names(&self) -> Vec<(NameKey, MetadataMode)> {
+        self.shared.names.lock().iter().map(|ticket| (ticket.name.key().clone(), ticket.mode)).collect()
     }
 
     /// Number of row locks held.
@@ -254,10 +260,18 @@ impl LockOwner {
     }
 }
 
+/// Keeps the lock of a name that was given back, if there is room.
+pub(crate) fn keep_idle(idle: &mut Vec<Arc<Name>>, name: Arc<Name>) {
+    if idle.len() < IDLE_NAMES_MAX {
+        idle.push(name);
+    }
+}
+
 impl Drop for LockOwner {
     fn drop(&mut self) {
         let table = self.table.clone();
         table.release_all(self);
+        self.leave();
     }
 }
 

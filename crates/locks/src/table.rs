@@ -8,7 +8,7 @@
 //!
 //! # Lock order
 //! `graph`, then a row shard, a name's queue or a shard of key spaces (one at a time; inside of the last see
-//! `ranges.rs`), then an owner's `wait`.
+//! `ranges.rs`), then an owner's `wait`, then a party's `waiting` (`party.rs`).
 //!
 //! # Deliberately missing
 //! Lock escalation.
@@ -24,7 +24,8 @@ use crate::graph;
 use crate::groups::GroupKey;
 use crate::mode::{MetadataMode, NameKey, RowMode};
 use crate::names::{Name, Names, Ticket};
-use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn};
+use crate::owner::{KillFlag, KillLevel, LockOwner, Owner, Verdict, WaitOn, keep_idle};
+use crate::party::Part;
 use crate::queue::Request;
 use crate::ranges::Ranges;
 use crate::rows::{Home, RowKey, Rows};
@@ -283,17 +284,15 @@ impl LockTable {
         waited
     }
 
-    /// Makes the owner's anonymous locks known, and lets no other wait begin until the guard goes.
+    /// Makes the anonymous locks of the owner and of its session known, and lets no other wait begin until the guard goes.
     pub(crate) fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
         let graph = self.graph.lock();
-        owner.names.iter_mut().for_each(|ticket| Self::make_known(&owner.shared, ticket));
-        graph
-    }
-
-    fn make_known(owner: &Arc<Owner>, ticket: &mut Ticket) {
-        if std::mem::take(&mut ticket.anonymous) && ticket.name.make_known(owner, ticket.mode) {
-            owner.waited_for.store(true, Ordering::SeqCst);
+        owner.shared.make_names_known();
+        let party = owner.shared.party().filter(|_| owner.part != Some(Part::Transaction));
+        if let Some(transaction) = party.and_then(|party| party.transaction()) {
+            transaction.make_names_known();
         }
+        graph
     }
 
     /// Waits for a request that has just been queued. Answers the predecessor.
@@ -311,10 +310,12 @@ impl LockTable {
         self.waiting.lock().insert(owner.trx, Arc::clone(owner));
         let ended = Self::sleep_for_lock(owner, deadline, kill);
         self.waiting.lock().remove(&owner.trx);
-        match ended {
+        let ended = match ended {
             Ok(predecessor) => Ok(predecessor),
             Err(error) => self.give_up(owner, on, error),
-        }
+        };
+        owner.end_wait();
+        ended
     }
 
     /// Condemns owners until the one that begins to wait is in no cycle. Returns the sleepers to wake.
@@ -478,28 +479,40 @@ impl LockTable {
         wait: WaitLimit,
         kill: &KillFlag,
     ) -> Result<(), LockError> {
-        let held = owner.names.iter().position(|t| t.name.is(name));
+        let mut names = owner.shared.names.lock();
+        let held = names.iter().position(|t| t.name.is(name));
         match held {
-            Some(at) if owner.names[at].mode >= mode => return Ok(()),
-            Some(at) => Self::make_known(&owner.shared, &mut owner.names[at]),
+            Some(at) if names[at].mode >= mode => return Ok(()),
+            Some(at) => owner.shared.make_known(&mut names[at]),
             None => {
-                let name = owner.take_idle_name(name).unwrap_or_else(|| self.names.get(name));
-                if name.take_anonymously(mode) {
-                    owner.names.push(Ticket { name, mode, anonymous: true });
+                let idle = owner.idle_names.iter().position(|known| known.is(name));
+                let name = match idle {
+                    Some(at) => owner.idle_names.swap_remove(at),
+                    None => self.names.get(name),
+                };
+                let anonymous = matches!(owner.part, None | Some(Part::Transaction));
+                if anonymous && name.take_anonymously(mode) {
+                    names.push(Ticket { name, mode, anonymous: true });
                     return Ok(());
                 }
-                owner.names.push(Ticket { name, mode, anonymous: false });
+                names.push(Ticket { name, mode, anonymous: false });
             }
         }
-        let at = held.unwrap_or(owner.names.len() - 1);
-        let lock = owner.names[at].name.clone();
+        let at = held.unwrap_or(names.len() - 1);
+        let lock = names[at].name.clone();
+        drop(names);
         let taken = self.take_name(owner, &lock, mode, wait, kill);
+        let mut names = owner.shared.names.lock();
         match (taken, held) {
-            (Ok(()), _) => owner.names[at].mode = mode,
+            (Ok(()), _) => names[at].mode = mode,
             (Err(_), None) => {
-                owner.names.pop();
+                names.pop();
             }
             (Err(_), Some(_)) => {}
+        }
+        drop(names);
+        if taken.is_ok() {
+            owner.note_server(name, Some(mode));
         }
         taken
     }
@@ -530,13 +543,14 @@ impl LockTable {
 
     /// Whether the owner has the metadata lock, in this mode or a stronger one.
     pub fn has_name(&self, owner: &LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
-        owner.names.iter().any(|ticket| ticket.name.is(name) && ticket.mode >= mode)
+        owner.shared.names.lock().iter().any(|ticket| ticket.name.is(name) && ticket.mode >= mode)
     }
 
     /// Makes an exclusive metadata lock one of a weaker mode. False if there is no exclusive one.
     pub fn weaken_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
-        let Some(ticket) = owner.names.iter_mut().find(is_it) else { return false };
+        let mut names = owner.shared.names.lock();
+        let Some(ticket) = names.iter_mut().find(is_it) else { return false };
         ticket.mode = mode;
         wake(&ticket.name.weaken(&owner.shared, mode));
         true
@@ -544,16 +558,19 @@ impl LockTable {
 
     /// Gives one metadata lock back.
     pub fn unlock_name(&self, owner: &mut LockOwner, name: &NameKey) {
-        if let Some(at) = owner.names.iter().position(|t| t.name.is(name)) {
-            let ticket = owner.names.swap_remove(at);
-            Self::unlock_ticket(&owner.shared, &ticket);
-        }
+        owner.note_server(name, None);
+        let mut names = owner.shared.names.lock();
+        let Some(at) = names.iter().position(|t| t.name.is(name)) else { return };
+        let ticket = names.swap_remove(at);
+        drop(names);
+        Self::unlock_ticket(&owner.shared, &ticket);
     }
 
     /// Gives back the metadata locks taken since the owner had so many.
     pub fn unlock_names_behind(&self, owner: &mut LockOwner, held: usize) {
-        while owner.names.len() > held
-            && let Some(ticket) = owner.names.pop()
+        let mut names = owner.shared.names.lock();
+        while names.len() > held
+            && let Some(ticket) = names.pop()
         {
             Self::unlock_ticket(&owner.shared, &ticket);
         }
@@ -561,9 +578,12 @@ impl LockTable {
 
     /// Gives all metadata locks back, not the row locks.
     pub fn unlock_names(&self, owner: &mut LockOwner) {
-        while let Some(ticket) = owner.names.pop() {
-            Self::unlock_ticket(&owner.shared, &ticket);
-            owner.keep_idle_name(ticket.name);
+        owner.note_server(&NameKey::Global, None);
+        let LockOwner { shared, idle_names, .. } = owner;
+        let mut names = shared.names.lock();
+        while let Some(ticket) = names.pop() {
+            Self::unlock_ticket(shared, &ticket);
+            keep_idle(idle_names, ticket.name);
         }
     }
 

@@ -17,6 +17,9 @@
 //! | anonymous holders of a name stay unknown when they wait | `names_and_rows_make_one_graph` |
 //! | a name is guarded after the look at its anonymous holders | `names_and_rows_make_one_graph` |
 //! | the last anonymous holder of a guarded name wakes nobody | `names_and_rows_make_one_graph` |
+//! | an owner is a node by itself, whatever its session is | `owners_of_a_session_are_one_node` |
+//! | only the owner that waits makes its anonymous locks known | `owners_of_a_session_are_one_node` |
+//! | an owner that was never waited for does not search, though its session was | `owners_of_a_session_are_one_node` |
 
 #![allow(dead_code)]
 
@@ -32,6 +35,10 @@ mod mode;
 mod names;
 #[path = "../src/owner.rs"]
 mod owner;
+#[path = "../src/party.rs"]
+mod party;
+#[path = "../src/permit.rs"]
+mod permit;
 #[path = "../src/points.rs"]
 mod points;
 #[path = "../src/queue.rs"]
@@ -62,6 +69,7 @@ use cohort_interleave::{check, choose, thread};
 
 use crate::mode::{MetadataMode, NameKey, RowMode};
 use crate::owner::{KillFlag, KillLevel, LockOwner};
+use crate::party::{Part, Party};
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::{LockError, LockTable, WaitLimit};
@@ -230,6 +238,65 @@ fn names_and_rows_make_one_graph() {
             drop(world.use_name(&mut owner, MetadataMode::SharedRead).expect("holds nothing"));
         });
         in_threads(&world, vec![writer, alter, reader]);
+    });
+}
+
+#[test]
+fn owners_of_a_session_are_one_node() {
+    check(1_500, || {
+        let world = World::new();
+        // Its transaction may hold the name without being known; it, or the other owner, waits.
+        let session: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let party = Party::new();
+            let (mut transaction, mut other) = (world.owner(1), world.owner(2));
+            transaction.join(&party, Part::Transaction);
+            other.join(&party, if choose(2) == 0 { Part::Side } else { Part::Lasting });
+            let mode = if choose(2) == 0 { MetadataMode::SharedRead } else { MetadataMode::SharedWrite };
+            let (first, second) = match choose(2) {
+                0 => (&mut transaction, &mut other),
+                _ => (&mut other, &mut transaction),
+            };
+            let name = world.use_name(first, mode).expect("holds nothing");
+            let row = world.lock(second, 0, RowMode::Exclusive);
+            assert!(row.as_ref().map_or_else(|error| *error == LockError::Deadlock, |_| true));
+            drop((name, row));
+        });
+        let alter: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let mut owner = world.owner(3);
+            let row = world.lock(&mut owner, 0, RowMode::Exclusive).expect("holds nothing");
+            let name = world.use_name(&mut owner, MetadataMode::Exclusive);
+            drop((name, row));
+        });
+        let reader: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let mut owner = world.owner(4);
+            drop(world.use_name(&mut owner, MetadataMode::SharedRead).expect("holds nothing"));
+        });
+        in_threads(&world, vec![session, alter, reader]);
+    });
+}
+
+/// What has left its session is waited for by that session like any other: a transaction on its way to be
+/// published.
+#[test]
+fn a_session_waits_for_what_has_left_it() {
+    check(1_000, || {
+        let world = World::new();
+        let session: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let party = Party::new();
+            let (mut committing, mut next) = (world.owner(1), world.owner(2));
+            committing.join(&party, Part::Transaction);
+            drop(world.lock(&mut committing, 0, RowMode::Exclusive).expect("no cycle"));
+            committing.leave();
+            next.join(&party, Part::Transaction);
+            let pipeline = thread::spawn(move || drop(committing));
+            drop(world.lock(&mut next, 0, RowMode::Exclusive).expect("it ends by itself"));
+            pipeline.join().expect("no panic");
+        });
+        let other: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
+            let mut owner = world.owner(3);
+            drop(world.lock(&mut owner, 0, RowMode::Exclusive).expect("no cycle"));
+        });
+        in_threads(&world, vec![session, other]);
     });
 }
 

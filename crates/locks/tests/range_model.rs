@@ -29,6 +29,10 @@ mod mode;
 mod names;
 #[path = "../src/owner.rs"]
 mod owner;
+#[path = "../src/party.rs"]
+mod party;
+#[path = "../src/permit.rs"]
+mod permit;
 #[path = "../src/points.rs"]
 mod points;
 #[path = "../src/queue.rs"]

@@ -14,9 +14,7 @@ pub fn check_read_only(session: &SessionState) -> SqlResult<()> {
     if session.access().everywhere().has(Privilege::ReadOnlyAdmin) {
         return Ok(());
     }
-    let text =
-        "The MariaDB server is running with the --read-only option so it cannot execute this statement";
-    Err(SqlError::new(ErrorCode::OptionPreventsStatement, text))
+    Err(cohort_trx::read_only())
 }
 
 /// Error 1175 under `sql_safe_updates`.

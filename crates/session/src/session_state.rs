@@ -13,7 +13,7 @@ use cohort_commit::ClientPace;
 use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_expr::locale::DateNames;
 use cohort_expr::{Expr, ExprType, SessionEnv, TimeZone};
-use cohort_locks::KillFlag;
+use cohort_locks::{KillFlag, Party};
 use cohort_protocol::{ResultSink, SessionChange};
 use cohort_run::Measures;
 use cohort_sql::ParseOptions;
@@ -24,7 +24,7 @@ use hashbrown::HashMap;
 
 use cohort_row::Trail;
 use cohort_table::TemporaryTables;
-use cohort_trx::{BinlogSettings, TrxSettings};
+use cohort_trx::{BinlogSettings, TrxSettings, Writer};
 
 use crate::access::{Access, roles_of};
 use crate::account_usage::Restraint;
@@ -128,6 +128,8 @@ pub struct SessionState {
     pub profiles: RefCell<Profiles>,
     /// Of GET_LOCK.
     pub user_locks: UserLocks,
+    /// The session in the wait-for graph.
+    pub(crate) party: Arc<Party>,
     /// The session applies what another server has done: nobody's privileges count.
     pub is_applier: bool,
     /// What the next RAND() without a seed begins with: a source's seeds.
@@ -200,6 +202,14 @@ impl SessionState {
         let mut own = account.iter().flat_map(|account| account.roles.keys());
         self.access().on_schema("mysql").has(Privilege::Select)
             || own.any(|own| roles_of(&catalog, Some(own)).iter().any(|known| known.name.0 == role))
+    }
+
+    /// The account in whose name the session commits.
+    pub fn writer(&self) -> Writer {
+        match self.is_applier {
+            true => Writer::Server,
+            false => Writer::Account(Arc::new((self.info.account.clone(), self.role.clone()))),
+        }
     }
 
     /// SET ROLE; error 1959.
@@ -294,10 +304,11 @@ impl SessionState {
         kill: KillFlag,
         pace: Arc<ClientPace>,
         memory: Arc<Budget>,
-        temporary: Arc<TemporaryTables>,
+        (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
     ) -> SessionState {
         let vars = db.globals.new_session();
-        let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&memory));
+        let user_locks =
+            UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
         let env = SessionEnv::new(0);
         let current_schema = info.schema.as_deref().map(Arc::from);
         let mut state = SessionState {
@@ -340,6 +351,7 @@ impl SessionState {
             deadline_ns: Cell::new(None),
             pace,
             user_locks,
+            party,
             is_applier: false,
             next_random: Cell::new(None),
             received_file: Cell::new(None),

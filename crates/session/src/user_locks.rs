@@ -1,12 +1,9 @@
 //! GET_LOCK and its family: locks on names that clients choose.
 //!
-//! A session's user locks belong to one lock owner beside that of its transactions, so they outlive
-//! transactions and end with the session. They are in the wait-for graph: a cycle of sessions that wait for
-//! each other's user locks is found, and the session that closes it gets error 1213.
-//!
-//! # Missing
-//! A cycle that goes through user locks of a session and rows of its transaction is two owners to the graph:
-//! a timeout ends it, as in MariaDB.
+//! A session's user locks belong to one lock owner next to that of its transactions, so they outlive
+//! transactions and end with the session. They are in the wait-for graph as locks of the session: a cycle is
+//! found whatever locks it goes through. A GET_LOCK that a deadlock ends gets error 1213; as in MariaDB its
+//! transaction goes on.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cohort_base::{Budget, ConnectionId, Reservation};
-use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_locks::{KillFlag, LockError, LockOwner, MetadataMode, NameKey, Part, Party, WaitLimit};
 use cohort_trx::lock_error;
 use cohort_types::SqlResult;
 
@@ -27,10 +24,12 @@ const LOCK_BYTES: usize = 256;
 pub struct UserLocks {
     db: Arc<Database>,
     connection: u64,
+    party: Arc<Party>,
     held: RefCell<Held>,
 }
 
 struct Held {
+    /// While there are locks.
     owner: Option<LockOwner>,
     /// How often each lock was taken.
     counts: BTreeMap<Arc<str>, u64>,
@@ -38,9 +37,14 @@ struct Held {
 }
 
 impl UserLocks {
-    pub(crate) fn new(db: Arc<Database>, connection: u64, memory: Arc<Budget>) -> UserLocks {
+    pub(crate) fn new(
+        db: Arc<Database>,
+        connection: u64,
+        party: Arc<Party>,
+        memory: Arc<Budget>,
+    ) -> UserLocks {
         let held = Held { owner: None, counts: BTreeMap::new(), memory: Reservation::new(memory) };
-        UserLocks { db, connection, held: RefCell::new(held) }
+        UserLocks { db, connection, party, held: RefCell::new(held) }
     }
 
     /// GET_LOCK: whether the lock was given in time.
@@ -55,7 +59,11 @@ impl UserLocks {
         held.memory.grow(bytes)?;
         let name: Arc<str> = name.into();
         let db = &self.db;
-        let owner = held.owner.get_or_insert_with(|| db.locks.owner(db.trx_ids.next()));
+        let owner = held.owner.get_or_insert_with(|| {
+            let mut owner = db.locks.owner(db.trx_ids.next());
+            owner.join(&self.party, Part::Side);
+            owner
+        });
         let key = NameKey::User(Arc::clone(&name));
         let mut ask = |wait| db.locks.lock_name(owner, &key, MetadataMode::Exclusive, wait, kill);
         let taken = match ask(WaitLimit::NoWait) {
@@ -76,9 +84,14 @@ impl UserLocks {
             }
             Err(error) => {
                 held.memory.shrink(bytes);
+                held.drop_unused_owner();
                 match error {
                     LockError::Timeout | LockError::NoWait => Ok(false),
-                    LockError::Deadlock | LockError::Killed(_) => Err(lock_error(error)),
+                    LockError::Deadlock => {
+                        self.db.note_deadlock();
+                        Err(lock_error(error).keeping_transaction())
+                    }
+                    LockError::Killed(_) => Err(lock_error(error)),
                 }
             }
         }
@@ -104,6 +117,7 @@ impl UserLocks {
         if let Some(owner) = &mut held.owner {
             self.db.locks.unlock_name(owner, &NameKey::User(name.into()));
         }
+        held.drop_unused_owner();
     }
 
     /// RELEASE_ALL_LOCKS: how many there were, each as often as it was taken.
@@ -118,6 +132,15 @@ impl UserLocks {
     /// IS_USED_LOCK: the connection that holds it.
     pub(crate) fn holder(&self, name: &str) -> Option<u64> {
         self.db.user_locks.of(name)
+    }
+}
+
+impl Held {
+    /// A session without user locks is none with several owners, and searches for no cycles in vain.
+    fn drop_unused_owner(&mut self) {
+        if self.counts.is_empty() {
+            self.owner = None;
+        }
     }
 }
 

@@ -174,7 +174,8 @@ impl Bank {
             true => Some(told(world, &transfer)?),
             false => None,
         };
-        let request = CommitRequest { redo, binlog, locks, client: None };
+        let permit = world.permit(&mut locks);
+        let request = CommitRequest { redo, binlog, locks, permit, client: None };
         let prepared = world.coordinator.prepare(request).ok()?;
         self.next += 1;
         Some((transfer.n, world.coordinator.order(prepared)))

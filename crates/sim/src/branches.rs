@@ -148,8 +148,10 @@ fn prepare(world: &World, n: u64) -> Option<CommitSeq> {
     }
     let binlog = Some(told(world, Half::Prepare(n), GroupKind::XaPrepare, xid(n))?);
     let redo = vec![(XA, builder.redo())];
-    let locks = world.locks.owner(TrxId(1000 + n));
-    let prepared = world.coordinator.prepare(CommitRequest { redo, binlog, locks, client: None }).ok()?;
+    let mut locks = world.locks.owner(TrxId(1000 + n));
+    let permit = world.permit(&mut locks);
+    let request = CommitRequest { redo, binlog, locks, permit, client: None };
+    let prepared = world.coordinator.prepare(request).ok()?;
     let seq = world.coordinator.order(prepared);
     branches.keep(&xid(n), held(world, n));
     branches.detach(&xid(n));
@@ -174,8 +176,10 @@ fn end(world: &World, n: u64) -> Option<CommitSeq> {
         }
     }
     let binlog = Some(told(world, Half::End(n), GroupKind::XaEnd, xid(n))?);
-    let locks = taken.held.locks;
-    let prepared = world.coordinator.prepare(CommitRequest { redo, binlog, locks, client: None }).ok()?;
+    let mut locks = taken.held.locks;
+    let permit = world.permit(&mut locks);
+    let request = CommitRequest { redo, binlog, locks, permit, client: None };
+    let prepared = world.coordinator.prepare(request).ok()?;
     Some(world.coordinator.order(prepared))
 }
 

@@ -14,7 +14,7 @@ use cohort_commit::{
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
-use cohort_locks::LockTable;
+use cohort_locks::{KillFlag, LockOwner, LockTable, WaitLimit, WritePermit};
 use cohort_log::{LogOptions, Preallocation};
 use cohort_vfs::{SeededRng, SharedFs, SimClock, World as Machine};
 
@@ -79,6 +79,12 @@ pub struct World {
 }
 
 impl World {
+    /// Permits a commit with these locks.
+    pub fn permit(&self, locks: &mut LockOwner) -> WritePermit {
+        let permit = self.locks.permit_write(locks, WaitLimit::NoWait, &KillFlag::default());
+        permit.expect("nothing keeps commits out")
+    }
+
     /// Recovers what is on the disk and opens it.
     pub fn open(disk: &Disk) -> Result<World, RecoveryError> {
         World::open_as(disk, Setup::default())

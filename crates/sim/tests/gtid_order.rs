@@ -32,7 +32,8 @@ fn prepared(world: &World, row: u64, seq_no: Option<u64>) -> Prepared {
     let event = QueryEvent::new(1, &StatusVars::default(), b"d", "x".repeat(1000).as_bytes());
     cache.query(0, &event).expect("in memory");
     let binlog = BinlogPart { seq_no, ..part(cache.seal().expect("in memory")) };
-    let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
+    let permit = world.permit(&mut locks);
+    let request = CommitRequest { redo, binlog: Some(binlog), locks, permit, client: None };
     world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room")
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cohort_base::{IndexId, TrxId};
 use cohort_commit::{CommitRequest, PurgeRule, RecoveryError, Row};
 use cohort_engine::ReadAt;
+use cohort_locks::WritePermit;
 use cohort_sim::{Bank, Disk, Logged, Script, Setup, World, check, explore};
 use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode};
 
@@ -322,7 +323,8 @@ fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
     let mut trx = world.engines[0].begin();
     trx.put(SPACE, b"large", &vec![7; 17 << 20]).expect("in memory");
     let redo = vec![(world.engines[0].id(), trx.prepare().expect("in memory"))];
-    let request = CommitRequest { redo, binlog: None, locks: world.locks.owner(TrxId(1)), client: None };
+    let (locks, permit) = (world.locks.owner(TrxId(1)), WritePermit::unlogged());
+    let request = CommitRequest { redo, binlog: None, locks, permit, client: None };
     let prepared = world.coordinator.prepare(request).map_err(|(error, _)| error).expect("there is room");
     let seq = world.coordinator.order(prepared);
     world.coordinator.wait_acknowledged(seq).expect("flushed");

@@ -45,7 +45,9 @@ fn commit(world: &World, n: u64) -> bool {
         redo.push((engine.id(), trx.prepare().expect("in memory")));
     }
     let binlog = (!n.is_multiple_of(5)).then(|| told(world, n));
-    let request = CommitRequest { redo, binlog, locks: world.locks.owner(TrxId(n)), client: None };
+    let mut locks = world.locks.owner(TrxId(n));
+    let permit = world.permit(&mut locks);
+    let request = CommitRequest { redo, binlog, locks, permit, client: None };
     let Ok(prepared) = world.coordinator.prepare(request) else { return false };
     let seq = world.coordinator.order(prepared);
     world.coordinator.wait_acknowledged(seq).is_ok()

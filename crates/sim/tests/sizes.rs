@@ -13,7 +13,7 @@ use cohort_commit::{
     BinlogSettings, CommitRequest, Coordinator, CoordinatorOptions, PaceOptions, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReadAt, ReferenceEngine};
-use cohort_locks::LockTable;
+use cohort_locks::{KillFlag, LockTable, WaitLimit};
 use cohort_log::{LogOptions, Preallocation};
 use cohort_sim::part;
 use cohort_vfs::{MemFs, SharedFs, World as Machine};
@@ -99,8 +99,10 @@ impl Server {
         let text = vec![b'x'; event_bytes];
         cache.query(0, &QueryEvent::new(1, &StatusVars::default(), b"d", &text)).expect("in memory");
         let binlog = part(cache.seal().expect("in memory"));
-        let locks = self.locks.owner(TrxId(number));
-        let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
+        let mut locks = self.locks.owner(TrxId(number));
+        let permit = self.locks.permit_write(&mut locks, WaitLimit::NoWait, &KillFlag::default());
+        let permit = permit.expect("nothing keeps commits out");
+        let request = CommitRequest { redo, binlog: Some(binlog), locks, permit, client: None };
         let prepared = self.commit.prepare(request).map_err(|(error, _)| error).expect("there is room");
         self.commit.order(prepared)
     }

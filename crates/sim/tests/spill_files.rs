@@ -36,8 +36,9 @@ fn commit(world: &World, mib: usize) -> bool {
     }
     let Ok(sealed) = cache.seal() else { return false };
     let binlog = part(sealed);
-    let locks = world.locks.owner(TrxId(1));
-    let request = CommitRequest { redo, binlog: Some(binlog), locks, client: None };
+    let mut locks = world.locks.owner(TrxId(1));
+    let permit = world.permit(&mut locks);
+    let request = CommitRequest { redo, binlog: Some(binlog), locks, permit, client: None };
     let Ok(prepared) = world.coordinator.prepare(request) else { return false };
     let seq = world.coordinator.order(prepared);
     world.coordinator.wait_acknowledged(seq).is_ok()

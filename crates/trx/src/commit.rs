@@ -7,7 +7,7 @@ use cohort_binlog::event::QueryEvent;
 use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{Redo, RedoFiles};
-use cohort_locks::{MetadataMode, NameKey, RowMode};
+use cohort_locks::{MetadataMode, NameKey, Part, RowMode, WritePermit};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
 use cohort_types::SqlResult;
 
@@ -39,6 +39,14 @@ pub struct DdlCommit {
     pub has_rows: bool,
 }
 
+/// Whether `read_only` refuses a commit of an account that is not exempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadOnly {
+    Binds,
+    /// As in MariaDB: XA PREPARE, and statements that are logged and change nothing, such as FLUSH.
+    Passes,
+}
+
 impl SessionTrx {
     /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
     /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
@@ -54,23 +62,34 @@ impl SessionTrx {
     /// The same for a transaction that runs, whatever it is in the binlog.
     pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
         self.counts.count(Counted::Commit);
-        let writes = self.has_something_to_commit();
-        let allowed = if writes { self.lock_commit() } else { Ok(()) };
-        let outcome = allowed.and_then(|()| self.persist_counters());
+        let read_only = if kind == GroupKind::XaPrepare { ReadOnly::Passes } else { ReadOnly::Binds };
+        let permitted = match self.has_something_to_commit() {
+            true => self.permit_commit(read_only).map(Some),
+            // Counters alone are no change that a client asked for.
+            false if !self.active_mut().counters.is_empty() => {
+                let permitted = self.permit_commit(read_only);
+                if permitted.is_err() {
+                    self.active_mut().counters.clear();
+                }
+                Ok(permitted.ok())
+            }
+            false => Ok(None),
+        };
+        let outcome = permitted.and_then(|permit| Ok((permit, self.persist_counters()?)));
         let mut active = self.active.take().expect("looked at above");
-        let counters = match outcome {
-            Ok(counters) => counters,
+        let (permit, counters) = match outcome {
+            Ok(outcome) => outcome,
             Err(error) => {
                 self.recycle(active);
                 return Err(error);
             }
         };
-        if !active.has_writes() && active.log.is_empty() && self.attached.is_empty() {
+        let Some(permit) = permit else {
             active.take_temporary().into_iter().for_each(TemporaryChanges::keep);
             self.recycle(active);
             return Ok(None);
-        }
-        let seq = self.commit_active(active, Vec::new(), kind)?;
+        };
+        let seq = self.commit_active(active, Vec::new(), kind, permit)?;
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
         Ok(Some(seq))
     }
@@ -109,12 +128,13 @@ impl SessionTrx {
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         self.check_no_branch()?;
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
+        let permitted = allowed.and_then(|()| self.permit_commit(ReadOnly::Binds));
         let kind = if ddl.has_rows { GroupKind::Transaction } else { GroupKind::Ddl };
-        self.commit_ddl_if(allowed, ddl, kind)
+        self.commit_ddl_if(permitted, ddl, kind)
     }
 
     /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH
-    /// READ LOCK.
+    /// READ LOCK, and under `read_only`, which has refused those that it does not let pass.
     pub fn commit_logged(
         &mut self,
         event: QueryEvent,
@@ -122,9 +142,9 @@ impl SessionTrx {
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
         self.check_no_branch()?;
-        let allowed = self.lock_commit();
+        let permitted = self.permit_commit(ReadOnly::Passes);
         self.commit_ddl_if(
-            allowed,
+            permitted,
             DdlCommit { event: Some(event), event_flags, ..DdlCommit::default() },
             kind,
         )
@@ -132,25 +152,27 @@ impl SessionTrx {
 
     fn commit_ddl_if(
         &mut self,
-        allowed: SqlResult<()>,
+        permitted: SqlResult<WritePermit>,
         ddl: DdlCommit,
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
         self.active_mut();
-        let result = allowed.and_then(|()| match ddl.event {
-            Some(event) => self.log_query(event, ddl.event_flags),
-            None => self.active_mut().log.statement_end(),
+        let result = permitted.and_then(|permit| {
+            match ddl.event {
+                Some(event) => self.log_query(event, ddl.event_flags)?,
+                None => self.active_mut().log.statement_end()?,
+            }
+            Ok((permit, self.persist_counters()?))
         });
-        let counters = result.and_then(|()| self.persist_counters());
         let active = self.active.take().expect("begun above");
-        let counters = match counters {
-            Ok(counters) => counters,
+        let (permit, counters) = match result {
+            Ok(result) => result,
             Err(error) => {
                 self.recycle(active);
                 return Err(error);
             }
         };
-        let seq = self.commit_active(active, ddl.redo, kind)?;
+        let seq = self.commit_active(active, ddl.redo, kind, permit)?;
         // A DDL statement goes on with what it has changed.
         self.env.commit.await_ordered(seq);
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
@@ -200,6 +222,7 @@ impl SessionTrx {
         mut active: Box<Active>,
         mut redo: Vec<(ParticipantId, Redo)>,
         kind: GroupKind,
+        permit: WritePermit,
     ) -> SqlResult<CommitSeq> {
         let temporary = active.take_temporary();
         // What was prepared before was written before.
@@ -228,6 +251,7 @@ impl SessionTrx {
             redo,
             binlog,
             locks,
+            permit,
             client: (!self.settings.is_flushed_elsewhere).then(|| self.client.clone()),
         }) {
             Ok(prepared) => prepared,
@@ -271,6 +295,7 @@ impl SessionTrx {
     pub fn detach_transaction(&mut self) -> SqlResult<DetachedTrx> {
         self.active_mut();
         let mut active = self.active.take().expect("begun above");
+        active.locks.leave();
         if active.counters.is_empty() {
             let mut prepared = std::mem::take(&mut active.prepared);
             let done = self.prepare_engines(&mut active, &mut prepared, &*self.env.commit);
@@ -289,7 +314,11 @@ impl SessionTrx {
         self.rollback();
         let own = std::mem::replace(&mut self.settings.binlog, detached.binlog);
         self.statement_timestamp = detached.timestamp;
-        self.active = Some(detached.active);
+        let mut active = detached.active;
+        // The session has one transaction at a time.
+        self.spare = None;
+        active.locks.join(&self.party, Part::Transaction);
+        self.active = Some(active);
         let committed = self.commit();
         self.settings.binlog = own;
         committed

@@ -100,9 +100,13 @@ impl SessionTrx {
         active.view.clone().filter(|_| self.settings.snapshot_isolation)
     }
 
-    /// Whether the running transaction, or the next one, may only read.
+    /// Whether the running transaction, or the next one, may only read; for a statement that commits first,
+    /// whether the session's transactions do.
     #[inline]
-    pub fn may_only_read(&self) -> bool {
+    pub fn may_only_read(&self, commits_first: bool) -> bool {
+        if commits_first {
+            return self.settings.access_mode == AccessMode::ReadOnly;
+        }
         let next = || self.settings.next_access_mode.unwrap_or(self.settings.access_mode);
         self.active.as_ref().map_or_else(next, |active| active.access_mode) == AccessMode::ReadOnly
     }

@@ -8,14 +8,15 @@ use cohort_catalog::{Catalog, CatalogVersions, Table};
 use cohort_commit::{CommitRequest, Coordinator};
 use cohort_config::{Globals, VarId};
 use cohort_engine::{Engine, Redo};
-use cohort_locks::LockTable;
+use cohort_locks::{KillFlag, LockOwner, LockTable, WaitLimit, WritePermit};
 use cohort_table::{EngineNo, OpenTable, TableRegistry, TemporaryParts, TemporaryTables};
 use cohort_types::SqlResult;
 use cohort_vfs::{SharedClock, SharedFs};
 
 use crate::binlog_filter::BinlogFilter;
-use crate::errors::commit_error;
+use crate::errors::{commit_error, lock_error, read_only};
 use crate::held_locks::BackupGate;
+use crate::writer::Writer;
 
 /// How transactions keep their binlog events until they commit.
 #[derive(Clone, Default)]
@@ -110,7 +111,8 @@ impl TrxEnv {
         let _ = self.witness.set(witness);
     }
 
-    pub(crate) fn note_deadlock(&self) {
+    /// A deadlock was met: its witness is told.
+    pub fn note_deadlock(&self) {
         if let Some(witness) = self.witness.get() {
             witness.note_deadlock();
         }
@@ -168,11 +170,36 @@ impl TrxEnv {
         self.catalog.read(|| self.commit.read_view().seq(), look)
     }
 
+    /// Takes the server's lock for a commit of the writer with these locks. Under it `read_only` counts: SET
+    /// GLOBAL read_only holds the same lock against all commits, so none that it does not allow comes after
+    /// its reply (error 1290).
+    pub fn permit_commit(
+        &self,
+        locks: &mut LockOwner,
+        writer: &Writer,
+        wait: WaitLimit,
+        kill: &KillFlag,
+    ) -> SqlResult<WritePermit> {
+        let permit = self.locks.permit_write(locks, wait, kill).map_err(lock_error)?;
+        self.check_read_only(writer)?;
+        Ok(permit)
+    }
+
+    /// Error 1290 under `read_only`, unless the writer is exempt.
+    pub fn check_read_only(&self, writer: &Writer) -> SqlResult<()> {
+        if !self.globals.flag(VarId::ReadOnly) || writer.passes_read_only(&self.catalog()) {
+            return Ok(());
+        }
+        Err(read_only())
+    }
+
     /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the
     /// flush.
     pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
         let locks = self.locks.owner(self.trx_ids.next());
-        let request = CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, client: None };
+        let permit = WritePermit::unlogged();
+        let request =
+            CommitRequest { redo: vec![(participant, redo)], binlog: None, locks, permit, client: None };
         let prepared = self.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
         let seq = self.commit.order(prepared);
         self.commit.wait_acknowledged(seq).map_err(commit_error)

@@ -103,6 +103,13 @@ pub(crate) fn cache_error(error: CacheError) -> SqlError {
     }
 }
 
+/// Error 1290 under `read_only`.
+pub fn read_only() -> SqlError {
+    let text =
+        "The MariaDB server is running with the --read-only option so it cannot execute this statement";
+    SqlError::new(ErrorCode::OptionPreventsStatement, text)
+}
+
 /// Error 1399.
 pub fn rmfail(state: &str) -> SqlError {
     let text = format!(

@@ -18,8 +18,17 @@ pub enum TableLock {
 /// A table of LOCK TABLES: schema and name.
 pub type TableId = (String, String);
 
+/// A table under one of its aliases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AliasLock {
+    pub lock: TableLock,
+    /// A view reads it, perhaps several times. One that the statement names itself is there for one use of it
+    /// in each statement.
+    pub is_of_view: bool,
+}
+
 /// What LOCK TABLES locks: each table's aliases.
-pub type LockedTables = BTreeMap<TableId, BTreeMap<String, TableLock>>;
+pub type LockedTables = BTreeMap<TableId, BTreeMap<String, AliasLock>>;
 
 /// What a session holds.
 pub(crate) struct SessionLocks {
@@ -64,11 +73,6 @@ impl SessionLocks {
         !self.is_locking && self.tables.is_empty() && !self.is_global && !has_backup && self.branch.is_none()
     }
 
-    /// Whether a table is locked for writing, and with it the server's name.
-    pub(crate) fn writes(&self) -> bool {
-        writes(&self.tables)
-    }
-
     /// Whether the schema's name is held.
     pub(crate) fn uses(&self, schema: &str) -> bool {
         self.tables.keys().any(|(of, _)| of == schema)
@@ -76,5 +80,5 @@ impl SessionLocks {
 }
 
 pub(crate) fn writes(tables: &LockedTables) -> bool {
-    tables.values().flat_map(BTreeMap::values).any(|lock| *lock == TableLock::Write)
+    tables.values().flat_map(BTreeMap::values).any(|alias| alias.lock == TableLock::Write)
 }

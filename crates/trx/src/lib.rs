@@ -45,6 +45,7 @@
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
 //! | `held_locks`, `session_locks` | LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP |
 //! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA: the session's branch, its end, its record, its locks at a start |
+//! | `writer` | the account in whose name a session commits |
 //! | `settings` | what the session's variables say about its transactions |
 //! | `gauge`, `session_counts` | what other sessions see of them; counters of reads, writes and plans |
 //! | `errors` | what refusals of the layers below mean to the client |
@@ -69,6 +70,7 @@ mod session_counts;
 mod session_locks;
 mod session_trx;
 mod settings;
+mod writer;
 mod xa;
 mod xa_adopt;
 mod xa_record;
@@ -77,13 +79,14 @@ pub use binlog::image;
 pub use branch::{XaEnding, XaState};
 pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockWitness, TrxEnv, TrxEnvParts};
-pub use errors::{commit_error, engine_error, lock_error, rmfail};
+pub use errors::{commit_error, engine_error, lock_error, read_only, rmfail};
 pub use gauge::{TrxGauge, TrxSnapshot};
-pub use held_locks::{LockedTables, TableLock};
+pub use held_locks::{AliasLock, LockedTables, TableLock};
 pub use locking::{RowLock, WaitPolicy};
 pub use session_counts::{Counted, SessionCounts};
 pub use session_locks::active_locks;
 pub use session_trx::{BeginOptions, SessionTrx};
 pub use settings::{AccessMode, BinlogSettings, Isolation, TrxSettings};
+pub use writer::Writer;
 pub use xa::outside;
 pub use xa_adopt::adopt;

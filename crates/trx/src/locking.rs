@@ -28,14 +28,14 @@ pub enum RowLock {
 }
 
 /// How long to wait for a lock, and what it means when that is over.
-struct LockWait {
-    limit: WaitLimit,
+pub(super) struct LockWait {
+    pub(super) limit: WaitLimit,
     on_timeout: fn() -> SqlError,
 }
 
 impl LockWait {
     /// The client's error for a lock that was not given.
-    fn refusal(&self, error: LockError) -> SqlError {
+    pub(super) fn refusal(&self, error: LockError) -> SqlError {
         if error == LockError::Timeout { (self.on_timeout)() } else { lock_error(error) }
     }
 }
@@ -139,7 +139,7 @@ impl SessionTrx {
     }
 
     /// A wait as long as the setting says, or until the statement's time is up.
-    fn wait(&self, setting: Duration) -> LockWait {
+    pub(super) fn wait(&self, setting: Duration) -> LockWait {
         let left = self.deadline_ns.map(|end| end.saturating_sub(self.env.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < setting);
         match left {

@@ -25,20 +25,24 @@
 //! transaction is published: a session that gets a name exclusively relies on that.
 //!
 //! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of
-//! its name is the strongest of its aliases'.
+//! its name is the strongest of its aliases'. A statement may use an alias once: `INSERT INTO t SELECT * FROM
+//! t` needs a second lock. A table that is dropped, or renamed by ALTER TABLE, is locked no more.
 //!
-//! # Missing
-//! A statement may use one alias twice, for which MariaDB wants two locks (`INSERT INTO t SELECT * FROM t`).
+//! A statement that is refused for its tables waits for nothing before: the server's name, the definitions'
+//! and the schemas' are not asked for. What it may write was locked together with them; what it commits
+//! otherwise asks for the server's name when it does.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, WaitLimit};
+use cohort_locks::{KillFlag, LockOwner, MetadataMode, NameKey, Part, WaitLimit, WritePermit};
 use cohort_sql::ast::BackupStage;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
+use crate::commit::ReadOnly;
 use crate::errors::{lock_error, rmfail};
-use crate::held_locks::{LockedTables, SessionLocks, TableId, TableLock, writes};
+use crate::held_locks::{AliasLock, LockedTables, SessionLocks, TableId, TableLock, writes};
 use crate::session_trx::SessionTrx;
 
 /// A session that locks tables begins again after so many deadlocks; then it gives up.
@@ -96,19 +100,21 @@ impl SessionTrx {
             }
             // What the session has, its transaction must not ask for: it would wait behind those who wait for
             // the session.
-            NameKey::Global | NameKey::Definitions if locks.writes() => Ok(Holder::Session),
-            NameKey::Schema(schema) if mode == MetadataMode::SharedRead && locks.uses(schema) => {
+            // Under LOCK TABLES nothing is waited for before the statement's tables are looked at: what it may
+            // write the session has locked with these names; the rest is refused, or asks when it commits.
+            NameKey::Global | NameKey::Definitions if locks.is_locking => Ok(Holder::Session),
+            NameKey::Schema(schema)
+                if mode == MetadataMode::SharedRead && (locks.is_locking || locks.uses(schema)) =>
+            {
                 Ok(Holder::Session)
             }
+            NameKey::Accounts if locks.is_locking => Err(not_locked("global_priv")),
             NameKey::Schema(_) if locks.is_locking && mode == MetadataMode::Exclusive => Err(active_locks()),
             NameKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 match aliases.and_then(|aliases| aliases.get(alias)) {
-                    None => Err(SqlError::new(
-                        ErrorCode::TableNotLocked,
-                        format!("Table '{alias}' was not locked with LOCK TABLES"),
-                    )),
-                    Some(TableLock::Read) if mode != MetadataMode::SharedRead => Err(SqlError::new(
+                    None => Err(not_locked(alias)),
+                    Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => Err(SqlError::new(
                         ErrorCode::TableNotLockedForWrite,
                         format!("Table '{alias}' was locked with a READ lock and can't be updated"),
                     )),
@@ -143,16 +149,14 @@ impl SessionTrx {
         }
         for ((schema, table), aliases) in &tables {
             names.push((NameKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
-            let mode = match aliases.values().max() {
+            let mode = match aliases.values().map(|alias| alias.lock).max() {
                 Some(TableLock::Write) => MetadataMode::Exclusive,
                 _ => MetadataMode::SharedNoWrite,
             };
             names.push((NameKey::Table(schema.as_str().into(), table.as_str().into()), mode));
         }
         self.lock_all_for_session(&names)?;
-        let locks = self.session_locks.get_or_insert_with(|| {
-            Box::new(SessionLocks::new(self.env.locks.owner(self.env.trx_ids.next())))
-        });
+        let locks = self.own_locks();
         locks.tables = tables;
         locks.is_locking = true;
         Ok(())
@@ -170,6 +174,14 @@ impl SessionTrx {
             }
         }
         Ok(())
+    }
+
+    /// What the session has locked; nothing yet if it is new.
+    fn own_locks(&mut self) -> &mut SessionLocks {
+        if self.session_locks.is_none() {
+            self.session_locks = Some(Box::new(SessionLocks::new(self.new_owner(Part::Lasting))));
+        }
+        self.session_locks.as_mut().expect("made above")
     }
 
     fn unlock_for_session(&mut self, name: &NameKey) {
@@ -208,23 +220,69 @@ impl SessionTrx {
     /// The same with the strongest lock of each.
     pub fn locked_tables_with_locks(&self) -> impl Iterator<Item = (&TableId, TableLock)> {
         let tables = self.session_locks.iter().flat_map(|locks| &locks.tables);
-        tables.map(|(name, aliases)| (name, aliases.values().copied().max().unwrap_or(TableLock::Read)))
+        let strongest = |aliases: &BTreeMap<String, AliasLock>| aliases.values().map(|alias| alias.lock).max();
+        tables.map(move |(name, aliases)| (name, strongest(aliases).unwrap_or(TableLock::Read)))
+    }
+
+    /// Error 1100 when a statement uses a table under one alias more often than LOCK TABLES has locked it.
+    pub fn check_uses<'u>(&self, uses: impl Iterator<Item = (TableId, &'u str)>) -> SqlResult<()> {
+        let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
+        let mut used = BTreeSet::new();
+        for (table, alias) in uses {
+            let held = locks.tables.get(&table).and_then(|aliases| aliases.get(alias));
+            if held.is_some_and(|held| !held.is_of_view) && !used.insert((table, alias)) {
+                return Err(not_locked(alias));
+            }
+        }
+        Ok(())
+    }
+
+    /// Error 1100 for the first of these tables that LOCK TABLES has not locked.
+    pub fn check_locked<'n>(&self, mut tables: impl Iterator<Item = &'n TableId>) -> SqlResult<()> {
+        let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
+        match tables.find(|table| !locks.tables.contains_key(*table)) {
+            Some((_, name)) => Err(not_locked(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// A DDL statement is published: what LOCK TABLES has locked and is gone by this name is locked no more.
+    /// Without any table LOCK TABLES is over.
+    pub fn forget_gone_tables(&mut self, is_there: impl Fn(&TableId) -> bool) -> SqlResult<()> {
+        let Some(locks) = self.session_locks.as_mut().filter(|locks| locks.is_locking) else { return Ok(()) };
+        let had_any = !locks.tables.is_empty();
+        let gone: Vec<TableId> = locks.tables.keys().filter(|table| !is_there(table)).cloned().collect();
+        for table in gone {
+            locks.tables.remove(&table);
+            let (schema, name) = table;
+            let key = NameKey::Table(schema.as_str().into(), name.into());
+            self.env.locks.unlock_name(&mut locks.owner, &key);
+            if !locks.uses(&schema) {
+                self.env.locks.unlock_name(&mut locks.owner, &NameKey::Schema(schema.into()));
+            }
+        }
+        if had_any && locks.tables.is_empty() { self.unlock_tables() } else { Ok(()) }
     }
 
     /// From now on the session's statements may use no tables: its XA transaction is in this state. None:
     /// they may again.
     pub(super) fn refuse_tables(&mut self, state: Option<&'static str>) {
         if state.is_some() && self.session_locks.is_none() {
-            let (env, spare) = (&self.env, self.spare_session_locks.take());
-            let new = || Box::new(SessionLocks::new(env.locks.owner(env.trx_ids.next())));
-            self.session_locks = Some(spare.unwrap_or_else(new));
+            self.session_locks = self.spare_session_locks.take().map(|mut spare| {
+                spare.owner.join(&self.party, Part::Lasting);
+                spare
+            });
+            self.own_locks();
         }
         let Some(locks) = &mut self.session_locks else { return };
         locks.branch = state;
         if locks.is_empty() {
             // Every XA transaction comes here; what has locked nothing serves the next one, too.
-            let has_locked = |owner: &LockOwner| !owner.is_as_new() || owner.held_names().next().is_some();
+            let has_locked = |owner: &LockOwner| !owner.is_as_new() || owner.names_held() > 0;
             self.spare_session_locks = self.session_locks.take().filter(|it| !has_locked(&it.owner));
+            if let Some(spare) = &mut self.spare_session_locks {
+                spare.owner.leave();
+            }
         }
     }
 
@@ -387,33 +445,36 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Whether the session itself has a lock on the server that keeps others' commits out, or, by the tables
-    /// that it writes, the one that every commit takes.
-    pub(super) fn holds_global_lock(&self) -> bool {
-        let own = |locks: &SessionLocks| {
-            let blocks = locks.stage.is_some_and(|stage| stage >= BackupStage::BlockCommit);
-            locks.is_global || blocks || locks.writes()
-        };
-        self.session_locks.as_ref().is_some_and(|locks| own(locks))
+    /// Before a commit: nothing commits while another session has FLUSH TABLES WITH READ LOCK, nor after its
+    /// SET GLOBAL read_only.
+    pub(super) fn permit_commit(&mut self, read_only: ReadOnly) -> SqlResult<WritePermit> {
+        let wait = self.wait(self.settings.metadata_lock_wait);
+        let (env, active, kill) = self.parts();
+        let permit = env.locks.permit_write(&mut active.locks, wait.limit, kill);
+        let permit = permit.map_err(|error| wait.refusal(error))?;
+        if read_only == ReadOnly::Binds {
+            self.env.check_read_only(&self.writer)?;
+        }
+        Ok(permit)
     }
 
-    /// Before a commit: nothing commits while somebody else has FLUSH TABLES WITH READ LOCK.
-    pub(super) fn lock_commit(&mut self) -> SqlResult<()> {
-        match &self.session_locks {
-            // Nothing of its own is left to commit: the statement that locked has committed it.
-            Some(locks) if locks.is_global || locks.stage.is_some() || locks.backup_table.is_some() => Ok(()),
-            _ => self.lock_name(&NameKey::Global, MetadataMode::SharedWrite),
-        }
+    /// Keeps all other sessions from committing, until [`SessionTrx::let_others_commit`]: SET GLOBAL read_only.
+    /// Waits for the commits that are on their way.
+    pub fn keep_others_from_committing(&mut self) -> SqlResult<()> {
+        self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])
+    }
+
+    /// Ends that, unless the session has FLUSH TABLES WITH READ LOCK.
+    pub fn let_others_commit(&mut self) {
+        self.unlock_for_session(&NameKey::Global);
     }
 
     fn lock_for_session(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         // The transaction that this statement has committed holds its names until it is published.
         self.await_own()?;
+        self.own_locks();
         let SessionTrx { env, session_locks, kill, settings, .. } = self;
-        let locks = session_locks.get_or_insert_with(|| {
-            let owner = env.locks.owner(env.trx_ids.next());
-            Box::new(SessionLocks::new(owner))
-        });
+        let Some(locks) = session_locks else { unreachable!("made above") };
         let wait = WaitLimit::For(settings.metadata_lock_wait);
         let taken = env.locks.lock_name(&mut locks.owner, name, mode, wait, kill).map_err(lock_error);
         if taken.is_err() && locks.is_empty() {
@@ -442,6 +503,12 @@ impl Drop for SessionTrx {
 fn conflicting_read_lock() -> SqlError {
     let text = "Can't execute the query because you have a conflicting read lock";
     SqlError::new(ErrorCode::CantUpdateWithReadlock, text)
+}
+
+/// Error 1100.
+fn not_locked(alias: &str) -> SqlError {
+    let text = format!("Table '{alias}' was not locked with LOCK TABLES");
+    SqlError::new(ErrorCode::TableNotLocked, text)
 }
 
 /// Error 1192.

@@ -6,7 +6,7 @@ use cohort_base::{Budget, CommitSeq, Hold, ParticipantId, Reservation};
 use cohort_catalog::Table;
 use cohort_commit::ClientPace;
 use cohort_engine::{EngineTrx, Redo};
-use cohort_locks::KillFlag;
+use cohort_locks::{KillFlag, LockOwner, Part, Party};
 use cohort_table::{OpenTable, TemporaryTables};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
@@ -18,11 +18,16 @@ use crate::gauge::TrxGauge;
 use crate::held_locks::SessionLocks;
 use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
+use crate::writer::Writer;
 
 /// A session's transaction: the running one, or what the next one needs.
 pub struct SessionTrx {
     pub(crate) env: Arc<TrxEnv>,
     pub(crate) kill: KillFlag,
+    /// The session in the wait-for graph.
+    pub(super) party: Arc<Party>,
+    /// The account in whose name it commits.
+    pub(super) writer: Writer,
     /// The connection's.
     pub(crate) counts: Arc<SessionCounts>,
     /// What other sessions see of the transaction.
@@ -81,6 +86,8 @@ impl SessionTrx {
             temporary: env.temporary_tables(Arc::clone(&memory)),
             env,
             kill,
+            party: Party::new(),
+            writer: Writer::default(),
             counts,
             gauge: Arc::default(),
             deadline_ns: None,
@@ -107,6 +114,29 @@ impl SessionTrx {
     #[inline]
     pub fn env(&self) -> &Arc<TrxEnv> {
         &self.env
+    }
+
+    /// The session in the wait-for graph: its other lock owners join it.
+    pub fn party(&self) -> &Arc<Party> {
+        &self.party
+    }
+
+    /// Whether the session may hold locks besides those of its transaction: of LOCK TABLES, of GET_LOCK, of a
+    /// prepared branch.
+    pub fn has_other_locks(&self) -> bool {
+        self.party.has_others()
+    }
+
+    /// The account in whose name it commits from now on.
+    pub fn set_writer(&mut self, writer: Writer) {
+        self.writer = writer;
+    }
+
+    /// A new lock owner of the session.
+    pub(super) fn new_owner(&self, part: Part) -> LockOwner {
+        let mut owner = self.env.locks.owner(self.env.trx_ids.next());
+        owner.join(&self.party, part);
+        owner
     }
 
     /// The session's own tables.
@@ -199,6 +229,11 @@ impl SessionTrx {
     /// Whether SET TRANSACTION has said what the next transaction is.
     pub fn has_next_characteristics(&self) -> bool {
         self.settings.next_isolation.is_some() || self.settings.next_access_mode.is_some()
+    }
+
+    /// Forgets what SET TRANSACTION has said of the next transaction.
+    pub fn forget_next_characteristics(&mut self) {
+        (self.settings.next_isolation, self.settings.next_access_mode) = (None, None);
     }
 
     /// The number of the running transaction; 0 without one.
@@ -303,6 +338,7 @@ impl SessionTrx {
 
     fn undo_failed(&mut self, error: &SqlError) {
         let whole = match error.code {
+            _ if error.keeps_transaction() => false,
             ErrorCode::LockDeadlock | ErrorCode::CheckRead => true,
             ErrorCode::LockWaitTimeout => self.settings.rollback_on_timeout,
             _ => false,
@@ -447,7 +483,7 @@ impl SessionTrx {
         ActiveParts {
             durable: self.env.engines.len(),
             engines: std::mem::take(&mut self.spare_engines),
-            locks: self.env.locks.owner(self.env.trx_ids.next()),
+            locks: self.new_owner(Part::Transaction),
             log: self.spare_log.take().unwrap_or_else(|| StatementLog::new(self.env.new_binlog_cache())),
             memory: Reservation::new(Arc::clone(&self.memory)),
         }

@@ -34,13 +34,13 @@ use cohort_commit::{
 };
 use cohort_config::VarId;
 use cohort_engine::Redo;
-use cohort_locks::{MetadataMode, NameKey, WaitLimit};
+use cohort_locks::{NameKey, Part, WaitLimit};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::{Ends, TemporaryChanges};
 use crate::binlog::StatementLog;
 use crate::branch::{SessionXa, XaEnding, XaState};
-use crate::errors::{commit_error, lock_error, rmfail};
+use crate::errors::{commit_error, rmfail};
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::xa_record::{lock_bytes, record_bytes_expected};
@@ -227,7 +227,11 @@ impl SessionTrx {
         let temporary = active.take_temporary();
         let mut own = self.env.locks.owner(self.env.trx_ids.next());
         own.inherit_from(&active.locks);
-        let locks = std::mem::replace(&mut active.locks, own);
+        let mut locks = std::mem::replace(&mut active.locks, own);
+        // While it waits for its commit, and until the branch is without a session, whoever waits for the
+        // branch waits for the session.
+        locks.join(&self.party, Part::Side);
+        active.locks.join(&self.party, Part::Transaction);
         self.attach(XA, builder.redo());
         let committed = self.commit_as(GroupKind::XaPrepare);
         self.detach_from_commit();
@@ -245,7 +249,9 @@ impl SessionTrx {
         let temporary = active.take_temporary();
         self.hold.raise(active.has_seen());
         let own = self.env.locks.owner(self.env.trx_ids.next());
-        let locks = std::mem::replace(&mut active.locks, own);
+        let mut locks = std::mem::replace(&mut active.locks, own);
+        locks.join(&self.party, Part::Side);
+        active.locks.join(&self.party, Part::Transaction);
         self.recycle(active);
         self.env.commit.xa().keep_reader(builder.body(), XaHeld { locks, memory });
         self.note_prepared(temporary);
@@ -295,7 +301,11 @@ impl SessionTrx {
                 }
                 Ok(true)
             }
-            Err((error, held)) => {
+            Err((error, mut held)) => {
+                match taker {
+                    XaTaker::Owner => held.locks.join(&self.party, Part::Side),
+                    XaTaker::Other => held.locks.leave(),
+                }
                 branches.give_back(xid, held, taker);
                 Err(error)
             }
@@ -324,16 +334,14 @@ impl SessionTrx {
         let XaTaken { body, held } = taken;
         let XaHeld { mut locks, memory } = held;
         let wait = WaitLimit::For(self.settings.metadata_lock_wait);
-        let gate = match self.holds_global_lock() {
-            true => Ok(()),
-            false => {
-                let mode = MetadataMode::SharedWrite;
-                self.env.locks.lock_name(&mut locks, &NameKey::Global, mode, wait, &self.kill)
+        locks.join(&self.party, Part::Side);
+        let permit = match self.env.permit_commit(&mut locks, &self.writer, wait, &self.kill) {
+            Ok(permit) => permit,
+            Err(error) => {
+                self.env.locks.unlock_name(&mut locks, &NameKey::Global);
+                return Err((error, XaHeld { locks, memory }));
             }
         };
-        if let Err(error) = gate {
-            return Err((lock_error(error), XaHeld { locks, memory }));
-        }
         // Held until the writes are in the engines.
         let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
         let parts = self.ending_parts(&body, ending, event, &mut redo_memory);
@@ -347,7 +355,7 @@ impl SessionTrx {
         let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
         let client = (!self.settings.is_flushed_elsewhere).then(|| self.client.clone());
-        let prepared = self.env.commit.prepare(CommitRequest { redo, binlog, locks, client });
+        let prepared = self.env.commit.prepare(CommitRequest { redo, binlog, locks, permit, client });
         let ordered = prepared.and_then(|prepared| match is_in_sequence {
             true => self.env.commit.order_in_sequence_or_return(prepared),
             false => Ok(self.env.commit.order(prepared)),

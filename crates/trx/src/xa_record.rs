@@ -9,7 +9,6 @@ use cohort_base::{ParticipantId, Reservation};
 use cohort_binlog::event::XaXid;
 use cohort_commit::{XaBody, XaBodyBuilder, XaHead, XaWrite};
 use cohort_engine::{EngineTrx, Redo};
-use cohort_locks::{MetadataMode, NameKey};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::Active;
@@ -54,7 +53,7 @@ impl<'t> Looks<'t> {
 /// The record of a PREPARE is no larger.
 pub(super) fn record_bytes_expected(active: &Active, rows: usize, row_bytes: usize) -> usize {
     let writes: usize = active.engines.iter().flatten().map(|trx| trx.memory_bytes()).sum();
-    let names: usize = active.locks.held_names().map(|_| NAME_BYTES).sum();
+    let names = active.locks.names_held() * NAME_BYTES;
     row_bytes + rows * ENTRY_BYTES + writes + names
 }
 
@@ -69,8 +68,7 @@ impl SessionTrx {
     ) -> SqlResult<XaBodyBuilder> {
         let is_logged = !active.log.is_empty();
         let head = XaHead { xid: xid.clone(), since_us: self.env.clock.wall_us(), is_logged };
-        let names: Vec<(NameKey, MetadataMode)> =
-            active.locks.held_names().map(|(name, mode)| (name.clone(), mode)).collect();
+        let names = active.locks.held_names();
         let mut builder = XaBodyBuilder::new(head, &names, rows.len(), bytes_expected);
         let mut looks = Looks::new(self);
         for ((index, key), mode) in rows {

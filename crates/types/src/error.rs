@@ -474,6 +474,7 @@ pub struct SqlError {
     /// The text as MariaDB words it.
     pub message: String,
     row: Row,
+    keeps_transaction: bool,
 }
 
 /// The row of a statement that an error is about. Errors are equal whatever rows they are about.
@@ -527,7 +528,7 @@ impl SqlError {
         if message.len() > MESSAGE_BYTES_MAX && code != ErrorCode::Yes {
             message = whole_chars(&message, MESSAGE_BYTES_MAX).to_owned();
         }
-        SqlError { code, message, row: Row::UNKNOWN }
+        SqlError { code, message, row: Row::UNKNOWN, keeps_transaction: false }
     }
 
     /// The same about a row of its statement, which counts from 1, unless it is known already; 0: about none.
@@ -536,6 +537,17 @@ impl SqlError {
             Some(_) => self,
             None => SqlError { row: Row(u32::try_from(row).unwrap_or(u32::MAX)), ..self },
         }
+    }
+
+    /// The same, undoing the statement alone where others of its number undo the transaction: a deadlock over
+    /// locks that outlive transactions.
+    pub fn keeping_transaction(self) -> SqlError {
+        SqlError { keeps_transaction: true, ..self }
+    }
+
+    /// Whether it undoes the statement alone, whatever its number is.
+    pub fn keeps_transaction(&self) -> bool {
+        self.keeps_transaction
     }
 
     /// The row that it is about, if anything is known of that.

@@ -122,7 +122,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         cohort_query::guards::check_read_only(&self.state)?;
-        if self.trx.may_only_read() {
+        if self.trx.may_only_read(false) {
             return Err(SqlError::read_only_transaction());
         }
         let changed = match statement {

@@ -4,9 +4,10 @@
 //! and the scan would end early.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_catalog::{Catalog, Table, View};
-use cohort_locks::{MetadataMode, NameKey};
+use cohort_locks::{MetadataMode, NameKey, WaitPolicy};
 use cohort_optimize::ReadMode;
 use cohort_session::StatementContext;
 use cohort_table::is_current;
@@ -25,7 +26,7 @@ pub enum Freshness {
 
 /// Locks all names of a plan by `lock`. A deadlock with a DDL statement that goes through the same names in
 /// another order is nobody's fault: a transaction that has no names yet gives back what it has got, and is
-/// told to plan again.
+/// told to plan again. Not where the session has other locks, which it would keep.
 pub fn lock_names(
     ctx: &mut StatementContext<'_>,
     lock: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<Freshness>,
@@ -33,7 +34,9 @@ pub fn lock_names(
     let held = ctx.trx.names_held();
     match lock(ctx) {
         Ok(Freshness::Fresh) => Ok(Freshness::Fresh),
-        Err(error) if error.code != ErrorCode::LockDeadlock || held > 0 => Err(error),
+        Err(error) if error.code != ErrorCode::LockDeadlock || held > 0 || ctx.trx.has_other_locks() => {
+            Err(error)
+        }
         // Nothing was read.
         Ok(Freshness::Stale) | Err(_) => {
             ctx.trx.unlock_names_behind(held);
@@ -66,7 +69,7 @@ pub fn lock_sequences(
     for (table, is_written) in sequences.iter().filter(|(table, _)| !table.is_temporary()) {
         if *is_written {
             check_read_only(ctx.session)?;
-            if ctx.trx.may_only_read() {
+            if ctx.trx.may_only_read(false) {
                 return Err(SqlError::read_only_transaction());
             }
         }
@@ -84,6 +87,27 @@ pub fn lock_tables(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResul
     if tables.is_empty() {
         return Ok(Freshness::Fresh);
     }
+    let Some(own_wait) = name_wait(plan.locks()) else { return lock_tables_now(plan, &tables, ctx) };
+    let wait = std::mem::replace(&mut ctx.trx.settings.metadata_lock_wait, own_wait);
+    let outcome = lock_tables_now(plan, &tables, ctx);
+    ctx.trx.settings.metadata_lock_wait = wait;
+    outcome
+}
+
+/// NOWAIT and WAIT n are about names, too: a table that another session has locked is not waited for longer.
+fn name_wait(mode: ReadMode) -> Option<Duration> {
+    match mode.locks()? {
+        WaitPolicy::NoWait => Some(Duration::ZERO),
+        WaitPolicy::WaitFor(seconds) => Some(Duration::from_secs(seconds.into())),
+        WaitPolicy::Wait | WaitPolicy::SkipLocked | WaitPolicy::IfItMatches => None,
+    }
+}
+
+fn lock_tables_now(
+    plan: &QueryPlan,
+    tables: &[(&Arc<Table>, &str)],
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Freshness> {
     // Rows that are locked for a change count as a change, as in MariaDB.
     if matches!(plan.locks(), ReadMode::LockExclusive(_)) {
         if tables.iter().any(|(table, _)| !table.is_temporary()) {

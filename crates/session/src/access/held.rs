@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName};
+use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, TableGrant, TableName, roles_of};
 use cohort_types::{Collation, Privileges};
 
 /// What the account of a session holds, as of one version of the catalog: by itself, by the role that is in
@@ -113,21 +113,6 @@ impl Access {
         let has = |holder: &Arc<Account>| holder.grants.tables.keys().any(|name| name.schema == schema);
         self.holders.iter().any(has)
     }
-}
-
-/// A role and all that were granted to it, each once.
-pub fn roles_of(catalog: &Catalog, role: Option<&str>) -> Vec<Arc<Account>> {
-    let mut found: Vec<Arc<Account>> = Vec::new();
-    let mut open: Vec<&str> = role.into_iter().collect();
-    while let Some(name) = open.pop() {
-        if found.iter().any(|known| known.name.0 == name) {
-            continue;
-        }
-        let Some(role) = catalog.accounts.get(&(name.to_owned(), String::new())) else { continue };
-        found.push(Arc::clone(role));
-        open.extend(role.roles.keys().rev().map(String::as_str));
-    }
-    found
 }
 
 /// Whether a pattern of GRANT means the schema.

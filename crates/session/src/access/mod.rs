@@ -36,5 +36,6 @@ pub use check::{
 pub use gate::{
     check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,
 };
-pub use held::{Access, roles_of};
+pub use cohort_catalog::roles_of;
+pub use held::Access;
 pub use needs::{Needs, TableNeed, Viewer};

@@ -4,6 +4,7 @@
 //! A sequence's numbers lie in memory, shared by all sessions ([`Sequences`]). When those that the row has
 //! reserved are used up, a transaction of its own has the row reserve more: it locks the row, writes it, is
 //! logged as MariaDB logs it (the row as inserted), and is hardened before a number of it is told to anybody.
+//! It holds the server's lock as every commit does, behind the row's: what keeps commits out keeps it out.
 //! So no rollback takes a number back, and no crash gives one twice.
 //!
 //! A session that finds numbers left takes one without a lock on the row. One that waits for it looks
@@ -18,6 +19,7 @@ mod definition;
 mod reserved;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_base::{CommitSeq, IndexId};
 use cohort_binlog::Stamp;
@@ -27,7 +29,7 @@ use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{ReadAt, Redo};
 use cohort_expr::SequenceName;
-use cohort_locks::{LockOwner, RowMode, WaitLimit};
+use cohort_locks::{LockOwner, Part, RowMode, WaitLimit};
 use cohort_table::OpenTable;
 use cohort_trx::{commit_error, engine_error, image, lock_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
@@ -102,7 +104,8 @@ impl<'u> Use<'u> {
             true => session.temporary.open(&table),
             false => db.open_table(&table)?,
         };
-        let (space, owner) = (table.indexes[0].id, db.locks.owner(db.trx_ids.next()));
+        let (space, mut owner) = (table.indexes[0].id, db.locks.owner(db.trx_ids.next()));
+        owner.join(&session.party, Part::Side);
         Ok(Use { session, table, space, owner })
     }
 
@@ -171,12 +174,15 @@ impl<'u> Use<'u> {
             return Ok(());
         }
         let session = self.session;
-        let wait = std::time::Duration::from_secs(session.vars.uint(VarId::InnodbLockWaitTimeout));
+        let wait = self.wait(VarId::InnodbLockWaitTimeout);
         let locks = &session.db.locks;
         let mode = RowMode::Exclusive;
-        let locked =
-            locks.lock_row(&mut self.owner, self.space, &ROW_KEY, mode, WaitLimit::For(wait), &session.kill);
+        let locked = locks.lock_row(&mut self.owner, self.space, &ROW_KEY, mode, wait, &session.kill);
         locked.map(drop).map_err(lock_error)
+    }
+
+    fn wait(&self, setting: VarId) -> WaitLimit {
+        WaitLimit::For(Duration::from_secs(self.session.vars.uint(setting)))
     }
 
     /// Shows the numbers in memory, or those of the row, to `use_them`. The row is locked.
@@ -214,12 +220,14 @@ impl<'u> Use<'u> {
         if let Some(why) = db.commit.refusal() {
             return Err(commit_error(cohort_commit::CommitError::DiskFull(why)));
         }
+        let wait = self.wait(VarId::LockWaitTimeout);
+        let permit = db.permit_commit(&mut self.owner, &self.session.writer(), wait, &self.session.kill)?;
         let binlog = self.event(&row)?;
         let mut trx = engine.begin();
         trx.put(self.space, &ROW_KEY, &bytes).map_err(engine_error)?;
         let redo: Redo = trx.prepare().map_err(engine_error)?;
         let locks = std::mem::replace(&mut self.owner, db.locks.owner(db.trx_ids.next()));
-        let request = CommitRequest { redo: vec![(engine.id(), redo)], binlog, locks, client: None };
+        let request = CommitRequest { redo: vec![(engine.id(), redo)], binlog, locks, permit, client: None };
         let prepared = db.commit.prepare(request).map_err(|(error, _)| commit_error(error))?;
         // The row's lock goes at the order stage: its next holder must find the numbers.
         db.sequences.forget(self.space);

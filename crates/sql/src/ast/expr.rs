@@ -57,7 +57,8 @@ pub struct ColumnRef {
 /// Which copy of a system variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VariableScope {
-    /// `@@x` when read: session, else global. `SET x`: session.
+    /// `@@x`. Read: session, else global. Set: session, but of isolation and access mode the next
+    /// transaction's. `SET x` is the session's.
     Unspecified,
     /// SESSION or LOCAL.
     Session,

@@ -40,7 +40,8 @@ impl Parser<'_> {
         let assigned = matches!(self.peek(1).kind, Kind::Equal | Kind::Assign | Kind::Dot);
         if assigned && !self.is("PASSWORD") {
             let (scope, name) = self.system_variable_name()?;
-            return self.set_variable(scope, name);
+            let is_session = scope == VariableScope::Unspecified;
+            return self.set_variable(if is_session { VariableScope::Session } else { scope }, name);
         }
         match () {
             () if self.eat_word("NAMES") => self.set_names(),
