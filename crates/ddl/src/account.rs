@@ -166,12 +166,10 @@ fn finish(
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
-    if !changes.catalog.is_empty() || failed.is_empty() {
-        commit(ctx, changes, LogText::Accounts)?;
-    }
+    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
-        [] => Ok(DdlOutcome::default()),
-        failed => Err(SqlError::user_operation_failed(operation, &failed.join(","))),
+        Some(error) if changes.catalog.is_empty() => Err(error),
+        failed => commit(ctx, changes.failing(failed), LogText::Accounts).map(|()| DdlOutcome::default()),
     }
 }
 
@@ -222,6 +220,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let (mut altered, mut failed) = (Vec::new(), Vec::new());
+    let before = ctx.trx.last_ordered();
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
         let Some(mut account) = book.find(&name) else {
@@ -238,9 +237,12 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
         altered.push(account.name.clone());
         book.put(account);
     }
-    let outcome = finish(ctx, book, &failed, "ALTER USER")?;
-    altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
-    Ok(outcome)
+    let outcome = finish(ctx, book, &failed, "ALTER USER");
+    // Those that are altered, although others were not there.
+    if outcome.is_ok() || ctx.trx.last_ordered() > before {
+        altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
+    }
+    outcome
 }
 
 pub(super) fn drop(

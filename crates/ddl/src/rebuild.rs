@@ -24,6 +24,7 @@ use cohort_types::{
 };
 
 use super::column::{ColumnHome, value_now};
+use super::counting::{Counting, Rule};
 use super::draft::{Described, is_same_index};
 use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
@@ -32,7 +33,7 @@ use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{Built, CatchUp, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
-use cohort_table::{OpenTable, TouchedRows};
+use cohort_table::{OpenTable, TouchedRows, largest_counted};
 use cohort_trx::SessionTrx;
 
 /// How an ALTER TABLE is to be done.
@@ -70,7 +71,13 @@ pub(super) fn rebuild(
         Extent::Description => Ok(0),
         Extent::Keys if fresh.is_empty() => Ok(0),
         Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others),
-        Extent::Rows => copy_beside(ctx, before, &after, others),
+        Extent::Rows => {
+            let rule = match clauses::is_rebuilt_in_place(before, &after, asked.options) {
+                true => Rule::InPlace,
+                false => Rule::Copy,
+            };
+            copy_beside(ctx, before, &after, others, rule)
+        }
     };
     match made {
         Ok(rows) => {
@@ -265,15 +272,16 @@ fn copy_beside(
     before: &Arc<Table>,
     after: &Described,
     others: Others,
+    rule: Rule,
 ) -> SqlResult<u64> {
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
-        let copied = copy_beside_writers(ctx, &open, after);
+        let copied = copy_beside_writers(ctx, &open, after, rule);
         open.set_touched(None);
         return copied;
     }
     let_in(ctx.trx, &open, others);
-    let rows = copy(ctx, before, after, None)?;
+    let rows = copy(ctx, before, after, rule, None)?;
     alone_again(ctx.trx, &open, others)?;
     Ok(rows)
 }
@@ -282,9 +290,10 @@ fn copy_beside_writers(
     ctx: &mut StatementContext<'_>,
     before: &OpenTable,
     after: &Described,
+    rule: Rule,
 ) -> SqlResult<u64> {
     let beside = Beside::begin(ctx, before)?;
-    copy(ctx, before.table(), after, Some((before, &beside)))
+    copy(ctx, before.table(), after, rule, Some((before, &beside)))
 }
 
 /// Copies the rows; those that writers change meanwhile until nobody writes any more.
@@ -292,6 +301,7 @@ fn copy(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
     after: &Described,
+    rule: Rule,
     writers: Option<(&OpenTable, &Beside)>,
 ) -> SqlResult<u64> {
     ctx.process.set_state("copy to tmp table");
@@ -309,8 +319,10 @@ fn copy(
         false => RowRules::default(),
     };
     let eval = &ctx.eval;
-    let next = after.table.auto_increment_start.max(1);
-    let mut converter = Converter { after, fills, rules, eval, row: 0, next, auto };
+    let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
+    let counting = Counting::new(ctx.trx.series(), rule, after.table.auto_increment_start, max);
+    let is_repeatable = !fills.iter().any(|fill| matches!(fill, Fill::Computed(expr) if expr.is_volatile()));
+    let mut converter = Converter { after, fills, rules, eval, row: 0, counting, auto };
     let sql_mode = ctx.session.env.sql_mode;
     let zone = &ctx.session.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
@@ -351,8 +363,16 @@ fn copy(
     for warning in warnings {
         ctx.eval.push_warning(warning);
     }
+    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.is_applier;
+    if !is_repeatable && rows > 0 && is_logged {
+        ctx.eval.note(ErrorCode::BinlogUnsafeStatement, UNSAFE);
+    }
     Ok(rows)
 }
+
+/// The rows of a replica get values of its own.
+const UNSAFE: &str = "Unsafe statement written to the binary log using statement format. Statement is unsafe \
+     because it uses a system function that may return a different value on the slave";
 
 fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
     let catalog = ctx.db.catalog();
@@ -414,8 +434,8 @@ struct Converter<'c, 's> {
     rules: RowRules,
     eval: &'c EvalContext<'s>,
     row: u64,
-    /// The next value of an AUTO_INCREMENT column that was added.
-    next: u64,
+    /// The values of an AUTO_INCREMENT column that was added.
+    counting: Counting,
     auto: Option<usize>,
 }
 
@@ -437,7 +457,7 @@ impl Converter<'_, '_> {
                     continue;
                 }
                 Fill::Counted => {
-                    made.push(self.count());
+                    made.push(self.count()?);
                     continue;
                 }
                 Fill::Computed(_) => {
@@ -481,16 +501,15 @@ impl Converter<'_, '_> {
         Ok(made)
     }
 
-    fn count(&mut self) -> Value {
-        let value = self.next;
-        self.next += 1;
+    fn count(&mut self) -> SqlResult<Value> {
+        let value = self.counting.take()?;
         let ty = &self.after.table.columns[self.auto.expect("counts only what counts")].ty;
-        match ty.kind {
+        Ok(match ty.kind {
             cohort_types::TypeKind::Float => Value::Float(value as f32),
             cohort_types::TypeKind::Double => Value::Double(value as f64),
             _ if ty.unsigned => Value::UInt(value),
             _ => Value::Int(value as i64),
-        }
+        })
     }
 
     fn null(&mut self, n: usize, store: &StoreContext<'_>, warnings: &mut Vec<Warning>) -> SqlResult<Value> {
@@ -499,7 +518,7 @@ impl Converter<'_, '_> {
             return Ok(Value::Null);
         }
         if self.auto == Some(n) {
-            return Ok(self.count());
+            return self.count();
         }
         let error = SqlError::new(
             ErrorCode::WarnDataTruncated,
