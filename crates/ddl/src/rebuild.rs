@@ -319,6 +319,9 @@ fn copy(
         false => RowRules::default(),
     };
     let eval = &ctx.eval;
+    // InnoDB fills a column in place only if it is new.
+    let is_new = auto.is_some_and(|auto| after.column_origins[auto].is_none());
+    let rule = if is_new { rule } else { Rule::Copy };
     let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
     let counting = Counting::new(ctx.trx.series(), rule, after.table.auto_increment_start, max);
     let is_repeatable = !fills.iter().any(|fill| matches!(fill, Fill::Computed(expr) if expr.is_volatile()));

@@ -251,6 +251,7 @@ impl Drop for Follower<'_> {
 
 impl Follower<'_> {
     fn run(&mut self) -> Result<(), ThreadError> {
+        self.await_published()?;
         let connection = &self.thread.connection;
         let mut reader: Option<RelayReader> = None;
         loop {
@@ -301,6 +302,20 @@ impl Follower<'_> {
                 Turn::End => return Ok(()),
             }
         }
+    }
+
+    /// What an applier before this one has ordered may wait for replicas of this server: the first group
+    /// finds its definitions.
+    fn await_published(&mut self) -> Result<(), ThreadError> {
+        let thread = self.thread;
+        let commit = &thread.db.commit;
+        let placed = commit.placed();
+        self.applier.session.process().hold_until(placed);
+        while commit.read_view().seq() < placed && !thread.connection.sql_stops() && !self.is_killed()? {
+            thread.flusher.flush();
+            thread.connection.pause(LOOK_AT_CREW, Connection::sql_stops);
+        }
+        Ok(())
     }
 
     /// KILL of the thread.
