@@ -285,7 +285,7 @@ impl Stream {
         Stream::file_change_bytes_max(&self.options.name, state)
     }
 
-    /// Begins anew at the head of this file, as a new server does, with these GTIDs.
+    /// Begins again at the head of this file, as a new server does, with these GTIDs.
     pub fn restart(&mut self, file: u32, state: GtidState, now: u32, out: &mut StreamOut) {
         self.state = state;
         self.needed_from = self.needed_from.map(|_| file);

@@ -375,7 +375,7 @@ impl XaBranches {
         bodies.iter().filter_map(|body| body.largest_key(index)).max().map(<[u8]>::to_vec)
     }
 
-    /// Whether a prepared branch has locked a name, in whatever mode.
+    /// Answers: has a prepared branch locked this name, in any mode?
     pub fn holds_name(&self, name: &NameKey) -> bool {
         let state = self.state.lock();
         let holds = |branch: &Branch| match branch {

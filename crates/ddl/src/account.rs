@@ -173,6 +173,16 @@ fn finish(
     }
 }
 
+/// The list ends at an account that is refused. Those before it are done, as in MariaDB, whose replicas expect
+/// that.
+fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> SqlResult<DdlOutcome> {
+    let changes = book.close();
+    if changes.catalog.is_empty() {
+        return Err(error);
+    }
+    commit(ctx, changes.failing(Some(error)), LogText::Accounts).map(|()| DdlOutcome::default())
+}
+
 /// What ALTER USER IF EXISTS says instead of an error.
 fn note(ctx: &StatementContext<'_>, operation: &str, name: &AccountName) {
     let error = SqlError::user_operation_failed(operation, &shown(name));
@@ -207,9 +217,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
             }
         }
         let mut account = new_account(ctx.session, name);
-        match authentication {
-            Some(how) => authenticate(ctx.session, &mut account, how)?,
-            None => check_password(ctx.session, &account.name.0, "")?,
+        let authenticated = match authentication {
+            Some(how) => authenticate(ctx.session, &mut account, how),
+            None => check_password(ctx.session, &account.name.0, ""),
+        };
+        if let Err(error) = authenticated {
+            return stop(ctx, book, error);
         }
         account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
@@ -230,8 +243,10 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
             }
             continue;
         };
-        if let Some(how) = authentication {
-            authenticate(ctx.session, &mut account, how)?;
+        if let Some(how) = authentication
+            && let Err(error) = authenticate(ctx.session, &mut account, how)
+        {
+            return stop(ctx, book, error);
         }
         account_rules::apply(&mut account.rules, &alter.options);
         altered.push(account.name.clone());

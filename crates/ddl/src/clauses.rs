@@ -99,7 +99,7 @@ pub(super) fn is_copied_online(before: &Table, after: &Described, options: &Alte
         && !counts_anew(before, after)
 }
 
-/// Whether MariaDB makes the rows anew without a copy.
+/// Answers: does MariaDB rebuild the rows in place?
 pub(super) fn is_rebuilt_in_place(before: &Table, after: &Described, options: &AlterOptions) -> bool {
     options.algorithm.as_deref() != Some("COPY")
         && before.engine == after.table.engine

@@ -7,7 +7,7 @@
 use cohort_table::Series;
 use cohort_types::{SqlError, SqlResult};
 
-/// How the values follow each other.
+/// The rule by which the values follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Copy,
@@ -55,6 +55,12 @@ impl Counting {
         Ok(value)
     }
 
+    /// A row has a value of its own: what is counted follows it.
+    pub(super) fn pass(&mut self, value: u64) {
+        self.next = self.next.max(value.saturating_add(1));
+        self.is_over |= value >= self.max;
+    }
+
     /// InnoDB's next value after another one; the largest one when there is none.
     fn in_place_after(&self, current: u64) -> u64 {
         let (step, max) = (self.series.increment, self.max);
@@ -63,7 +69,8 @@ impl Counting {
             return max;
         }
         let steps = current.abs_diff(offset) / step;
-        let next = steps.checked_mul(step).and_then(|n| n.checked_add(step)).and_then(|n| n.checked_add(offset));
+        let next =
+            steps.checked_mul(step).and_then(|n| n.checked_add(step)).and_then(|n| n.checked_add(offset));
         next.map_or(max, |next| next.min(max))
     }
 }
@@ -99,8 +106,23 @@ mod tests {
             (Copy, 2, 6, 0, [2, 4, 6]),
             (Copy, 10, 10, 20, [20, 30, 40]),
         ] {
-            assert_eq!(first_three(rule, increment, offset, start), values, "{rule:?} {increment} {offset} {start}");
+            assert_eq!(
+                first_three(rule, increment, offset, start),
+                values,
+                "{rule:?} {increment} {offset} {start}"
+            );
         }
+    }
+
+    #[test]
+    fn a_value_that_is_there_is_counted_on_from() {
+        let mut counting = Counting::new(Series { increment: 5, offset: 1 }, Rule::Copy, 0, 127);
+        counting.pass(7);
+        assert_eq!(counting.take(), Ok(11));
+        counting.pass(3);
+        assert_eq!(counting.take(), Ok(16));
+        counting.pass(127);
+        assert!(counting.take().is_err());
     }
 
     #[test]

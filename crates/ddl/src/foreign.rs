@@ -192,8 +192,8 @@ pub(super) fn admit(
     Ok(())
 }
 
-/// Whether a table can be the parent of the keys that refer to its name: their parent was dropped without
-/// checks, or is about to come.
+/// Answers: can a table be the parent of the keys that refer to its name? Their parent was dropped without
+/// checks, or has never been there.
 pub(super) fn fits_children(catalog: &Catalog, table: &Table) -> bool {
     let mut children = catalog.schemas.values().flat_map(|schema| schema.tables.values());
     children.all(|child| {

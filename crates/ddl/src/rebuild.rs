@@ -20,7 +20,8 @@ use cohort_expr::{EvalContext, Expr};
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{
-    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
+    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlMode, SqlResult, StoreContext, Str, TypeKind, Value,
+    Warning,
 };
 
 use super::column::{ColumnHome, value_now};
@@ -33,7 +34,7 @@ use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{Built, CatchUp, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
-use cohort_table::{OpenTable, TouchedRows, largest_counted};
+use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
 use cohort_trx::SessionTrx;
 
 /// How an ALTER TABLE is to be done.
@@ -325,8 +326,10 @@ fn copy(
     let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
     let counting = Counting::new(ctx.trx.series(), rule, after.table.auto_increment_start, max);
     let is_repeatable = !fills.iter().any(|fill| matches!(fill, Fill::Computed(expr) if expr.is_volatile()));
-    let mut converter = Converter { after, fills, rules, eval, row: 0, counting, auto };
     let sql_mode = ctx.session.env.sql_mode;
+    let counted_before = |n: usize| after.column_origins[n].is_some_and(|n| before.columns[n].auto_increment);
+    let counts_zero = !sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO) && !auto.is_some_and(counted_before);
+    let mut converter = Converter { after, fills, rules, eval, row: 0, counting, auto, counts_zero };
     let zone = &ctx.session.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
     let store = StoreContext {
@@ -440,6 +443,8 @@ struct Converter<'c, 's> {
     /// The values of an AUTO_INCREMENT column that was added.
     counting: Counting,
     auto: Option<usize>,
+    /// Its zeros are no values: the column has not counted before.
+    counts_zero: bool,
 }
 
 impl Converter<'_, '_> {
@@ -489,6 +494,15 @@ impl Converter<'_, '_> {
                 }
             });
         }
+        if let Some(auto) = self.auto
+            && matches!(self.fills[auto], Fill::Same(_) | Fill::Converted(..))
+        {
+            match positive(&made[auto]) {
+                Some(value) => self.counting.pass(value),
+                None if self.counts_zero && is_zero(&made[auto]) => made[auto] = self.count()?,
+                None => {}
+            }
+        }
         for (n, column) in after.table.columns.iter().enumerate() {
             let Fill::Computed(expr) = &self.fills[n] else { continue };
             let value = expr.eval(&made, self.eval)?.into_owned();
@@ -532,6 +546,16 @@ impl Converter<'_, '_> {
         }
         warnings.push(Warning { level: Level::Warning, error });
         Ok(column.ty.implicit_default())
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(number) => *number == 0,
+        Value::UInt(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        Value::Double(number) => *number == 0.0,
+        _ => false,
     }
 }
 

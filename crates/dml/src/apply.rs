@@ -300,7 +300,7 @@ impl RowApplier {
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
-    /// Whether a row that is refused is passed over: IDEMPOTENT passes over what foreign keys refuse.
+    /// Answers: is a row that is refused passed over? IDEMPOTENT passes over what foreign keys refuse.
     fn passes_over(&self, outcome: &SqlResult<()>) -> bool {
         let is_foreign =
             |error: &SqlError| matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow);

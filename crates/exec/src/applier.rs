@@ -52,8 +52,8 @@ pub use cohort_dml::{ApplyRules, Conversions};
 use cohort_plan::ParamSource;
 use cohort_session::{Command, ConnectionInfo, Database, Job, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
-use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
 pub use cohort_trx::AllowsOutcome;
+use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
 
 /// What a group is, as its GTID event says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,10 +74,10 @@ pub struct FinishedGroup {
     gtid: Option<Gtid>,
 }
 
-/// How a statement ended that is a group of its own.
+/// The end of a statement that is a group of its own.
 #[derive(Debug)]
 pub struct DdlEnd {
-    /// Of the statement; of one that was not ordered because of it, the one that it would have had.
+    /// The statement's own; the one that it would have had if it was not ordered because of that.
     pub outcome: SqlResult<()>,
     /// Its place, if it has one.
     pub ordered: Option<CommitSeq>,

@@ -199,7 +199,7 @@ impl Session {
         match scope {
             Scope::Session => check_settable_now(id, self.trx.in_transaction())?,
             Scope::Global => {
-                // It begins the binary log anew.
+                // It restarts the binary log.
                 if id == VarId::GtidBinlogState && *value == SetValue::Default {
                     return Err(SqlError::no_default_of_variable(name));
                 }

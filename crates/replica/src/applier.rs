@@ -304,8 +304,8 @@ impl Follower<'_> {
         }
     }
 
-    /// What an applier before this one has ordered may wait for replicas of this server: the first group
-    /// finds its definitions.
+    /// Waits until all that is ordered is published: definitions of an earlier applier may wait for replicas
+    /// of this server, and the first group is to find them.
     fn await_published(&mut self) -> Result<(), ThreadError> {
         let thread = self.thread;
         let commit = &thread.db.commit;
@@ -329,8 +329,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The relay log had no more behind this place when it was looked at (`is_read`: it has been read up to
-    /// there). Answers how long the next look may wait.
+    /// Handles a relay log that had no more after this place (`is_read`: it has been read up to there).
+    /// Answers how long the next look may wait.
     fn nothing_more(&mut self, place: RelayPlace, is_read: bool) -> Duration {
         if is_read {
             self.give_up_unfinished(place);

@@ -11,9 +11,7 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{
-    AllowsOutcome, Applier, ApplyRules, FinishedGroup, GroupHead, without_secrets,
-};
+use cohort_exec::{AllowsOutcome, Applier, ApplyRules, FinishedGroup, GroupHead, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::{Counts, ThreadError};

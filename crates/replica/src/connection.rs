@@ -115,7 +115,7 @@ pub struct Sql {
     pub newest: CommitSeq,
     /// Files before this one go when that commit can no more be lost.
     purge: Option<(u32, CommitSeq)>,
-    /// Of the applier, which comes first, and of its workers.
+    /// The applier's, which comes first, and those of its workers.
     pub processes: Vec<Arc<Process>>,
 }
 
@@ -130,6 +130,14 @@ impl Sql {
     pub fn begin_at(&mut self, relay: RelayPlace, executed: SourcePlace) {
         self.shown.begin(Reached { relay, source: executed.clone() });
         (self.relay, self.executed) = (relay, executed);
+    }
+
+    /// All before a place is ordered, the newest of it as `newest`.
+    pub fn came_to(&mut self, relay: RelayPlace, executed: &SourcePlace, newest: CommitSeq) {
+        self.newest = self.newest.max(newest);
+        self.relay = relay;
+        self.executed.clone_from(executed);
+        self.shown.came_to(self.newest, Reached { relay, source: executed.clone() });
     }
 
     /// Shows what the applier does at the moment, in the process list, too.
@@ -346,10 +354,8 @@ impl Connection {
         if sql.relay.file != end.file {
             sql.purge = Some((end.file, sql.newest));
         }
-        sql.relay = end;
-        sql.executed.clone_from(executed);
         let newest = sql.newest;
-        sql.shown.came_to(newest, Reached { relay: end, source: executed.clone() });
+        sql.came_to(end, executed, newest);
     }
 
     /// Shows that all that was received is applied, if it is: the relay log ends at `place`, up to where the
@@ -434,8 +440,7 @@ mod tests {
         let relay = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay")).expect("empty");
         let connection = Connection::new(String::new(), Arc::clone(&relay));
         let state = || connection.sql.lock().state;
-        let mut writer =
-            RelayWriter::begin(&relay, ServerId(1), 0, &SourcePlace::default()).expect("a file");
+        let mut writer = RelayWriter::begin(&relay, ServerId(1), 0, &SourcePlace::default()).expect("a file");
         let applied = relay.end();
         connection.came_to(applied, &SourcePlace::default(), Some(CommitSeq(5)));
         assert!(!connection.show_all_read(applied, CommitSeq(0), CommitSeq(4)), "it is not published");

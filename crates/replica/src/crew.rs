@@ -291,7 +291,7 @@ impl Crew {
         self.shared.lock().lanes.is_empty()
     }
 
-    /// Whether one group is all that is not ordered.
+    /// Answers: is one group all that is not ordered?
     pub fn has_one(&self) -> bool {
         self.shared.lock().lanes.count() == 1
     }

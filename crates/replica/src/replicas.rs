@@ -322,13 +322,20 @@ impl Replicas {
             }
         }
         let place = SourcePlace { file: settings.file.clone(), position: settings.position };
+        // What an applier has ordered before may wait for replicas of this server.
+        let (placed, published) = (self.parts.db.commit.placed(), self.parts.db.commit.read_view().seq());
+        let shown = self.state.published(published, |state| {
+            let of = state.sources.get(&connection.name);
+            of.map(|of| SourcePlace { file: of.file.clone(), position: of.position })
+        });
         {
             let mut io = connection.io.lock();
             io.gtids = gtids;
             (io.read, io.whole) = (place.clone(), place.clone());
         }
         let mut sql = connection.sql.lock();
-        sql.begin_at(RelayPlace::default(), place);
+        sql.begin_at(RelayPlace::default(), shown.unwrap_or_default());
+        sql.came_to(RelayPlace::default(), &place, placed);
         sql.ahead.clear();
         sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
         Ok(())

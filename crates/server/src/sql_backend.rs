@@ -12,8 +12,8 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
     AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
-    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList,
-    parse_gtids, reset_error,
+    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList, parse_gtids,
+    reset_error,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};

@@ -24,9 +24,10 @@ fn wait_for_error(replica: &Cohort, number: &str) -> String {
 }
 
 /// Lists of which a part is not possible, with the error that reports it.
-const PARTS: [(&str, u16); 10] = [
+const PARTS: [(&str, u16); 11] = [
     ("DROP VIEW test.v, test.nov", 4092),
     ("CREATE USER u1, u2", 1396),
+    ("CREATE USER u5, u6 IDENTIFIED VIA no_such_plugin, u7", 1524),
     ("ALTER USER u2, nox ACCOUNT LOCK", 1396),
     ("RENAME USER u2 TO u3, nox TO noy", 1396),
     ("DROP USER u4, nox", 1396),
@@ -63,7 +64,7 @@ fn what_was_possible_of_a_list_is_done_on_replicas_and_they_go_on() {
     let replica = Cohort::new(&[LOGS, STRICT, "--server-id=7"]);
     let parallel = Cohort::new(&[LOGS, STRICT, "--server-id=8", "--slave-parallel-threads=3"]);
     let maria = Maria::new(&["--log-bin=binlog", LOGS, STRICT, "--server-id=9"]);
-    // Behind a replica, which logs the error again.
+    // It follows a replica, which logs the error again.
     let chained = Cohort::new(&[STRICT, "--server-id=10"]);
     replica.follow(source.port);
     parallel.follow(source.port);
@@ -404,7 +405,7 @@ fn a_state_of_gtids_is_set_on_an_empty_log_only_and_lasts() {
         assert_eq!(error(&server, sql), number, "{sql}");
     }
     assert_eq!(server.sql("SELECT @@gtid_binlog_state"), "");
-    // A replica begins behind it.
+    // A replica begins after it.
     server.sql("SET GLOBAL gtid_binlog_state = '0-4-100'; DELETE FROM test.t; INSERT INTO test.t VALUES (5)");
     server.restart();
     let replica = Cohort::new(&["--server-id=5"]);

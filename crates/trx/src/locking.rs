@@ -44,7 +44,7 @@ impl LockWait {
 /// MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
-/// How long an applier waits for a name at least before it looks for a branch that holds it.
+/// The shortest time that an applier waits for a name before it looks for a branch that holds it.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
 /// Row locks after which their memory is charged.

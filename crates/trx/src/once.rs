@@ -22,7 +22,7 @@ pub(super) struct Once {
     refused: Option<SqlResult<()>>,
 }
 
-/// How far an applied statement has come when it has ended.
+/// The state of an applied statement that has ended.
 #[derive(Debug)]
 pub enum OnceEnd {
     /// It has committed nothing.
@@ -66,7 +66,7 @@ impl SessionTrx {
         }))
     }
 
-    /// What `check_once` has let pass has its place.
+    /// Notes the place of a commit that `check_once` has let pass.
     pub(super) fn note_once(&mut self, seq: CommitSeq) {
         if let Some(once) = &mut self.once {
             once.ordered = Some(seq);

@@ -16,8 +16,8 @@ use crate::branch::{SessionXa, undone_by};
 use crate::env::TrxEnv;
 use crate::gauge::TrxGauge;
 use crate::held_locks::SessionLocks;
-use crate::session_counts::{Counted, SessionCounts};
 use crate::once::Once;
+use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
 
 /// A session's transaction: the running one, or what the next one needs.

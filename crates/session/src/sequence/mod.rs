@@ -166,7 +166,7 @@ impl<'u> Use<'u> {
         Ok(Some(number))
     }
 
-    /// Waits until what has reserved numbers is safe: they may be told then. It may wait for a replica, so
+    /// Waits until what has reserved numbers is safe: they may be given then. It may wait for a replica, so
     /// the process list says so, and KILL ends it.
     fn await_reserved(&self, by: CommitSeq) -> SqlResult<()> {
         let (db, session) = (&self.session.db, self.session);
@@ -248,7 +248,10 @@ impl<'u> Use<'u> {
     fn event(&self, row: &[Value]) -> SqlResult<Option<BinlogPart>> {
         let (db, settings) = (&self.session.db, self.session.binlog.borrow().clone());
         // What a source's statement reserves here is no transaction of this server's.
-        if !settings.on || self.session.is_applier || !db.binlog_filter.lets_pass(&self.table.table().name.schema) {
+        if !settings.on
+            || self.session.is_applier
+            || !db.binlog_filter.lets_pass(&self.table.table().name.schema)
+        {
             return Ok(None);
         }
         let timestamp = (self.session.env.now_micros / 1_000_000) as u32;
