@@ -234,6 +234,7 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         // A number that waits likewise.
         let mut client = replica.client();
         let id = client.connection_id();
+        client.query_drop("SET gtid_domain_id = 5").expect("set");
         let next = std::thread::spawn(move || client.query_first::<u64, _>("SELECT NEXTVAL(test.s)"));
         let state = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
         wait_until("it does not wait", || replica.sql(&state) == "Waiting for semi-sync ACK from slave");
@@ -243,7 +244,6 @@ fn definitions_that_wait_for_another_replica_end_with_stop_slave_and_kill() {
         replica.sql(OPEN);
         replica.wait_for(&end_of(&source));
         assert_eq!(replica.sql("SELECT * FROM test.t; SELECT * FROM test.new"), "1\t1\n1");
-        assert_eq!(end_of(&replica).split(',').count(), 1);
     }
 }
 
