@@ -311,6 +311,7 @@ impl Follower<'_> {
         let commit = &thread.db.commit;
         let placed = commit.placed();
         self.applier.session.process().hold_until(placed);
+        thread.show(READING);
         while commit.read_view().seq() < placed && !thread.connection.sql_stops() && !self.is_killed()? {
             thread.flusher.flush();
             thread.connection.pause(LOOK_AT_CREW, Connection::sql_stops);
