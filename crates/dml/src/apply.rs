@@ -287,16 +287,7 @@ impl RowApplier {
             .map(|(value, column)| value.unwrap_or_else(|| default_of(column)))
             .collect();
         self.generate(ctx, &mut row)?;
-        if !self.rules.is_idempotent {
-            return self.put(ctx, &row);
-        }
-        let mark = ctx.trx.mark();
         let outcome = self.put(ctx, &row);
-        match self.passes_over(&outcome) {
-            // With the row that it was to overwrite.
-            true => ctx.trx.undo_to(&mark),
-            false => ctx.trx.leave_mark(),
-        }
         if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
@@ -307,6 +298,8 @@ impl RowApplier {
         self.rules.is_idempotent && outcome.as_ref().is_err_and(is_foreign)
     }
 
+    /// Adds a row. Those that are in its way go first, and stay away if a foreign key refuses it then, as in
+    /// MariaDB.
     fn put(&mut self, ctx: &mut StatementContext<'_>, row: &[Value]) -> SqlResult<()> {
         loop {
             let Err(duplicate) = self.writer.insert(ctx.trx, row)? else { return Ok(()) };
