@@ -280,9 +280,14 @@ impl Stream {
         self.start_file(file, now, 0, out);
     }
 
-    /// Begins anew at the head of this file, as a new server does: without GTIDs.
-    pub fn restart(&mut self, file: u32, now: u32, out: &mut StreamOut) {
-        self.state = GtidState::default();
+    /// Bytes that the head of a file may take that begins with this state.
+    pub fn head_bytes_max(&self, state: &GtidState) -> u64 {
+        Stream::file_change_bytes_max(&self.options.name, state)
+    }
+
+    /// Begins again at the head of this file, as a new server does, with these GTIDs.
+    pub fn restart(&mut self, file: u32, state: GtidState, now: u32, out: &mut StreamOut) {
+        self.state = state;
         self.needed_from = self.needed_from.map(|_| file);
         self.start_file(file, now, now, out);
     }

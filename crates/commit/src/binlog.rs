@@ -308,8 +308,13 @@ impl Coordinator {
 impl Coordinator {
     /// Room in the one log for a file change; none if the files decide.
     pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<Room>, CommitError> {
+        self.stream_room_of(binlog, 0)
+    }
+
+    /// The same for so many bytes at least.
+    pub(crate) fn stream_room_of(&self, binlog: &Binlog, bytes: u64) -> Result<Option<Room>, CommitError> {
         match self.env().logs.separate() {
-            None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes())?)),
+            None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes().max(bytes))?)),
             Some(_) => Ok(None),
         }
     }

@@ -318,6 +318,15 @@ impl Coordinator {
         Ok(self.pipeline.wait_acknowledged(seq)?)
     }
 
+    /// The same as long as the caller goes on; false if it does not.
+    pub fn wait_acknowledged_while(
+        &self,
+        seq: CommitSeq,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<bool, CommitError> {
+        Ok(self.pipeline.wait_acknowledged_while(seq, goes_on)?)
+    }
+
     /// Whether the client of `seq` may be told; an error when nobody shall wait for it any more.
     pub fn has_acknowledged(&self, seq: CommitSeq) -> Result<bool, CommitError> {
         Ok(self.pipeline.has_acknowledged(seq)?)

@@ -689,6 +689,15 @@ impl<E: CommitEnv> Pipeline<E> {
 
     /// Blocks until the client of `seq` may be told. Leads while no other thread does.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), Stopped> {
+        self.wait_acknowledged_while(seq, &|| true).map(|_| ())
+    }
+
+    /// The same as long as the caller goes on; false if it does not.
+    pub fn wait_acknowledged_while(
+        &self,
+        seq: CommitSeq,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<bool, Stopped> {
         loop {
             self.lead();
             self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -703,7 +712,10 @@ impl<E: CommitEnv> Pipeline<E> {
             drop(waiting);
             self.sleepers.fetch_sub(1, Ordering::SeqCst);
             if due || self.has_acknowledged(seq)? {
-                return Ok(());
+                return Ok(true);
+            }
+            if !goes_on() {
+                return Ok(false);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a
-//! file that may have the number of one that was there before.
+//! file that may have the number of one that was there before. SET GLOBAL gtid_binlog_state does the same to a
+//! log without transactions, and its first file begins with the GTIDs that are set.
 //!
 //! # Steps
 //! ```text
@@ -32,7 +33,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_base::{BinlogPos, CommitSeq};
-use cohort_binlog::{GtidState, StreamOut};
+use cohort_binlog::{GtidState, SEQ_NO_MAX, StreamOut};
 use cohort_log::Room;
 
 use crate::binlog::Binlog;
@@ -52,6 +53,8 @@ pub enum ResetError {
     Off,
     /// A replica, or who else reads the files.
     Reader(String),
+    /// GTIDs are set, and there are some already.
+    NotEmpty,
     Checkpoint(CheckpointError),
     Commit(CommitError),
 }
@@ -61,6 +64,7 @@ impl fmt::Display for ResetError {
         match self {
             ResetError::Off => f.write_str("the binary log is off"),
             ResetError::Reader(who) => write!(f, "{who} reads the binary log"),
+            ResetError::NotEmpty => f.write_str("the binary log has transactions"),
             ResetError::Checkpoint(error) => error.fmt(f),
             ResetError::Commit(error) => error.fmt(f),
         }
@@ -72,24 +76,49 @@ impl std::error::Error for ResetError {}
 impl Coordinator {
     /// RESET MASTER [TO first]. Commits wait for its duration.
     pub fn reset_binlog(&self, first: NonZeroU32) -> Result<(), ResetError> {
+        self.reset_to(first, None)
+    }
+
+    /// SET GLOBAL gtid_binlog_state: of a binlog without transactions, which begins with this state. Durable
+    /// at return.
+    pub fn set_gtid_state(&self, state: GtidState) -> Result<(), ResetError> {
+        self.reset_to(NonZeroU32::MIN, Some(state))
+    }
+
+    fn reset_to(&self, first: NonZeroU32, state: Option<GtidState>) -> Result<(), ResetError> {
         let Some(binlog) = &self.env().binlog else { return Err(ResetError::Off) };
+        let is_refused = || state.is_some() && !binlog.stream.lock().gtid_state().list().is_empty();
+        if is_refused() {
+            return Err(ResetError::NotEmpty);
+        }
         self.checkpoint().map_err(ResetError::Checkpoint)?;
-        let room = self.stream_room(binlog).map_err(ResetError::Commit)?;
+        let needed_bytes = state.as_ref().map_or(0, |state| binlog.stream.lock().head_bytes_max(state));
+        let room = self.stream_room_of(binlog, needed_bytes).map_err(ResetError::Commit)?;
         let _closed = binlog.files.pins().close().map_err(ResetError::Reader)?;
         let _running = self.checkpointer.one_at_a_time();
-        let done = self.pipeline.hold(|last| self.reset_held(binlog, first, room, last));
+        let done = self.pipeline.hold(|last| match is_refused() {
+            true => Ok(false),
+            false => {
+                let state = state.clone().unwrap_or_default();
+                self.reset_held(binlog, first, state, room, last).map(|()| true)
+            }
+        });
         let done = done.unwrap_or(Err(CheckpointError::Stopped));
         if let Err(error) = &done {
             self.judge(Meaning::of_checkpoint(error), error);
         }
         self.gate_opened();
-        done.map_err(ResetError::Checkpoint)
+        match done.map_err(ResetError::Checkpoint)? {
+            true => Ok(()),
+            false => Err(ResetError::NotEmpty),
+        }
     }
 
     fn reset_held(
         &self,
         binlog: &Binlog,
         first: NonZeroU32,
+        state: GtidState,
         room: Option<Room>,
         last: CommitSeq,
     ) -> Result<(), CheckpointError> {
@@ -100,7 +129,7 @@ impl Coordinator {
         sealed.make_durable(self)?;
         sealed.write(self, BinlogPos::default(), Some(first))?;
         // From here on the reset has happened.
-        let done = self.begin_anew(binlog, first, room).and_then(|()| {
+        let done = self.begin_anew(binlog, first, state, room).and_then(|()| {
             let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
             sealed.write(self, synced.unwrap_or_default(), None)
         });
@@ -116,6 +145,7 @@ impl Coordinator {
         &self,
         binlog: &Binlog,
         first: NonZeroU32,
+        state: GtidState,
         room: Option<Room>,
     ) -> Result<(), CheckpointError> {
         let env = self.env();
@@ -124,13 +154,13 @@ impl Coordinator {
         let batch = {
             let mut end = binlog.end.lock();
             binlog.files.remove_all().map_err(CheckpointError::Binlog)?;
-            stream.restart(first.get(), env.now_s(), &mut out);
+            stream.restart(first.get(), state.clone(), env.now_s(), &mut out);
             let hardened = self.harden_stream(binlog, room, &out);
             let batch = hardened.map_err(|Stopped| CheckpointError::Stopped)?;
             end.position = stream.position();
-            end.gtids = GtidState::default();
-            *env.gtids.lock() = GtidState::default();
-            env.is_out_of_numbers.store(false, Ordering::Relaxed);
+            env.is_out_of_numbers.store(state.seq_no_max() >= SEQ_NO_MAX, Ordering::Relaxed);
+            end.gtids = state.clone();
+            *env.gtids.lock() = state;
             env.view.write().binlog_end = end.position;
             batch
         };

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reservation};
 use cohort_binlog::event::XaXid;
 use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
-use cohort_locks::LockOwner;
+use cohort_locks::{LockOwner, NameKey};
 use cohort_vfs::SharedFs;
 use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
@@ -377,6 +377,18 @@ impl XaBranches {
             prepared.chain(state.leaving.iter().filter_map(WeakBody::upgrade)).collect();
         drop(state);
         bodies.iter().filter_map(|body| body.largest_key(index)).max().map(<[u8]>::to_vec)
+    }
+
+    /// Answers: has a prepared branch locked this name, in any mode?
+    pub fn holds_name(&self, name: &NameKey) -> bool {
+        let state = self.state.lock();
+        let holds = |branch: &Branch| match branch {
+            Branch::Begun => false,
+            Branch::Prepared(prepared) => {
+                prepared.held.iter().any(|held| held.locks.held_names().any(|(held, _)| held == name))
+            }
+        };
+        state.branches.values().any(holds)
     }
 
     /// Sentences about branches that nobody has ended for long, for the error log. Few, however many there

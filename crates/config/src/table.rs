@@ -229,7 +229,7 @@ with_inert_settings! { settings! {
     BinlogExpireLogsSeconds = Setting::global("binlog_expire_logs_seconds", num(864_000, 0, 8_553_600)).admin(Privilege::BinlogAdmin).doc("The same in seconds: each of the two sets the other.").unit("seconds");
     MaxBinlogTotalSize = Setting::global("max_binlog_total_size", num(0, 0, u64::MAX)).admin(Privilege::BinlogAdmin).doc("The oldest binary log files are removed when all together are larger; 0: no bound.").unit("bytes");
     InitRplRole = Setting::global("init_rpl_role", word(0, &["MASTER", "SLAVE"])).read_only()
-        .doc("SLAVE: a start after a crash cuts off the transactions that semi-synchronous replication held back, from binary log and engines alike, so that this server can follow the one that took its place.");
+        .doc("SLAVE: a start after a crash cuts off the transactions that semi-synchronous replication held back under `AFTER_SYNC`, from binary log and engines alike, so that this server can follow the one that took its place.");
     SlaveConnectionsNeededForPurge = Setting::global("slave_connections_needed_for_purge", num(0, 0, U32)).admin(Privilege::BinlogAdmin).doc("Nothing is removed by age or size while fewer replicas are connected. A file that a connected one reads is never removed. MariaDB's default is 1.");
     BinlogDirectNonTransactionalUpdates = Setting::both("binlog_direct_non_transactional_updates", flag(false)).admin(Privilege::BinlogAdmin).session_admin(Privilege::BinlogAdmin).no_effect("all engines here are transactional").doc("Write changes of non-transactional tables at once.");
     BinlogOptimizeThreadScheduling = Setting::inert("binlog_optimize_thread_scheduling", flag(true), "no thread sleeps per commit here").read_only().doc("Wake commit threads cheaply.");

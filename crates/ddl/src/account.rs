@@ -166,13 +166,21 @@ fn finish(
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
-    if !changes.catalog.is_empty() || failed.is_empty() {
-        commit(ctx, changes, LogText::Accounts)?;
-    }
+    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
-        [] => Ok(DdlOutcome::default()),
-        failed => Err(SqlError::user_operation_failed(operation, &failed.join(","))),
+        Some(error) if changes.catalog.is_empty() => Err(error),
+        failed => commit(ctx, changes.failing(failed), LogText::Accounts).map(|()| DdlOutcome::default()),
     }
+}
+
+/// The list ends at an account that is refused. Those before it are done, as in MariaDB, whose replicas expect
+/// that.
+fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> SqlResult<DdlOutcome> {
+    let changes = book.close();
+    if changes.catalog.is_empty() {
+        return Err(error);
+    }
+    commit(ctx, changes.failing(Some(error)), LogText::Accounts).map(|()| DdlOutcome::default())
 }
 
 /// What ALTER USER IF EXISTS says instead of an error.
@@ -209,9 +217,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
             }
         }
         let mut account = new_account(ctx.session, name);
-        match authentication {
-            Some(how) => authenticate(ctx.session, &mut account, how)?,
-            None => check_password(ctx.session, &account.name.0, "")?,
+        let authenticated = match authentication {
+            Some(how) => authenticate(ctx.session, &mut account, how),
+            None => check_password(ctx.session, &account.name.0, ""),
+        };
+        if let Err(error) = authenticated {
+            return stop(ctx, book, error);
         }
         account_rules::apply(&mut account.rules, &create.options);
         book.put(account);
@@ -222,6 +233,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateUser) -> Sql
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlResult<DdlOutcome> {
     let mut book = AccountBook::open(ctx)?;
     let (mut altered, mut failed) = (Vec::new(), Vec::new());
+    let before = ctx.trx.last_ordered();
     for UserSpec { account: name, authentication } in &alter.users {
         let name = resolve(ctx.session, name);
         let Some(mut account) = book.find(&name) else {
@@ -231,16 +243,21 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterUser) -> SqlRes
             }
             continue;
         };
-        if let Some(how) = authentication {
-            authenticate(ctx.session, &mut account, how)?;
+        if let Some(how) = authentication
+            && let Err(error) = authenticate(ctx.session, &mut account, how)
+        {
+            return stop(ctx, book, error);
         }
         account_rules::apply(&mut account.rules, &alter.options);
         altered.push(account.name.clone());
         book.put(account);
     }
-    let outcome = finish(ctx, book, &failed, "ALTER USER")?;
-    altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
-    Ok(outcome)
+    let outcome = finish(ctx, book, &failed, "ALTER USER");
+    // Those that are altered, although others were not there.
+    if outcome.is_ok() || ctx.trx.last_ordered() > before {
+        altered.iter().for_each(|name| ctx.db.account_usages.unblock_one(name));
+    }
+    outcome
 }
 
 pub(super) fn drop(

@@ -116,6 +116,7 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     changes.catalog = foreign::follow(ctx, &before, &mut after)?;
     if let Some(name) = &renamed_to {
         let shown = Table { name: name.clone(), ..after.table.clone() };
+        foreign::check_takes_name(ctx, &ctx.db.catalog(), &before.name, &shown)?;
         foreign::admit_names(ctx, &foreign::renamed(&ctx.db.catalog(), &before, shown))?;
     }
     foreign_rows::check(ctx, &before, &after)?;
@@ -192,7 +193,7 @@ pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     let asked = Asked { forced: true, options: &AlterOptions::default() };
     let (table, _) = rebuild(ctx, &before, after, asked, &mut changes)?;
     changes.catalog.push(CatalogChange::PutTable(table));
-    commit(ctx, changes, LogText::ByCaller)
+    commit(ctx, changes.as_part(), LogText::ByCaller)
 }
 
 /// MariaDB drops before it adds or renames, whatever the order they are written in: names of what goes are

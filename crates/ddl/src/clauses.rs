@@ -99,6 +99,14 @@ pub(super) fn is_copied_online(before: &Table, after: &Described, options: &Alte
         && !counts_anew(before, after)
 }
 
+/// Answers: does MariaDB rebuild the rows in place?
+pub(super) fn is_rebuilt_in_place(before: &Table, after: &Described, options: &AlterOptions) -> bool {
+    options.algorithm.as_deref() != Some("COPY")
+        && before.engine == after.table.engine
+        && !before.is_temporary()
+        && only_copied(before, after, Extent::Rows).is_none()
+}
+
 fn has_words(table: &Table) -> bool {
     table.indexes.iter().any(|index| index.kind == IndexKind::FullText)
 }

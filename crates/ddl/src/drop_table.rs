@@ -74,20 +74,14 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
         false => gone,
     };
     let text = drop_text(ctx, drop, &logged);
-    commit(ctx, changes.with_xid(), LogText::DropTables(text))?;
+    let failed = referenced.or_else(|| (!missing.is_empty() && !drop.if_exists).then(|| error.clone()));
     for error in views.iter().map(is_a_view) {
         ctx.eval.note(error.code, error.message);
     }
-    if let Some(error) = referenced {
-        return Err(error);
+    commit(ctx, changes.with_xid().failing(failed), LogText::DropTables(text))?;
+    if !missing.is_empty() {
+        ctx.eval.note(error.code, error.message);
     }
-    if missing.is_empty() {
-        return Ok(DdlOutcome::default());
-    }
-    if !drop.if_exists {
-        return Err(error);
-    }
-    ctx.eval.note(error.code, error.message);
     Ok(DdlOutcome::default())
 }
 
@@ -175,7 +169,9 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
             ctx.eval.note(error.code, error.message);
             continue;
         };
-        let renamed = foreign::renamed(&now, &table, renamed(&now, &table, to)?);
+        let renamed = renamed(&now, &table, to)?;
+        foreign::check_takes_name(ctx, &now, from, &renamed)?;
+        let renamed = foreign::renamed(&now, &table, renamed);
         now.apply(CommitSeq(0), renamed.clone());
         changes.catalog.extend(renamed);
     }

@@ -163,6 +163,9 @@ pub(super) fn admit(
     verb: Verb,
 ) -> SqlResult<()> {
     refuse_generated(table)?;
+    if verb == Verb::Create && are_checked(ctx) && !fits_children(&ctx.db.catalog(), table) {
+        return Err(malformed(ctx, table, None));
+    }
     if !table.foreign_keys.iter().any(is_new) {
         return Ok(());
     }
@@ -187,6 +190,34 @@ pub(super) fn admit(
         check_one(ctx, &catalog, table, key, verb)?;
     }
     Ok(())
+}
+
+/// Answers: can a table be the parent of the keys that refer to its name? Their parent was dropped without
+/// checks, or has never been there.
+pub(super) fn fits_children(catalog: &Catalog, table: &Table) -> bool {
+    let mut children = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    children.all(|child| {
+        let mut keys = child.foreign_keys.iter().filter(|key| key.parent == table.name);
+        child.id == table.id || keys.all(|key| fit(child, key, table).is_ok())
+    })
+}
+
+/// Error 1025 for a table that gets the name of a parent and does not fit the keys that refer to it.
+pub(super) fn check_takes_name(
+    ctx: &StatementContext<'_>,
+    catalog: &Catalog,
+    from: &TableName,
+    table: &Table,
+) -> SqlResult<()> {
+    if !are_checked(ctx) || *from == table.name || fits_children(catalog, table) {
+        return Ok(());
+    }
+    let to = &table.name;
+    let text = format!(
+        "Error on rename of './{}/{}' to './{}/{}' (errno: 150 \"Foreign key constraint is incorrectly formed\")",
+        from.schema, from.table, to.schema, to.table
+    );
+    Err(SqlError::new(ErrorCode::ErrorOnRename, text))
 }
 
 fn lock_for(

@@ -301,10 +301,12 @@ fn revoke_everything(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
         }
     }
     let changes = book.close();
-    if !changes.catalog.is_empty() {
-        commit(ctx, changes, LogText::AboutUsers)?;
+    let failed = is_missing.then(SqlError::cannot_revoke_all);
+    match changes.catalog.is_empty() {
+        true => failed.map_or(Ok(()), Err)?,
+        false => commit(ctx, changes.failing(failed), LogText::AboutUsers)?,
     }
-    if is_missing { Err(SqlError::cannot_revoke_all()) } else { Ok(DdlOutcome::default()) }
+    Ok(DdlOutcome::default())
 }
 
 /// Error 1141.

@@ -55,6 +55,7 @@ mod alter_table;
 mod clauses;
 mod column;
 mod convert;
+mod counting;
 mod create_select;
 mod create_table;
 pub mod create_text;

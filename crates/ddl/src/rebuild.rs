@@ -20,10 +20,12 @@ use cohort_expr::{EvalContext, Expr};
 use cohort_locks::MetadataMode;
 use cohort_sql::ast::AlterOptions;
 use cohort_types::{
-    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlResult, StoreContext, Str, TypeKind, Value, Warning,
+    ColumnType, ErrorCode, IntValue, Level, SqlError, SqlMode, SqlResult, StoreContext, Str, TypeKind, Value,
+    Warning,
 };
 
 use super::column::{ColumnHome, value_now};
+use super::counting::{Counting, Rule};
 use super::draft::{Described, is_same_index};
 use super::extent::{Allowed, Extent, extent, storage};
 use super::work::{Changes, free};
@@ -32,7 +34,7 @@ use cohort_dml::RowRules;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_row::{Built, CatchUp, build_index, copy_rows};
 use cohort_session::{SessionNames, StatementContext};
-use cohort_table::{OpenTable, TouchedRows};
+use cohort_table::{OpenTable, TouchedRows, largest_counted, positive};
 use cohort_trx::SessionTrx;
 
 /// How an ALTER TABLE is to be done.
@@ -70,7 +72,13 @@ pub(super) fn rebuild(
         Extent::Description => Ok(0),
         Extent::Keys if fresh.is_empty() => Ok(0),
         Extent::Keys => build_keys(ctx, before, &after.table, &fresh, others),
-        Extent::Rows => copy_beside(ctx, before, &after, others),
+        Extent::Rows => {
+            let rule = match clauses::is_rebuilt_in_place(before, &after, asked.options) {
+                true => Rule::InPlace,
+                false => Rule::Copy,
+            };
+            copy_beside(ctx, before, &after, others, rule)
+        }
     };
     match made {
         Ok(rows) => {
@@ -265,15 +273,16 @@ fn copy_beside(
     before: &Arc<Table>,
     after: &Described,
     others: Others,
+    rule: Rule,
 ) -> SqlResult<u64> {
     let open = ctx.trx.open_table(before)?;
     if others == Others::Write {
-        let copied = copy_beside_writers(ctx, &open, after);
+        let copied = copy_beside_writers(ctx, &open, after, rule);
         open.set_touched(None);
         return copied;
     }
     let_in(ctx.trx, &open, others);
-    let rows = copy(ctx, before, after, None)?;
+    let rows = copy(ctx, before, after, rule, None)?;
     alone_again(ctx.trx, &open, others)?;
     Ok(rows)
 }
@@ -282,9 +291,10 @@ fn copy_beside_writers(
     ctx: &mut StatementContext<'_>,
     before: &OpenTable,
     after: &Described,
+    rule: Rule,
 ) -> SqlResult<u64> {
     let beside = Beside::begin(ctx, before)?;
-    copy(ctx, before.table(), after, Some((before, &beside)))
+    copy(ctx, before.table(), after, rule, Some((before, &beside)))
 }
 
 /// Copies the rows; those that writers change meanwhile until nobody writes any more.
@@ -292,6 +302,7 @@ fn copy(
     ctx: &mut StatementContext<'_>,
     before: &Arc<Table>,
     after: &Described,
+    rule: Rule,
     writers: Option<(&OpenTable, &Beside)>,
 ) -> SqlResult<u64> {
     ctx.process.set_state("copy to tmp table");
@@ -309,9 +320,16 @@ fn copy(
         false => RowRules::default(),
     };
     let eval = &ctx.eval;
-    let next = after.table.auto_increment_start.max(1);
-    let mut converter = Converter { after, fills, rules, eval, row: 0, next, auto };
+    // InnoDB fills a column in place only if it is new.
+    let is_new = auto.is_some_and(|auto| after.column_origins[auto].is_none());
+    let rule = if is_new { rule } else { Rule::Copy };
+    let max = auto.map_or(u64::MAX, |auto| largest_counted(&after.table.columns[auto].ty));
+    let counting = Counting::new(ctx.trx.series(), rule, after.table.auto_increment_start, max);
+    let is_repeatable = !fills.iter().any(|fill| matches!(fill, Fill::Computed(expr) if expr.is_volatile()));
     let sql_mode = ctx.session.env.sql_mode;
+    let counted_before = |n: usize| after.column_origins[n].is_some_and(|n| before.columns[n].auto_increment);
+    let counts_zero = !sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO) && !auto.is_some_and(counted_before);
+    let mut converter = Converter { after, fills, rules, eval, row: 0, counting, auto, counts_zero };
     let zone = &ctx.session.env.time_zone;
     let mut warnings: Vec<Warning> = Vec::new();
     let store = StoreContext {
@@ -351,8 +369,16 @@ fn copy(
     for warning in warnings {
         ctx.eval.push_warning(warning);
     }
+    let is_logged = ctx.trx.settings.binlog.on && !before.is_temporary() && !ctx.session.is_applier;
+    if !is_repeatable && rows > 0 && is_logged {
+        ctx.eval.note(ErrorCode::BinlogUnsafeStatement, UNSAFE);
+    }
     Ok(rows)
 }
+
+/// The rows of a replica get values of its own.
+const UNSAFE: &str = "Unsafe statement written to the binary log using statement format. Statement is unsafe \
+     because it uses a system function that may return a different value on the slave";
 
 fn rules_of(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<RowRules> {
     let catalog = ctx.db.catalog();
@@ -414,9 +440,11 @@ struct Converter<'c, 's> {
     rules: RowRules,
     eval: &'c EvalContext<'s>,
     row: u64,
-    /// The next value of an AUTO_INCREMENT column that was added.
-    next: u64,
+    /// The values of an AUTO_INCREMENT column that was added.
+    counting: Counting,
     auto: Option<usize>,
+    /// Its zeros are no values: the column has not counted before.
+    counts_zero: bool,
 }
 
 impl Converter<'_, '_> {
@@ -437,7 +465,7 @@ impl Converter<'_, '_> {
                     continue;
                 }
                 Fill::Counted => {
-                    made.push(self.count());
+                    made.push(self.count()?);
                     continue;
                 }
                 Fill::Computed(_) => {
@@ -466,6 +494,15 @@ impl Converter<'_, '_> {
                 }
             });
         }
+        if let Some(auto) = self.auto
+            && matches!(self.fills[auto], Fill::Same(_) | Fill::Converted(..))
+        {
+            match positive(&made[auto]) {
+                Some(value) => self.counting.pass(value),
+                None if self.counts_zero && is_zero(&made[auto]) => made[auto] = self.count()?,
+                None => {}
+            }
+        }
         for (n, column) in after.table.columns.iter().enumerate() {
             let Fill::Computed(expr) = &self.fills[n] else { continue };
             let value = expr.eval(&made, self.eval)?.into_owned();
@@ -481,16 +518,15 @@ impl Converter<'_, '_> {
         Ok(made)
     }
 
-    fn count(&mut self) -> Value {
-        let value = self.next;
-        self.next += 1;
+    fn count(&mut self) -> SqlResult<Value> {
+        let value = self.counting.take()?;
         let ty = &self.after.table.columns[self.auto.expect("counts only what counts")].ty;
-        match ty.kind {
+        Ok(match ty.kind {
             cohort_types::TypeKind::Float => Value::Float(value as f32),
             cohort_types::TypeKind::Double => Value::Double(value as f64),
             _ if ty.unsigned => Value::UInt(value),
             _ => Value::Int(value as i64),
-        }
+        })
     }
 
     fn null(&mut self, n: usize, store: &StoreContext<'_>, warnings: &mut Vec<Warning>) -> SqlResult<Value> {
@@ -499,7 +535,7 @@ impl Converter<'_, '_> {
             return Ok(Value::Null);
         }
         if self.auto == Some(n) {
-            return Ok(self.count());
+            return self.count();
         }
         let error = SqlError::new(
             ErrorCode::WarnDataTruncated,
@@ -510,6 +546,16 @@ impl Converter<'_, '_> {
         }
         warnings.push(Warning { level: Level::Warning, error });
         Ok(column.ty.implicit_default())
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(number) => *number == 0,
+        Value::UInt(number) => *number == 0,
+        Value::Float(number) => *number == 0.0,
+        Value::Double(number) => *number == 0.0,
+        _ => false,
     }
 }
 

@@ -106,12 +106,10 @@ fn finish(
     operation: &str,
 ) -> SqlResult<DdlOutcome> {
     let changes = book.close();
-    if !changes.catalog.is_empty() || failed.is_empty() {
-        commit(ctx, changes, LogText::AboutUsers)?;
-    }
+    let failed = (!failed.is_empty()).then(|| SqlError::user_operation_failed(operation, &failed.join(",")));
     match failed {
-        [] => Ok(DdlOutcome::default()),
-        failed => Err(SqlError::user_operation_failed(operation, &failed.join(","))),
+        Some(error) if changes.catalog.is_empty() => Err(error),
+        failed => commit(ctx, changes.failing(failed), LogText::AboutUsers).map(|()| DdlOutcome::default()),
     }
 }
 

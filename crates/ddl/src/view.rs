@@ -392,12 +392,9 @@ pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResul
         }
     }
     let unknown = || SqlError::new(ErrorCode::UnknownView, format!("Unknown VIEW: '{}'", missing.join(",")));
-    let failed = (!missing.is_empty() && !drop.if_exists).then(unknown);
-    if !changes.catalog.is_empty() || failed.is_none() {
-        commit(ctx, changes.with_xid(), LogText::AsWritten)?;
-    }
-    if let Some(error) = failed {
-        return Err(error);
+    match (!missing.is_empty() && !drop.if_exists).then(unknown) {
+        Some(error) if changes.catalog.is_empty() => return Err(error),
+        failed => commit(ctx, changes.with_xid().failing(failed), LogText::AsWritten)?,
     }
     if !missing.is_empty() {
         let error = unknown();

@@ -56,6 +56,10 @@ pub(super) struct Changes {
     pub(super) loaded: Vec<(String, IndexId)>,
     /// The statement is one of those that MariaDB's DDL log covers: the event names its XID.
     has_xid: bool,
+    /// The error that the statement ends with: only a part of what it asks for was possible.
+    failed: Option<SqlError>,
+    /// The statement goes on, and commits more.
+    is_part: bool,
 }
 
 impl Changes {
@@ -67,6 +71,18 @@ impl Changes {
     /// Has the event name an XID, as those of statements that MariaDB's DDL log covers.
     pub(super) fn with_xid(mut self) -> Changes {
         self.has_xid = true;
+        self
+    }
+
+    /// Has the statement commit what was possible, and end with this error all the same. Replicas expect it.
+    pub(super) fn failing(mut self, error: Option<SqlError>) -> Changes {
+        self.failed = error;
+        self
+    }
+
+    /// One step of a statement that commits several times.
+    pub(super) fn as_part(mut self) -> Changes {
+        self.is_part = true;
         self
     }
 
@@ -93,7 +109,8 @@ pub(super) fn log_ahead(ctx: &mut StatementContext<'_>, log: LogText) -> SqlResu
     ctx.trx.log_ahead(event, flags)
 }
 
-/// Makes the changes durable with the statement's event, and frees what they leave.
+/// Makes the changes durable with the statement's event, and frees what they leave. The error of changes that
+/// are failing is reported after that.
 pub(super) fn commit(ctx: &mut StatementContext<'_>, changes: Changes, log: LogText) -> SqlResult<()> {
     commit_with(ctx, changes, log, false)
 }
@@ -113,7 +130,7 @@ fn commit_with(
         free(ctx, &changes.loaded);
         return Err(error);
     }
-    let Changes { mut catalog, freed, closed, loaded, has_xid: catalog_has_xid } = changes;
+    let Changes { mut catalog, freed, closed, loaded, has_xid, failed, is_part } = changes;
     let told = ctx.session.audit_tables().map(|_| (ctx.db.catalog(), catalog.clone()));
     let is_put = |change: &CatalogChange| match change {
         CatalogChange::PutTable(table) => Some(table.clone()),
@@ -129,9 +146,16 @@ fn commit_with(
         catalog.push(ctx.db.ids.change());
         redo.push((CATALOG, CatalogChange::encode(&catalog)));
     }
-    let (event, event_flags) = event(ctx, log, catalog_has_xid).unzip();
+    // A text that names only what was possible succeeds on replicas.
+    let is_exact = matches!(log, LogText::DropTables(_));
+    let (mut event, event_flags) = event(ctx, log, has_xid).unzip();
+    if let (Some(event), Some(error), false) = (&mut event, &failed, is_exact) {
+        event.error = error.code.number();
+    }
     let event_flags = event_flags.unwrap_or(0);
-    let ordered = ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows });
+    let failed_with = failed.clone();
+    let ordered =
+        ctx.trx.commit_ddl(DdlCommit { redo, event, event_flags, has_rows, failed: failed_with, is_part });
     // What is ordered stays, whatever comes after.
     let seq = ordered.inspect_err(|_| free(ctx, &loaded))?;
     tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
@@ -149,7 +173,7 @@ fn commit_with(
     freed.iter().for_each(|(_, space)| ctx.db.sequences.forget(*space));
     ctx.db.tables.forget_counters(freed.iter().map(|(_, space)| *space));
     free(ctx, &freed);
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }
 
 /// A description is replaced only under the lock of the name that it has and of the one that it gets. Without
@@ -179,8 +203,10 @@ pub(super) fn tell_table(ctx: &StatementContext<'_>, of: TableUse, table: &Table
 
 fn wait(ctx: &StatementContext<'_>, seq: CommitSeq) -> SqlResult<()> {
     // KILL looks there.
-    if let Some(process) = ctx.db.processes.get(ctx.session.info.id) {
-        process.hold_until(seq);
+    ctx.process.hold_until(seq);
+    if ctx.session.is_applier {
+        // STOP SLAVE does not wait for the replicas of this server.
+        return ctx.trx.await_own();
     }
     // The next statement of this session needs the names, whose locks go at publish.
     let stopped = |_| SqlError::server_shutdown();
@@ -285,7 +311,10 @@ fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
     };
     let off = |id: VarId, bit: u32| if vars.flag(id) { 0 } else { bit };
     let on = |id: VarId, bit: u32| if vars.flag(id) { bit } else { 0 };
-    let flags2 = on(VarId::ExplicitDefaultsForTimestamp, 0x100_0000)
+    // TIMESTAMP columns are made like others, whatever `explicit_defaults_for_timestamp` says.
+    const EXPLICIT_DEFAULTS: u32 = 0x100_0000;
+    let locale = vars.uint(VarId::LcTimeNames) as u16;
+    let flags2 = EXPLICIT_DEFAULTS
         | on(VarId::SqlAutoIsNull, 0x4000)
         | off(VarId::ForeignKeyChecks, 0x400_0000)
         | off(VarId::UniqueChecks, 0x800_0000);
@@ -295,6 +324,7 @@ fn status_vars(session: &SessionState, text: &[u8]) -> StatusVars {
         flags2: Some(flags2),
         sql_mode: Some(session.env.sql_mode.0),
         catalog: Some(b"std".to_vec()),
+        lc_time_names: (locale != 0).then_some(locale),
         auto_increment: (increment != 1 || offset != 1).then_some((increment as u16, offset as u16)),
         charset: Some([client.0, session.env.collation_connection.0, named.server.0]),
         ..StatusVars::default()

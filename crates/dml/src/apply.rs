@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
-use cohort_catalog::{DefaultValue, IndexKind, Table};
+use cohort_catalog::{Column, DefaultValue, IndexKind, Table};
 use cohort_config::{Globals, VarId};
 use cohort_locks::MetadataMode;
 use cohort_types::{BinlogColumn, Columns, ErrorCode, ImageError, SqlError, SqlResult, Value, WireFit};
@@ -151,7 +151,7 @@ fn change_all(
         let Some((key, row)) = found else { continue };
         match after {
             Some(after) => applier.update(ctx, &key, &row, after)?,
-            None => applier.writer.delete(ctx.trx, &key, &row)?,
+            None => applier.delete(ctx, &key, &row)?,
         }
         if let Some(located) = &mut located {
             located.changed();
@@ -234,6 +234,19 @@ fn conversion_failed(table: &Table, column: usize, wire: &BinlogColumn) -> SqlEr
     )
 }
 
+/// NULL of the source's column here, which may be NOT NULL: then what a row gets without a value.
+fn null_of(column: &Column) -> Value {
+    if column.nullable { Value::Null } else { default_of(column) }
+}
+
+fn default_of(column: &Column) -> Value {
+    match &column.default {
+        DefaultValue::Value(value) => value.clone(),
+        _ if column.nullable => Value::Null,
+        _ => column.ty.implicit_default(),
+    }
+}
+
 pub(super) fn bit(bitmap: &[u8], n: usize) -> bool {
     bitmap.get(n / 8).is_some_and(|byte| byte >> (n % 8) & 1 != 0)
 }
@@ -250,7 +263,7 @@ impl RowApplier {
                 // The table here has no such column.
                 None if is_null => {}
                 None => column.skip(from).map_err(|e| self.bad_image(n, column, &e))?,
-                Some(_) if is_null => image[n] = Some(Value::Null),
+                Some(described) if is_null => image[n] = Some(null_of(described)),
                 Some(described) => {
                     let value = column.read(&described.ty, from);
                     image[n] = Some(value.map_err(|e| self.bad_image(n, column, &e))?);
@@ -271,19 +284,28 @@ impl RowApplier {
         let mut row: Vec<Value> = image
             .into_iter()
             .zip(&self.table.columns)
-            .map(|(value, column)| match (value, &column.default) {
-                (Some(value), _) => value,
-                (None, DefaultValue::Value(value)) => value.clone(),
-                (None, _) if column.nullable => Value::Null,
-                (None, _) => column.ty.implicit_default(),
-            })
+            .map(|(value, column)| value.unwrap_or_else(|| default_of(column)))
             .collect();
         self.generate(ctx, &mut row)?;
+        let outcome = self.put(ctx, &row);
+        if self.passes_over(&outcome) { Ok(()) } else { outcome }
+    }
+
+    /// Answers: is a row that is refused passed over? IDEMPOTENT passes over what foreign keys refuse.
+    fn passes_over(&self, outcome: &SqlResult<()>) -> bool {
+        let is_foreign =
+            |error: &SqlError| matches!(error.code, ErrorCode::RowIsReferenced | ErrorCode::NoReferencedRow);
+        self.rules.is_idempotent && outcome.as_ref().is_err_and(is_foreign)
+    }
+
+    /// Adds a row. Those that are in its way go first, and stay away if a foreign key refuses it then, as in
+    /// MariaDB.
+    fn put(&mut self, ctx: &mut StatementContext<'_>, row: &[Value]) -> SqlResult<()> {
         loop {
-            let Err(duplicate) = self.writer.insert(ctx.trx, &row)? else { return Ok(()) };
+            let Err(duplicate) = self.writer.insert(ctx.trx, row)? else { return Ok(()) };
             let mut before = Vec::new();
             if !self.rules.is_idempotent || !self.writer.fetch(ctx.trx, &duplicate.key, &mut before)? {
-                return Err(self.open().duplicate_error(duplicate.index, &row, &ctx.session.env.time_zone));
+                return Err(self.open().duplicate_error(duplicate.index, row, &ctx.session.env.time_zone));
             }
             self.writer.delete(ctx.trx, &duplicate.key, &before)?;
         }
@@ -311,12 +333,24 @@ impl RowApplier {
         if new == row {
             return Ok(());
         }
-        match self.writer.update(ctx.trx, key, row, &new)? {
-            Err(duplicate) if !self.rules.is_idempotent => {
+        let outcome = match self.writer.update(ctx.trx, key, row, &new) {
+            Ok(Err(duplicate)) if !self.rules.is_idempotent => {
                 Err(self.open().duplicate_error(duplicate.index, &new, &ctx.session.env.time_zone))
             }
-            _ => Ok(()),
-        }
+            other => other.map(drop),
+        };
+        if self.passes_over(&outcome) { Ok(()) } else { outcome }
+    }
+
+    /// Removes a row that was found.
+    pub(super) fn delete(
+        &mut self,
+        ctx: &mut StatementContext<'_>,
+        key: &[u8],
+        row: &[Value],
+    ) -> SqlResult<()> {
+        let outcome = self.writer.delete(ctx.trx, key, row);
+        if self.passes_over(&outcome) { Ok(()) } else { outcome }
     }
 
     /// Error 1032, unless missing rows are passed over.

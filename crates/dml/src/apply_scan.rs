@@ -120,7 +120,7 @@ fn pass(
         let clustered = search.key().to_vec();
         match kind {
             RowsKind::Update => applier.update(ctx, &clustered, &row, after)?,
-            RowsKind::Write | RowsKind::Delete => applier.writer.delete(ctx.trx, &clustered, &row)?,
+            RowsKind::Write | RowsKind::Delete => applier.delete(ctx, &clustered, &row)?,
         }
         found += 1;
     }

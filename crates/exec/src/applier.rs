@@ -53,7 +53,8 @@ pub use cohort_dml::{ApplyRules, Conversions};
 use cohort_plan::ParamSource;
 use cohort_session::{Command, ConnectionInfo, Database, Job, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
-use cohort_trx::{BeginOptions, DetachedTrx, Isolation, commit_error};
+pub use cohort_trx::AllowsOutcome;
+use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
 
 /// What a group is, as its GTID event says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +73,17 @@ pub struct GroupHead {
 pub struct FinishedGroup {
     trx: DetachedTrx,
     gtid: Option<Gtid>,
+}
+
+/// The end of a statement that is a group of its own.
+#[derive(Debug)]
+pub struct DdlEnd {
+    /// The statement's own; the one that it would have had if it was not ordered because of that.
+    pub outcome: SqlResult<()>,
+    /// Its place, if it has one.
+    pub ordered: Option<CommitSeq>,
+    /// It has done all that it has to do, or nothing.
+    pub is_whole: bool,
 }
 
 /// A session that applies events. Dropping it rolls back.
@@ -363,16 +375,15 @@ impl Applier {
         binlog.allow_parallel = false;
         outcome?;
         // The rows that follow find the definition.
-        let seq = self.session.trx.last_ordered();
-        self.session.state.db.commit.wait_acknowledged(seq).map_err(commit_error)?;
+        self.session.trx.await_own()?;
         self.session.trx.begin(BeginOptions::default())?;
         let text = String::from_utf8_lossy(sql);
         let event = cohort_ddl::query_event(&self.session.state, &text);
         self.session.trx.log_text(event)
     }
 
-    /// A statement that is a group of its own and commits by itself. At return it is ordered, with the
-    /// caller's redo, and its position is told.
+    /// A statement that is a group of its own and commits by itself. It is ordered once, with the caller's
+    /// redo and an outcome that `allows` accepts, or nothing of it is.
     pub fn ddl(
         &mut self,
         event: &QueryEvent,
@@ -380,18 +391,34 @@ impl Applier {
         timestamp: u32,
         replaces: bool,
         attached: (ParticipantId, Redo),
-    ) -> SqlResult<CommitSeq> {
-        self.session.trx.attach(attached.0, attached.1);
-        if let Err(error) = self.statement(event, db, timestamp, replaces) {
-            self.rollback();
-            return Err(error);
-        }
+        allows: AllowsOutcome,
+    ) -> DdlEnd {
+        self.session.trx.attach_once(attached.0, attached.1, allows);
+        let mut outcome = self.statement(event, db, timestamp, replaces);
         // It found nothing to do, or does not commit by itself.
-        if self.session.trx.has_attached() {
-            self.session.trx.commit_attached()?;
+        if outcome.is_ok() && self.session.trx.has_attached() {
+            outcome = self.session.trx.commit_attached().map(drop);
         }
-        self.count_on();
-        Ok(self.session.trx.last_ordered())
+        let seq = match self.session.trx.end_once() {
+            OnceEnd::Ordered(seq) => Some(seq),
+            OnceEnd::Open => None,
+            OnceEnd::Refused(refused) => {
+                outcome = refused;
+                None
+            }
+            OnceEnd::Twice(seq) => {
+                debug_assert!(false, "an applied statement commits twice");
+                let text = "A statement of the source has committed, and would commit more than that here";
+                outcome = Err(SqlError::new(ErrorCode::UnknownError, text));
+                self.rollback();
+                return DdlEnd { outcome, ordered: Some(seq), is_whole: false };
+            }
+        };
+        match seq {
+            Some(_) => self.count_on(),
+            None => self.rollback(),
+        }
+        DdlEnd { outcome, ordered: seq, is_whole: true }
     }
 
     /// Ends the group: what it did and the caller's redo are ordered as one.
@@ -457,6 +484,14 @@ impl Applier {
     pub fn await_ordered(&self) {
         let trx = &self.session.trx;
         self.session.state.db.commit.await_ordered(trx.last_ordered());
+    }
+
+    /// At return what was ordered last is published, or the applier is to end.
+    pub fn await_published(&self) {
+        // A KILL QUERY was meant for what ran before.
+        while self.session.trx.await_own().is_err_and(|error| error.code == ErrorCode::QueryInterrupted) {
+            self.session.state.kill.clear_query();
+        }
     }
 
     /// A block of a file that a LOAD DATA of the group is going to load.
@@ -588,6 +623,8 @@ impl Applier {
             vars.put(id, &VarValue::Bool(value));
         }
         vars.put(VarId::SqlMode, &VarValue::UInt(from.sql_mode.unwrap_or(0)));
+        vars.put(VarId::LcTimeNames, &VarValue::UInt(0));
+        vars.put(VarId::LcTimeNames, &VarValue::UInt(from.lc_time_names.unwrap_or(0).into()));
         let (increment, offset) = from.auto_increment.unwrap_or((1, 1));
         vars.put(VarId::AutoIncrementIncrement, &VarValue::UInt(increment.into()));
         vars.put(VarId::AutoIncrementOffset, &VarValue::UInt(offset.into()));

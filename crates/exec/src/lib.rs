@@ -52,18 +52,18 @@ mod unfilled;
 mod variables;
 mod xa;
 
-pub use applier::{Applier, ApplyRules, Conversions, FinishedGroup, GroupHead};
+pub use applier::{AllowsOutcome, Applier, ApplyRules, Conversions, DdlEnd, FinishedGroup, GroupHead};
 pub use cached_plan::CachedPlan;
 pub use cohort_ddl::{drop_orphans, tell_page_forms};
 pub use cohort_dml::{KeySet, RowKeys};
-pub use cohort_info::information_schema;
+pub use cohort_info::{information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
     Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Process,
     ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil,
     ServerFacts, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
     StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList, adjusted_audit_users, check_domains,
-    without_secrets,
+    parse_gtids, without_secrets,
 };
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;

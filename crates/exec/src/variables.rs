@@ -209,6 +209,13 @@ impl Session {
         match scope {
             Scope::Session => check_settable_now(id, self.trx.in_transaction())?,
             Scope::Global => {
+                // It restarts the binary log.
+                if id == VarId::GtidBinlogState && *value == SetValue::Default {
+                    return Err(SqlError::no_default_of_variable(name));
+                }
+                if id == VarId::GtidBinlogState && self.trx.in_transaction() {
+                    return Err(SqlError::not_in_transaction());
+                }
                 let facts = self.state.db.facts.read().clone();
                 facts.map_or(Ok(()), |facts| facts.check_settable(id))?;
             }
@@ -550,6 +557,9 @@ fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
 
 /// Rules about tables name schema and table, those about other names of schemas have both: error 1210.
 fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
+    if id == VarId::GtidBinlogState {
+        return cohort_session::parse_gtids(list).map(drop);
+    }
     let needs = match id {
         VarId::ReplicateDoTable
         | VarId::ReplicateIgnoreTable

@@ -296,7 +296,12 @@ pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResul
         let text = format!("Can't generate a unique log-filename {base}.(1-999)\n");
         return Err(SqlError::new(ErrorCode::CantGenerateLogName, text));
     };
-    ctx.db.commit.reset_binlog(first).map_err(|error| match error {
+    ctx.db.commit.reset_binlog(first).map_err(reset_error)
+}
+
+/// As RESET MASTER and SET GLOBAL gtid_binlog_state report what refuses them.
+pub fn reset_error(error: ResetError) -> SqlError {
+    match error {
         ResetError::Off => {
             SqlError::new(ErrorCode::BinlogClosed, "Binlog closed, cannot RESET MASTER".to_owned())
         }
@@ -304,9 +309,10 @@ pub(super) fn reset(ctx: &mut StatementContext<'_>, to: Option<u64>) -> SqlResul
             let text = format!("A log is in use, will not be reset: {who} reads it; STOP SLAVE there first");
             SqlError::new(ErrorCode::LogInUse, text)
         }
+        ResetError::NotEmpty => SqlError::binlog_must_be_empty(),
         ResetError::Commit(error) => commit_error(&error),
         ResetError::Checkpoint(error) => purge_error(PurgeError::Checkpoint(error)),
-    })
+    }
 }
 
 fn purge_error(error: PurgeError) -> SqlError {

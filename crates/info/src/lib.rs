@@ -60,6 +60,7 @@ use cohort_session::access::check_global;
 use cohort_session::{MEASURES, StatementContext, measure_type};
 use cohort_trx::Counted;
 
+pub use binlog::reset_error;
 pub use listing::Listing;
 pub use log_tables::check_log_tables;
 pub use schema_table::information_schema;

@@ -32,15 +32,20 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance
     let mut listing = Listing::default();
     listing.nullable_text("Table", 128).nullable_text("Op", 10).nullable_text("Msg_type", 10);
     listing.nullable_text("Msg_text", MESSAGE_CHARS_MAX);
+    let mut is_done = false;
     for name in &maintenance.names {
         let schema = schema_of(ctx, name.db.as_deref())?;
         let full_name = format!("{schema}.{}", name.name);
-        for (kind, text) in outcome(ctx, maintenance.kind, &schema, name)? {
+        let messages = outcome(ctx, maintenance.kind, &schema, name)?;
+        is_done |= messages.last() != Some(&failed());
+        for (kind, text) in messages {
             let op = Value::text(operation(maintenance.kind));
             listing.add([Value::text(&full_name), op, Value::text(kind), Value::text(text)]);
         }
     }
-    if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
+    // A replica need not try what no table here allowed. It logs what its source has logged.
+    let is_logged = is_done || ctx.session.is_applier;
+    if maintenance.kind != MaintenanceKind::Check && !maintenance.local && is_logged {
         cohort_ddl::log_statement(ctx, GroupKind::Ddl)?;
     }
     Ok(listing)
@@ -58,6 +63,19 @@ fn operation(kind: MaintenanceKind) -> &'static str {
 
 type Messages = Vec<(&'static str, String)>;
 
+/// The last message of a table that nothing was done to.
+fn failed() -> (&'static str, String) {
+    ("status", "Operation failed".to_owned())
+}
+
+/// The messages of an error, unless it ends the statement.
+fn refused(error: SqlError) -> SqlResult<Messages> {
+    match error.code {
+        ErrorCode::LockWaitTimeout | ErrorCode::LockDeadlock => Ok(vec![("Error", error.message), failed()]),
+        _ => Err(error),
+    }
+}
+
 fn outcome(
     ctx: &mut StatementContext<'_>,
     kind: MaintenanceKind,
@@ -69,9 +87,13 @@ fn outcome(
     {
         return Ok(of_view(ctx, kind, view));
     }
-    let Some(table) = locked(ctx, schema, &name.name, kind)? else {
-        let missing = SqlError::no_such_table(schema, &name.name);
-        return Ok(vec![("Error", missing.message), ("status", "Operation failed".to_owned())]);
+    let table = match locked(ctx, schema, &name.name, kind) {
+        Ok(Some(table)) => table,
+        Ok(None) => {
+            let missing = SqlError::no_such_table(schema, &name.name);
+            return Ok(vec![("Error", missing.message), failed()]);
+        }
+        Err(error) => return refused(error),
     };
     if table.is_sequence() {
         let text = format!("The storage engine for the table doesn't support {}", operation(kind));
@@ -91,8 +113,7 @@ fn outcome(
                 Err(error) if error.code == ErrorCode::ConnectionKilled => return Err(error),
                 // Told by rows and by a warning, also when the statement is interrupted.
                 Err(error) => {
-                    let failed = ("status", "Operation failed".to_owned());
-                    let messages = vec![("note", note), ("error", error.message.clone()), failed];
+                    let messages = vec![("note", note), ("error", error.message.clone()), failed()];
                     ctx.eval.push_warning(Warning { level: Level::Error, error });
                     messages
                 }
@@ -107,7 +128,7 @@ fn outcome(
 fn of_view(ctx: &StatementContext<'_>, kind: MaintenanceKind, view: &Arc<View>) -> Messages {
     if kind != MaintenanceKind::Check {
         let text = format!("'{}.{}' is not of type 'BASE TABLE'", view.name.schema, view.name.table);
-        return vec![("Error", text), ("status", "Operation failed".to_owned())];
+        return vec![("Error", text), failed()];
     }
     match super::view::as_table(ctx, view) {
         Ok(_) => vec![("status", "OK".to_owned())],

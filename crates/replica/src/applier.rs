@@ -42,7 +42,7 @@ use cohort_exec::{Applier, Command, Database};
 
 use crate::apply::{ApplyError, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
-use crate::connection::{Connection, ThreadError};
+use crate::connection::{Connection, READING, ThreadError};
 use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
@@ -65,8 +65,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The same while the crew is at work.
 const LOOK_AT_CREW: Duration = Duration::from_millis(20);
 
-const READING: &str = "Reading event from the relay log";
-const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
 const CLAIMING: &str = "Waiting for other master connection to process the same GTID";
 const DELAYING: &str = "Waiting until MASTER_DELAY seconds after master executed event";
 
@@ -212,12 +210,8 @@ impl SqlThread {
         crew.failure().map_or(outcome, Err)
     }
 
-    fn show(&self, applier: &GroupApplier, state: &'static str) {
-        let mut sql = self.connection.sql.lock();
-        if sql.state != state {
-            sql.state = state;
-            applier.session.process().set_state(state);
-        }
+    fn show(&self, state: &'static str) {
+        self.connection.sql.lock().show(state);
     }
 }
 
@@ -257,6 +251,7 @@ impl Drop for Follower<'_> {
 
 impl Follower<'_> {
     fn run(&mut self) -> Result<(), ThreadError> {
+        self.await_published()?;
         let connection = &self.thread.connection;
         let mut reader: Option<RelayReader> = None;
         loop {
@@ -274,8 +269,8 @@ impl Follower<'_> {
                 };
                 reader = RelayReader::at(&connection.relay, start).map_err(|e| relay_failure(&e))?;
                 if reader.is_none() {
-                    self.all_read(None);
-                    connection.relay.await_growth(connection.relay.end(), LOOK_AGAIN);
+                    let pause = self.nothing_more(start, false);
+                    connection.relay.await_growth(start, pause);
                 }
                 continue;
             };
@@ -284,10 +279,7 @@ impl Follower<'_> {
                 Err(error) => return Err(self.stopped_at(relay_failure(&error))),
             };
             let Some(raw) = raw else {
-                let pause = match self.all_read(Some(open.place())) {
-                    true => LOOK_AGAIN,
-                    false => LOOK_AT_CREW,
-                };
+                let pause = self.nothing_more(open.place(), true);
                 connection.relay.await_growth(open.place(), pause);
                 continue;
             };
@@ -312,6 +304,21 @@ impl Follower<'_> {
         }
     }
 
+    /// Waits until all that is ordered is published: definitions of an earlier applier may wait for replicas
+    /// of this server, and the first group is to find them.
+    fn await_published(&mut self) -> Result<(), ThreadError> {
+        let thread = self.thread;
+        let commit = &thread.db.commit;
+        let placed = commit.placed();
+        self.applier.session.process().hold_until(placed);
+        thread.show(READING);
+        while commit.read_view().seq() < placed && !thread.connection.sql_stops() && !self.is_killed()? {
+            thread.flusher.flush();
+            thread.connection.pause(LOOK_AT_CREW, Connection::sql_stops);
+        }
+        Ok(())
+    }
+
     /// KILL of the thread.
     fn is_killed(&self) -> Result<bool, ThreadError> {
         match self.applier.session.check_killed() {
@@ -323,27 +330,35 @@ impl Follower<'_> {
         }
     }
 
-    /// The relay log has no more behind this place; false if the crew is still at work.
-    fn all_read(&mut self, place: Option<RelayPlace>) -> bool {
-        if let Some(place) = place {
+    /// Handles a relay log that had no more after this place (`is_read`: it has been read up to there).
+    /// Answers how long the next look may wait.
+    fn nothing_more(&mut self, place: RelayPlace, is_read: bool) -> Duration {
+        if is_read {
             self.give_up_unfinished(place);
         }
-        let is_idle = self.crew.as_ref().is_none_or(|crew| crew.is_idle());
+        let thread = self.thread;
+        let connection = &thread.connection;
+        // A group that the crew has, and that has not come whole, waits for its source.
+        let is_waiting = |crew: &Arc<Crew>| crew.is_idle() || self.is_handed() && crew.has_one();
+        let is_idle = self.crew.as_ref().is_none_or(is_waiting);
         self.waits_for_more = is_idle || self.open.is_some();
-        self.thread.connection.sql.lock().waits_for_more = self.waits_for_more;
-        if let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_idle()) {
+        connection.sql.lock().waits_for_more = self.waits_for_more;
+        if let Some(crew) = self.crew.as_ref().filter(|_| !is_idle) {
             crew.watch(&mut self.watch);
-            return false;
+            return LOOK_AT_CREW;
         }
-        self.thread.flusher.flush();
-        match place.filter(|_| self.open.is_none()) {
-            Some(place) => self.move_on(place),
-            None => self.purge(),
+        thread.flusher.flush();
+        match is_read && self.open.is_none() {
+            true => self.move_on(place),
+            false => self.purge(),
         }
-        self.thread.show(&self.applier, ALL_READ);
-        self.thread.connection.sql.lock().timestamp = None;
-        self.thread.connection.tell();
-        true
+        let published = thread.db.commit.read_view().seq();
+        if !connection.show_all_read(place, self.newest_seq.unwrap_or_default(), published) {
+            // More has come, or a commit waits at a gate.
+            return LOOK_AT_CREW;
+        }
+        connection.tell();
+        LOOK_AGAIN
     }
 
     /// What becomes of the group that failed.
@@ -353,7 +368,7 @@ impl Follower<'_> {
         match failure.kind {
             Failure::Stopped if connection.sql_stops() => Ok(Turn::End),
             Failure::NoSpace => {
-                self.thread.show(&self.applier, "Waiting for someone to free space");
+                self.thread.show("Waiting for someone to free space");
                 connection.pause(NO_SPACE_PAUSE, Connection::sql_stops);
                 Ok(Turn::Again)
             }
@@ -500,7 +515,7 @@ impl Follower<'_> {
         let (is_ddl, is_transactional) = self.applier.kind();
         thread.connection.counts.applied((is_ddl || done.is_ddl, is_transactional));
         self.newest_seq = Some(done.seq);
-        self.applier.await_done(done, &thread.db, &thread.flusher);
+        self.applier.await_done(done, &thread.flusher);
     }
 
     /// An event that this server put into the relay log.
@@ -532,6 +547,9 @@ impl Follower<'_> {
             Some(place) => {
                 let mut sql = connection.sql.lock();
                 (sql.relay, sql.known_until) = (place, end);
+                let newest = sql.newest.max(self.newest_seq.unwrap_or_default());
+                let source = sql.executed.clone();
+                sql.shown.came_to(newest, Reached { relay: place, source });
             }
         }
         self.purge();
@@ -595,6 +613,10 @@ impl Follower<'_> {
             }
             self.held_back.get_or_insert(start.relay);
         }
+        if is_known {
+            // It may be ordered by an applier of another source, and not be published yet.
+            self.newest_seq = self.newest_seq.max(Some(thread.db.commit.placed()));
+        }
         let is_known = is_known || is_behind_until;
         {
             let mut sql = thread.connection.sql.lock();
@@ -606,7 +628,7 @@ impl Follower<'_> {
         if !self.wait_for_delay(header.timestamp) {
             return Ok(Some(Turn::End));
         }
-        thread.show(&self.applier, READING);
+        thread.show(READING);
         let skips = thread.connection.sql.lock().skip_counter > 0;
         let ignores = gtid.is_some_and(|gtid| thread.settings.ignores_domain(gtid.domain.0))
             || thread.settings.ignore_server_ids.contains(&header.server_id.0);
@@ -657,7 +679,7 @@ impl Follower<'_> {
             if claim != Claim::Wait {
                 return Some(claim);
             }
-            thread.show(&self.applier, CLAIMING);
+            thread.show(CLAIMING);
             // What this source has on its way in other domains comes on.
             match &self.crew {
                 Some(crew) if crew.failure().is_some() => return None,
@@ -802,7 +824,7 @@ impl Follower<'_> {
                 break;
             }
             thread.flusher.flush();
-            thread.show(&self.applier, DELAYING);
+            thread.show(DELAYING);
             thread.connection.sql.lock().delayed_until = Some(due_s);
             thread.connection.pause(Duration::from_secs(due_s - now_s), Connection::sql_stops);
             if thread.connection.sql_stops() {

@@ -11,7 +11,7 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{Applier, ApplyRules, Database, FinishedGroup, GroupHead, without_secrets};
+use cohort_exec::{AllowsOutcome, Applier, ApplyRules, FinishedGroup, GroupHead, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::{Counts, ThreadError};
@@ -72,6 +72,9 @@ enum SkippedErrors {
 
 /// The list of `slave_skip_errors=ddl_exist_errors`.
 const DDL_EXIST_ERRORS: [u16; 11] = [1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1094, 1146];
+
+/// Errors of DROP TABLE and DROP SEQUENCE of what is not there.
+const GONE: [u16; 2] = [1051, 4091];
 
 impl SkippedErrors {
     fn of(globals: &Globals) -> SkippedErrors {
@@ -439,10 +442,10 @@ impl GroupApplier {
     }
 
     /// Waits until the next group finds what this one did.
-    pub fn await_done(&self, done: Done, db: &Database, flusher: &Flusher) {
+    pub fn await_done(&self, done: Done, flusher: &Flusher) {
         if done.is_ddl {
-            // The next group finds the definitions that are published. A server that stops is told elsewhere.
-            let _ = db.commit.wait_acknowledged(done.seq);
+            // The next group finds the definitions that are published.
+            self.session.await_published();
         } else {
             self.session.await_ordered();
             flusher.note(done.seq);
@@ -510,25 +513,51 @@ impl GroupApplier {
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
         if self.passes(query, &schema, &sql)? {
             self.session.process().show_text(&sql);
-            let done = {
-                let replaces = self.rules.is_ddl_idempotent;
-                self.session.ddl(query, schema.as_bytes(), header.timestamp, replaces, mark.attachment())
-            };
-            if let (Ok(seq), 0) = (&done, query.error) {
-                self.session.process().show_text(&[]);
-                return Ok(Done { seq: *seq, is_ddl: true });
-            }
-            let outcome = done.map(drop);
-            let is_harmless = self.rules.is_ddl_idempotent
-                && outcome.as_ref().is_err_and(|error| error.code == ErrorCode::BadTable);
-            if !is_harmless && !is_expected(query, &outcome) {
-                self.judge_statement(query, &schema, &sql, outcome)?;
+            let end = self.session.ddl(
+                query,
+                schema.as_bytes(),
+                header.timestamp,
+                self.rules.is_ddl_idempotent,
+                mark.attachment(),
+                self.allowed_outcomes(query),
+            );
+            let is_harmless = end.outcome.as_ref().is_err_and(|error| self.is_harmless(error.code.number()));
+            match end.ordered {
+                Some(seq) if end.is_whole => {
+                    if let Err(error) = &end.outcome
+                        && !is_harmless
+                        && error.code.number() != query.error
+                    {
+                        // Counts an error that is passed over. Any other is one of waiting for the disk.
+                        self.is_skipped(self.kind_of(error), error.code.number());
+                    }
+                    self.session.process().show_text(&[]);
+                    return Ok(Done { seq, is_ddl: true });
+                }
+                _ if is_harmless || is_expected(query, &end.outcome) => {}
+                _ => self.judge_statement(query, &schema, &sql, end.outcome)?,
             }
         }
         let committed = self.session.commit(mark.attachment());
         let seq = committed.map_err(|error| self.plain_error(&error))?;
         self.session.process().show_text(&[]);
         Ok(Done { seq, is_ddl: true })
+    }
+
+    /// `slave_ddl_exec_mode=IDEMPOTENT`: what the statement is to drop is gone.
+    fn is_harmless(&self, number: u16) -> bool {
+        self.rules.is_ddl_idempotent && GONE.contains(&number)
+    }
+
+    /// The outcomes with which a statement may commit: that of its event, and those that are passed over.
+    fn allowed_outcomes(&self, query: &QueryEvent) -> AllowsOutcome {
+        let (named, skipped) = (query.error, self.rules.skipped.clone());
+        let passes_gone = self.rules.is_ddl_idempotent;
+        Box::new(move |number| match number {
+            number if number == named => true,
+            0 => skipped.has(named),
+            number => skipped.has(number) || passes_gone && GONE.contains(&number),
+        })
     }
 
     /// What becomes of a statement that did not end as it did on the source.

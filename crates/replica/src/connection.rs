@@ -15,7 +15,9 @@ use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex};
 
+use crate::progress::Reached;
 use crate::relay::{RelayLog, RelayPlace, SourcePlace};
+use crate::shown::Shown;
 
 /// The receiver's progress, as Slave_IO_Running prints it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +55,11 @@ impl ThreadError {
     }
 }
 
+/// The applier's state while the relay log has what is not applied.
+pub const READING: &str = "Reading event from the relay log";
+/// The applier's state while all that was received is applied and published.
+pub const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
+
 /// What the receiver shows.
 #[derive(Default)]
 pub struct Io {
@@ -89,6 +96,8 @@ pub struct Sql {
     pub relay: RelayPlace,
     /// The same in the source's log.
     pub executed: SourcePlace,
+    /// Both places as far as all before them is published.
+    pub shown: Shown,
     /// When the event that is applied now, or was applied last, happened on the source; None while all that
     /// is there is applied.
     pub timestamp: Option<u32>,
@@ -106,6 +115,7 @@ pub struct Sql {
     pub newest: CommitSeq,
     /// Files before this one go when that commit can no more be lost.
     purge: Option<(u32, CommitSeq)>,
+    /// The applier's, which comes first, and those of its workers.
     pub processes: Vec<Arc<Process>>,
 }
 
@@ -114,6 +124,30 @@ impl Sql {
     pub fn failed(&mut self, error: ThreadError, now_us: u64) {
         self.error_at_us = if error.number == 0 { 0 } else { now_us };
         self.error = error;
+    }
+
+    /// Begins at a place: all before it is applied and published.
+    pub fn begin_at(&mut self, relay: RelayPlace, executed: SourcePlace) {
+        self.shown.begin(Reached { relay, source: executed.clone() });
+        (self.relay, self.executed) = (relay, executed);
+    }
+
+    /// All before a place is ordered, the newest of it as `newest`.
+    pub fn came_to(&mut self, relay: RelayPlace, executed: &SourcePlace, newest: CommitSeq) {
+        self.newest = self.newest.max(newest);
+        self.relay = relay;
+        self.executed.clone_from(executed);
+        self.shown.came_to(self.newest, Reached { relay, source: executed.clone() });
+    }
+
+    /// Shows what the applier does at the moment, in the process list, too.
+    pub fn show(&mut self, state: &'static str) {
+        if self.state != state {
+            self.state = state;
+            if let Some(process) = self.processes.first() {
+                process.set_state(state);
+            }
+        }
     }
 
     /// Nothing is wrong any more.
@@ -320,8 +354,30 @@ impl Connection {
         if sql.relay.file != end.file {
             sql.purge = Some((end.file, sql.newest));
         }
-        sql.relay = end;
-        sql.executed.clone_from(executed);
+        let newest = sql.newest;
+        sql.came_to(end, executed, newest);
+    }
+
+    /// Shows that all that was received is applied, if it is: the relay log ends at `place`, up to where the
+    /// applier has applied all, and the commits of it, of which `newest` is the last one, are published.
+    /// Answers whether it is.
+    pub fn show_all_read(&self, place: RelayPlace, newest: CommitSeq, published: CommitSeq) -> bool {
+        let mut sql = self.sql.lock();
+        let is_all = self.relay.end() <= place && sql.newest.max(newest) <= published;
+        if is_all {
+            sql.timestamp = None;
+            sql.show(ALL_READ);
+        }
+        is_all
+    }
+
+    /// Shows that the relay log has what is not applied. The caller has written it, and reports it as
+    /// received after this call only.
+    pub fn has_received(&self) {
+        let mut sql = self.sql.lock();
+        if sql.state == ALL_READ {
+            sql.show(READING);
+        }
     }
 
     /// A group of a domain is applied that ends here, while some of others before it are not.
@@ -363,5 +419,42 @@ impl Connection {
         if let Some(process) = &io.process {
             process.set_state(state);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use cohort_base::ServerId;
+    use cohort_binlog::BinlogName;
+    use cohort_vfs::{MemFs, SharedFs};
+
+    use super::*;
+    use crate::relay::RelayWriter;
+
+    #[test]
+    fn all_is_read_only_while_nothing_more_is_received_and_all_of_it_is_published() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        fs.create_dir_all(Path::new("/d")).expect("made");
+        let relay = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay")).expect("empty");
+        let connection = Connection::new(String::new(), Arc::clone(&relay));
+        let state = || connection.sql.lock().state;
+        let mut writer = RelayWriter::begin(&relay, ServerId(1), 0, &SourcePlace::default()).expect("a file");
+        let applied = relay.end();
+        connection.came_to(applied, &SourcePlace::default(), Some(CommitSeq(5)));
+        assert!(!connection.show_all_read(applied, CommitSeq(0), CommitSeq(4)), "it is not published");
+        assert_ne!(state(), ALL_READ);
+        assert!(!connection.show_all_read(applied, CommitSeq(6), CommitSeq(5)), "nor is this");
+        assert!(connection.show_all_read(applied, CommitSeq(5), CommitSeq(5)));
+        assert_eq!(state(), ALL_READ);
+        writer.append(&[0; 40]);
+        writer.flush().expect("written");
+        // An applier that looked before does not say so once more.
+        assert!(!connection.show_all_read(applied, CommitSeq(5), CommitSeq(5)));
+        connection.has_received();
+        assert_eq!(state(), READING);
+        assert!(connection.show_all_read(relay.end(), CommitSeq(5), CommitSeq(5)));
+        assert_eq!(state(), ALL_READ);
     }
 }

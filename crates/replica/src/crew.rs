@@ -39,7 +39,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE, Rules};
 use crate::budget::QueueBudget;
-use crate::connection::{Connection, ThreadError, WorkerProgress};
+use crate::connection::{Connection, READING, ThreadError, WorkerProgress};
 use crate::flusher::Flusher;
 use crate::job::{Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
@@ -56,7 +56,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const SLOTS_MAX: usize = 4096;
 
 const IDLE: &str = "Waiting for work from SQL thread";
-const APPLYING: &str = "Reading event from the relay log";
 
 /// A group that a worker has applied.
 struct Applied {
@@ -292,6 +291,11 @@ impl Crew {
         self.shared.lock().lanes.is_empty()
     }
 
+    /// Answers: is one group all that is not ordered?
+    pub fn has_one(&self) -> bool {
+        self.shared.lock().lanes.count() == 1
+    }
+
     fn show_queue(&self, lanes: &Lanes<Job, Applied>) {
         let counts = &self.connection.counts;
         counts.queued.store(lanes.count() as u64, Ordering::Relaxed);
@@ -389,7 +393,7 @@ impl Crew {
             }
             if let Some(taken) = shared.lanes.take(worker) {
                 if let Some(since) = idle_since {
-                    process.set_state(APPLYING);
+                    process.set_state(READING);
                     progress.now.lock().idle += Instant::now().duration_since(since);
                 }
                 // One wakes the next, as long as there is work.
@@ -480,7 +484,7 @@ impl Crew {
             Alone::Void(reached) => (reached, None),
         };
         if let Some(done) = done {
-            applier.await_done(done, &self.db, &self.flusher);
+            applier.await_done(done, &self.flusher);
         }
         {
             let shared = &mut *self.shared.lock();

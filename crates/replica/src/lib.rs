@@ -18,6 +18,7 @@
 //! | `owners` | from which of several sources each domain is taken |
 //! | `budget` | how much may wait in all of them |
 //! | `progress` | up to where all domains have come |
+//! | `shown` | up to where all is published |
 //! | `apply` | the events of one group, through a session |
 //! | `filter` | `replicate_*` |
 //! | `flusher` | the thread that flushes what appliers have ordered |
@@ -49,6 +50,7 @@ mod ring;
 #[cfg(test)]
 mod schedules;
 mod settings;
+mod shown;
 mod state;
 mod status;
 mod until;

@@ -490,6 +490,7 @@ impl Stream<'_> {
 
     /// What was gathered is in the relay log.
     fn written(&mut self) {
+        self.receiver.connection.has_received();
         let mut io = self.receiver.connection.io.lock();
         if let Some(place) = self.arrived.whole.take() {
             io.whole = place;

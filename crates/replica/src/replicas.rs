@@ -322,16 +322,22 @@ impl Replicas {
             }
         }
         let place = SourcePlace { file: settings.file.clone(), position: settings.position };
+        // What an applier has ordered before may wait for replicas of this server.
+        let (placed, published) = (self.parts.db.commit.placed(), self.parts.db.commit.read_view().seq());
+        let shown = self.state.published(published, |state| {
+            let of = state.sources.get(&connection.name);
+            of.map(|of| SourcePlace { file: of.file.clone(), position: of.position })
+        });
         {
             let mut io = connection.io.lock();
             io.gtids = gtids;
             (io.read, io.whole) = (place.clone(), place.clone());
         }
         let mut sql = connection.sql.lock();
-        sql.relay = RelayPlace::default();
+        sql.begin_at(RelayPlace::default(), shown.unwrap_or_default());
+        sql.came_to(RelayPlace::default(), &place, placed);
         sql.ahead.clear();
         sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
-        sql.executed = place;
         Ok(())
     }
 
@@ -655,7 +661,10 @@ impl ReplicaControl for Replicas {
         self.begin_anew(&connection, &settings, Relay::Goes)?;
         // As MariaDB shows it until the next start.
         connection.io.lock().gtids = GtidState::default();
-        connection.sql.lock().executed.position = 0;
+        connection
+            .sql
+            .lock()
+            .begin_at(RelayPlace::default(), SourcePlace { position: 0, ..SourcePlace::default() });
         Ok(())
     }
 
@@ -773,12 +782,14 @@ impl ReplicaControl for Replicas {
         let mut waited = 0;
         loop {
             {
-                let sql = connection.sql.lock();
+                let published = self.parts.db.commit.read_view().seq();
+                let mut sql = connection.sql.lock();
                 if !sql.is_running {
                     return Ok(None);
                 }
-                let here = (number_of(&sql.executed.file), sql.executed.position);
-                if !sql.executed.file.is_empty() && here >= wanted {
+                let executed = &sql.shown.at(published).source;
+                let here = (number_of(&executed.file), executed.position);
+                if !executed.file.is_empty() && here >= wanted {
                     return Ok(Some(waited));
                 }
             }

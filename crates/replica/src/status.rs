@@ -34,7 +34,9 @@ impl Replicas {
         let (read, master_id, heartbeats) = (io.read.clone(), io.master_server_id, io.heartbeats);
         let gtid_io = io.gtids.position_text();
         drop(io);
-        let sql = connection.sql.lock();
+        let published = self.db().commit.read_view().seq();
+        let mut sql = connection.sql.lock();
+        let shown = sql.shown.at(published).clone();
         let behind = match (io_running, sql.is_running, sql.timestamp) {
             (IoRunning::Yes, true, Some(timestamp)) => {
                 Value::Int(now_s.saturating_sub(connection.here(timestamp)) as i64)
@@ -48,7 +50,7 @@ impl Replicas {
             Until::Relay(file, position) => ("Relay", file.clone(), *position),
             Until::Gtid(_) => ("Gtid", String::new(), 0),
         };
-        let relay_file = match sql.relay.file {
+        let relay_file = match shown.relay.file {
             0 => relay.first().unwrap_or(1),
             file => file,
         };
@@ -72,8 +74,8 @@ impl Replicas {
             Value::text(&read.file),
             number(read.position),
             Value::text(relay.file_name(relay_file)),
-            number(sql.relay.offset.max(4)),
-            Value::text(&sql.executed.file),
+            number(shown.relay.offset.max(4)),
+            Value::text(&shown.source.file),
             Value::text(io_running.name()),
             yes(sql.is_running),
             text(VarId::ReplicateDoDb),
@@ -85,7 +87,7 @@ impl Replicas {
             number(sql.error.number.into()),
             Value::text(&sql.error.text),
             number(sql.skip_counter),
-            number(sql.executed.position),
+            number(shown.source.position),
             number(relay.bytes()),
             Value::text(condition),
             Value::text(until_file),

@@ -12,7 +12,8 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::{
     AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
-    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList,
+    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerFacts, StatementLog, WordList, parse_gtids,
+    reset_error,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
@@ -598,6 +599,13 @@ impl ServerFacts for Facts {
     }
 
     fn check_settable(&self, id: VarId) -> SqlResult<()> {
+        if id == VarId::GtidBinlogState {
+            return match self.commit.binlog_status() {
+                None => Err(SqlError::no_binary_logging()),
+                Some((_, gtids)) if !gtids.list().is_empty() => Err(SqlError::binlog_must_be_empty()),
+                Some(_) => Ok(()),
+            };
+        }
         self.replicas.get().map_or(Ok(()), |replicas| replicas.check_settable(id))
     }
 
@@ -654,6 +662,11 @@ impl ServerFacts for Facts {
                     let position = self.globals.text(id);
                     return replicas.set_applied(position.as_deref().unwrap_or(""));
                 }
+            }
+            VarId::GtidBinlogState => {
+                let list = self.globals.text(id);
+                let state = GtidState::from_list(&parse_gtids(list.as_deref().unwrap_or(""))?);
+                self.commit.set_gtid_state(state).map_err(reset_error)?;
             }
             VarId::SqlSlaveSkipCounter => {
                 if let Some(replicas) = self.replicas.get() {

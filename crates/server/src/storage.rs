@@ -110,6 +110,20 @@ fn tell_recovery(commit: &Coordinator, log: &ErrorLog) {
             file.display()
         ));
     }
+    if recovered.cut > 0 {
+        let (cut, why) = (recovered.cut, "init_rpl_role=SLAVE");
+        log.note(format_args!("{why}: {cut} transactions that no replica had acknowledged were cut"));
+    }
+    let former = recovered.binlog_base.as_str();
+    let now = commit.binlog_file_name(1);
+    let now = now.as_deref().and_then(|file| file.rsplit_once('.')).map_or("", |(base, _)| base);
+    if !former.is_empty() && former != now {
+        let now = if now.is_empty() { "off".to_owned() } else { format!("'{now}'") };
+        log.warning(format_args!(
+            "The binary log was '{former}' before this start and is {now} now: a replica that goes on with files of one \
+             name does not get what was committed under another one"
+        ));
+    }
     if recovered.commits > 0 {
         log.note(format_args!(
             "Recovered {} transactions from {:.1} MiB of log in {:.3} s: {} changes replayed, {} found in place",

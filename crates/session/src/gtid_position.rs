@@ -72,8 +72,11 @@ fn await_gtids(
     loop {
         let control = session.db.replica.read().clone();
         let reached = control.as_ref().map_or_else(Vec::new, |control| control.applied());
-        let has =
-            |gtid: &Gtid| reached.iter().any(|has| has.domain == gtid.domain && has.seq_no >= gtid.seq_no);
+        // Number 0 is before the first transaction: reached in every domain.
+        let has = |gtid: &Gtid| {
+            let is_behind = |has: &Gtid| has.domain == gtid.domain && has.seq_no >= gtid.seq_no;
+            gtid.seq_no == 0 || reached.iter().any(is_behind)
+        };
         if wanted.iter().all(has) {
             return Ok(true);
         }

@@ -332,6 +332,7 @@ impl Process {
         let info = self.info.lock();
         let (command, state) = match self.command() {
             Command::Sleep if waits => (Command::Query, WAITING_FOR_REPLICAS),
+            command @ (Command::SlaveSql | Command::SlaveWorker) if waits => (command, WAITING_FOR_REPLICAS),
             command if waits && info.state.is_empty() => (command, WAITING_FOR_REPLICAS),
             command => (command, info.state),
         };

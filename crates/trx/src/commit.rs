@@ -9,7 +9,7 @@ use cohort_config::VarId;
 use cohort_engine::{Redo, RedoFiles};
 use cohort_locks::{MetadataMode, NameKey, Part, RowMode, WritePermit};
 use cohort_table::{AUTO_INCREMENT_SPACE, OpenTable};
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 
 use crate::active::{Active, TemporaryChanges};
 use crate::binlog::LogMark;
@@ -37,6 +37,17 @@ pub struct DdlCommit {
     pub event_flags: u16,
     /// The statement has written rows, which are logged: its events are a transaction.
     pub has_rows: bool,
+    /// The error that the statement ends with, although it commits what worked.
+    pub failed: Option<SqlError>,
+    /// The statement goes on, and commits more: what is attached waits for its last commit.
+    pub is_part: bool,
+}
+
+/// The end of the statement that commits.
+#[derive(Clone, Copy, Default)]
+struct Ending<'e> {
+    failed: Option<&'e SqlError>,
+    is_part: bool,
 }
 
 /// Whether `read_only` refuses a commit of an account that is not exempt.
@@ -89,7 +100,7 @@ impl SessionTrx {
             self.recycle(active);
             return Ok(None);
         };
-        let seq = self.commit_active(active, Vec::new(), kind, permit)?;
+        let seq = self.commit_active(active, Vec::new(), kind, permit, Ending::default())?;
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
         Ok(Some(seq))
     }
@@ -114,6 +125,7 @@ impl SessionTrx {
     /// Forgets what the next commit was to carry.
     pub fn detach(&mut self) {
         self.attached.clear();
+        self.once = None;
     }
 
     /// Commits the running transaction, or one that does nothing, with what is attached.
@@ -153,12 +165,12 @@ impl SessionTrx {
     fn commit_ddl_if(
         &mut self,
         permitted: SqlResult<WritePermit>,
-        ddl: DdlCommit,
+        mut ddl: DdlCommit,
         kind: GroupKind,
     ) -> SqlResult<CommitSeq> {
         self.active_mut();
         let result = permitted.and_then(|permit| {
-            match ddl.event {
+            match ddl.event.take() {
                 Some(event) => self.log_query(event, ddl.event_flags)?,
                 None => self.active_mut().log.statement_end()?,
             }
@@ -172,7 +184,8 @@ impl SessionTrx {
                 return Err(error);
             }
         };
-        let seq = self.commit_active(active, ddl.redo, kind, permit)?;
+        let ending = Ending { failed: ddl.failed.as_ref(), is_part: ddl.is_part };
+        let seq = self.commit_active(active, ddl.redo, kind, permit, ending)?;
         // A DDL statement goes on with what it has changed.
         self.env.commit.await_ordered(seq);
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
@@ -223,7 +236,12 @@ impl SessionTrx {
         mut redo: Vec<(ParticipantId, Redo)>,
         kind: GroupKind,
         permit: WritePermit,
+        Ending { failed, is_part }: Ending<'_>,
     ) -> SqlResult<CommitSeq> {
+        if !is_part && let Err(error) = self.check_once(failed) {
+            self.recycle(active);
+            return Err(error);
+        }
         let temporary = active.take_temporary();
         // What was prepared before was written before.
         redo.append(&mut active.prepared);
@@ -239,7 +257,9 @@ impl SessionTrx {
                 return Err(error);
             }
         };
-        redo.append(&mut self.attached);
+        if !is_part {
+            redo.append(&mut self.attached);
+        }
         let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
         // Those that wrote have given their writes away.
@@ -264,6 +284,9 @@ impl SessionTrx {
         };
         temporary.into_iter().for_each(TemporaryChanges::keep);
         self.last_ordered = seq;
+        if !is_part {
+            self.note_once(seq);
+        }
         self.gauge.committed(seq);
         // The thread that parks the reply calls `lead` afterwards, so that the flush finds the session among
         // those to tell.

@@ -43,6 +43,7 @@
 //! | `auto_increment` | generated values |
 //! | `savepoint` | SAVEPOINT |
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
+//! | `once` | the one commit of an applied statement |
 //! | `held_locks`, `session_locks` | LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP |
 //! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA: the session's branch, its end, its record, its locks at a start |
 //! | `writer` | the account in whose name a session commits |
@@ -62,6 +63,7 @@ mod errors;
 mod gauge;
 mod held_locks;
 mod locking;
+mod once;
 mod parts;
 mod published;
 mod row_log;
@@ -83,6 +85,7 @@ pub use errors::{commit_error, engine_error, lock_error, read_only, rmfail};
 pub use gauge::{TrxGauge, TrxSnapshot};
 pub use held_locks::{AliasLock, LockedTables, TableLock};
 pub use locking::{RowLock, WaitPolicy};
+pub use once::{AllowsOutcome, OnceEnd};
 pub use session_counts::{Counted, SessionCounts};
 pub use session_locks::active_locks;
 pub use session_trx::{BeginOptions, SessionTrx};

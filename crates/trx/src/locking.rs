@@ -44,6 +44,9 @@ impl LockWait {
 /// MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
+/// The shortest time that an applier waits for a name before it looks for a branch that holds it.
+const STEP_MIN: Duration = Duration::from_secs(1);
+
 /// Row locks after which their memory is charged.
 const LOCKS_UNCHARGED: usize = 256;
 
@@ -204,12 +207,27 @@ impl SessionTrx {
             self.await_own()?;
         }
         let wait = self.wait(self.settings.metadata_lock_wait);
+        let is_applier = self.settings.is_flushed_elsewhere;
+        let step = self.settings.row_lock_wait.max(STEP_MIN);
         let (env, active, kill) = self.parts();
         if mode >= MetadataMode::SharedUpgradable {
             active.locks.add_weight(DDL_WEIGHT);
         }
-        let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
-        locked.map_err(|error| wait.refusal(error))
+        if !is_applier {
+            let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
+            return locked.map_err(|error| wait.refusal(error));
+        }
+        // A prepared branch that has the name ends with a later group of the same source: nothing comes of
+        // waiting for it as long as for a statement.
+        let WaitLimit::For(mut left) = wait.limit else { return Err(lock_error(LockError::NoWait)) };
+        loop {
+            let step = left.min(step);
+            let limit = WaitLimit::For(step);
+            match env.locks.lock_name(&mut active.locks, name, mode, limit, kill) {
+                Err(LockError::Timeout) if step < left && !env.commit.xa().holds_name(name) => left -= step,
+                other => return other.map_err(|error| wait.refusal(error)),
+            }
+        }
     }
 
     /// Whether the statement may replace what the name stands for: its transaction has locked it exclusively,

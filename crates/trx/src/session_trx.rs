@@ -16,6 +16,7 @@ use crate::branch::{SessionXa, undone_by};
 use crate::env::TrxEnv;
 use crate::gauge::TrxGauge;
 use crate::held_locks::SessionLocks;
+use crate::once::Once;
 use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
 use crate::writer::Writer;
@@ -59,6 +60,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// Redo of participants that are no engines, which the next commit carries.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
+    /// The statement of a source that runs, and commits once.
+    pub(super) once: Option<Box<Once>>,
     /// The session's own tables.
     pub(crate) temporary: Arc<TemporaryTables>,
     /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
@@ -104,6 +107,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             attached: Vec::new(),
+            once: None,
             session_locks: None,
             spare_session_locks: None,
             memory,
@@ -420,7 +424,7 @@ impl SessionTrx {
         self.settings = TrxSettings::default();
         self.deadline_ns = None;
         self.annotation.clear();
-        self.attached.clear();
+        self.detach();
     }
 
     /// What the commit path remembers of this connection.

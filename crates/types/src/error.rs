@@ -157,6 +157,10 @@ errors! {
     LocalVariable = 1228, "HY000";
     GlobalVariable = 1229, "HY000";
     WrongValueForVar = 1231, "42000";
+    NoDefault = 1230, "42000";
+    CantDoThisDuringAnTransaction = 1179, "25000";
+    BinlogMustBeEmpty = 1956, "HY000";
+    BinlogUnsafeStatement = 1592, "HY000";
     WrongTypeForVar = 1232, "42000";
     VarCantBeRead = 1233, "HY000";
     NotSupportedYet = 1235, "42000";

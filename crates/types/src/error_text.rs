@@ -382,6 +382,12 @@ texts! {
     transaction_too_large() = TransactionTooLarge,
         "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; increase this \
          mariadbd variable and try again";
+    no_default_of_variable(name: &str) = NoDefault, "Variable '{name}' doesn't have a default value";
+    not_in_transaction() = CantDoThisDuringAnTransaction,
+        "You are not allowed to execute this command in a transaction";
+    binlog_must_be_empty() = BinlogMustBeEmpty,
+        "This operation is not allowed if any GTID has been logged to the binary log. Run RESET MASTER first to \
+         erase the log";
     no_binary_logging() = NoBinaryLogging, "You are not using binary logging";
     unknown_binlog() = UnknownTargetBinlog, "Target log not found in binlog index";
     subquery_returned_rows() = SubqueryNo1Row, "Subquery returns more than 1 row";

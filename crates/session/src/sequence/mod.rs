@@ -29,7 +29,7 @@ use cohort_commit::{BinlogPart, CommitRequest, GroupKind, GtidHints};
 use cohort_config::VarId;
 use cohort_engine::{ReadAt, Redo};
 use cohort_expr::SequenceName;
-use cohort_locks::{LockOwner, Part, RowMode, WaitLimit};
+use cohort_locks::{KillLevel, LockError, LockOwner, Part, RowMode, WaitLimit};
 use cohort_table::OpenTable;
 use cohort_trx::{commit_error, engine_error, image, lock_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
@@ -164,9 +164,23 @@ impl<'u> Use<'u> {
         let db = &self.session.db;
         let Some((number, by)) = db.sequences.take_reserved(self.space) else { return Ok(None) };
         if db.commit.acknowledged() < by {
-            db.commit.wait_acknowledged(by).map_err(commit_error)?;
+            self.await_reserved(by)?;
         }
         Ok(Some(number))
+    }
+
+    /// Waits until what has reserved numbers is safe: they may be given then. It may wait for a replica, so
+    /// the process list says so, and KILL ends it.
+    fn await_reserved(&self, by: CommitSeq) -> SqlResult<()> {
+        let (db, session) = (&self.session.db, self.session);
+        if let Some(process) = db.processes.get(session.info.id).filter(|_| !session.is_applier) {
+            process.hold_until(by);
+        }
+        let goes_on = || session.kill.killed().is_none();
+        if db.commit.wait_acknowledged_while(by, &goes_on).map_err(commit_error)? {
+            return Ok(());
+        }
+        Err(lock_error(LockError::Killed(session.kill.killed().unwrap_or(KillLevel::Query))))
     }
 
     fn lock_row(&mut self) -> SqlResult<()> {
@@ -235,13 +249,17 @@ impl<'u> Use<'u> {
         shared.reserved_by = seq;
         db.commit.await_ordered(seq);
         db.sequences.add(self.space, shared);
-        db.commit.wait_acknowledged(seq).map_err(commit_error)
+        self.await_reserved(seq)
     }
 
     /// What the binary log gets: the row as inserted.
     fn event(&self, row: &[Value]) -> SqlResult<Option<BinlogPart>> {
         let (db, settings) = (&self.session.db, self.session.binlog.borrow().clone());
-        if !settings.on || !db.binlog_filter.lets_pass(&self.table.table().name.schema) {
+        // What a source's statement reserves here is no transaction of this server's.
+        if !settings.on
+            || self.session.is_applier
+            || !db.binlog_filter.lets_pass(&self.table.table().name.schema)
+        {
             return Ok(None);
         }
         let timestamp = (self.session.env.now_micros / 1_000_000) as u32;
