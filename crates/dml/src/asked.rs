@@ -1,5 +1,5 @@
-//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, and
-//! of SET of LOAD DATA.
+//! Values with subqueries that are computed over a row which no query reads: of ON DUPLICATE KEY UPDATE, of
+//! RETURNING, and of SET of LOAD DATA.
 //!
 //! The subqueries of a value are the items of one SELECT without FROM, bound within the row's scope. It is
 //! run for the row, whose columns it gets, and its answers stand behind the row when the value is computed.
@@ -40,7 +40,8 @@ impl RowAssignment {
         bind: &dyn Fn(&Scope, &ast::Assignment) -> SqlResult<(usize, Cell)>,
     ) -> SqlResult<RowAssignment> {
         let mut assignment = assignment.clone();
-        let items = named_subqueries(&mut assignment.value);
+        let mut items = Vec::new();
+        named_subqueries(&mut assignment.value, &mut items);
         if items.is_empty() {
             let (column, cell) = bind(binder.scope, &assignment)?;
             return Ok(RowAssignment { column, cell, asked: None });
@@ -88,11 +89,10 @@ impl RowAssignment {
 }
 
 /// What the table of the subqueries' answers is called: nothing that a statement can say.
-const ASKED: &str = "\0asked";
+pub(crate) const ASKED: &str = "\0asked";
 
-/// Puts names in the places of the subqueries of a value, which become items of a SELECT.
-fn named_subqueries(value: &mut ast::Expr) -> Vec<ast::SelectItem> {
-    let mut items = Vec::new();
+/// Puts names in the places of the subqueries of a value, which become more items of a SELECT.
+pub(crate) fn named_subqueries(value: &mut ast::Expr, items: &mut Vec<ast::SelectItem>) {
     value.each_part(&mut |part| {
         if part.is_subquery() {
             let text = items.len().to_string();
@@ -101,7 +101,6 @@ fn named_subqueries(value: &mut ast::Expr) -> Vec<ast::SelectItem> {
             items.push(ast::SelectItem::Expr { text, expr, alias: None });
         }
     });
-    items
 }
 
 /// A table whose columns are numbers.

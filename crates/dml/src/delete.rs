@@ -6,12 +6,13 @@ use cohort_catalog::Table;
 use cohort_sql::ast;
 use cohort_types::{Privilege, SqlResult};
 
+use crate::asked::PlanQuery;
 use crate::outcome::DmlOutcome;
-use crate::returning::Returning;
+use crate::returning::{FixedAnswers, Returned, Returning};
 use crate::rules::leaves_row;
 use crate::target::Order;
 use crate::target_plan::{TargetPlan, check_safe_update, plan_target};
-use cohort_plan::{PlanContext, not_supported};
+use cohort_plan::{PlanContext, Scope, not_supported};
 use cohort_session::{SessionState, StatementContext};
 use cohort_trx::WaitPolicy;
 
@@ -28,13 +29,16 @@ impl DeletePlan {
         ctx: &PlanContext<'_>,
         session: &SessionState,
         delete: &ast::Delete,
+        query: &mut PlanQuery<'_>,
     ) -> SqlResult<DeletePlan> {
         let ast::TableRef::Table(table) = &delete.from else {
             return Err(not_supported("a DELETE over joins here"));
         };
         let (filter, limit) = (delete.filter.as_ref(), delete.limit.as_ref());
         let target = plan_target(ctx, session, table, filter, &delete.order_by, limit, Privilege::Delete)?;
-        let returning = Returning::plan(ctx, &target.table, table.alias.as_deref(), &delete.returning)?;
+        let scope = Scope::of_table(target.table.clone(), table.alias.as_deref());
+        let of = Returned { table: &target.table, scope, statement: "DELETE", items: &delete.returning };
+        let returning = Returning::plan(ctx, of, query)?;
         Ok(DeletePlan { target, ignore: delete.ignore, returning })
     }
 
@@ -61,20 +65,24 @@ impl DeletePlan {
         ctx.eval.set_forgiving(self.ignore);
         let mut deleted = 0;
         let mut returned = self.returning.as_ref().map(|_| Vec::new());
+        let mut fixed = FixedAnswers::default();
         self.target.for_each(
             ctx,
             WaitPolicy::Wait,
             Order::WhileScanning,
             &[],
             &mut |ctx, writer, key, row| {
+                // Its subqueries see the row.
+                let returning = self.returning.as_ref();
+                let shown = returning.map(|returning| returning.row(row, &mut fixed, ctx)).transpose()?;
                 let outcome = writer.delete(ctx.trx, key, row);
                 if self.ignore && leaves_row(ctx, &outcome) {
                     return Ok(());
                 }
                 outcome?;
                 deleted += 1;
-                if let (Some(returning), Some(rows)) = (&self.returning, &mut returned) {
-                    rows.push(returning.row(row, &ctx.eval)?);
+                if let (Some(shown), Some(rows)) = (shown, &mut returned) {
+                    rows.push(shown);
                 }
                 Ok(())
             },

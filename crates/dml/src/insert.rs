@@ -9,6 +9,7 @@ use crate::asked::{Answers, RowAssignment};
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::insert_plan::{Cell, InsertPlan, OnDuplicate, Rows};
 use crate::outcome::DmlOutcome;
+use crate::returning::FixedAnswers;
 use crate::rules::{leaves_row, refuse_generated};
 use crate::update::touch_on_update;
 use crate::view_check::passes_checks;
@@ -58,6 +59,7 @@ pub(super) struct Insert<'p> {
     last_id: u64,
     /// Rows of RETURNING.
     returned: Vec<Vec<Value>>,
+    fixed: FixedAnswers,
 }
 
 impl InsertPlan {
@@ -107,6 +109,7 @@ impl<'p> Insert<'p> {
             generated_id: None,
             last_id: 0,
             returned: Vec::new(),
+            fixed: FixedAnswers::default(),
         })
     }
 
@@ -318,7 +321,7 @@ impl Insert<'_> {
                             self.give_back(ctx, value);
                         }
                         if let Some(returning) = &plan.returning {
-                            self.returned.push(returning.row(&self.existing, &ctx.eval)?);
+                            self.returned.push(returning.row(&self.existing, &mut self.fixed, ctx)?);
                         }
                         return Ok(());
                     }
@@ -332,7 +335,7 @@ impl Insert<'_> {
             self.counts.copied += 1;
             self.note_id(generated);
             if let Some(returning) = &plan.returning {
-                self.returned.push(returning.row(&self.row, &ctx.eval)?);
+                self.returned.push(returning.row(&self.row, &mut self.fixed, ctx)?);
             }
         }
         Ok(())

@@ -9,11 +9,11 @@ use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::asked::{PlanQuery, RowAssignment, table_of};
 use crate::assign::Default;
-use crate::returning::Returning;
+use crate::returning::{Returned, Returning, scope_of_view};
 use crate::rules::RowRules;
 use cohort_plan::{
-    Binder, Clause, PlanContext, Reading, RowCheck, Scope, ScopeTable, bind_assignment, bind_insert_view,
-    bind_new_value, not_supported,
+    Binder, Clause, PlanContext, Reading, RowCheck, Scope, ScopeTable, ambiguous, bind_assignment,
+    bind_insert_view, bind_new_value, not_supported, scope_of_rows,
 };
 use cohort_query::QueryPlan;
 use cohort_table::computed_columns;
@@ -72,9 +72,6 @@ impl InsertPlan {
             return Err(SqlError::no_partitions());
         }
         let through = bind_insert_view(ctx, &insert.table, &insert.columns, wanted(insert))?;
-        if through.is_some() && !insert.returning.is_empty() {
-            return Err(not_supported("RETURNING of an INSERT into a view"));
-        }
         let (table, mut scope, shown, checks) = match through {
             Some(view) => (view.table, view.scope, Some(view.columns), view.checks),
             None => {
@@ -83,8 +80,18 @@ impl InsertPlan {
             }
         };
         let mut update_scope = scope.clone();
+        let returned_scope = match &shown {
+            Some(shown) => scope_of_view(&scope, shown),
+            None => scope.clone(),
+        };
         scope.reading = Reading::NewRow;
         let binder = Binder::new(ctx, &scope, Clause::Values);
+        // Their number is looked at before the names.
+        if let (ast::InsertSource::Values(rows), false) = (&insert.source, insert.columns.is_empty())
+            && rows.first().is_some_and(|row| !row.is_empty() && row.len() != insert.columns.len())
+        {
+            return Err(wrong_count(1));
+        }
         let mut columns = match shown {
             Some(shown) if insert.columns.is_empty() => shown,
             _ => columns(&binder, &table, &insert.columns)?,
@@ -93,6 +100,7 @@ impl InsertPlan {
         let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
+        refuse_ambiguous(ctx, insert, &scope)?;
         let sourced = Sourced::of(insert, &scope);
         let mut on_duplicate = &insert.on_duplicate;
         let rows = match &insert.source {
@@ -137,7 +145,9 @@ impl InsertPlan {
             )?),
         };
         let rules = RowRules::of(ctx, &table)?;
-        let returning = Returning::plan(ctx, &table, None, &insert.returning)?;
+        let statement = if insert.replace { "REPLACE" } else { "INSERT" };
+        let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
+        let returning = Returning::plan(ctx, returned, query)?;
         Ok(InsertPlan {
             table,
             columns,
@@ -238,13 +248,14 @@ impl InsertPlan {
         &self.table
     }
 
-    /// The subqueries of ON DUPLICATE KEY UPDATE, whose tables the statement locks too.
+    /// The subqueries of ON DUPLICATE KEY UPDATE and RETURNING, whose tables the statement locks too.
     pub fn asked(&self) -> impl Iterator<Item = &QueryPlan> {
         let assignments = match &self.on_duplicate {
             OnDuplicate::Update(assignments) => assignments.as_slice(),
             OnDuplicate::Refuse | OnDuplicate::Replace => &[],
         };
-        assignments.iter().filter_map(RowAssignment::query)
+        let returned = self.returning.as_ref().and_then(Returning::asked);
+        assignments.iter().filter_map(RowAssignment::query).chain(returned)
     }
 
     /// The SELECT, whose tables the statement locks too.
@@ -331,6 +342,32 @@ impl From<Option<Expr>> for Cell {
 /// A binder of ON DUPLICATE KEY UPDATE.
 fn update_binder<'b>(ctx: &'b PlanContext<'b>, scope: &'b Scope, width: usize) -> Binder<'b> {
     Binder { values_offset: Some(width), ..Binder::new(ctx, scope, Clause::Update) }
+}
+
+/// Error 1052 for a column in ON DUPLICATE KEY UPDATE that the table and those of the SELECT have.
+fn refuse_ambiguous(ctx: &PlanContext<'_>, insert: &ast::Insert, own: &Scope) -> SqlResult<()> {
+    let ast::InsertSource::Query(query) = &insert.source else { return Ok(()) };
+    if insert.on_duplicate.is_empty() {
+        return Ok(());
+    }
+    // What is wrong with its FROM is found when the SELECT is planned.
+    let Ok(tables) = scope_of_rows(ctx, query) else { return Ok(()) };
+    let is_found =
+        |scope: &Scope, name: &ast::ColumnRef| !matches!(scope.find(name, Clause::Update), Ok(None));
+    for assignment in &insert.on_duplicate {
+        let twice = std::cell::RefCell::new(None);
+        assignment.value.has_part(|part| match part {
+            ast::Expr::Column(name) if is_found(own, name) && is_found(&tables, name) => {
+                twice.replace(Some(name.clone()));
+                true
+            }
+            _ => false,
+        });
+        if let Some(name) = twice.into_inner() {
+            return Err(ambiguous(&name, Clause::Update));
+        }
+    }
+    Ok(())
 }
 
 fn bind_update(

@@ -7,24 +7,25 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::asked::PlanQuery;
 use crate::assign::{Assigner, Default, NullRule, Strictness};
 use crate::outcome::DmlOutcome;
-use crate::returning::Returning;
+use crate::returning::{FixedAnswers, Returned, Returning, scope_of_view};
 use crate::rules::{RowRules, leaves_row, refuse_generated};
 use crate::update::{WrittenRow, write_row};
 use crate::view_check::passes_checks;
 use cohort_catalog::{OnUpdate, Table};
 use cohort_optimize::{Plan, Spans};
 use cohort_plan::{
-    Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_joined_delete,
-    bind_joined_update,
+    Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_insert_view,
+    bind_joined_delete, bind_joined_update,
 };
 use cohort_query::guards::refuse_without_key;
 use cohort_query::{PlanBody, PlanShape, QueryPlan, rows};
 use cohort_row::TableWriter;
 use cohort_session::{PlanStatistics, SessionState, StatementContext};
 use cohort_sql::ast;
-use cohort_types::{SqlMode, SqlResult, Value};
+use cohort_types::{ErrorCode, Privilege, SqlMode, SqlResult, Value};
 
 /// A change of joined rows.
 pub struct JoinedChange {
@@ -87,6 +88,7 @@ impl JoinedChange {
         ctx: &PlanContext<'_>,
         session: &SessionState,
         delete: &ast::Delete,
+        query: &mut PlanQuery<'_>,
     ) -> SqlResult<JoinedChange> {
         let clauses = ChangeClauses {
             from: &delete.from,
@@ -94,15 +96,18 @@ impl JoinedChange {
             order_by: &delete.order_by,
             limit: delete.limit.as_ref(),
         };
-        let bound = bind_joined_delete(ctx, &clauses, &delete.targets, &delete.returning)?;
+        let through = returned_view(ctx, delete)?;
+        let returned = if through.is_some() { &[][..] } else { &delete.returning };
+        let bound = bind_joined_delete(ctx, &clauses, &delete.targets, returned)?;
+        // It takes the subqueries bound so far.
+        let source = source(ctx, session, bound.query, bound.targets.len())?;
         let only = &bound.targets[0];
-        let returning = Returning::plan(ctx, &only.table, Some(&only.name), &delete.returning)?;
+        let own = || Scope::of_table(only.table.clone(), Some(&only.name));
+        let scope = through.unwrap_or_else(own);
+        let of = Returned { table: &only.table, scope, statement: "DELETE", items: &delete.returning };
+        let returning = Returning::plan(ctx, of, query)?;
         let what = What::Delete { returning, ignore: delete.ignore };
-        Ok(JoinedChange {
-            source: source(ctx, session, bound.query, bound.targets.len())?,
-            targets: bound.targets,
-            what,
-        })
+        Ok(JoinedChange { source, targets: bound.targets, what })
     }
 
     /// The query that finds the rows; the statement locks the names of its tables.
@@ -227,6 +232,7 @@ impl JoinedChange {
         let mut writers = self.writers(ctx, |_| Vec::new())?;
         let (mut seen, mut before) = (Seen::default(), Vec::new());
         let mut returned = returning.map(|_| Vec::new());
+        let mut fixed = FixedAnswers::default();
         let mut deleted = 0;
         for pass in self.passes() {
             for row in &found {
@@ -237,14 +243,17 @@ impl JoinedChange {
                     if !writers[n].fetch(ctx.trx, &key, &mut before)? {
                         continue;
                     }
+                    // Its subqueries see the row.
+                    let shown =
+                        returning.map(|returning| returning.row(&before, &mut fixed, ctx)).transpose()?;
                     let outcome = writers[n].delete(ctx.trx, &key, &before);
                     if ignore && leaves_row(ctx, &outcome) {
                         continue;
                     }
                     outcome?;
                     deleted += 1;
-                    if let (Some(returning), Some(rows)) = (returning, &mut returned) {
-                        rows.push(returning.row(&before, &ctx.eval)?);
+                    if let (Some(shown), Some(rows)) = (shown, &mut returned) {
+                        rows.push(shown);
                     }
                 }
             }
@@ -286,6 +295,27 @@ impl JoinedChange {
             writers.push(writer);
         }
         Ok(writers)
+    }
+}
+
+/// What RETURNING may name where rows go from a view whose columns are those of one table.
+fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Option<Scope>> {
+    let ast::TableRef::Table(factor) = &delete.from else { return Ok(None) };
+    if delete.returning.is_empty() || !delete.targets.is_empty() {
+        return Ok(None);
+    }
+    match bind_insert_view(ctx, &factor.name, &[], Privilege::Delete.into()) {
+        Ok(view) => Ok(view.map(|view| scope_of_view(&view.scope, &view.columns))),
+        // The view has other columns, too, or rows of several tables.
+        Err(error)
+            if matches!(
+                error.code,
+                ErrorCode::NonInsertableTable | ErrorCode::ViewNoInsertFieldList | ErrorCode::ViewMultiUpdate
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -55,6 +55,7 @@ pub use insert_plan::InsertPlan;
 pub use joined::JoinedChange;
 pub use load::load_data;
 pub use outcome::DmlOutcome;
+pub use returning::Returning;
 pub use rules::RowRules;
 pub use target_plan::TargetPlan;
 pub use update::UpdatePlan;

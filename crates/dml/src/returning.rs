@@ -1,48 +1,104 @@
 //! INSERT, REPLACE and DELETE .. RETURNING: a result set of the rows that were written or removed.
 //!
 //! The rows are kept until the statement is done, so that one which fails yields an error alone.
+//!
+//! The subqueries of the items are those of one SELECT, which is run within the scope of each row
+//! ([`crate::asked`]).
 
 use std::sync::Arc;
 
 use cohort_catalog::Table;
-use cohort_expr::{EvalContext, Expr};
+use cohort_expr::Expr;
 use cohort_protocol::ColumnMeta;
+use cohort_query::{QueryPlan, rows_within};
+use cohort_session::StatementContext;
 use cohort_sql::ast;
-use cohort_types::{Privilege, SqlResult, Value};
+use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
 use cohort_plan::meta::column_meta;
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 
+use crate::asked::{ASKED, PlanQuery, named_subqueries, table_of};
+
 /// What is returned of each row.
 pub struct Returning {
     items: Vec<Expr>,
+    /// The subqueries of the items, whose answers stand behind the row.
+    asked: Option<QueryPlan>,
     pub columns: Vec<ColumnMeta>,
 }
 
+/// What the subqueries of a RETURNING have answered, if they do not look at the row.
+#[derive(Default)]
+pub(crate) struct FixedAnswers(Option<Vec<Value>>);
+
+/// What RETURNING belongs to.
+pub(crate) struct Returned<'r> {
+    pub table: &'r Arc<Table>,
+    /// What the items may name: the columns of the table, maybe under the names of a view.
+    pub scope: Scope,
+    /// `INSERT` and the like.
+    pub statement: &'static str,
+    pub items: &'r [ast::SelectItem],
+}
+
+/// What RETURNING may name of a view that shows these columns of its table.
+pub(crate) fn scope_of_view(scope: &Scope, shown: &[usize]) -> Scope {
+    let mut scope = scope.clone();
+    scope.star = shown.to_vec();
+    let columns = scope.tables[0].columns.iter_mut();
+    columns.enumerate().for_each(|(n, column)| column.invisible |= !shown.contains(&n));
+    scope
+}
+
 impl Returning {
-    /// Binds the items; None without a clause. They see the columns of the table.
+    /// Binds the items; None without a clause. Error 1093 for a subquery that reads the table which gets the
+    /// row.
     pub(crate) fn plan(
         ctx: &PlanContext<'_>,
-        table: &Arc<Table>,
-        alias: Option<&str>,
-        items: &[ast::SelectItem],
+        of: Returned<'_>,
+        query: &mut PlanQuery<'_>,
     ) -> SqlResult<Option<Returning>> {
-        if items.is_empty() {
+        if of.items.is_empty() {
             return Ok(None);
         }
-        let scope = Scope::of_table(table.clone(), alias);
+        let mut items = of.items.to_vec();
+        let mut subqueries = Vec::new();
+        for item in &mut items {
+            if let ast::SelectItem::Expr { expr, .. } = item {
+                named_subqueries(expr, &mut subqueries);
+            }
+        }
+        let shown = of.scope;
+        let mut scope = shown.clone();
+        let asked = match subqueries.is_empty() {
+            true => None,
+            false => {
+                let select = ast::QueryBody::Select(Box::new(ast::Select::of(subqueries)));
+                let binder = Binder::new(ctx, &shown, Clause::Returning);
+                let plan = query(&ast::Query::of(select), Some(&binder))?;
+                let reads_it = plan.tables().iter().any(|(read, _)| read.id == of.table.id);
+                if reads_it && of.statement != "DELETE" {
+                    return Err(SqlError::target_is_source(&of.table.name.table, of.statement));
+                }
+                scope.push(table_of(ASKED, &plan.types, of.table.columns.len()));
+                Some(plan)
+            }
+        };
         let binder = Binder::new(ctx, &scope, Clause::Returning);
         let mut bound: Vec<(String, Expr)> = Vec::new();
-        for item in items {
+        for (item, written) in items.iter().zip(of.items) {
             let slots = match item {
-                ast::SelectItem::Wildcard => scope.star.clone(),
+                ast::SelectItem::Wildcard => shown.star.clone(),
                 ast::SelectItem::TableWildcard(name) => {
-                    scope.table_star_slots(name, ctx.names.current_schema())?
+                    shown.table_star_slots(name, ctx.names.current_schema())?
                 }
                 ast::SelectItem::Expr { expr, alias, text } => {
-                    let name = match (alias, expr) {
+                    let name = match (alias, written) {
                         (Some(alias), _) => alias.clone(),
-                        (None, ast::Expr::Column(column)) => column.name.clone(),
+                        (None, ast::SelectItem::Expr { expr: ast::Expr::Column(column), .. }) => {
+                            column.name.clone()
+                        }
                         (None, _) => text.clone(),
                     };
                     bound.push((name, binder.expression(expr)?));
@@ -50,16 +106,38 @@ impl Returning {
                 }
             };
             for slot in slots {
-                ctx.use_unnamed(&scope, slot, Privilege::Select)?;
-                bound.push((scope.slot(slot).name.to_string(), scope.column_expr(slot)));
+                ctx.use_unnamed(&shown, slot, Privilege::Select)?;
+                bound.push((shown.slot(slot).name.to_string(), shown.column_expr(slot)));
             }
         }
-        let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &scope)).collect();
-        Ok(Some(Returning { items: bound.into_iter().map(|(_, expr)| expr).collect(), columns }))
+        let columns = bound.iter().map(|(name, expr)| column_meta(name, expr, &shown)).collect();
+        Ok(Some(Returning { items: bound.into_iter().map(|(_, expr)| expr).collect(), asked, columns }))
     }
 
-    /// What is returned of a row.
-    pub(crate) fn row(&self, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
-        self.items.iter().map(|item| Ok(item.eval(row, ctx)?.into_owned())).collect()
+    /// The subqueries, whose tables the statement locks.
+    pub fn asked(&self) -> Option<&QueryPlan> {
+        self.asked.as_ref()
+    }
+
+    /// What is returned of a row. `fixed` keeps what subqueries answer that do not look at the row.
+    pub(crate) fn row(
+        &self,
+        row: &[Value],
+        fixed: &mut FixedAnswers,
+        ctx: &mut StatementContext<'_>,
+    ) -> SqlResult<Vec<Value>> {
+        let Some(asked) = &self.asked else { return self.items_of(row, ctx) };
+        let known = fixed.0.take();
+        let answers = match known {
+            Some(answers) => answers,
+            None => rows_within(asked, row, ctx)?.into_iter().next().unwrap_or_default(),
+        };
+        let items = self.items_of(&[row, &answers].concat(), ctx);
+        fixed.0 = asked.is_fixed().then_some(answers);
+        items
+    }
+
+    fn items_of(&self, row: &[Value], ctx: &StatementContext<'_>) -> SqlResult<Vec<Value>> {
+        self.items.iter().map(|item| Ok(item.eval(row, &ctx.eval)?.into_owned())).collect()
     }
 }

@@ -166,21 +166,21 @@ pub(crate) fn make_plan(
 ) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
     let ctx = PlanContext::new(&names, params, source);
+    let mut within =
+        |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let plan = match statement {
         Statement::Query(query) => Planned::Query(plan_query(&ctx, session, query)?),
-        Statement::Insert(insert) => {
-            let mut plan =
-                |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
-            Planned::Insert(InsertPlan::plan(&ctx, insert, &mut plan)?)
-        }
+        Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, insert, &mut within)?),
         Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)
         }
         Statement::Update(update) => Planned::Joined(Box::new(JoinedChange::update(&ctx, session, update)?)),
         Statement::Delete(delete) if delete.is_simple() && !names_view(catalog, session, &delete.from) => {
-            Planned::Delete(DeletePlan::plan(&ctx, session, delete)?)
+            Planned::Delete(DeletePlan::plan(&ctx, session, delete, &mut within)?)
         }
-        Statement::Delete(delete) => Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete)?)),
+        Statement::Delete(delete) => {
+            Planned::Joined(Box::new(JoinedChange::delete(&ctx, session, delete, &mut within)?))
+        }
         _ => return Err(not_supported("this statement here")),
     };
     let pin = |n: u32| ctx.params.get(n as usize).map(|value| (n, value.clone()));

@@ -30,7 +30,7 @@ use crate::command_counters::{counter_of, counter_of_plan};
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
-use cohort_dml::DmlOutcome;
+use cohort_dml::{DmlOutcome, Returning};
 use cohort_plan::ParamSource;
 use cohort_query::{
     Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, lock_for_write, lock_names,
@@ -413,7 +413,7 @@ impl Session {
             Executed::Stale => return false,
             Executed::Rows(counts) => {
                 (env.found_rows, env.row_count) = (counts.found, -1);
-                self.work.rows_sent = counts.found;
+                self.work.rows_sent = counts.sent;
                 let columns = plan.columns().len();
                 let is_news = self.state.columns_told.get().is_some_and(|told| told != columns);
                 let mut status = self.status_for(job.more);
@@ -424,10 +424,13 @@ impl Session {
                 self.finish_rows(status, self.diagnostics.count_for_client(), sink);
             }
             Executed::Into(rows) => {
-                (env.found_rows, env.row_count) = (rows, rows as i64);
+                (env.found_rows, env.row_count) = (self.state.rows_found.take().unwrap_or(rows), rows as i64);
                 self.send_ok(job.more, rows, 0, "", sink);
             }
             Executed::Changed(outcome) => {
+                if let Some(found) = self.state.rows_found.take() {
+                    env.found_rows = found;
+                }
                 if let Some(id) = outcome.generated_id {
                     env.last_insert_id = id;
                     self.work.generated_id.get_or_insert(id);
@@ -628,6 +631,7 @@ fn lock_and_run(
         check_uses(ctx, cached)?;
     }
     tell_tables(ctx.session, cached);
+    ctx.session.rows_found.set(None);
     match &cached.plan {
         Planned::Query(plan) => {
             let limit = ctx.session.vars.uint(VarId::SqlSelectLimit);
@@ -670,7 +674,10 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
             Freshness::Stale => Ok(Freshness::Stale),
         },
         Planned::Update(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
-        Planned::Delete(plan) => lock_for_write((plan.table(), plan.alias()), ctx),
+        Planned::Delete(plan) => match lock_for_write((plan.table(), plan.alias()), ctx)? {
+            Freshness::Fresh => lock_asked(plan.returning.as_ref(), ctx),
+            Freshness::Stale => Ok(Freshness::Stale),
+        },
         Planned::Joined(plan) => {
             // What the source reads is locked.
             ctx.trx.begin_writing();
@@ -679,7 +686,10 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
                     return Ok(Freshness::Stale);
                 }
             }
-            lock_tables(plan.source(), ctx)
+            match lock_tables(plan.source(), ctx)? {
+                Freshness::Fresh => lock_asked(plan.returning(), ctx),
+                Freshness::Stale => Ok(Freshness::Stale),
+            }
         }
     }
 }
@@ -697,9 +707,20 @@ fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> 
         Planned::Delete(plan) => uses.push((plan.table(), plan.alias())),
         Planned::Joined(plan) => uses.extend(plan.source().tables()),
     }
+    let returning = match &cached.plan {
+        Planned::Delete(plan) => plan.returning.as_ref(),
+        Planned::Joined(plan) => plan.returning(),
+        Planned::Query(_) | Planned::Insert(_) | Planned::Update(_) => None,
+    };
+    uses.extend(returning.and_then(Returning::asked).into_iter().flat_map(QueryPlan::tables));
     let lasting = uses.into_iter().filter(|(table, _)| !table.is_temporary());
     let named = lasting.map(|(table, alias)| ((table.name.schema.clone(), table.name.table.clone()), alias));
     ctx.trx.check_uses(named)
+}
+
+/// Locks what the subqueries of RETURNING read.
+fn lock_asked(returning: Option<&Returning>, ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
+    returning.and_then(Returning::asked).map_or(Ok(Freshness::Fresh), |asked| lock_tables(asked, ctx))
 }
 
 /// Tells the audit log which tables the plan uses: those that it writes first, as MariaDB orders them.
@@ -716,8 +737,16 @@ pub(crate) fn tell_tables(session: &SessionState, cached: &CachedPlan) {
             plan.query().into_iter().chain(plan.asked()).for_each(|query| query.tell_tables(&tables));
         }
         Planned::Update(plan) => tables.changed(plan.table(), RowChange::Update),
-        Planned::Delete(plan) => tables.changed(plan.table(), RowChange::Delete),
+        Planned::Delete(plan) => {
+            tables.changed(plan.table(), RowChange::Delete);
+            plan.returning
+                .as_ref()
+                .and_then(Returning::asked)
+                .into_iter()
+                .for_each(|q| q.tell_tables(&tables));
+        }
         Planned::Joined(plan) => {
+            plan.returning().and_then(Returning::asked).into_iter().for_each(|q| q.tell_tables(&tables));
             let written: Vec<_> = plan.written().map(|(table, alias)| (table.id, alias)).collect();
             let how = if plan.is_update() { RowChange::Update } else { RowChange::Delete };
             plan.written().for_each(|(table, _)| tables.changed(table, how));

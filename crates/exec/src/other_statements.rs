@@ -168,6 +168,7 @@ impl Session {
             Some(Some(listing)) => return self.send_listing(&listing, job, sink),
         }
         let epoch = self.state.temporary.epoch();
+        self.state.rows_found.set(None);
         let outcome = self.with_context(job, |ctx| cohort_ddl::run(ctx, statement).transpose());
         if self.state.temporary.epoch() != epoch {
             // Plans made before do not know of the session's tables.
@@ -181,6 +182,9 @@ impl Session {
             self.leave_schema();
         }
         self.state.env.row_count = outcome.affected as i64;
+        if let Some(found) = self.state.rows_found.take() {
+            self.state.env.found_rows = found;
+        }
         self.send_ok(job.more, outcome.affected, 0, &outcome.info, sink);
         Ok(())
     }

@@ -124,7 +124,11 @@ impl Session {
                 if plan.reads_tables() {
                     self.diagnostics.drop_old();
                 }
-                plan.columns().to_vec()
+                match statement {
+                    Statement::Query(_) => plan.columns().to_vec(),
+                    // The columns of RETURNING come with the rows.
+                    _ => Vec::new(),
+                }
             }
             // As MariaDB does; others are checked when they run.
             statement @ Statement::CreateTable(_) => {

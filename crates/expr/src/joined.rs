@@ -10,9 +10,9 @@
 //! | two of DATE, TIME, DATETIME, TIMESTAMP | DATETIME |
 //! | BIT with another kind | bytes in a UNION, a number elsewhere |
 //! | a string with anything | a string: CHAR only with CHAR and what is no string |
-//! | ENUM or SET | VARCHAR |
+//! | ENUM or SET | VARCHAR; beside nothing but NULL itself in a UNION |
 
-use cohort_types::{Collation, FixedKind, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
 
 use crate::arith::{precision_of, scale_of};
 use crate::context::{EvalContext, SessionEnv};
@@ -55,6 +55,14 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
         Value::Bit { bits, .. } if to.kind != TypeKind::Bit => Value::UInt(bits),
         other => other,
     };
+    // A float among texts is a double with as many digits as the text has room for.
+    if let (TypeClass::String, Value::Float(_) | Value::Double(_)) = (to.class(), &value)
+        && from.decimals >= NOT_FIXED_DECIMALS
+        && let Some(number) = value.to_f64(&mut NoWarnings)
+    {
+        let bytes = number_within(number, to.length as usize).into_bytes();
+        return Ok(Value::Str(Str { bytes, collation: to.collation }));
+    }
     // The year 0 is `0` among short texts, and `0000` among long ones.
     let plain = ExprType::number(TypeKind::BigInt, 20, 0);
     let from = match from.kind == TypeKind::Year && !to.kind.is_blob() {
@@ -68,6 +76,20 @@ pub fn to_joined(value: Value, from: &ExprType, to: &ExprType, ctx: &EvalContext
         }
         other => other,
     })
+}
+
+/// A number in at most so many characters, if digits behind the point can be spared.
+fn number_within(number: f64, width: usize) -> String {
+    let text = |number: f64| Value::Double(number).to_text();
+    let whole = text(number);
+    let rounded = |digits: &usize| {
+        let number: f64 = format!("{number:.*e}", digits - 1).parse().ok()?;
+        Some(text(number)).filter(|text| text.len() <= width)
+    };
+    match whole.len() <= width {
+        true => whole,
+        false => (1..=17).rev().find_map(|digits| rounded(&digits)).unwrap_or(whole),
+    }
 }
 
 fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitAs) -> SqlResult<ExprType> {
@@ -84,6 +106,13 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
         return Ok(joined_decimal(&present, &types).with_nullable(nullable));
     }
     let Some(first) = types.first() else { return Ok(ExprType::null()) };
+    // Only NULL beside it leaves an ENUM what it is.
+    if let (BitAs::Bytes, [one]) = (bit, types.as_slice())
+        && matches!(one.kind, TypeKind::Enum | TypeKind::Set)
+        && branches.len() > 1
+    {
+        return Ok(one.clone().with_nullable(nullable));
+    }
     let only_bits = types.iter().all(|t| t.kind == TypeKind::Bit);
     if let Some(fixed) = types.iter().find(|t| t.class() == TypeClass::Fixed)
         && let Some(other) = types.iter().find(|t| t.kind != fixed.kind && t.class() != TypeClass::String)
@@ -204,6 +233,9 @@ fn max_decimals(types: &[ExprType]) -> u8 {
 }
 
 fn joined_int(kind: TypeKind, branches: &[&Expr], types: &[ExprType]) -> ExprType {
+    if kind == TypeKind::Year {
+        return types[0].clone();
+    }
     // A literal's length counts no sign.
     let digits = branches.iter().map(|b| precision_of(b)).max().unwrap_or(1);
     let length =

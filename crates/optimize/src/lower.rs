@@ -53,7 +53,8 @@ pub fn optimize(
         common: Vec::new(),
         common_numbers: HashMap::new(),
     };
-    let root = lowering.query(query)?.node;
+    let mut root = lowering.query(query)?.node;
+    mark_outermost_limit(&mut root);
     let missing = || SqlError::not_supported("this subquery");
     // A subquery that no expression asks any more is run by nobody.
     let unused = || SubqueryPlan { root: Node::Empty, width: 0, reads: Vec::new(), is_volatile: false };
@@ -64,6 +65,15 @@ pub fn optimize(
     let frame = slots.len();
     let given = slots.into_iter().filter(|(column, _)| is_of_changed_row(*column)).collect();
     Ok(Plan { root, width: query.types.len(), subqueries, common, frame, given })
+}
+
+/// The LIMIT of the statement itself says how many rows there were.
+fn mark_outermost_limit(node: &mut Node) {
+    match node {
+        Node::Limit(limit) => limit.tells_found = true,
+        Node::Project { input, .. } | Node::Extend { input, .. } => mark_outermost_limit(input),
+        _ => {}
+    }
 }
 
 /// A part of the plan.
@@ -337,6 +347,7 @@ impl Lowering<'_> {
             first,
             aggregates,
             rollup: group.rollup,
+            descending: if group.rollup { group.descending.clone() } else { Vec::new() },
             ordered: in_order,
         };
         forget_order(&mut node);
@@ -483,7 +494,8 @@ impl Lowering<'_> {
             // A constant order: all rows are equal.
             _ => Some(Vec::new()),
         };
-        let node = LimitNode { input: part.node, limit, ties, count_all: query.count_all };
+        let node =
+            LimitNode { input: part.node, limit, ties, count_all: query.count_all, tells_found: false };
         Ok(Part { node: Node::Limit(Box::new(node)), ..part })
     }
 
@@ -524,11 +536,15 @@ impl Lowering<'_> {
         self.common_numbers.insert(number, at);
         let seed = self.operand(&common.seed, &common.seed)?;
         let step = match &common.step {
-            Some(step) => Some(RecursiveStep {
-                node: self.operand(&step.query, &common.seed)?,
-                distinct: step.distinct,
-                collations: common.seed.collations(),
-            }),
+            Some(step) => {
+                let all = common.seed.collations().into_iter().enumerate();
+                let is_told = |n: usize| step.cycle.is_empty() || step.cycle.contains(&n);
+                Some(RecursiveStep {
+                    node: self.operand(&step.query, &common.seed)?,
+                    distinct: step.distinct,
+                    told_by: all.filter(|(n, _)| is_told(*n)).collect(),
+                })
+            }
             None => None,
         };
         self.common[at] = Some(CommonPlan { seed, step });

@@ -68,8 +68,8 @@ pub struct RecursiveStep {
     pub node: Node,
     /// UNION, not UNION ALL: a row that was there before is not new.
     pub distinct: bool,
-    /// How rows compare then.
-    pub collations: Vec<Collation>,
+    /// The columns that tell rows apart then, and how they compare.
+    pub told_by: Vec<(usize, Collation)>,
 }
 
 /// An operator with its inputs.
@@ -344,6 +344,8 @@ pub struct AggregateNode {
     /// WITH ROLLUP: behind the groups of each prefix of the keys comes a row for all of them, whose further
     /// keys are NULL.
     pub rollup: bool,
+    /// Of a rollup: keys that come in descending order; of none if it is empty.
+    pub descending: Vec<bool>,
     /// Groups come in the order of their keys. A rollup is always in order.
     pub ordered: bool,
 }
@@ -395,6 +397,8 @@ pub struct LimitNode {
     pub ties: Option<Vec<(Expr, SortKey)>>,
     /// SQL_CALC_FOUND_ROWS: goes on to the end and counts.
     pub count_all: bool,
+    /// It is the statement's own: FOUND_ROWS() says how many rows came.
+    pub tells_found: bool,
 }
 
 /// EXCEPT or INTERSECT. Without `all` no row comes twice.

@@ -130,6 +130,8 @@ pub struct AssignedTo {
 #[derive(Clone)]
 pub struct Group {
     pub keys: Vec<Expr>,
+    /// Of WITH ROLLUP: keys whose groups come in descending order.
+    pub descending: Vec<bool>,
     /// There was a GROUP BY.
     pub explicit: bool,
     pub rollup: bool,
@@ -225,6 +227,8 @@ pub struct Step {
     pub query: Query,
     /// UNION, not UNION ALL.
     pub distinct: bool,
+    /// CYCLE: the columns whose values tell rows apart; empty for all.
+    pub cycle: Vec<usize>,
 }
 
 impl Query {

@@ -170,7 +170,9 @@ pub fn bind_joined_delete(
             slot = change.only_base_of(slot, &view)?;
             // What is returned are columns of the table, which the view may hide or call something else.
             for item in returning {
-                if let ast::SelectItem::Expr { expr, .. } = item {
+                if let ast::SelectItem::Expr { expr, .. } = item
+                    && !expr.has_subquery()
+                {
                     change.binder(Clause::Returning).expression(expr)?;
                 }
             }

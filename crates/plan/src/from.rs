@@ -33,6 +33,36 @@ pub(crate) fn bind_from(
     bind_from_for(ctx, with, outer, from, Privilege::Select)
 }
 
+/// The tables of the first SELECT of a query, whose rows are not gathered into groups: what ON DUPLICATE KEY
+/// UPDATE may name besides the table that gets the rows.
+pub fn scope_of_rows(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<Scope> {
+    let with = CommonTables::default().with(query.with.as_ref())?;
+    let mut body = &query.body;
+    loop {
+        match body {
+            ast::QueryBody::SetOperation { first, .. } => body = first,
+            ast::QueryBody::Nested(inner) => body = &inner.body,
+            ast::QueryBody::Values(_) => return Ok(Scope::default()),
+            ast::QueryBody::Select(select) => {
+                let gathers = |item: &ast::SelectItem| match item {
+                    ast::SelectItem::Expr { expr, .. } => {
+                        expr.has_part(|part| matches!(part, ast::Expr::Aggregate(_)))
+                    }
+                    ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => false,
+                };
+                if !select.group_by.is_empty() || select.items.iter().any(gathers) {
+                    return Ok(Scope::default());
+                }
+                let scope = bind_from(ctx, &with, None, select.from.as_ref())?.1;
+                // They are bound again with the whole query.
+                ctx.subqueries.take();
+                ctx.common.take();
+                return Ok(scope);
+            }
+        }
+    }
+}
+
 /// The same for tables on which the statement wants another privilege as a whole.
 pub(crate) fn bind_from_for(
     ctx: &PlanContext<'_>,
@@ -78,7 +108,7 @@ impl Tables<'_> {
         match node {
             ast::TableRef::Table(factor) => self.add_named(factor),
             ast::TableRef::Derived { query, alias, columns } => {
-                let bound = bind_query(self.ctx, self.with, None, query)?;
+                let bound = bind_query(self.ctx, self.with, None, query)?.not_counted()?;
                 let names = match columns.is_empty() {
                     true => bound.columns.iter().map(|c| c.name.clone()).collect(),
                     false => columns.clone(),
@@ -212,7 +242,7 @@ impl Tables<'_> {
     }
 
     fn push(&mut self, table: ScopeTable, source: Source) -> SqlResult<Side> {
-        let twice = |t: &ScopeTable| t.name == table.name && (t.schema == table.schema || t.schema.is_none());
+        let twice = |t: &ScopeTable| t.name == table.name && t.schema == table.schema;
         if self.scope.tables.iter().any(twice) {
             return Err(not_unique(&table.name));
         }

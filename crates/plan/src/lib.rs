@@ -16,6 +16,7 @@
 //! | `written` | changes of rows through views |
 //! | `meaning` | [`Meanings`]: full names, for the text of a view |
 //! | `window` | window functions, bound |
+//! | `walk` | the expressions of a block |
 //! | `meta` | result metadata |
 //! | `charset`, `declared_type` | collations and types that are declared |
 //! | `conjuncts` | conditions that must all hold |
@@ -36,13 +37,14 @@ mod select;
 mod updatable;
 mod view;
 mod view_names;
+mod walk;
 mod window;
 mod with;
 mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
-    ScopeTable, convert, is_of_changed_row, not_supported, one_column, same_name, unknown_column,
+    ScopeTable, ambiguous, convert, is_of_changed_row, not_supported, one_column, same_name, unknown_column,
     with_zero_dates,
 };
 pub use block::{
@@ -54,13 +56,14 @@ pub use change::{
     bind_joined_update, bind_new_value,
 };
 pub use declared_type::column_type;
-pub use from::allowed_indexes;
+pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};
 pub use view_names::{Looks, named_tables};
+pub use walk::{each_expr, each_expr_mut};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 pub use with::CommonTables;
 pub use written::{InsertView, RowCheck, bind_insert_view};

@@ -192,7 +192,14 @@ fn type_code(ty: &ExprType) -> TypeCode {
 /// The metadata of a column of a set operation: a table could hold it.
 pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
     let meta = expression_meta(name, ty);
-    if ty.null_literal { ColumnMeta { type_code: TypeCode::String, ..meta } } else { meta }
+    match ty.kind {
+        _ if ty.null_literal => ColumnMeta { type_code: TypeCode::String, ..meta },
+        TypeKind::Year => {
+            let flags = meta.flags.with(ColumnFlags::UNSIGNED).with(ColumnFlags::ZEROFILL);
+            ColumnMeta { flags, ..meta }
+        }
+        _ => meta,
+    }
 }
 
 /// MariaDB's name of the format of a type's text.

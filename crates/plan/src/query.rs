@@ -25,16 +25,33 @@ pub fn bind_query(
 ) -> SqlResult<Query> {
     ctx.enter()?;
     let with = with.with(query.with.as_ref())?;
+    let bound = bind_within(ctx, &with, outer, query)?;
+    if let Some(named) = &query.with {
+        with.check_unused(ctx, named)?;
+    }
+    Ok(bound)
+}
+
+fn bind_within(
+    ctx: &PlanContext<'_>,
+    with: &CommonTables<'_>,
+    outer: Option<&Binder<'_>>,
+    query: &ast::Query,
+) -> SqlResult<Query> {
     let mut bound = match &query.body {
-        ast::QueryBody::Select(select) => bind_select(ctx, &with, outer, select, query)?,
+        ast::QueryBody::Select(select) => bind_select(ctx, with, outer, select, query)?,
         _ if outer.is_none() && query.order_by.iter().any(|item| is_computed(&item.expr)) => {
-            bind_ordered_set(ctx, &with, query)?
+            bind_ordered_set(ctx, with, query)?
         }
         body => {
             if query.locking.is_some() {
                 return Err(not_supported("FOR UPDATE of a set operation"));
             }
-            let mut bound = bind_body(ctx, &with, outer, body)?;
+            let mut bound = bind_body(ctx, with, outer, body)?;
+            if query.limit.is_some() {
+                // What is counted comes before this LIMIT.
+                bound.count_all = counts_all(&mut bound).map(std::mem::take).unwrap_or_default();
+            }
             bound.order = order_over_result(ctx, &bound, &query.order_by)?;
             if !bound.order.is_empty() {
                 bound = bound.kept_in_table();
@@ -79,13 +96,27 @@ fn bind_ordered_set(ctx: &PlanContext<'_>, with: &CommonTables<'_>, query: &ast:
             return Err(SqlError::new(ErrorCode::TablenameNotAllowedHere, text));
         }
     }
-    let body = ast::Query::of(query.body.clone());
-    let from = ast::TableRef::Derived { query: Box::new(body), alias: String::new(), columns: Vec::new() };
-    let select = ast::Select { from: Some(from), ..ast::Select::of(vec![ast::SelectItem::Wildcard]) };
+    let mut body = query.body.clone();
+    let calc_found_rows =
+        first_select(&mut body).is_some_and(|select| std::mem::take(&mut select.options.calc_found_rows));
+    let body = Box::new(ast::Query::of(body));
+    let from = ast::TableRef::Derived { query: body, alias: String::new(), columns: Vec::new() };
+    let mut select = ast::Select { from: Some(from), ..ast::Select::of(vec![ast::SelectItem::Wildcard]) };
+    select.options.calc_found_rows = calc_found_rows;
     let mut bound = bind_select(ctx, with, None, &select, query)?;
     let names = bound.columns.iter().map(|column| column.name.clone());
     bound.columns = names.zip(&bound.types).map(|(name, ty)| expression_meta(name, ty)).collect();
     Ok(bound)
+}
+
+/// The first SELECT of a body.
+fn first_select(body: &mut ast::QueryBody) -> Option<&mut ast::Select> {
+    match body {
+        ast::QueryBody::Select(select) => Some(select),
+        ast::QueryBody::SetOperation { first, .. } => first_select(first),
+        ast::QueryBody::Nested(query) => first_select(&mut query.body),
+        ast::QueryBody::Values(_) => None,
+    }
 }
 
 /// The part of a query without ORDER BY and LIMIT.
@@ -133,10 +164,12 @@ fn bind_set_operation(
     first: &ast::QueryBody,
     rest: &[ast::SetOperand],
 ) -> SqlResult<Query> {
-    let first = bind_body(ctx, with, outer, first)?;
+    let mut first = bind_body(ctx, with, outer, first)?;
+    // SQL_CALC_FOUND_ROWS of the first SELECT counts the rows of them all.
+    let count_all = counts_all(&mut first).map(std::mem::take).unwrap_or_default();
     let mut operands = Vec::with_capacity(rest.len());
     for operand in rest {
-        let query = bind_body(ctx, with, outer, &operand.body)?;
+        let query = bind_body(ctx, with, outer, &operand.body)?.not_counted()?;
         if query.types.len() != first.types.len() {
             return Err(wrong_columns());
         }
@@ -151,8 +184,19 @@ fn bind_set_operation(
     let columns = names.zip(&types).map(|(name, ty)| joined_meta(name, ty)).collect();
     let is_plain = operands.iter().all(|operand| operand.op == ast::SetOperator::Union && operand.all);
     let body = Body::Set(Box::new(SetOperation { first, rest: operands }));
-    let query = Query::new(ctx, body, columns, types);
+    let query = Query { count_all, ..Query::new(ctx, body, columns, types) };
     Ok(if is_plain { query } else { query.kept_in_table() })
+}
+
+/// Where it is kept that a query has SQL_CALC_FOUND_ROWS, if it has.
+fn counts_all(query: &mut Query) -> Option<&mut bool> {
+    if query.count_all {
+        return Some(&mut query.count_all);
+    }
+    match &mut query.body {
+        Body::Nested(inner) => counts_all(inner),
+        Body::Select(_) | Body::Set(_) | Body::Values(_) => None,
+    }
 }
 
 fn bind_values(
@@ -258,6 +302,14 @@ impl Query {
             into: Vec::new(),
             count_all: false,
             apart: false,
+        }
+    }
+
+    /// A query that is only a part of the statement: error 1234 if it counts rows for FOUND_ROWS().
+    pub(crate) fn not_counted(mut self) -> SqlResult<Query> {
+        match counts_all(&mut self) {
+            None => Ok(self),
+            Some(_) => Err(SqlError::cant_use_option_here("SQL_CALC_FOUND_ROWS")),
         }
     }
 

@@ -9,7 +9,7 @@ use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use crate::bind::{
     AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column,
-    param_position, same_name,
+    param_position, refuse_negative, same_name,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
 use crate::conjuncts;
@@ -34,6 +34,8 @@ struct SelectBinder<'s> {
     windows: Windows<'s>,
     items: Vec<Item>,
     group: Vec<Expr>,
+    /// GROUP BY .. DESC, for each key.
+    descending: Vec<bool>,
     aggregates: RefCell<Vec<Collected>>,
 }
 
@@ -45,6 +47,9 @@ pub(crate) fn bind_select(
     select: &ast::Select,
     query: &ast::Query,
 ) -> SqlResult<Query> {
+    if select.with_rollup && !query.order_by.is_empty() {
+        return Err(SqlError::wrong_usage("CUBE/ROLLUP", "ORDER BY"));
+    }
     let block = ctx.new_block();
     let (from, scope) = bind_from(ctx, with, outer, select.from.as_ref())?;
     let mut binder = SelectBinder {
@@ -55,18 +60,22 @@ pub(crate) fn bind_select(
         windows: Windows::new(&select.windows)?,
         items: Vec::new(),
         group: Vec::new(),
+        descending: Vec::new(),
         aggregates: RefCell::default(),
     };
     let mut conditions = Vec::new();
     if let Some(filter) = &select.filter {
-        let in_where = Binder { aggregates: None, ..binder.binder(Clause::Where) };
-        conditions = conjuncts::split(in_where.condition(filter)?);
+        conditions = conjuncts::split(binder.binder(Clause::Where).condition(filter)?);
     }
     binder.bind_items(&select.items)?;
-    binder.bind_group(&select.group_by)?;
+    binder.bind_group(&select.group_by, select.with_rollup)?;
     let having = select.having.as_ref().map(|h| binder.bind_having(h)).transpose()?;
     binder.refuse_windows(having.iter().chain(&binder.group))?;
     let mut order = binder.bind_order(&query.order_by)?;
+    let in_key_order = query.order_by.is_empty();
+    if in_key_order && !select.with_rollup && binder.descending.contains(&true) {
+        order = binder.order_of_groups();
+    }
     check_ties(query)?;
     let limit = bind_limit(ctx, query.limit.as_ref())?;
     let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
@@ -77,9 +86,10 @@ pub(crate) fn bind_select(
     let group = (explicit || !aggregates.is_empty()).then(|| Group {
         first_key: ctx.new_columns(binder.group.len()),
         keys: std::mem::take(&mut binder.group),
+        descending: std::mem::take(&mut binder.descending),
         explicit,
         rollup: select.with_rollup,
-        in_key_order: query.order_by.is_empty(),
+        in_key_order: in_key_order && order.is_empty(),
         aggregates,
     });
     let is_plain = group.is_none() && !select.options.distinct && outer.is_none();
@@ -113,8 +123,9 @@ fn by_relevance(conditions: &[Expr]) -> Option<Order> {
 
 impl SelectBinder<'_> {
     fn binder(&self, clause: Clause) -> Binder<'_> {
+        let may_aggregate = !matches!(clause, Clause::Where | Clause::GroupBy);
         Binder {
-            aggregates: Some(&self.aggregates),
+            aggregates: may_aggregate.then_some(&self.aggregates),
             with: Some(self.with),
             outer: self.outer,
             subqueries_allowed: true,
@@ -192,12 +203,25 @@ impl SelectBinder<'_> {
         Ok(found)
     }
 
-    fn bind_group(&mut self, group_by: &[ast::OrderItem]) -> SqlResult<()> {
+    /// The order of GROUP BY a DESC without ORDER BY.
+    fn order_of_groups(&self) -> Vec<Order> {
+        let keys = self.group.iter().zip(&self.descending);
+        keys.map(|(key, descending)| {
+            let key_order = SortKey { collation: key.ty().collation, descending: *descending };
+            Order { by: OrderBy::Expr(key.clone()), key: key_order }
+        })
+        .collect()
+    }
+
+    fn bind_group(&mut self, group_by: &[ast::OrderItem], rollup: bool) -> SqlResult<()> {
         for item in group_by {
+            refuse_negative(&item.expr, Clause::GroupBy)?;
             let expr = match &item.expr {
                 ast::Expr::Literal(literal) => {
                     match item_position(self.ctx, literal, self.items.len(), Clause::GroupBy)? {
                         Some(n) => self.items[n].expr.clone(),
+                        // A constant makes no groups, but a row for all of them.
+                        None if rollup => self.binder(Clause::GroupBy).expression(&item.expr)?,
                         None => continue,
                     }
                 }
@@ -214,10 +238,12 @@ impl SelectBinder<'_> {
                     Binder { aliases: Some(&aliases), ..inner }.expression(other)?
                 }
             };
-            if self.reads_aggregate(&expr) {
-                return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
+            if self.binder(Clause::Select).reads_aggregate(&expr) {
+                let named = self.items.iter().find(|item| item.expr == expr).map_or("?", |item| &item.name);
+                return Err(SqlError::wrong_group_field(named));
             }
             self.group.push(expr);
+            self.descending.push(item.descending);
         }
         Ok(())
     }
@@ -233,11 +259,6 @@ impl SelectBinder<'_> {
             }
         }
         Ok(())
-    }
-
-    fn reads_aggregate(&self, expr: &Expr) -> bool {
-        let columns = expr.columns();
-        self.aggregates.borrow().iter().any(|known| columns.contains(&known.column))
     }
 
     /// A column of the tables comes before an alias in GROUP BY.
@@ -295,6 +316,7 @@ impl SelectBinder<'_> {
 
     /// None: a constant, which orders nothing.
     fn order_value(&self, expr: &ast::Expr) -> SqlResult<Option<OrderBy>> {
+        refuse_negative(expr, Clause::OrderBy)?;
         match expr {
             ast::Expr::Literal(literal) => {
                 let found = item_position(self.ctx, literal, self.items.len(), Clause::OrderBy)?;
@@ -382,6 +404,14 @@ struct HavingNames<'a> {
     binder: &'a SelectBinder<'a>,
 }
 
+impl HavingNames<'_> {
+    /// Whether a column is one of GROUP BY or a select item.
+    fn is_known(&self, column: &Expr) -> bool {
+        let mut known = self.binder.group.iter().chain(self.binder.items.iter().map(|i| &i.expr));
+        known.any(|expr| expr == column)
+    }
+}
+
 impl Aliases for HavingNames<'_> {
     fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>> {
         if order == AliasOrder::AfterTables {
@@ -400,7 +430,11 @@ impl Aliases for HavingNames<'_> {
         }
         let Some(slot) = self.binder.scope.find(name, Clause::Having)? else { return Ok(None) };
         let column = self.binder.scope.column_expr(slot);
-        let mut known = self.binder.group.iter().chain(self.binder.items.iter().map(|i| &i.expr));
-        Ok(known.any(|e| *e == column).then_some(column))
+        Ok(self.is_known(&column).then_some(column))
+    }
+
+    fn admits(&self, column: &Expr) -> bool {
+        let is_grouped = !self.binder.group.is_empty() || !self.binder.aggregates.borrow().is_empty();
+        !is_grouped || self.is_known(column)
     }
 }

@@ -31,7 +31,7 @@ pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     ctx.lifts_literals.set(lifts);
     ctx.names.leave_view();
     let apart = view.algorithm == "TEMPTABLE";
-    let bound = bound.map(|query| Query { apart, ..query });
+    let bound = bound.map(|query| Query { apart, count_all: false, ..query });
     bound.map_err(|error| if hides(error.code) { invalid_view(view) } else { error })
 }
 

@@ -11,7 +11,7 @@ use cohort_expr::ExprType;
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
-use crate::bind::{MergedColumn, PlanContext, not_supported};
+use crate::bind::{MergedColumn, PlanContext, not_supported, same_name};
 use crate::block::{CommonTable, Query, Step};
 use crate::from::merged_columns;
 use crate::query::{bind_chain, bind_query};
@@ -25,9 +25,13 @@ pub struct CommonTables<'q> {
 /// A common table.
 struct Common<'q> {
     table: &'q ast::CommonTable,
+    /// How many of the tables in sight its own query sees: those before it, and of a WITH RECURSIVE all.
+    sees: usize,
     recursive: bool,
     /// Its number among the statement's common tables, and its columns, once it is bound or its seed is.
     known: RefCell<Option<Known>>,
+    /// Its seed is being bound.
+    begun: Cell<bool>,
     /// Its recursive part is being bound.
     inside: Cell<bool>,
 }
@@ -51,6 +55,7 @@ impl<'q> CommonTables<'q> {
         let mut tables: Vec<Rc<Common<'n>>> = Vec::with_capacity(self.tables.len());
         tables.extend(self.tables.iter().map(Rc::clone));
         if let Some(with) = with {
+            let end = tables.len() + with.tables.len();
             for (n, table) in with.tables.iter().enumerate() {
                 if with.tables[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&table.name)) {
                     let text = format!("Duplicate query name `{}` in WITH clause", table.name);
@@ -58,8 +63,10 @@ impl<'q> CommonTables<'q> {
                 }
                 tables.push(Rc::new(Common {
                     table,
-                    recursive: with.recursive,
+                    sees: if with.recursive { end } else { tables.len() },
+                    recursive: with.recursive && names_table(&table.query, &table.name),
                     known: RefCell::new(None),
+                    begun: Cell::new(false),
                     inside: Cell::new(false),
                 }));
             }
@@ -67,63 +74,112 @@ impl<'q> CommonTables<'q> {
         Ok(CommonTables { tables })
     }
 
-    /// A common table by name. It sees those before it, and itself when it is recursive.
+    /// A common table by name.
     pub(crate) fn find(&self, ctx: &PlanContext<'_>, name: &str) -> SqlResult<Option<Known>> {
         let found = self.tables.iter().rposition(|common| common.table.name.eq_ignore_ascii_case(name));
-        let Some(at) = found else { return Ok(None) };
-        let common = &self.tables[at];
-        if common.known.borrow().is_none() {
-            let recursive = common.recursive && names_table(&common.table.query, name);
-            let seen = if recursive { at + 1 } else { at };
-            let sight = CommonTables { tables: self.tables[..seen].to_vec() };
-            common.bind(ctx, &sight, recursive)?;
-        }
+        let Some(common) = found.map(|at| &self.tables[at]) else { return Ok(None) };
+        self.make_known(ctx, common)?;
         let known = common.known.borrow().clone().expect("bound above");
         if !common.inside.get() {
             ctx.common.borrow_mut()[known.number].references += 1;
         }
         Ok(Some(known))
     }
+
+    /// Binds those of the innermost WITH, of so many tables, that the query does not name: they may be wrong.
+    pub(crate) fn check_unused(&self, ctx: &PlanContext<'_>, with: &ast::With) -> SqlResult<()> {
+        let first = self.tables.len() - with.tables.len();
+        self.tables[first..].iter().try_for_each(|common| self.make_known(ctx, common))
+    }
+
+    fn make_known(&self, ctx: &PlanContext<'_>, common: &Common<'q>) -> SqlResult<()> {
+        if common.known.borrow().is_some() {
+            return Ok(());
+        }
+        if common.begun.replace(true) {
+            return Err(not_supported("common tables that name each other"));
+        }
+        let sight = CommonTables { tables: self.tables[..common.sees].to_vec() };
+        common.bind(ctx, &sight)
+    }
 }
 
 impl Common<'_> {
-    fn bind(&self, ctx: &PlanContext<'_>, sight: &CommonTables<'_>, recursive: bool) -> SqlResult<()> {
-        if !recursive {
-            let seed = bind_query(ctx, sight, None, &self.table.query)?;
-            self.add(ctx, seed)?;
+    fn bind(&self, ctx: &PlanContext<'_>, sight: &CommonTables<'_>) -> SqlResult<()> {
+        if !self.recursive {
+            let seed = bind_query(ctx, sight, None, &self.table.query)?.not_counted()?;
+            let number = self.add(ctx, seed)?;
+            self.cycle(ctx, number)?;
             return Ok(());
         }
         let query = &*self.table.query;
-        let plain = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
-        let (true, ast::QueryBody::SetOperation { first, rest }) = (plain, &query.body) else {
-            return Err(no_anchor(&self.table.name));
-        };
         let name = &self.table.name;
-        let recurs = |body: &ast::QueryBody| body_names_table(body, name);
-        let steps_at = rest.iter().position(|operand| recurs(&operand.body));
-        let (false, Some(steps_at)) = (recurs(first), steps_at) else { return Err(no_anchor(name)) };
-        if !rest[steps_at..].iter().all(|operand| recurs(&operand.body)) {
-            return Err(not_supported("an anchor behind the recursive part of a common table"));
+        if !query.order_by.is_empty() || query.limit.is_some() {
+            return Err(not_supported("global ORDER_BY/LIMIT in recursive CTE spec"));
         }
-        let (seeds, steps) = rest.split_at(steps_at);
-        if steps.iter().any(|operand| operand.op != ast::SetOperator::Union) {
+        let ast::QueryBody::SetOperation { first, rest } = &query.body else { return Err(no_anchor(name)) };
+        let recurs = |body: &ast::QueryBody| body_names_table(body, name);
+        if recurs(first) {
             return Err(no_anchor(name));
         }
-        let seed = bind_chain(ctx, sight, first, seeds)?;
+        let sight = sight.with(query.with.as_ref())?;
+        let steps: Vec<&ast::SetOperand> = rest.iter().filter(|operand| recurs(&operand.body)).collect();
+        // An anchor behind a recursive part is as good as before it, where only rows are gathered.
+        let is_union = rest.iter().all(|operand| operand.op == ast::SetOperator::Union);
+        let (is_sorted, one_kind) = (
+            rest.is_sorted_by_key(|operand| recurs(&operand.body)),
+            rest.iter().all(|operand| operand.all == rest[0].all),
+        );
+        if steps.iter().any(|operand| operand.op != ast::SetOperator::Union) || !(is_sorted || is_union) {
+            return Err(no_anchor(name));
+        }
+        if is_union && !one_kind && !(is_sorted && steps.len() == 1) {
+            return Err(not_supported("mix of ALL and DISTINCT UNION operations in recursive CTE spec"));
+        }
+        let seeds: Vec<ast::SetOperand> =
+            rest.iter().filter(|operand| !recurs(&operand.body)).cloned().collect();
+        let seed = bind_chain(ctx, &sight, first, &seeds)?;
         let number = self.add(ctx, seed)?;
+        steps.iter().try_for_each(|step| check_step(&step.body, name))?;
         self.inside.set(true);
         let all: Vec<ast::SetOperand> =
-            steps[1..].iter().map(|operand| ast::SetOperand { all: true, ..operand.clone() }).collect();
-        let bound = bind_chain(ctx, sight, &steps[0].body, &all);
+            steps[1..].iter().map(|operand| ast::SetOperand { all: true, ..(*operand).clone() }).collect();
+        let bound = bind_chain(ctx, &sight, &steps[0].body, &all);
         self.inside.set(false);
         let query = bound?;
+        let cycle = self.cycle(ctx, number)?;
         let mut common = ctx.common.borrow_mut();
         if query.types.len() != common[number].seed.types.len() {
             let text = "The used SELECT statements have a different number of columns";
             return Err(SqlError::new(ErrorCode::WrongNumberOfColumnsInSelect, text));
         }
-        common[number].step = Some(Step { query, distinct: steps.iter().any(|operand| !operand.all) });
+        let distinct = steps.iter().any(|operand| !operand.all) || !cycle.is_empty();
+        common[number].step = Some(Step { query, distinct, cycle });
         Ok(())
+    }
+
+    /// The columns of CYCLE; errors 1054, 1060.
+    fn cycle(&self, ctx: &PlanContext<'_>, number: usize) -> SqlResult<Vec<usize>> {
+        let given = &self.table.columns;
+        let common = ctx.common.borrow();
+        let named = common[number].seed.columns.iter().map(|column| column.name.as_str());
+        let names: Vec<&str> = match given.is_empty() {
+            true => named.collect(),
+            false => given.iter().map(String::as_str).collect(),
+        };
+        let mut cycle = Vec::new();
+        for name in &self.table.cycle {
+            let Some(column) = names.iter().position(|known| same_name(known, name)) else {
+                let text = format!("Unknown column '{name}' in 'CYCLE clause'");
+                return Err(SqlError::new(ErrorCode::BadField, text));
+            };
+            if cycle.contains(&column) {
+                let text = format!("Duplicate column name '{name}'");
+                return Err(SqlError::new(ErrorCode::DupFieldName, text));
+            }
+            cycle.push(column);
+        }
+        Ok(cycle)
     }
 
     /// Makes it known with the rows that it starts from.
@@ -156,6 +212,76 @@ impl Common<'_> {
 fn no_anchor(name: &str) -> SqlError {
     let text = format!("No anchors for recursive WITH element '{name}'");
     SqlError::new(ErrorCode::RecursiveWithoutAnchors, text)
+}
+
+/// Error 4008: a SELECT that names the recursive table more than once, gathers groups or windows of its rows,
+/// pads it by an outer join, or asks a subquery that names it.
+fn check_step(body: &ast::QueryBody, name: &str) -> SqlResult<()> {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let mut direct = 0;
+            let mut padded = false;
+            if let Some(from) = &select.from {
+                count_direct(from, name, false, (&mut direct, &mut padded));
+            }
+            let items = select.items.iter().filter_map(|item| match item {
+                ast::SelectItem::Expr { expr, .. } => Some(expr),
+                ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => None,
+            });
+            let gathers = |expr: &ast::Expr| {
+                expr.has_part(|part| matches!(part, ast::Expr::Aggregate(_) | ast::Expr::Window(_)))
+            };
+            let asks = |expr: &ast::Expr| {
+                expr.has_part(|part| match part {
+                    ast::Expr::Subquery(query) | ast::Expr::Exists(query) => names_table(query, name),
+                    ast::Expr::InQuery { query, .. } | ast::Expr::Quantified { query, .. } => {
+                        names_table(query, name)
+                    }
+                    _ => false,
+                })
+            };
+            let mut others = select.filter.iter().chain(&select.having);
+            let is_refused = items.clone().any(|item| asks(item) || (direct > 0 && gathers(item)))
+                || others.any(|expr| asks(expr) || (direct > 0 && gathers(expr)))
+                || direct > 1
+                || padded;
+            match is_refused {
+                true => {
+                    let text = format!(
+                        "Restrictions imposed on recursive definitions are violated for table '{name}'"
+                    );
+                    Err(SqlError::new(ErrorCode::NotStandardCompliantRecursive, text))
+                }
+                false => Ok(()),
+            }
+        }
+        ast::QueryBody::Nested(query) => check_step(&query.body, name),
+        ast::QueryBody::SetOperation { first, rest } => {
+            check_step(first, name)?;
+            rest.iter().try_for_each(|operand| check_step(&operand.body, name))
+        }
+        ast::QueryBody::Values(_) => Ok(()),
+    }
+}
+
+/// Counts how often FROM names the table itself, and notes an outer join that pads it.
+fn count_direct(from: &ast::TableRef, name: &str, is_padded: bool, found: (&mut usize, &mut bool)) {
+    let (direct, padded) = found;
+    match from {
+        ast::TableRef::Table(_) => {
+            if from_names_table(from, name) {
+                *direct += 1;
+                *padded |= is_padded;
+            }
+        }
+        ast::TableRef::Derived { .. } => *padded |= is_padded && from_names_table(from, name),
+        ast::TableRef::Json(_) => {}
+        ast::TableRef::Join(join) => {
+            let (left, right) = (join.kind == ast::JoinKind::Right, join.kind == ast::JoinKind::Left);
+            count_direct(&join.left, name, is_padded || left, (&mut *direct, &mut *padded));
+            count_direct(&join.right, name, is_padded || right, (direct, padded));
+        }
+    }
 }
 
 /// Whether FROM of a query, or of a query in it, names a table.

@@ -105,6 +105,7 @@ fn group(input: Node, key: Expr, aggregates: Vec<cohort_expr::Aggregate>) -> Nod
         first: vec![],
         aggregates,
         rollup: false,
+        descending: Vec::new(),
         ordered: false,
     };
     Node::Aggregate(Box::new(node))
@@ -118,6 +119,7 @@ fn total(input: Node, aggregates: Vec<cohort_expr::Aggregate>) -> Node {
         first: vec![],
         aggregates,
         rollup: false,
+        descending: Vec::new(),
         ordered: false,
     };
     Node::Aggregate(Box::new(node))

@@ -55,8 +55,10 @@ enum Progress {
 
 impl<'p> AggregateOperator<'p> {
     pub fn new(node: &'p AggregateNode, input: Input<'p>) -> AggregateOperator<'p> {
-        let ascending = |collation| SortKey { collation, descending: false };
-        let keys = node.keys.iter().map(|(expr, collation)| (expr, ascending(*collation)));
+        let keys = node.keys.iter().enumerate().map(|(n, (expr, collation))| {
+            let descending = node.descending.get(n).copied().unwrap_or_default();
+            (expr, SortKey { collation: *collation, descending })
+        });
         let order = match node.rollup {
             true => Order::new(keys),
             false => Order::of_columns(keys.map(|key| key.1)),

@@ -152,8 +152,8 @@ impl<'p> Seen<'p> {
     /// Whether the row is new.
     fn insert(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<bool> {
         self.key.clear();
-        for (value, collation) in row.iter().zip(&self.step.collations) {
-            append_group_key(value, *collation, &mut self.key, run.eval)?;
+        for (column, collation) in &self.step.told_by {
+            append_group_key(&row[*column], *collation, &mut self.key, run.eval)?;
         }
         if self.keys.contains(self.key.as_slice()) {
             return Ok(false);

@@ -39,7 +39,7 @@ pub(crate) struct Limit<'p> {
     input: Input<'p>,
     skip: u64,
     left: u64,
-    /// Rows of the input, for [`LimitNode::count_all`].
+    /// Rows of the input that were read.
     found: u64,
     unwanted: Batch,
     /// Rows of which some may be ties, from `at` on, and the keys of the last one that was counted.
@@ -143,6 +143,8 @@ impl<'p> Operator<'p> for Limit<'p> {
         }
         if self.node.count_all {
             while self.drop_rows(run, u64::MAX)? > 0 {}
+        }
+        if self.node.tells_found {
             run.state.found.set(Some(self.found));
         }
         Ok(())

@@ -14,7 +14,7 @@ use support::*;
 
 fn limit(input: Node, offset: Option<i64>, count: Option<i64>, count_all: bool) -> Node {
     let limit = LimitCount { count: count.map(lit), offset: offset.map(lit) };
-    Node::Limit(Box::new(LimitNode { input, limit, ties: None, count_all }))
+    Node::Limit(Box::new(LimitNode { input, limit, ties: None, count_all, tells_found: count_all }))
 }
 
 fn numbers(last: u64) -> Node {
@@ -213,6 +213,7 @@ fn grouped(keys: &[usize], first: &[usize], aggregates: Vec<cohort_expr::Aggrega
         first: first.iter().map(|n| col(*n)).collect(),
         aggregates,
         rollup: false,
+        descending: Vec::new(),
         ordered: false,
     }
 }
@@ -331,7 +332,7 @@ fn distinct_keeps_the_first_of_equal_rows() {
     let rows =
         ["a", "B", "A", "b ", "c"].iter().zip(0..).map(|(t, n)| vec![Value::text(*t), int(n)]).collect();
     let mut storage = Memory::new(&[("t", rows)]);
-    let node = Node::Distinct { input: Box::new(of("t", 2)), collations: vec![CI] };
+    let node = Node::Distinct { input: Box::new(of("t", 2)), told_by: vec![(0, CI)] };
     assert_eq!(shown_all(&rows_of(&plan(node, 2), &mut storage)), ["a 0", "B 1", "c 4"]);
 }
 
@@ -476,6 +477,7 @@ fn a_killed_statement_ends() {
         first: Vec::new(),
         aggregates: vec![aggregate(AggregateKind::CountStar, vec![])],
         rollup: false,
+        descending: Vec::new(),
         ordered: false,
     };
     let session = Session::default();

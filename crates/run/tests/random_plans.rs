@@ -128,7 +128,16 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
                 (!keys.is_empty() || random.below(2) == 0, keys.len() + aggregates.len());
             let rollup = !keys.is_empty() && random.below(3) == 0;
             let ordered = rollup || random.below(2) == 0;
-            let node = AggregateNode { input, keys, is_grouped, first: vec![], aggregates, rollup, ordered };
+            let node = AggregateNode {
+                input,
+                keys,
+                is_grouped,
+                first: vec![],
+                aggregates,
+                rollup,
+                descending: vec![],
+                ordered,
+            };
             (Node::Aggregate(Box::new(node)), width)
         }
         _ => {
@@ -388,7 +397,13 @@ fn random_plans_answer_as_nested_loops() {
         let keys = (0..width).map(|n| (col(n), if n % 2 == 0 { asc() } else { desc() })).collect();
         let sort = Node::Sort(Box::new(Sort { input: *input, keys, limit: Some(limit()) }));
         let limited = plan(
-            Node::Limit(Box::new(LimitNode { input: sort, limit: limit(), ties: None, count_all: false })),
+            Node::Limit(Box::new(LimitNode {
+                input: sort,
+                limit: limit(),
+                ties: None,
+                count_all: false,
+                tells_found: false,
+            })),
             width,
         );
         let mut ordered = expected;

@@ -86,6 +86,8 @@ pub struct SessionState {
     pub examined: RowsExamined,
     /// While a prepared statement of the protocol runs: how many result columns its client knows of.
     pub columns_told: Cell<Option<usize>>,
+    /// What FOUND_ROWS() says of the query of the running statement, if that reads one without sending its rows.
+    pub rows_found: Cell<Option<u64>>,
     /// A table of the running statement is read as a whole: the client is told.
     pub reads_whole_table: Cell<bool>,
     /// What the running statement does is measured.
@@ -338,6 +340,7 @@ impl SessionState {
             rows_before: Cell::new(0),
             examined: RowsExamined::default(),
             columns_told: Cell::new(None),
+            rows_found: Cell::new(None),
             reads_whole_table: Cell::new(false),
             measures: RefCell::default(),
             planning_warnings: RefCell::default(),

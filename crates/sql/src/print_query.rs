@@ -27,7 +27,12 @@ pub(crate) fn inner(query: &Query) -> String {
         let table = |table: &crate::ast::CommonTable| {
             let columns: Vec<String> = table.columns.iter().map(|name| quoted_name(name)).collect();
             let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(",")) };
-            format!("{}{columns} as ({})", common_name(&table.name), inner(&table.query))
+            let mut text = format!("{}{columns} as ({})", common_name(&table.name), inner(&table.query));
+            if !table.cycle.is_empty() {
+                let columns: Vec<String> = table.cycle.iter().map(|name| quoted_name(name)).collect();
+                text.push_str(&format!(" CYCLE {} RESTRICT ", columns.join(",")));
+            }
+            text
         };
         out.push_str(&with.tables.iter().map(table).collect::<Vec<_>>().join(", "));
     }

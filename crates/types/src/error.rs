@@ -110,6 +110,10 @@ errors! {
     WrongValueCountOnRow = 1136, "21S01";
     WrongValueCount = 1058, "21S01";
     InvalidGroupFuncUse = 1111, "HY000";
+    WrongGroupField = 1056, "42000";
+    CantUseOptionHere = 1234, "42000";
+    NotStandardCompliantRecursive = 4008, "HY000";
+    NotAllowedInThisContext = 4172, "HY000";
     UnknownTable = 1109, "42S02";
     UnknownCharacterSet = 1115, "42000";
     UnknownCollation = 1273, "HY000";

@@ -241,6 +241,9 @@ texts! {
     column_specified_twice(column: &str) = FieldSpecifiedTwice, "Column '{column}' specified twice";
     not_in_group_by(column: &str) = WrongFieldWithGroup, "'{column}' isn't in GROUP BY";
     invalid_group_function() = InvalidGroupFuncUse, "Invalid use of group function";
+    wrong_group_field(name: &str) = WrongGroupField, "Can't group on '{name}'";
+    not_allowed_here(what: &str) = NotAllowedInThisContext, "'{what}' is not allowed in this context";
+    cant_use_option_here(option: &str) = CantUseOptionHere, "Incorrect usage/placement of '{option}'";
     mix_of_group_columns() = MixOfGroupFuncAndFields,
         "Mixing of GROUP columns (MIN(),MAX(),COUNT(),...) with no GROUP columns is illegal if there is no GROUP BY \
          clause";

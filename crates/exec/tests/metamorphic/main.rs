@@ -7,11 +7,13 @@
 //! - Twins: a query of tables with indexes has the answer of the same query without any.
 //! - Joins: an outer join is the inner one and the rows without a partner; EXISTS holds for those with one,
 //!   and IN is such a join.
+//! - Levels: derived tables that become a part of the query have the answer of those that are made first.
 //!
 //! Tables and queries are random. `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts
 //! elsewhere. A case is left out if a query of it is refused, because which rows meet an error depends on the
 //! plan.
 
+mod derived;
 #[allow(dead_code)] // its statements are for other tests
 #[path = "../grammar/mod.rs"]
 mod grammar;
@@ -311,8 +313,8 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + if is_long { 6000 } else { 40 }
 }
 
-#[test]
-fn related_queries_agree() {
+/// Runs so many cases on the tables of each seed.
+fn check(cases: usize, case: impl Fn(&mut Checker<'_>, usize) -> Result<(), Refused>) {
     let (mut compared, mut refused) = (0, 0);
     let seeds = seeds();
     for seed in seeds.clone() {
@@ -323,8 +325,8 @@ fn related_queries_agree() {
         script.iter().for_each(|sql| client.ok(sql));
         let queries = Queries { grammar: &grammar, tables: &tables };
         let mut checker = Checker { seed, script: &script, client, queries, compared: 0, refused: 0 };
-        for n in 0..10 * CASES {
-            if checker.case(n).is_err() {
+        for n in 0..cases {
+            if case(&mut checker, n).is_err() {
                 checker.refused += 1;
             }
         }
@@ -334,4 +336,14 @@ fn related_queries_agree() {
     println!("seeds {seeds:?}: {compared} comparisons, {refused} cases refused");
     // The checks are worth nothing if most queries are refused.
     assert!(compared > 4 * refused, "{compared} comparisons, {refused} cases refused");
+}
+
+#[test]
+fn related_queries_agree() {
+    check(10 * CASES, |checker, n| checker.case(n));
+}
+
+#[test]
+fn derived_tables_agree_with_kept_ones() {
+    check(3 * CASES, |checker, _| checker.levels());
 }

@@ -63,6 +63,11 @@ impl Clause {
 pub trait Aliases {
     /// A select item that the name means, before (`first`) or after the tables were asked.
     fn find(&self, name: &ast::ColumnRef, order: AliasOrder) -> SqlResult<Option<Expr>>;
+
+    /// Whether a subquery may name a column of the tables outside of aggregates.
+    fn admits(&self, _column: &Expr) -> bool {
+        true
+    }
 }
 
 /// Whether the tables have been asked already.
@@ -86,8 +91,10 @@ pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,
     pub clause: Clause,
-    /// Collects the aggregates found; None where they are an error (1111).
+    /// Collects the aggregates found; None where the clause allows none.
     pub aggregates: Option<&'b RefCell<Vec<Collected>>>,
+    /// The expression is in an argument of an aggregate: another one of the same query is an error (1111).
+    pub within_aggregate: bool,
     /// Select items that names may mean.
     pub aliases: Option<&'b dyn Aliases>,
     /// Select items that names in subqueries may mean, when the tables here have no such column.
@@ -124,6 +131,19 @@ pub fn item_position(
     }
     ctx.pins.borrow_mut().extend(literal.ordinal);
     position(n, count, clause).map(Some)
+}
+
+/// Error 1054 for a negative number in ORDER BY or GROUP BY, which means no item.
+pub fn refuse_negative(expr: &ast::Expr, clause: Clause) -> SqlResult<()> {
+    if let ast::Expr::Unary { op: ast::UnaryOp::Negate, expr } = expr
+        && let ast::Expr::Literal(ast::Literal {
+            value: Value::Int(n), kind: ast::LiteralKind::Plain, ..
+        }) = &**expr
+    {
+        let text = format!("Unknown column '-{n}' in '{}'", clause.text());
+        return Err(SqlError::new(ErrorCode::BadField, text));
+    }
+    Ok(())
 }
 
 /// The item that a parameter in ORDER BY or GROUP BY means; None when its value is no number. A plan that
@@ -190,6 +210,7 @@ impl<'b> Binder<'b> {
             scope,
             clause,
             aggregates: None,
+            within_aggregate: false,
             aliases: None,
             aliases_within: None,
             tables_visible: true,
@@ -292,10 +313,12 @@ impl<'b> Binder<'b> {
         self.ctx.enter()?;
         match expr {
             ast::Expr::Binary { op: B::And, left, right } => {
-                Ok(and(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
+                let left = one_column(self.predicate(left, literals)?)?;
+                Ok(and(vec![left, one_column(self.predicate(right, literals)?)?]))
             }
             ast::Expr::Binary { op: B::Or, left, right } => {
-                Ok(or(vec![self.predicate(left, literals)?, self.predicate(right, literals)?]))
+                let left = one_column(self.predicate(left, literals)?)?;
+                Ok(or(vec![left, one_column(self.predicate(right, literals)?)?]))
             }
             ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => {
                 build_unary(UnaryOp::Not, self.predicate(expr, literals)?, self.ctx.names.env())
@@ -528,8 +551,8 @@ impl<'b> Binder<'b> {
     fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         match op {
-            ast::BinaryOp::And => Ok(and(vec![self.bind(left)?, self.bind(right)?])),
-            ast::BinaryOp::Or => Ok(or(vec![self.bind(left)?, self.bind(right)?])),
+            ast::BinaryOp::And => Ok(and(vec![self.expression(left)?, self.expression(right)?])),
+            ast::BinaryOp::Or => Ok(or(vec![self.expression(left)?, self.expression(right)?])),
             ast::BinaryOp::Xor => build_binary(BinaryOp::Xor, self.bind(left)?, self.bind(right)?, env),
             op if convert::is_comparison(op) => self.comparison(op, left, right, Literals::Pin),
             op => {
@@ -556,30 +579,67 @@ impl<'b> Binder<'b> {
             }
             Some(other) => LikeEscape::By(self.bind(other)?),
         };
-        like(self.bind(expr)?, self.bind(pattern)?, escape, negated, self.ctx.names.env())
+        like(self.expression(expr)?, self.expression(pattern)?, escape, negated, self.ctx.names.env())
     }
 
     fn column(&self, name: &ast::ColumnRef) -> SqlResult<Expr> {
         if let Some(found) = self.own_column(name)? {
             return Ok(found);
         }
-        let mut binder = self;
-        loop {
-            let Some(outer) = binder.outer else { return Err(unknown_column(name, self.clause)) };
-            binder = outer;
-            if let Some(found) = binder.own_column(name)? {
+        let mut in_aggregate = self.within_aggregate;
+        for binder in std::iter::successors(self.outer, |binder| binder.outer) {
+            if let Some(found) = binder.column_within(name, in_aggregate)? {
                 return Ok(found);
             }
-            if let Some(aliases) = binder.aliases_within
-                && let Some(found) = aliases.find(name, AliasOrder::AfterTables)?
-            {
-                return Ok(found);
+            in_aggregate |= binder.within_aggregate;
+        }
+        match &name.table {
+            Some(table) if self.scope.tables.is_empty() && self.outer.is_none() => {
+                Err(SqlError::unknown_table_in(table, self.clause.text()))
+            }
+            _ => Err(unknown_column(name, self.clause)),
+        }
+    }
+
+    /// A column that a name in a subquery of this clause means: one of the tables, those of a HAVING too, or
+    /// else a select item without aggregates (error 1247).
+    fn column_within(&self, name: &ast::ColumnRef, in_aggregate: bool) -> SqlResult<Option<Expr>> {
+        if let Some(slot) = self.scope.find(name, self.clause)? {
+            let column = self.read_slot(name, slot)?;
+            if !in_aggregate && self.aliases.is_some_and(|aliases| !aliases.admits(&column)) {
+                let shown = self.scope.slot(slot).full_name.replace('`', "");
+                let text = format!("Unknown column '{shown}' in '{}'", Clause::Select.text());
+                return Err(SqlError::new(ErrorCode::BadField, text));
+            }
+            return Ok(Some(column));
+        }
+        if let Some(aliases) = self.aliases {
+            for order in [AliasOrder::BeforeTables, AliasOrder::AfterTables] {
+                let Some(found) = aliases.find(name, order)? else { continue };
+                if self.reads_aggregate(&found) {
+                    return Err(SqlError::illegal_reference(&name.name, "reference to group function"));
+                }
+                return Ok(Some(found));
             }
         }
+        match self.aliases_within {
+            Some(aliases) => aliases.find(name, AliasOrder::AfterTables),
+            None => Ok(None),
+        }
+    }
+
+    fn read_slot(&self, name: &ast::ColumnRef, slot: usize) -> SqlResult<Expr> {
+        self.ctx.note(|meanings| meanings.note_column(name, self.scope, slot));
+        self.ctx.read_column(self.scope, slot)
     }
 
     /// A column that a name means here, not in a query around.
     fn own_column(&self, name: &ast::ColumnRef) -> SqlResult<Option<Expr>> {
+        if self.within_aggregate
+            && let Some(slot) = self.scope.find(name, self.clause)?
+        {
+            return self.read_slot(name, slot).map(Some);
+        }
         if let Some(aliases) = self.aliases
             && let Some(found) = aliases.find(name, AliasOrder::BeforeTables)?
         {
@@ -588,73 +648,11 @@ impl<'b> Binder<'b> {
         if self.tables_visible
             && let Some(slot) = self.scope.find(name, self.clause)?
         {
-            self.ctx.note(|meanings| meanings.note_column(name, self.scope, slot));
-            return self.ctx.read_column(self.scope, slot).map(Some);
+            return self.read_slot(name, slot).map(Some);
         }
         match self.aliases {
             Some(aliases) => aliases.find(name, AliasOrder::AfterTables),
             None => Ok(None),
-        }
-    }
-
-    fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
-        // Arguments are over the rows of the group: no aggregates in them; tables are visible even in HAVING.
-        let inner = Binder { aggregates: None, windows: None, aliases: None, tables_visible: true, ..*self };
-        let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
-        let Some(owner) = self.owner_of(&args) else {
-            return Err(SqlError::new(ErrorCode::InvalidGroupFuncUse, "Invalid use of group function"));
-        };
-        let bound = self.aggregate_of(aggregate, args, &inner)?;
-        let mut list = owner.borrow_mut();
-        let n = list.iter().position(|known| known.aggregate == bound).unwrap_or_else(|| {
-            list.push(Collected { column: self.ctx.new_columns(1), aggregate: bound });
-            list.len() - 1
-        });
-        Ok(Expr::column(list[n].column, list[n].aggregate.ty.clone(), "aggregate"))
-    }
-
-    /// An aggregate with its arguments bound.
-    pub(crate) fn aggregate_of(
-        &self,
-        aggregate: &ast::Aggregate,
-        args: Vec<Expr>,
-        inner: &Binder<'_>,
-    ) -> SqlResult<Aggregate> {
-        let mut order = Vec::new();
-        for item in &aggregate.order_by {
-            let expr = match self.position(&item.expr, args.len())? {
-                Some(n) => args[n].clone(),
-                None => inner.bind(&item.expr)?,
-            };
-            order.push(OrderKey { expr, descending: item.descending });
-        }
-        let kind = convert::aggregate_kind(aggregate.kind, args.is_empty());
-        let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
-        let separator = aggregate.separator.clone();
-        let limit = aggregate.limit.map(|(offset, count)| (offset.unwrap_or(0), count));
-        let options = AggregateOptions { quantifier, order, separator, limit };
-        Aggregate::new(kind, args, options, self.ctx.names.env())
-    }
-
-    /// Where an aggregate of these arguments belongs: the innermost query whose columns they read; this one
-    /// when they read none.
-    fn owner_of(&self, args: &[Expr]) -> Option<&RefCell<Vec<Collected>>> {
-        let columns: Vec<usize> = args.iter().flat_map(|arg| arg.columns()).collect();
-        let mut binder = self;
-        while !columns.is_empty() && !columns.iter().any(|column| binder.scope.holds(*column)) {
-            match binder.outer {
-                Some(outer) => binder = outer,
-                None => break,
-            }
-        }
-        binder.aggregates
-    }
-
-    /// The argument whose number stands in the ORDER BY of an aggregate; None when it is no number.
-    fn position(&self, expr: &ast::Expr, count: usize) -> SqlResult<Option<usize>> {
-        match expr {
-            ast::Expr::Literal(literal) => item_position(self.ctx, literal, count, Clause::OrderBy),
-            _ => Ok(None),
         }
     }
 

@@ -8,6 +8,7 @@
 //! not depend on its value ([`Binder::condition`], [`Binder::value`]); everywhere else it is a constant and
 //! its value is *pinned*: the plan serves only statements with the same value in that place.
 
+mod aggregate;
 pub mod convert;
 mod expr;
 mod full_text;
@@ -17,10 +18,10 @@ mod window;
 
 pub use expr::{
     AliasOrder, Aliases, Binder, Clause, item_position, not_supported, one_column, param_position,
-    with_zero_dates,
+    refuse_negative, with_zero_dates,
 };
 pub use scope::{
-    MergedColumn, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn, ScopeTable,
+    MergedColumn, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn, ScopeTable, ambiguous,
     is_of_changed_row, same_name, unknown_column,
 };
 pub use window::Windows;

@@ -387,7 +387,7 @@ pub fn unknown_column(name: &ast::ColumnRef, clause: Clause) -> SqlError {
 }
 
 /// Error 1052.
-fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
+pub fn ambiguous(name: &ast::ColumnRef, clause: Clause) -> SqlError {
     SqlError::new(
         ErrorCode::NonUniq,
         format!("Column '{}' in {} is ambiguous", column_text(name), clause.text()),

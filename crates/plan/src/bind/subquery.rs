@@ -17,7 +17,7 @@ impl Binder<'_> {
             return Err(not_supported("subqueries here"));
         }
         let with = self.with.cloned().unwrap_or_default();
-        let bound = bind_query(self.ctx, &with, Some(self), query)?;
+        let bound = bind_query(self.ctx, &with, Some(self), query)?.not_counted()?;
         let types = bound.types.clone();
         let mut known = self.ctx.subqueries.borrow_mut();
         known.push(bound);

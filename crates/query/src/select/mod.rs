@@ -106,7 +106,10 @@ impl Limits {
 /// How many rows there were.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowCounts {
-    /// Rows sent; without the limit when SQL_CALC_FOUND_ROWS asked for it.
+    /// Rows sent.
+    pub sent: u64,
+    /// For FOUND_ROWS(): rows that came until the limit was reached, those of OFFSET included; without the
+    /// limit when SQL_CALC_FOUND_ROWS asked for it.
     pub found: u64,
 }
 
@@ -121,6 +124,7 @@ pub fn run_query(
     // that a locking read has missed (I5).
     ctx.trx.reveal();
     let counts = run_within(plan, &[], ctx, limit_default, sink)?;
+    ctx.session.rows_found.set(Some(counts.found));
     ctx.trx.reveal();
     Ok(counts)
 }
@@ -142,7 +146,7 @@ fn run_within(
             let start = Instant::now();
             let counts = run_direct(direct, &plan.shape, ctx, limit_default, sink)?;
             let measure =
-                Measure { loops: 1, rows: counts.found, nanos: nanos_since(start), ..Measure::default() };
+                Measure { loops: 1, rows: counts.sent, nanos: nanos_since(start), ..Measure::default() };
             measures.tally(&direct.items).add(measure);
             Ok(counts)
         }
@@ -164,9 +168,12 @@ pub fn count_sort(counts: &SessionCounts, sorted: Sorted) {
     }
 }
 
-/// All rows of a query.
+/// All rows of the query of a statement.
 pub fn rows(plan: &QueryPlan, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-    rows_within(plan, &[], ctx)
+    let mut all = Collect::default();
+    let counts = run_within(plan, &[], ctx, u64::MAX, &mut all)?;
+    ctx.session.rows_found.set(Some(counts.found));
+    Ok(all.rows)
 }
 
 /// All rows of a query that was bound within the scope of a row.

@@ -76,8 +76,8 @@ impl<'p> Output<'p> {
                 }
             }
         }
-        let Window { passed, sent, .. } = self.window;
-        Ok(RowCounts { found: if self.select.count_all { passed } else { sent } })
+        let Window { passed, sent, limits } = self.window;
+        Ok(RowCounts { sent, found: if self.select.count_all { passed } else { passed.min(limits.reach()) } })
     }
 
     /// Counts a row in its final order against the limit and sends it.

@@ -79,7 +79,7 @@ pub(super) fn run(
         }
     }?;
     // Even if there was nothing to push.
-    Ok(RowCounts { found: if is_whole()? { found } else { 0 } })
+    Ok(RowCounts { sent, found: if is_whole()? { found } else { 0 } })
 }
 
 /// The transaction and the server, as operators see them.

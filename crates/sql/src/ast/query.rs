@@ -35,6 +35,8 @@ pub struct CommonTable {
     pub name: String,
     pub columns: Vec<String>,
     pub query: Box<Query>,
+    /// CYCLE .. RESTRICT: the columns whose values tell rows apart.
+    pub cycle: Vec<String>,
 }
 
 /// What yields the rows.
@@ -242,7 +244,7 @@ pub struct Locking {
     pub wait: LockWait,
 }
 
-/// FOR UPDATE, or LOCK IN SHARE MODE = FOR SHARE.
+/// FOR UPDATE, or LOCK IN SHARE MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockStrength {
     Share,

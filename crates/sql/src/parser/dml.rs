@@ -1,11 +1,11 @@
 //! INSERT, REPLACE, UPDATE, DELETE, DO.
 
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 
 use super::Parser;
 use crate::ast::{
-    Assignment, Delete, Expr, Insert, InsertSource, ObjectName, SelectItem, Statement, TableFactor, TableRef,
-    Update,
+    Assignment, Delete, Expr, Insert, InsertSource, ObjectName, Query, QueryBody, SelectItem, Statement,
+    TableFactor, TableRef, Update,
 };
 use crate::lexer::Kind;
 
@@ -25,7 +25,11 @@ impl Parser<'_> {
             columns = self.insert_columns()?;
         }
         let source = if self.eat_any(&["VALUES", "VALUE"]) {
-            InsertSource::Values(self.list(Self::insert_row)?)
+            let rows = self.list(Self::insert_row)?;
+            match self.set_operator().is_some() || self.is_any(&["ORDER", "LIMIT"]) {
+                true => InsertSource::Query(Box::new(self.query_of_values(rows)?)),
+                false => InsertSource::Values(rows),
+            }
         } else if columns.is_empty() && self.eat_word("SET") {
             let (names, values) =
                 self.list(Self::assignment)?.into_iter().map(|a| (a.column.name, a.value)).unzip();
@@ -39,7 +43,9 @@ impl Parser<'_> {
         };
         let mut on_duplicate = Vec::new();
         if !replace && self.eat_words(&["ON", "DUPLICATE", "KEY", "UPDATE"]) {
+            self.in_on_duplicate = true;
             on_duplicate = self.list(Self::assignment)?;
+            self.in_on_duplicate = false;
         }
         let returning = self.returning()?;
         Ok(Statement::Insert(Box::new(Insert {
@@ -52,6 +58,17 @@ impl Parser<'_> {
             on_duplicate,
             returning,
         })))
+    }
+
+    /// The rest of a query that begins with the rows of an INSERT.
+    fn query_of_values(&mut self, rows: Vec<Vec<Expr>>) -> SqlResult<Query> {
+        if rows.iter().flatten().any(|value| matches!(value, Expr::Default(None))) {
+            return Err(SqlError::not_allowed_here("default"));
+        }
+        self.nameless(|p| {
+            let body = p.set_operations(QueryBody::Values(rows))?;
+            p.finish_query(None, body)
+        })
     }
 
     fn insert_columns(&mut self) -> SqlResult<Vec<String>> {
@@ -111,7 +128,7 @@ impl Parser<'_> {
         let assignments = self.list(Self::assignment)?;
         let filter = self.filter()?;
         let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let limit = self.change_limit()?;
         Ok(Statement::Update(Box::new(Update { ignore, tables, assignments, filter, order_by, limit })))
     }
 
@@ -137,7 +154,7 @@ impl Parser<'_> {
         }
         let filter = self.filter()?;
         let (order_by, limit, returning) = if targets.is_empty() {
-            (self.order_by()?, self.limit()?, self.returning()?)
+            (self.order_by()?, self.change_limit()?, self.returning()?)
         } else {
             (Vec::new(), None, Vec::new())
         };
@@ -166,7 +183,7 @@ impl Parser<'_> {
         self.at = start;
         let name = self.object_name()?;
         let partitions = if self.eat_word("PARTITION") { self.paren_list(Self::name)? } else { Vec::new() };
-        let table = TableFactor { name, alias: self.alias()?, index_hints: Vec::new(), partitions };
+        let table = TableFactor { name, alias: None, index_hints: Vec::new(), partitions };
         Ok((Vec::new(), TableRef::Table(Box::new(table))))
     }
 

@@ -185,6 +185,7 @@ impl Parser<'_> {
                     return Ok(date_arith(left, subtract, amount, unit));
                 }
                 if power == COMPARISON
+                    && op != BinaryOp::NullSafeEqual
                     && self.peek(1).kind == Kind::LeftParen
                     && let Some(quantifier) = self.quantifier()
                 {
@@ -284,11 +285,28 @@ impl Parser<'_> {
     }
 
     fn in_rest(&mut self, expr: Box<Expr>, negated: bool) -> SqlResult<Expr> {
-        if self.kind() == Kind::LeftParen && self.query_follows(1) {
+        if self.kind() == Kind::LeftParen && self.query_word_at(1) {
             self.advance();
             let query = Box::new(self.inner_query()?);
             self.expect(Kind::RightParen)?;
             return Ok(Expr::InQuery { expr, negated, query });
+        }
+        if self.kind() == Kind::LeftParen && self.query_follows(1) {
+            self.advance();
+            let first = self.expr()?;
+            if self.kind() != Kind::Comma {
+                // `((SELECT ..) UNION ..)` is one query.
+                return Ok(match self.close_parenthesis(first)? {
+                    Expr::Subquery(query) => Expr::InQuery { expr, negated, query },
+                    one => Expr::InList { expr, negated, list: vec![one] },
+                });
+            }
+            let mut list = vec![first];
+            while self.eat(Kind::Comma) {
+                list.push(self.expr()?);
+            }
+            self.expect(Kind::RightParen)?;
+            return Ok(Expr::InList { expr, negated, list });
         }
         let list = self.paren_list(Self::expr)?;
         Ok(Expr::InList { expr, negated, list })

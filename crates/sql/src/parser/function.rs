@@ -124,7 +124,7 @@ impl Parser<'_> {
             }
             false => (self.window_bound()?, WindowBound::CurrentRow),
         };
-        if self.is("EXCLUDE") {
+        if self.is("EXCLUDE") && !self.eat_words(&["EXCLUDE", "NO", "OTHERS"]) {
             let text = "Frame exclusion is not supported yet";
             return Err(SqlError::new(ErrorCode::FrameExclusionNotSupported, text));
         }
@@ -553,7 +553,11 @@ impl Parser<'_> {
         Ok(Expr::Default(Some(column)))
     }
 
-    fn values_function(&mut self, _name: &str) -> SqlResult<Expr> {
+    /// `VALUE(a)`, and in ON DUPLICATE KEY UPDATE also `VALUES(a)`.
+    fn values_function(&mut self, name: &str) -> SqlResult<Expr> {
+        if name == "values" && !self.in_on_duplicate {
+            return Err(self.error_at(self.at - 1));
+        }
         self.expect(Kind::LeftParen)?;
         let column = self.column_ref()?;
         self.expect(Kind::RightParen)?;

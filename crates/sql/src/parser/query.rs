@@ -101,7 +101,7 @@ impl Parser<'_> {
         })
     }
 
-    fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
+    pub(super) fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
         let outer_into = std::mem::take(&mut self.into);
         let Tail { order_by, limit, locking, into } = self.tail()?;
         let into = if into.is_empty() { outer_into } else { into };
@@ -143,10 +143,12 @@ impl Parser<'_> {
             p.expect(Kind::LeftParen)?;
             let query = Box::new(p.named(Self::query)?);
             p.expect(Kind::RightParen)?;
-            if p.is("CYCLE") {
-                return Err(p.unsupported("CYCLE"));
+            let mut cycle = Vec::new();
+            if recursive && p.eat_word("CYCLE") {
+                cycle = p.list(Self::name)?;
+                p.expect_word("RESTRICT")?;
             }
-            Ok(CommonTable { name, columns, query })
+            Ok(CommonTable { name, columns, query, cycle })
         })?;
         Ok(With { recursive, tables })
     }
@@ -154,7 +156,7 @@ impl Parser<'_> {
     // ---- bodies
 
     /// The operators behind `first`, from left to right.
-    fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
+    pub(super) fn set_operations(&mut self, first: QueryBody) -> SqlResult<QueryBody> {
         let tighter = if self.options.mode.oracle { &[][..] } else { &[SetOperator::Intersect] };
         let operand = |p: &mut Self, op| match op {
             SetOperator::Intersect => p.query_term(),
@@ -175,12 +177,16 @@ impl Parser<'_> {
     ) -> SqlResult<QueryBody> {
         let mut chain = Vec::new();
         while let Some(op) = self.set_operator().filter(|op| operators.contains(op)) {
-            if self.into_file.is_some() {
+            if self.into_file.is_some() || !self.into.is_empty() {
                 return Err(self.error());
             }
             self.advance();
             let all = self.all_or_distinct();
             let body = operand(self, op)?;
+            // Only the end of the last SELECT may say where the row goes.
+            if let Some(behind) = self.behind_into.filter(|_| !self.into.is_empty()) {
+                return Err(self.error_at(behind));
+            }
             chain.push(SetOperand { op, all, body });
         }
         Ok(match first {
@@ -193,7 +199,7 @@ impl Parser<'_> {
         })
     }
 
-    fn set_operator(&self) -> Option<SetOperator> {
+    pub(super) fn set_operator(&self) -> Option<SetOperator> {
         match () {
             () if self.is("UNION") => Some(SetOperator::Union),
             () if self.is("EXCEPT") => Some(SetOperator::Except),
@@ -240,6 +246,7 @@ impl Parser<'_> {
         let items = self.list(Self::select_item)?;
         if self.is("INTO") {
             self.into = self.target_variables()?;
+            self.behind_into = self.is("FROM").then_some(self.at);
         }
         let mut select = Select { options, ..Select::of(items) };
         if !self.eat_word("FROM") {
@@ -297,7 +304,7 @@ impl Parser<'_> {
             }
         }
         if all && options.distinct {
-            return Err(self.error());
+            return Err(SqlError::wrong_usage("ALL", "DISTINCT"));
         }
         Ok(options)
     }
@@ -438,6 +445,14 @@ impl Parser<'_> {
         Ok(Some(limit))
     }
 
+    /// LIMIT of a change of rows: their number alone.
+    pub(super) fn change_limit(&mut self) -> SqlResult<Option<Limit>> {
+        if !self.eat_word("LIMIT") {
+            return Ok(None);
+        }
+        Ok(Some(Limit { count: self.limit_value()?, offset: None, with_ties: false }))
+    }
+
     /// LIMIT of a query: of its rows, of the rows that the statement may look at, or both.
     fn query_limit(&mut self) -> SqlResult<Option<Limit>> {
         let is_of_examined = self.is("LIMIT") && self.is_word_at(1, "ROWS");
@@ -481,15 +496,17 @@ impl Parser<'_> {
 
     fn limit_value(&mut self) -> SqlResult<Expr> {
         match self.kind() {
-            Kind::Integer | Kind::Param => self.bit_expr(),
+            Kind::Integer | Kind::Param => self.primary_expr(),
             _ => Err(self.error()),
         }
     }
 
     fn locking(&mut self) -> SqlResult<Option<Locking>> {
+        if self.is_all(&["FOR", "SHARE"]) {
+            return Err(self.error_at(self.at + 1));
+        }
         let strength = match () {
             () if self.eat_words(&["FOR", "UPDATE"]) => LockStrength::Update,
-            () if self.eat_words(&["FOR", "SHARE"]) => LockStrength::Share,
             () if self.eat_words(&["LOCK", "IN", "SHARE", "MODE"]) => LockStrength::Share,
             () => return Ok(None),
         };
@@ -529,9 +546,11 @@ impl Parser<'_> {
     }
 }
 
-/// A query in parentheses as a body: only its own tail makes the parentheses worth keeping.
+/// A query in parentheses as a body: its own tail makes the parentheses worth keeping, and the types that a
+/// set operation has by itself.
 fn nested(query: Query) -> QueryBody {
-    let bare = query.with.is_none()
+    let bare = !matches!(query.body, QueryBody::SetOperation { .. })
+        && query.with.is_none()
         && query.order_by.is_empty()
         && query.limit.is_none()
         && query.locking.is_none()

@@ -1,0 +1,27 @@
+-- RETURNING with subqueries and into views.
+create table p (id int not null primary key, n int);
+create table q (id int not null primary key, n int);
+insert into q values (1,10),(2,20);
+insert into p values (1,1),(2,2) returning id, (select n from q where q.id=p.id) m, (select count(*) from q) c;
+insert into p values (3,3) returning (select max(n) from q)+p.n;
+insert into p values (4,4) returning (select count(*) from p);
+replace into p values (1,5) returning n, exists(select 1 from q where q.n>p.n) e;
+insert into p values (1,6) on duplicate key update n=values(n) returning n, (select sum(n) from q);
+delete from p where id=1 returning id, (select n from q where q.id=p.id);
+delete from p where id in (select id from q) returning (select count(*) from q), n;
+select * from p order by id;
+create view pv as select n as m, id from p where id>2;
+insert into pv (id, m) values (8,9) returning *;
+insert into pv (id, m) values (9,9) returning m+1, id;
+insert into pv (id, m) values (10,9) returning n;
+select * from p order by id;
+delete from pv where id=9 returning m, id+1;
+delete from pv where id=8 returning *, (select count(*) from q);
+select * from p order by id;
+insert into p select id+20, n from q returning sum(id);
+create table src (id int not null primary key, n int);
+insert into src values (3,7);
+insert into p select id, n from src on duplicate key update n=n+1;
+insert into p select id, n from src on duplicate key update n=p.n+values(n);
+insert into p select id, count(*) from src group by id on duplicate key update n=n+1;
+select * from p order by id;

@@ -1,0 +1,36 @@
+-- Items of derived tables, views and common tables on the inner side of an outer join that are not NULL by
+-- themselves for a row without a match.
+create table o (id int not null primary key, k int);
+insert into o values (1,1),(2,2),(3,3);
+create table i (id int not null primary key, k int, n int);
+insert into i values (1,1,null),(2,3,5);
+select o.id, d.* from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k order by o.id;
+select o.id, d.* from o left join (select * from (select * from (select 7 as y, k from i) e) f) d on o.k=d.k order by o.id;
+select o.id, d.c, d.n, d.b from o left join (select * from (select coalesce(n,9) c, n is null n, case when n is null then 'none' else 'some' end b, k from i) e) d on o.k=d.k order by o.id;
+select o.id, d.f from o left join (select * from (select ifnull(n,0)+1 f, k from i) e) d on o.k=d.k where d.f is null order by o.id;
+select o.id, d.f from o left join (select * from (select concat('a','b') f, k from i) e) d on o.k=d.k where d.f='ab' order by o.id;
+select o.id, d.y from (select * from (select 'Y' as y, k from i) e) d right join o on o.k=d.k order by o.id;
+select o.id, d.y, p.z from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k left join (select * from (select 'Z' as z, k y2 from i) g) p on p.y2=o.k+1 order by o.id;
+select o.id, d.y, p.z from o left join ((select * from (select 'Y' as y, k from i) e) d join (select * from (select 'Z' as z, k from i) g) p on d.k=p.k) on o.k=d.k order by o.id;
+select d.y, count(*), count(d.y) from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k group by d.y order by d.y;
+select o.id, d.y v from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k having v is null order by o.id;
+select o.id from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k order by d.y, o.id;
+select o.id, d.s from o left join (select * from (select (select 3) s, k from i) e) d on o.k=d.k order by o.id;
+select o.id, d.y, x.w from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k left join (select * from (select 1 w, k from i) h) x on x.w=(d.y is not null) and x.k=1 order by o.id;
+create view iv as select 'V' as v, k, n is null as isn from i;
+create view iw as select v, k, isn from iv;
+select o.id, w.* from o left join iw w on o.k=w.k order by o.id;
+select o.id, d.v from o left join (select * from iw) d on o.k=d.k order by o.id;
+select count(*) from o left join iw w on o.k=w.k where w.v is null;
+with c as (select * from (select 'C' as c, k from i) e) select o.id, c.c from o left join c on o.k=c.k order by o.id;
+with c as (select 'C' as c, k from i) select o.id, d.c from o left join (select * from c) d on o.k=d.k order by o.id;
+with c as (select 'C' as c, k from i), e as (select * from c) select o.id, a.c, b.c from o left join e a on o.k=a.k left join e b on o.k+1=b.k order by o.id;
+update o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k set o.k=if(d.y is null,-o.k,o.k);
+select * from o order by id;
+update o left join iw w on o.k=w.k set o.k=coalesce(w.isn,100);
+select * from o order by id;
+update o set k=id;
+delete o from o left join (select * from (select 'Y' as y, k from i) e) d on o.k=d.k where d.y is null;
+select * from o order by id;
+drop view iw;
+drop view iv;

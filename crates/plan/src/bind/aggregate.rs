@@ -1,0 +1,142 @@
+//! Aggregates in expressions. An aggregate becomes a column of its own; the SELECT that gathers its rows keeps
+//! what it is computed from.
+//!
+//! An aggregate in a subquery may be one of a query around. The innermost query whose columns its arguments
+//! read gathers the rows, if the clause where the subquery stands allows aggregates: the select list, HAVING
+//! and ORDER BY. Otherwise the next query inside of that one does whose clause allows it. Without any column
+//! it is the query where the aggregate stands, or else the first one around that may.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use cohort_expr::{Aggregate, AggregateOptions, Expr, OrderKey, Quantifier};
+use cohort_sql::ast;
+use cohort_types::{SqlError, SqlResult};
+
+use crate::bind::expr::{Binder, Clause, item_position};
+use crate::bind::{convert, scope::PlanContext};
+use crate::block::Collected;
+use crate::walk::each_expr;
+
+impl Binder<'_> {
+    pub(super) fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
+        // Arguments are over the rows of the group; tables are visible even in HAVING, and come first.
+        let names_items = matches!(self.clause, Clause::Having | Clause::OrderBy);
+        let inner = Binder {
+            aggregates: None,
+            within_aggregate: true,
+            windows: None,
+            aliases: self.aliases.filter(|_| names_items),
+            tables_visible: true,
+            ..*self
+        };
+        let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
+        let mut columns = BTreeSet::new();
+        args.iter().for_each(|arg| add_columns(self.ctx, arg, &mut columns));
+        let owner = self.owner_of(&columns).filter(|owner| !owner.within_aggregate);
+        let Some((owner, list)) = owner.and_then(|owner| Some((owner, owner.aggregates?))) else {
+            return Err(SqlError::invalid_group_function());
+        };
+        let bound = self.aggregate_of(aggregate, args, &inner)?;
+        bound.options.order.iter().for_each(|key| add_columns(self.ctx, &key.expr, &mut columns));
+        if owner.has_aggregate(&columns) {
+            return Err(SqlError::invalid_group_function());
+        }
+        let mut list = list.borrow_mut();
+        let n = list.iter().position(|known| known.aggregate == bound).unwrap_or_else(|| {
+            list.push(Collected { column: self.ctx.new_columns(1), aggregate: bound });
+            list.len() - 1
+        });
+        Ok(Expr::column(list[n].column, list[n].aggregate.ty.clone(), "aggregate"))
+    }
+
+    /// An aggregate with its arguments bound.
+    pub(crate) fn aggregate_of(
+        &self,
+        aggregate: &ast::Aggregate,
+        args: Vec<Expr>,
+        inner: &Binder<'_>,
+    ) -> SqlResult<Aggregate> {
+        let mut order = Vec::new();
+        for item in &aggregate.order_by {
+            let expr = match self.position(&item.expr, args.len())? {
+                Some(n) => args[n].clone(),
+                None => inner.bind(&item.expr)?,
+            };
+            order.push(OrderKey { expr, descending: item.descending });
+        }
+        let kind = convert::aggregate_kind(aggregate.kind, args.is_empty());
+        let quantifier = if aggregate.distinct { Quantifier::Distinct } else { Quantifier::All };
+        let separator = aggregate.separator.clone();
+        let limit = aggregate.limit.map(|(offset, count)| (offset.unwrap_or(0), count));
+        let options = AggregateOptions { quantifier, order, separator, limit };
+        Aggregate::new(kind, args, options, self.ctx.names.env())
+    }
+
+    /// Whether an expression reads an aggregate of this query.
+    pub(crate) fn reads_aggregate(&self, expr: &Expr) -> bool {
+        let mut columns = BTreeSet::new();
+        add_columns(self.ctx, expr, &mut columns);
+        self.has_aggregate(&columns)
+    }
+
+    fn has_aggregate(&self, columns: &BTreeSet<usize>) -> bool {
+        self.aggregates.is_some_and(|list| list.borrow().iter().any(|known| columns.contains(&known.column)))
+    }
+
+    /// The clause whose query gathers the rows of an aggregate here that reads these columns.
+    fn owner_of(&self, columns: &BTreeSet<usize>) -> Option<&Binder<'_>> {
+        let may = |binder: &&Binder<'_>| binder.aggregates.is_some() || binder.within_aggregate;
+        let reads = |binder: &Binder<'_>| columns.iter().any(|column| binder.scope.holds(*column));
+        if reads(self) {
+            return Some(self).filter(may);
+        }
+        let mut around = Vec::new();
+        let mut innermost = None;
+        for binder in std::iter::successors(self.outer, |binder| binder.outer) {
+            around.push(binder);
+            if reads(binder) {
+                innermost = Some(binder);
+                break;
+            }
+        }
+        match innermost {
+            None => Some(self).filter(may).or_else(|| around.into_iter().find(may)),
+            Some(innermost) => Some(innermost)
+                .filter(may)
+                .or_else(|| around.into_iter().find(may))
+                .or(Some(self))
+                .filter(may),
+        }
+    }
+
+    /// The argument whose number stands in the ORDER BY of an aggregate; None when it is no number.
+    fn position(&self, expr: &ast::Expr, count: usize) -> SqlResult<Option<usize>> {
+        match expr {
+            ast::Expr::Literal(literal) => item_position(self.ctx, literal, count, Clause::OrderBy),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Adds the columns that an expression and the subqueries in it name.
+fn add_columns(ctx: &PlanContext<'_>, expr: &Expr, found: &mut BTreeSet<usize>) {
+    let known = ctx.subqueries.borrow();
+    let mut asked = Vec::new();
+    let mut see = |expr: &Expr, asked: &mut Vec<usize>| {
+        expr.walk(&mut |node| {
+            match node {
+                Expr::Column(column) => {
+                    found.insert(column.ordinal);
+                }
+                Expr::Subquery(subquery) => asked.push(subquery.id),
+                _ => {}
+            }
+            true
+        });
+    };
+    see(expr, &mut asked);
+    while let Some(id) = asked.pop() {
+        each_expr(&known[id], &mut |expr| see(expr, &mut asked));
+    }
+}
