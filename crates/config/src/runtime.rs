@@ -473,6 +473,27 @@ impl SessionVars {
         self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Gives the variables that a statement had for itself the values that they had `before` it: those that
+    /// `given` has otherwise, and `ids`. What the statement itself has set otherwise stays.
+    pub fn take_back(&mut self, before: &SessionVars, given: &SessionVars, ids: &[VarId]) {
+        self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
+        let values = Arc::make_mut(&mut self.values);
+        let (before, given) = (&before.values, &given.values);
+        for (n, number) in values.numbers.iter_mut().enumerate() {
+            if before.numbers[n] != given.numbers[n] {
+                *number = before.numbers[n];
+            }
+        }
+        for (n, text) in values.texts.iter_mut().enumerate() {
+            if before.texts[n] != given.texts[n] {
+                text.clone_from(&before.texts[n]);
+            }
+        }
+        for id in ids.iter().map(|id| id.canonical()).filter(|id| id.setting().has_session_value()) {
+            values.put(id, before.raw(id));
+        }
+    }
+
     fn put_raw(&mut self, changes: Vec<(VarId, Raw)>) {
         self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
         let values = Arc::make_mut(&mut self.values);

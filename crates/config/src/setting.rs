@@ -278,6 +278,11 @@ impl Setting {
 
     /// Why this value is refused; none: it is not.
     pub(crate) fn refuses(&self, raw: &Raw) -> Option<&'static str> {
+        /// PAD_CHAR_TO_FULL_LENGTH.
+        const PADDED_CHAR: u64 = 1 << 31;
+        if self.name == "sql_mode" && matches!(raw, Raw::Number(bits) if bits & PADDED_CHAR != 0) {
+            return Some("CHAR columns are read without the spaces at their ends");
+        }
         self.refused.filter(|_| *raw != self.kind.default_raw())
     }
 

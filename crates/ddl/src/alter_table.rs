@@ -116,7 +116,6 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlRe
     changes.catalog = foreign::follow(ctx, &before, &mut after)?;
     if let Some(name) = &renamed_to {
         let shown = Table { name: name.clone(), ..after.table.clone() };
-        foreign::check_takes_name(ctx, &ctx.db.catalog(), &before.name, &shown)?;
         foreign::admit_names(ctx, &foreign::renamed(&ctx.db.catalog(), &before, shown))?;
     }
     foreign_rows::check(ctx, &before, &after)?;
@@ -173,6 +172,8 @@ pub(super) fn described(
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());
     }
+    let columns = draft.columns.iter().map(|drafted| &drafted.column);
+    column::check_zero_dates(ctx, columns)?;
     settle_keys(&mut draft)?;
     lost_check.map_or(Ok(()), Err)?;
     foreign::check_kept(ctx, before, &draft)?;
@@ -695,10 +696,21 @@ fn change_column(
     let Some(n) = find_column(ctx, draft, name, if_exists)? else { return Ok(()) };
     let mut made = column::draft(ctx, def, home(&draft.clone()))?;
     let old = &draft.columns[n];
+    if old.column.is_virtual() != made.column.is_virtual() {
+        return Err(SqlError::unsupported_on_generated());
+    }
     made.origin = old.origin;
     // What rows without the column hold stays what they hold.
     made.column.value_in_old_rows = old.column.value_in_old_rows.clone();
     rename_column(draft, n, &def.name)?;
+    let ty = &made.column.ty;
+    let may_have_prefix = ty.kind.is_text() || ty.kind.is_binary_string();
+    for part in draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+        let is_whole = |length| !may_have_prefix || (!ty.kind.is_blob() && length >= ty.length);
+        if same_name(&part.column, &def.name) && part.prefix.is_some_and(is_whole) {
+            part.prefix = None;
+        }
+    }
     draft.columns.remove(n);
     place(draft, made, position, Some(n))
 }

@@ -2,7 +2,7 @@
 
 use cohort_catalog::{Column, DefaultValue, Generated, OnUpdate};
 use cohort_plan::column_type;
-use cohort_sql::ast::{ColumnDef, ColumnDefault, Expr, LiteralKind};
+use cohort_sql::ast::{ColumnDef, ColumnDefault, DataType, DeclaredKind, Expr, LiteralKind};
 use cohort_types::{
     Collation, ColumnType, ErrorCode, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
 };
@@ -30,6 +30,16 @@ pub(super) fn draft(
 ) -> SqlResult<DraftColumn> {
     let name = &def.name;
     check_identifier(name, SqlError::wrong_column_name)?;
+    if RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
+        return Err(SqlError::wrong_column_name(name));
+    }
+    if ty_has_width(&def.data_type) {
+        let width = def.data_type.length.unwrap_or_default();
+        let text = format!(
+            "'YEAR({width})' is deprecated and will be removed in a future release. Please use YEAR(4) instead"
+        );
+        ctx.eval.note(ErrorCode::WarnDeprecatedSyntax, text);
+    }
     let mut ty = column_type(&def.data_type, name, home.collation)?;
     let check = match &def.check {
         None => None,
@@ -58,7 +68,16 @@ pub(super) fn draft(
             stored: generated.stored,
         }),
     };
-    ty.check(name)?;
+    match ty.check(name) {
+        Err(error) if error.code == ErrorCode::TooBigFieldLength && becomes_text(ctx, &ty) => {
+            let (from, to) =
+                if ty.kind == TypeKind::VarChar { ("VARCHAR", "TEXT") } else { ("VARBINARY", "BLOB") };
+            ty = ColumnType::text_of_length(ty.length, ty.collation);
+            let text = format!("Converting column '{name}' from {from} to {to}");
+            ctx.eval.note(ErrorCode::AutoConvert, text);
+        }
+        other => other?,
+    }
     for error in ty.duplicated_members(name) {
         if ctx.session.env.sql_mode.is_strict() {
             return Err(error);
@@ -72,8 +91,10 @@ pub(super) fn draft(
     let default = default_value(ctx, def, &ty, nullable, home)?;
     let on_update = match def.on_update {
         None => OnUpdate::Keep,
-        // The digits are those of the column.
-        Some(_) if takes_now(&ty) => OnUpdate::CurrentTimestamp,
+        // The digits are those of the column; fewer may not be written.
+        Some(digits) if takes_now(&ty) && (digits == 0 || digits >= ty.decimals) => {
+            OnUpdate::CurrentTimestamp
+        }
         Some(_) => return Err(SqlError::invalid_on_update(name)),
     };
     let mut comment = def.comment.clone().unwrap_or_default();
@@ -92,6 +113,19 @@ pub(super) fn draft(
         check,
     };
     Ok(DraftColumn { column, origin: None, is_described: true })
+}
+
+/// Names of columns that InnoDB has for itself.
+const RESERVED: [&str; 3] = ["DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR"];
+
+/// YEAR with another width than 4.
+fn ty_has_width(declared: &DataType) -> bool {
+    declared.kind == DeclaredKind::Column(TypeKind::Year) && declared.length.is_some_and(|width| width != 4)
+}
+
+/// Whether a string that is too long for its type becomes a text: not in strict mode.
+fn becomes_text(ctx: &StatementContext<'_>, ty: &ColumnType) -> bool {
+    matches!(ty.kind, TypeKind::VarChar | TypeKind::VarBinary) && !ctx.session.env.sql_mode.is_strict()
 }
 
 /// `json_valid(column)`.
@@ -157,7 +191,9 @@ pub(super) fn default_of(
 ) -> SqlResult<DefaultValue> {
     let invalid = || SqlError::invalid_default(column);
     match default {
-        ColumnDefault::CurrentTimestamp(digits) if takes_now(ty) && *digits == ty.decimals => {
+        ColumnDefault::CurrentTimestamp(digits)
+            if takes_now(ty) && (*digits == 0 || *digits == ty.decimals) =>
+        {
             Ok(DefaultValue::CurrentTimestamp)
         }
         ColumnDefault::CurrentTimestamp(digits) => {
@@ -186,6 +222,19 @@ pub(super) fn default_of(
             Ok(DefaultValue::Expression(if is_plain { text } else { format!("({text})") }))
         }
     }
+}
+
+/// Error 1067 for a default that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: of columns that are described again.
+pub(super) fn check_zero_dates<'c>(
+    ctx: &StatementContext<'_>,
+    mut columns: impl Iterator<Item = &'c Column>,
+) -> SqlResult<()> {
+    let mode = ctx.session.env.sql_mode;
+    let is_refused = |column: &&Column| match &column.default {
+        DefaultValue::Value(value) => value.is_refused_date(mode),
+        _ => false,
+    };
+    columns.find(is_refused).map_or(Ok(()), |column| Err(SqlError::invalid_default(&column.name)))
 }
 
 pub(super) fn store_default(
@@ -251,7 +300,7 @@ pub(super) fn value_now(
             now_in_zone(ctx, now)
         }
         DefaultValue::Expression(text) => {
-            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &ctx.session.parse)?;
+            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?;
             let expr = cohort_plan::convert::only_item(&parsed.statement)
                 .ok_or_else(|| SqlError::invalid_default(&column.name))?;
             constant(ctx, expr)?

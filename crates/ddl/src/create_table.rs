@@ -18,6 +18,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     let name = TableName { schema: schema_name, table: create.name.name.clone() };
     check_table_name(&name.table)?;
     let schema = enter_schema(ctx, &name.schema)?;
+    refuse_own_model(ctx, create, &name)?;
     if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {
         return match create.mode {
             CreateMode::IfNotExists => exists_already(ctx, &name),
@@ -92,6 +93,17 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     Ok(DdlOutcome::default())
 }
 
+/// Error 1066: a table is not made like itself.
+pub(super) fn refuse_own_model(
+    ctx: &StatementContext<'_>,
+    create: &CreateTable,
+    name: &TableName,
+) -> SqlResult<()> {
+    let Some(model) = &create.like else { return Ok(()) };
+    let is_own = model.name == name.table && schema_of(ctx, model)? == name.schema;
+    if is_own { Err(SqlError::non_unique_table(&name.table)) } else { Ok(()) }
+}
+
 pub(super) fn exists_already(ctx: &StatementContext<'_>, name: &TableName) -> SqlResult<DdlOutcome> {
     let error = SqlError::table_exists(&name.table);
     ctx.eval.note(error.code, error.message);
@@ -162,6 +174,7 @@ pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &Obj
             None => SqlError::no_such_table(&other_schema, &other.name),
         });
     };
+    column::check_zero_dates(ctx, model.columns.iter())?;
     let mut table = Table::clone(&model);
     table.id = ctx.db.ids.table(&catalog);
     table.name = name.clone();

@@ -1,14 +1,91 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE: the statements that would make what is there.
 
+use std::borrow::Cow;
+
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Schema, Table};
+use cohort_session::StatementContext;
 use cohort_session::sequence::Definition;
-use cohort_sql::print::{quoted_name, quoted_text};
-use cohort_table::constraint_text;
-use cohort_types::{Collation, TypeKind, Value};
+use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
+use cohort_table::constraint_text_in;
+use cohort_types::{Collation, DateTime, SqlMode, TimeZone, TypeKind, Value};
+
+/// What `sql_mode` and `sql_quote_show_create` make of SHOW CREATE.
+#[derive(Clone, Copy, Debug)]
+pub struct ShowStyle {
+    pub style: Style,
+    mode: SqlMode,
+}
+
+impl ShowStyle {
+    /// As the log and dumps need it.
+    const FULL: ShowStyle = ShowStyle {
+        style: Style { collation: Collation::UTF8MB4_GENERAL_CI, quote: '`', bare: false },
+        mode: SqlMode::NONE,
+    };
+
+    /// The session's.
+    pub fn of(ctx: &StatementContext<'_>) -> ShowStyle {
+        let mode = ctx.session.env.sql_mode;
+        let quote = if mode.has(SqlMode::ANSI_QUOTES) { '"' } else { '`' };
+        let bare = !ctx.session.vars.flag(cohort_config::VarId::SqlQuoteShowCreate);
+        ShowStyle { style: Style { quote, bare, ..Style::default() }, mode }
+    }
+
+    /// Whether another server is to read it, which knows nothing of MariaDB's own options.
+    pub fn is_foreign(&self) -> bool {
+        use SqlMode as M;
+        [M::ORACLE, M::MSSQL, M::DB2, M::MAXDB, M::ANSI, M::POSTGRESQL]
+            .iter()
+            .any(|mode| self.mode.has(*mode))
+    }
+
+    fn has_table_options(&self) -> bool {
+        !self.mode.has(SqlMode::NO_TABLE_OPTIONS) && !self.is_foreign()
+    }
+
+    /// The same of DEFAULT, which keeps the parentheses that it needs.
+    fn expression_default(&self, text: &str) -> String {
+        match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+            // Both belong together: what is no whole expression is not read.
+            Some(inner) if super::rules::parsed(inner).is_ok() => format!("({})", self.expression(inner)),
+            _ => self.expression(text),
+        }
+    }
+
+    /// A kept expression.
+    fn expression(&self, text: &str) -> String {
+        if self.style == Style::default() {
+            return text.to_owned();
+        }
+        // A text that is not read is shown as it is kept.
+        super::rules::parsed(text).map_or_else(|_| text.to_owned(), |expr| expr_in(&expr, self.style))
+    }
+}
 
 /// `current_timestamp(3)`.
 pub fn now_text(digits: u8) -> String {
     if digits == 0 { "current_timestamp()".to_owned() } else { format!("current_timestamp({digits})") }
+}
+
+/// The column with a default as the session has it: a moment is shown in its time zone.
+pub fn in_zone<'c>(column: &'c Column, zone: &dyn TimeZone) -> Cow<'c, Column> {
+    match &column.default {
+        DefaultValue::Value(Value::Timestamp(micros)) => {
+            let local = if *micros == 0 { DateTime::default() } else { zone.to_local(*micros) };
+            Cow::Owned(Column { default: DefaultValue::Value(Value::DateTime(local)), ..column.clone() })
+        }
+        _ => Cow::Borrowed(column),
+    }
+}
+
+/// The same of all columns.
+fn all_in_zone<'t>(table: &'t Table, zone: &dyn TimeZone) -> Cow<'t, Table> {
+    let is_shifted = |column: &Column| matches!(column.default, DefaultValue::Value(Value::Timestamp(_)));
+    if !table.columns.iter().any(is_shifted) {
+        return Cow::Borrowed(table);
+    }
+    let columns = table.columns.iter().map(|column| in_zone(column, zone).into_owned()).collect();
+    Cow::Owned(Table { columns, ..table.clone() })
 }
 
 /// DEFAULT as SQL text; None when there is none.
@@ -51,16 +128,27 @@ fn is_long(kind: TypeKind) -> bool {
 }
 
 fn plain(column: &Column, value: &Value) -> String {
+    shown(column, value).unwrap_or_else(|text| text)
+}
+
+/// The value's text; bytes that are none, as a constant in hexadecimal, which is the error.
+fn shown(column: &Column, value: &Value) -> Result<String, String> {
     let mut text = Vec::new();
     column.ty.write_text(value, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+    String::from_utf8(text).map_err(|error| {
+        let digits: String = error.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("X'{digits}'")
+    })
 }
 
 fn literal(column: &Column, value: &Value) -> String {
     if let Value::Bit { bits, .. } = value {
         return format!("b'{bits:b}'");
     }
-    let text = plain(column, value);
+    let text = match shown(column, value) {
+        Ok(text) => text,
+        Err(constant) => return constant,
+    };
     let is_number = matches!(
         value,
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_)
@@ -95,21 +183,25 @@ pub fn engine_options(table: &Table) -> impl Iterator<Item = &(String, String)> 
 }
 
 /// CREATE TABLE; `next` is the AUTO_INCREMENT counter.
-pub fn table(table: &Table, next: Option<u64>) -> String {
+pub fn table(table: &Table, next: Option<u64>, (show, zone): (ShowStyle, &dyn TimeZone)) -> String {
+    let table = &*all_in_zone(table, zone);
     let verb = if table.is_temporary() { "CREATE TEMPORARY" } else { "CREATE" };
-    table_text((verb, None), table, next, (true, true))
+    table_text((verb, None), table, next, (true, true), show)
 }
 
 /// CREATE SEQUENCE.
-pub fn sequence(table: &Table, definition: &Definition) -> String {
+pub fn sequence(table: &Table, definition: &Definition, show: ShowStyle) -> String {
     let Definition { min, max, start, increment, cache, cycle, .. } = definition;
     let cache = if *cache == 0 { "nocache".to_owned() } else { format!("cache {cache}") };
     let cycle = if *cycle { "cycle" } else { "nocycle" };
     let mut text = format!(
-        "CREATE SEQUENCE {} start with {start} minvalue {min} maxvalue {max} increment by {increment} {cache} {cycle} ENGINE={}",
-        quoted_name(&table.name.table),
-        table.engine,
+        "CREATE SEQUENCE {} start with {start} minvalue {min} maxvalue {max} increment by {increment} {cache} {cycle}",
+        show.style.name(&table.name.table),
     );
+    if !show.has_table_options() {
+        return text;
+    }
+    text += &format!(" ENGINE={}", table.engine);
     if !table.comment.is_empty() {
         text += &format!(" COMMENT={}", quoted_text(&table.comment));
     }
@@ -118,9 +210,15 @@ pub fn sequence(table: &Table, definition: &Definition) -> String {
 
 /// CREATE TABLE, or the `verb` written, of a table in a schema, with its engine and its character set if that
 /// is wanted.
-pub(crate) fn create_text(verb: &str, schema: Option<&str>, table: &Table, with: (bool, bool)) -> String {
+pub(crate) fn create_text(
+    verb: &str,
+    schema: Option<&str>,
+    (table, zone): (&Table, &dyn TimeZone),
+    with: (bool, bool),
+) -> String {
+    let table = &*all_in_zone(table, zone);
     let next = Some(table.auto_increment_start);
-    table_text((verb, schema), table, next, with)
+    table_text((verb, schema), table, next, with, ShowStyle::FULL)
 }
 
 fn table_text(
@@ -128,19 +226,23 @@ fn table_text(
     table: &Table,
     next: Option<u64>,
     (with_engine, with_charset): (bool, bool),
+    show: ShowStyle,
 ) -> String {
-    let schema = schema.map_or_else(String::new, |schema| format!("{}.", quoted_name(schema)));
-    let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c)).collect();
-    lines.extend(table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).map(|i| key(table, i)));
-    lines.extend(table.foreign_keys.iter().map(|key| constraint_text(table, key)));
-    lines.extend(
-        table
-            .checks
-            .iter()
-            .map(|check| format!("CONSTRAINT {} CHECK ({})", quoted_name(&check.name), check.text)),
-    );
+    let style = show.style;
+    let schema = schema.map_or_else(String::new, |schema| format!("{}.", style.name(schema)));
+    let mut lines: Vec<String> = table.columns.iter().map(|c| column(table, c, show)).collect();
+    let keys = table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId);
+    lines.extend(keys.map(|i| key(table, i, show)));
+    lines.extend(table.foreign_keys.iter().map(|key| constraint_text_in(table, key, style)));
+    let check = |check: &cohort_catalog::Check| {
+        format!("CONSTRAINT {} CHECK ({})", style.name(&check.name), show.expression(&check.text))
+    };
+    lines.extend(table.checks.iter().map(check));
     let mut text =
-        format!("{verb} TABLE {schema}{} (\n  {}\n)", quoted_name(&table.name.table), lines.join(",\n  "));
+        format!("{verb} TABLE {schema}{} (\n  {}\n)", style.name(&table.name.table), lines.join(",\n  "));
+    if !show.has_table_options() {
+        return text;
+    }
     if with_engine {
         text += &format!(" ENGINE={}", table.engine);
     }
@@ -167,13 +269,14 @@ fn table_text(
     text
 }
 
-fn column(table: &Table, column: &Column) -> String {
+fn column(table: &Table, column: &Column, show: ShowStyle) -> String {
     let ty = &column.ty;
-    let mut text = format!("{} {}", quoted_name(&column.name), ty.sql_text());
+    let with_options = !show.mode.has(SqlMode::NO_FIELD_OPTIONS);
+    let mut text = format!("{} {}", show.style.name(&column.name), ty.sql_text());
     text += &ty.charset_clause(table.collation);
     if let Some(generated) = &column.generated {
         let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
-        text += &format!(" GENERATED ALWAYS AS ({}) {kind}", generated.text);
+        text += &format!(" GENERATED ALWAYS AS ({}) {kind}", show.expression(&generated.text));
     } else if !column.nullable {
         text += " NOT NULL";
     } else if ty.kind == TypeKind::Timestamp {
@@ -182,22 +285,24 @@ fn column(table: &Table, column: &Column) -> String {
     if column.invisible {
         text += " INVISIBLE";
     }
-    if let Some(default) =
-        default_text(column).filter(|_| !column.auto_increment && column.generated.is_none())
-    {
+    let default = match &column.default {
+        DefaultValue::Expression(text) => Some(show.expression_default(text)),
+        _ => default_text(column),
+    };
+    if let Some(default) = default.filter(|_| !column.auto_increment && column.generated.is_none()) {
         text += &format!(" DEFAULT {default}");
     }
-    if column.on_update == OnUpdate::CurrentTimestamp {
+    if column.on_update == OnUpdate::CurrentTimestamp && with_options {
         text += &format!(" ON UPDATE {}", now_text(ty.decimals));
     }
-    if column.auto_increment {
+    if column.auto_increment && with_options {
         text += " AUTO_INCREMENT";
     }
     if !column.comment.is_empty() {
         text += &format!(" COMMENT {}", quoted_text(&column.comment));
     }
-    let valid = format!("json_valid({})", quoted_name(&column.name));
-    text += &match &column.check {
+    let valid = format!("json_valid({})", show.style.name(&column.name));
+    text += &match &column.check.as_ref().map(|check| show.expression(check)) {
         // Of a table that an earlier version made.
         Some(check) if ty.kind == TypeKind::Json => format!(" CHECK ({valid} and ({check}))"),
         Some(check) => format!(" CHECK ({check})"),
@@ -207,24 +312,26 @@ fn column(table: &Table, column: &Column) -> String {
     text
 }
 
-fn key(table: &Table, index: &Index) -> String {
+fn key(table: &Table, index: &Index, show: ShowStyle) -> String {
+    let style = show.style;
     let parts: Vec<String> = index
         .columns
         .iter()
         .map(|part| {
-            let name = quoted_name(&table.columns[part.column].name);
+            let name = style.name(&table.columns[part.column].name);
             let prefix = part.prefix.map_or_else(String::new, |n| format!("({n})"));
             format!("{name}{prefix}{}", if part.descending { " DESC" } else { "" })
         })
         .collect();
     let head = match index.kind {
         IndexKind::Primary => "PRIMARY KEY".to_owned(),
-        IndexKind::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
-        IndexKind::FullText => format!("FULLTEXT KEY {}", quoted_name(&index.name)),
-        _ => format!("KEY {}", quoted_name(&index.name)),
+        IndexKind::Unique => format!("UNIQUE KEY {}", style.name(&index.name)),
+        IndexKind::FullText => format!("FULLTEXT KEY {}", style.name(&index.name)),
+        _ => format!("KEY {}", style.name(&index.name)),
     };
     let comment = match index.comment.as_str() {
         "" => String::new(),
+        _ if show.mode.has(SqlMode::NO_KEY_OPTIONS) => String::new(),
         comment => format!(" COMMENT {}", quoted_text(comment)),
     };
     let ignored = if index.ignored { " IGNORED" } else { "" };
@@ -232,11 +339,11 @@ fn key(table: &Table, index: &Index) -> String {
 }
 
 /// CREATE DATABASE.
-pub fn database(schema: &Schema, if_not_exists: &str) -> String {
+pub fn database(schema: &Schema, if_not_exists: &str, show: ShowStyle) -> String {
     let (charset, collation) = (schema.collation.charset().name(), schema.collation.name());
     let mut text = format!(
         "CREATE DATABASE {if_not_exists}{} /*!40100 DEFAULT CHARACTER SET {charset} COLLATE {collation} */",
-        quoted_name(&schema.name)
+        show.style.name(&schema.name)
     );
     if !schema.comment.is_empty() {
         text += &format!(" COMMENT {}", quoted_text(&schema.comment));

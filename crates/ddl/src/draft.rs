@@ -10,7 +10,7 @@ use cohort_types::{Collation, SqlError, SqlResult, TypeKind};
 use cohort_sql::ast;
 
 use super::foreign::{self, DraftForeign};
-use super::work::check_identifier;
+use super::work::IDENTIFIER_CHARS_MAX;
 use super::{key, rules};
 use cohort_config::VarId;
 use cohort_plan::same_name;
@@ -162,8 +162,15 @@ impl TableDraft {
     pub(super) fn add_check(&mut self, ctx: &StatementContext<'_>, check: &ast::Check) -> SqlResult<()> {
         let name = check.name.clone().unwrap_or_default();
         if !name.is_empty() {
-            check_identifier(&name, SqlError::wrong_index_name)?;
-            if self.checks.iter().any(|known| same_name(&known.name, &name)) {
+            if name.chars().count() > IDENTIFIER_CHARS_MAX {
+                return Err(SqlError::too_long_identifier(&name));
+            }
+            let is_constraint = |key: &DraftKey| {
+                (key.kind == IndexKind::Unique || key.generated)
+                    && key.name.as_deref().is_some_and(|known| same_name(known, &name))
+            };
+            let is_taken = self.checks.iter().any(|known| same_name(&known.name, &name));
+            if is_taken || self.keys.iter().any(is_constraint) {
                 return Err(SqlError::duplicate_check(&name));
             }
         }

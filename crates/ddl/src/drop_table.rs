@@ -170,7 +170,6 @@ pub(super) fn rename(ctx: &mut StatementContext<'_>, rename: &RenameTable) -> Sq
             continue;
         };
         let renamed = renamed(&now, &table, to)?;
-        foreign::check_takes_name(ctx, &now, from, &renamed)?;
         let renamed = foreign::renamed(&now, &table, renamed);
         now.apply(CommitSeq(0), renamed.clone());
         changes.catalog.extend(renamed);
@@ -189,7 +188,9 @@ pub(super) fn renamed(catalog: &Catalog, table: &Arc<Table>, to: &TableName) -> 
     if catalog.table(&to.schema, &to.table).is_none_or(|other| other.id != table.id) {
         check_free(catalog, to)?;
     }
-    Ok(Table { name: to.clone(), ..Table::clone(table) })
+    let after = Table { name: to.clone(), ..Table::clone(table) };
+    super::foreign::check_renamed(catalog, &table.name, &after)?;
+    Ok(after)
 }
 
 /// Neither a table nor a view has the name: error 1050.

@@ -192,30 +192,27 @@ pub(super) fn admit(
     Ok(())
 }
 
-/// Answers: can a table be the parent of the keys that refer to its name? Their parent was dropped without
-/// checks, or has never been there.
-pub(super) fn fits_children(catalog: &Catalog, table: &Table) -> bool {
-    let mut children = catalog.schemas.values().flat_map(|schema| schema.tables.values());
-    children.all(|child| {
-        let mut keys = child.foreign_keys.iter().filter(|key| key.parent == table.name);
-        child.id == table.id || keys.all(|key| fit(child, key, table).is_ok())
-    })
+/// Returns whether a table can be the parent of the keys of other tables that refer to its name. Their parent
+/// was dropped without checks, or has never existed.
+fn fits_children(catalog: &Catalog, table: &Table) -> bool {
+    let children = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    let mut keys = children
+        .filter(|child| child.id != table.id && child.name != table.name)
+        .flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)))
+        .filter(|(_, key)| key.parent == table.name);
+    keys.all(|(child, key)| fit(child, key, table).is_ok())
 }
 
-/// Error 1025 for a table that gets the name of a parent and does not fit the keys that refer to it.
-pub(super) fn check_takes_name(
-    ctx: &StatementContext<'_>,
-    catalog: &Catalog,
-    from: &TableName,
-    table: &Table,
-) -> SqlResult<()> {
-    if !are_checked(ctx) || *from == table.name || fits_children(catalog, table) {
+/// Rejects a name for a table that the keys that refer to this name do not fit, whether keys are checked or
+/// not: error 1025.
+pub(super) fn check_renamed(catalog: &Catalog, before: &TableName, after: &Table) -> SqlResult<()> {
+    if fits_children(catalog, after) {
         return Ok(());
     }
-    let to = &table.name;
+    let to = &after.name;
     let text = format!(
         "Error on rename of './{}/{}' to './{}/{}' (errno: 150 \"Foreign key constraint is incorrectly formed\")",
-        from.schema, from.table, to.schema, to.table
+        before.schema, before.table, to.schema, to.table
     );
     Err(SqlError::new(ErrorCode::ErrorOnRename, text))
 }
@@ -444,9 +441,6 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
             let index = leading_index(before, &old).map_or("", |n| &before.indexes[n].name);
             return Err(index_needed(index));
         }
-        if !is_checked {
-            continue;
-        }
         for (old, new) in old.iter().zip(now.into_iter().flatten()) {
             let (old, new) = (&before.columns[*old], &draft.columns[new].column);
             if old.ty != new.ty {
@@ -456,7 +450,7 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
                 return Err(SqlError::new(ErrorCode::FkColumnCannotChange, text));
             }
             let sets_null = [key.on_delete, key.on_update].contains(&ForeignAction::SetNull);
-            if sets_null && !new.nullable {
+            if is_checked && sets_null && !new.nullable {
                 let text = format!(
                     "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
                     new.name, key.name
@@ -512,7 +506,8 @@ pub(super) fn follow(
                 continue;
             };
             let (old, new_column) = (&before.columns[old], &after.table.columns[new]);
-            if is_checked && old.ty != new_column.ty {
+            // Whether keys are checked or not.
+            if old.ty != new_column.ty {
                 let of = &child.name;
                 let text = format!(
                     "Cannot change column '{name}': used in a foreign key constraint '{}' of table '{}.{}'",

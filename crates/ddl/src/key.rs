@@ -29,7 +29,8 @@ pub(super) fn draft(ctx: &StatementContext<'_>, def: &KeyDef) -> SqlResult<Draft
     };
     if let Some(name) = &name {
         check_identifier(name, SqlError::wrong_index_name)?;
-        if kind != IndexKind::Primary && name.eq_ignore_ascii_case("PRIMARY") {
+        let is_taken = ["PRIMARY", "GEN_CLUST_INDEX"].iter().any(|taken| name.eq_ignore_ascii_case(taken));
+        if kind != IndexKind::Primary && is_taken {
             return Err(SqlError::wrong_index_name(name));
         }
     }
@@ -153,13 +154,13 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             let part = &mut key.parts[n];
             part.column = column.column.name.clone();
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
+            if part.prefix.is_none() && column.column.ty.kind.is_blob() && key.kind == IndexKind::Secondary {
+                part.prefix = whole_length(&column.column.ty);
+            }
             if key.kind == IndexKind::FullText {
                 let ty = &column.column.ty;
                 if column.column.is_virtual() {
-                    return Err(SqlError::new(
-                        ErrorCode::UnsupportedActionOnGeneratedColumn,
-                        "This is not yet supported for generated columns",
-                    ));
+                    return Err(SqlError::unsupported_on_generated());
                 }
                 // MariaDB knows no words in character sets whose letters have two bytes at least.
                 let is_wide = ty.collation.charset().mbminlen() > 1;
@@ -195,7 +196,9 @@ fn checked_prefix(part: &DraftPart, column: &Column, kind: IndexKind) -> SqlResu
         None if ty.kind.is_blob() && kind == IndexKind::Unique => {
             Err(not_supported("UNIQUE over a whole BLOB/TEXT column"))
         }
-        None if ty.kind.is_blob() => Err(SqlError::blob_key_without_length(&column.name)),
+        None if ty.kind.is_blob() && kind == IndexKind::Primary => {
+            Err(SqlError::blob_key_without_length(&column.name))
+        }
         None => Ok(None),
         Some(0) => {
             Err(SqlError::new(ErrorCode::KeyPart0, format!("Key part '{}' length cannot be 0", column.name)))
@@ -249,7 +252,8 @@ fn shorten<'c>(
     Ok(())
 }
 
-/// MariaDB's order: the primary key, unique keys without NULL, other unique keys, the rest.
+/// MariaDB's order: the primary key, unique keys without NULL, other unique keys, the rest; of unique keys
+/// those over whole columns come before those over prefixes.
 pub(super) fn sort_keys(draft: &mut TableDraft) {
     let columns = &draft.columns;
     let has_null = |key: &DraftKey| {
@@ -259,10 +263,12 @@ pub(super) fn sort_keys(draft: &mut TableDraft) {
     };
     draft.keys.sort_by_key(|key| match key.kind {
         IndexKind::Primary | IndexKind::HiddenRowId => 0,
-        IndexKind::Unique if !has_null(key) => 1,
-        IndexKind::Unique => 2,
-        IndexKind::Secondary => 3,
-        IndexKind::FullText => 4,
+        IndexKind::Unique => {
+            let has_prefix = key.parts.iter().any(|part| part.prefix.is_some());
+            1 + 2 * u8::from(has_null(key)) + u8::from(has_prefix)
+        }
+        IndexKind::Secondary => 5,
+        IndexKind::FullText => 6,
     });
 }
 

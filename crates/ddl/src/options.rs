@@ -108,6 +108,13 @@ pub(super) fn apply(
             fit_comment(ctx, &mut draft.comment, 2048, ErrorCode::TooLongTableComment, what)?;
         }
         TableOption::RowFormat(format) => put(draft, "ROW_FORMAT", format),
+        TableOption::OfEngine { name, .. } if !page_form::is_known(name) => {
+            let error = SqlError::unknown_option(name);
+            if !ctx.session.env.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
+                return Err(error);
+            }
+            ctx.eval.push_warning(cohort_types::Warning::new(error));
+        }
         TableOption::OfEngine { name, value } => page_form::put(ctx, draft, name, value.as_deref()),
         TableOption::Other { name, value } => {
             if name.contains("PARTITION") {

@@ -33,6 +33,11 @@ pub(super) fn is_about_pages(option: &TableOption) -> bool {
     }
 }
 
+/// Whether an engine has an option of this name.
+pub(super) fn is_known(name: &str) -> bool {
+    [COMPRESSED, LEVEL].iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 /// Puts an engine's option; DEFAULT of PAGE_COMPRESSED is `innodb_compression_default`.
 pub(super) fn put(ctx: &StatementContext<'_>, draft: &mut TableDraft, name: &str, value: Option<&str>) {
     draft.options.retain(|(known, _)| !known.eq_ignore_ascii_case(name));

@@ -55,7 +55,9 @@ pub(super) fn rebuild(
 ) -> SqlResult<(Table, u64)> {
     let mut after = after;
     let allowed = Allowed::of(ctx.session.vars.globals());
-    let copies = asked.forced || asked.options.algorithm.as_deref() == Some("COPY");
+    // Whether there is a row is found out by copying it.
+    let lacks_date = (0..after.table.columns.len()).any(|n| zero_date(ctx, &after, n).is_some());
+    let copies = asked.forced || asked.options.algorithm.as_deref() == Some("COPY") || lacks_date;
     let extent = if copies { Extent::Rows } else { extent(before, &after, allowed) };
     clauses::check(before, &after, (extent, allowed), asked.options)?;
     let others = others(before, &after, extent, asked.options);
@@ -399,6 +401,32 @@ enum Fill {
     Computed(Box<Expr>),
     /// AUTO_INCREMENT.
     Counted,
+    /// A zero date that NO_ZERO_DATE refuses: no row can have the column.
+    Refused(SqlError),
+}
+
+/// The error of a date without DEFAULT that is added, where a row would get a zero date.
+fn zero_date(ctx: &StatementContext<'_>, after: &Described, n: usize) -> Option<SqlError> {
+    let column = &after.table.columns[n];
+    let is_date = matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime);
+    let is_zero = after.column_origins[n].is_none()
+        && is_date
+        && !column.nullable
+        && column.generated.is_none()
+        && matches!(column.default, DefaultValue::None);
+    if !is_zero || !ctx.session.env.sql_mode.has(SqlMode::NO_ZERO_DATE) {
+        return None;
+    }
+    let (kind, zero) = match column.ty.kind {
+        TypeKind::Date => ("date", "0000-00-00"),
+        _ => ("datetime", "0000-00-00 00:00:00"),
+    };
+    let name = &after.table.name;
+    let text = format!(
+        "Incorrect {kind} value: '{zero}' for column `{}`.`{}`.`{}` at row 1",
+        name.schema, name.table, column.name
+    );
+    Some(SqlError::new(ErrorCode::TruncatedWrongValue, text))
 }
 
 fn fills(
@@ -426,7 +454,10 @@ fn fills(
             None if matches!(column.default, DefaultValue::Expression(_)) => {
                 Fill::Computed(Box::new(binder.default_of(&table, n, 0)?))
             }
-            None => Fill::Value(value_now(ctx, column, home)?),
+            None => match zero_date(ctx, after, n) {
+                Some(error) => Fill::Refused(error),
+                None => Fill::Value(value_now(ctx, column, home)?),
+            },
         })
     };
     table.columns.iter().enumerate().map(fill).collect()
@@ -464,6 +495,7 @@ impl Converter<'_, '_> {
                     made.push(value.clone());
                     continue;
                 }
+                Fill::Refused(error) => return Err(error.clone()),
                 Fill::Counted => {
                     made.push(self.count()?);
                     continue;
@@ -536,6 +568,11 @@ impl Converter<'_, '_> {
         }
         if self.auto == Some(n) {
             return self.count();
+        }
+        // A TIMESTAMP that cannot be NULL is the time then.
+        if column.ty.kind == TypeKind::Timestamp {
+            let store = StoreContext { column: &column.name, row: self.row, ..*store };
+            return column.ty.store(Value::Timestamp(store.now_micros), &store, warnings);
         }
         let error = SqlError::new(
             ErrorCode::WarnDataTruncated,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_sql::ast::{self, DeclaredKind, Expr};
+use cohort_sql::print::Style;
 use cohort_types::{SqlError, SqlResult, TypeKind};
 
 use super::work::not_supported;
@@ -78,6 +79,40 @@ const VOLATILE: &[&str] = &[
     "version",
 ];
 
+/// Functions whose value depends on `lc_time_names`, `default_week_format` or `time_zone`, or which MariaDB
+/// counts among them: its replicas would refuse the statement.
+fn depends_on_session(name: &str, args: &[Expr]) -> bool {
+    match name {
+        "dayname" | "monthname" | "from_unixtime" | "to_char" | "natural_sort_key" => true,
+        "week" => args.len() == 1,
+        "date_format" => args.len() == 2,
+        _ => false,
+    }
+}
+
+/// Those of them whose value is another for another session: a format may have none of the names of months and
+/// days.
+fn differs_by_session(name: &str, args: &[Expr]) -> bool {
+    let format = || match args.get(1) {
+        Some(Expr::Literal(literal)) => Some(literal.value.to_text()),
+        _ => None,
+    };
+    match name {
+        "natural_sort_key" => false,
+        "date_format" if args.len() == 2 => {
+            format().is_none_or(|format| ["%W", "%M", "%a", "%b"].iter().any(|name| format.contains(name)))
+        }
+        "to_char" => args.len() > 1 && format().is_none_or(|format| names_moments(&format)),
+        _ => depends_on_session(name, args),
+    }
+}
+
+/// Whether a format of TO_CHAR has MONTH, MON, DAY or DY.
+fn names_moments(format: &str) -> bool {
+    let format = format.to_ascii_uppercase();
+    ["MON", "DAY", "DY"].iter().any(|name| format.contains(name))
+}
+
 /// The text of an expression of `column` (or of the table, where it has none), as it is kept: errors 1901 and
 /// 1970 for what does not belong there.
 pub(super) fn text_of(
@@ -137,6 +172,15 @@ pub(super) fn text_of(
         Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Assign { .. } => {
             refused = Some(refusal(&cohort_sql::print::expr(part)));
         }
+        // The value of a VIRTUAL column is that of the writer.
+        Expr::Function { name, args }
+            if match clause {
+                Clause::Generated { stored: false } => differs_by_session(name, args),
+                _ => depends_on_session(name, args),
+            } =>
+        {
+            refused = Some(refusal(&format!("{name}()")));
+        }
         Expr::Function { name, args } => {
             let is_now = name == "unix_timestamp" && args.is_empty();
             if is_now || VOLATILE.contains(&name.as_str()) {
@@ -148,12 +192,13 @@ pub(super) fn text_of(
     });
     match refused {
         Some(error) => Err(error),
-        None => Ok(cohort_sql::print::expr(&expr)),
+        // Its own strings are read as texts of the default character set.
+        None => Ok(cohort_sql::print::expr_in(&expr, Style::of(ctx.session.env.collation_connection))),
     }
 }
 
 /// The expression of a kept text.
-fn parsed(text: &str) -> SqlResult<Expr> {
+pub(super) fn parsed(text: &str) -> SqlResult<Expr> {
     let statement = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?.statement;
     let unread = || not_supported(&format!("the expression {text}"));
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
@@ -197,17 +242,38 @@ pub(super) fn is_same(
     numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
 }
 
+/// What an index over a VIRTUAL column may not read: error 1901.
+fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
+    let clause = Clause::Generated { stored: true };
+    let mut outcome = Ok(());
+    parsed(text)?.each_part(&mut |part| match part {
+        Expr::Function { name, args } if depends_on_session(name, args) => {
+            outcome = Err(SqlError::not_allowed_in_clause(&format!("{name}()"), clause.text(), column));
+        }
+        _ => {}
+    });
+    outcome
+}
+
 /// Whether the expressions of a description can be computed: errors 1054, 4029, and those of their types.
 pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> {
     let known = |name: &str| table.columns.iter().position(|c| same_name(&c.name, name));
+    let is_indexed =
+        |n: usize| table.indexes.iter().any(|index| index.columns.iter().any(|part| part.column == n));
     let look = |text: &str, clause: Clause, own: Option<usize>| {
         let mut outcome = Ok(());
+        let is_late = |n: usize, own: usize| match clause {
+            Clause::Generated { .. } => n >= own && table.columns[n].generated.is_some(),
+            Clause::Default => n >= own && matches!(table.columns[n].default, DefaultValue::Expression(_)),
+            Clause::Check => false,
+        };
+        let is_kept = clause != Clause::Generated { stored: false } || own.is_some_and(is_indexed);
         parsed(text)?.each_column(&mut |column| match (known(&column.name), own) {
             (None, _) => outcome = Err(SqlError::unknown_column(&column.name, clause.text())),
-            (Some(n), Some(own)) if n >= own && table.columns[n].generated.is_some() => {
+            (Some(n), Some(own)) if is_late(n, own) => {
                 outcome = Err(SqlError::refers_to_later_column(&table.columns[own].name, &column.name));
             }
-            (Some(n), Some(_)) if table.columns[n].auto_increment => {
+            (Some(n), _) if table.columns[n].auto_increment && is_kept => {
                 let name = &table.columns[n].name;
                 outcome = Err(SqlError::not_allowed_in_clause("AUTO_INCREMENT", clause.text(), name));
             }
@@ -221,10 +287,13 @@ pub(super) fn check(ctx: &StatementContext<'_>, table: &Table) -> SqlResult<()> 
     }
     for (n, column) in table.columns.iter().enumerate() {
         if let Some(generated) = &column.generated {
+            if !generated.stored && is_indexed(n) {
+                check_indexed(&generated.text, &column.name)?;
+            }
             look(&generated.text, Clause::Generated { stored: generated.stored }, Some(n))?;
         }
         if let DefaultValue::Expression(text) = &column.default {
-            look(text, Clause::Default, None)?;
+            look(text, Clause::Default, Some(n))?;
         }
     }
     let catalog = ctx.db.catalog();

@@ -14,7 +14,7 @@ use cohort_plan::{Looks, named_tables};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
 use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
-use cohort_sql::print::quoted_name;
+use cohort_sql::print::{Style, quoted_name};
 use cohort_sql::print_query;
 use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
 
@@ -89,7 +89,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         _ => definer,
     };
     let view = View {
-        text: printed(*query),
+        text: printed(*query, Style::of(ctx.session.env.collation_connection)),
         algorithm: algorithm.name().to_owned(),
         definer,
         by_invoker: security == ViewSecurity::Invoker,
@@ -195,7 +195,7 @@ pub fn query_text(ctx: &StatementContext<'_>, query: &ast::Query) -> SqlResult<S
         meanings.write_into(&mut query);
     }
     spell_out_aliases(&mut query);
-    Ok(printed(query))
+    Ok(printed(query, Style::of(ctx.session.env.collation_connection)))
 }
 
 /// Writes what the select items are in place of their names in ORDER BY and GROUP BY.
@@ -356,20 +356,20 @@ fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> Str
     let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(", ")) };
     format!(
         "{verb} {}VIEW {if_not_exists}{schema}{}{columns} AS {}",
-        attributes(view),
+        attributes(view, Style::default()),
         quoted_name(&view.name.table),
         create.text
     )
 }
 
 /// `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
-pub fn attributes(view: &View) -> String {
+pub fn attributes(view: &View, style: Style) -> String {
     let (user, host) = &view.definer;
     format!(
         "ALGORITHM={} DEFINER={}@{} SQL SECURITY {} ",
         view.algorithm,
-        quoted_name(user),
-        quoted_name(host),
+        style.name(user),
+        style.name(host),
         if view.by_invoker { "INVOKER" } else { "DEFINER" }
     )
 }
@@ -410,9 +410,9 @@ pub(super) fn not_a_view(name: &TableName) -> SqlError {
 }
 
 /// The text of a query.
-fn printed(mut query: ast::Query) -> String {
+fn printed(mut query: ast::Query, style: Style) -> String {
     query.rename(&mut BySchema);
-    print_query::query(&query)
+    print_query::query(&query, style)
 }
 
 struct BySchema;
@@ -425,7 +425,7 @@ impl ast::Rename for BySchema {
 
 /// The query of a view as SHOW CREATE VIEW prints it: without the database when it is the current one for all
 /// that it names.
-pub fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
+pub fn shown_text(view: &View, current: Option<&str>, style: Style) -> SqlResult<String> {
     let mut query = cohort_plan::view_query(view)?;
     let mut looks = Looks::default();
     query.rename(&mut looks);
@@ -435,7 +435,7 @@ pub fn shown_text(view: &View, current: Option<&str>) -> SqlResult<String> {
     if current == Some(&view.name.schema) && looks.tables.iter().all(is_here) && !looks.json_table {
         query.rename(&mut WithoutSchema);
     }
-    Ok(printed(*query))
+    Ok(printed(*query, Style { collation: view.connection, ..style }))
 }
 
 struct WithoutSchema;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{EvalContext, Expr};
 use cohort_types::{
-    ErrorCode, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning, WarningSink,
+    DateTime, ErrorCode, FixedKind, Level, SqlError, SqlResult, StoreContext, TypeKind, Value, Warning,
+    WarningSink,
 };
 
 use cohort_plan::Binder;
@@ -37,6 +38,8 @@ pub(crate) enum Default {
     Expr(Expr),
     /// Constant, converted when the table was made.
     Value(Value),
+    /// A date that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: 1978.
+    Refused(Value),
     /// AUTO_INCREMENT: to be generated.
     Generated,
     /// None was declared: 1364, or the type's implicit default.
@@ -54,6 +57,9 @@ impl Default {
         let described = &table.columns[column];
         Ok(match &described.default {
             _ if described.auto_increment => Default::Generated,
+            DefaultValue::Value(value) if value.is_refused_date(binder.ctx.names.env().sql_mode) => {
+                Default::Refused(value.clone())
+            }
             DefaultValue::Value(value) => Default::Value(value.clone()),
             DefaultValue::None if described.nullable => Default::Value(Value::Null),
             // An ENUM without DEFAULT has its first member.
@@ -157,6 +163,28 @@ impl Assigner<'_> {
     ) -> SqlResult<Value> {
         match default {
             Default::Value(value) => Ok(value.clone()),
+            Default::Refused(value) => {
+                let described = &self.table.columns[column];
+                let mut shown = Vec::new();
+                // A TIMESTAMP is refused as zero alone.
+                match value {
+                    Value::Timestamp(_) => {
+                        described.ty.write_text(&Value::DateTime(DateTime::default()), &mut shown);
+                    }
+                    value => described.ty.write_text(value, &mut shown),
+                }
+                let text = format!(
+                    "Incorrect default value '{}' for column '{}'",
+                    String::from_utf8_lossy(&shown),
+                    described.name
+                );
+                let error = SqlError::new(ErrorCode::WarnIncorrectDefault, text);
+                if self.strictness == Strictness::Error {
+                    return Err(error);
+                }
+                ctx.push_warning(Warning { level: Level::Warning, error });
+                Ok(value.clone())
+            }
             Default::Generated => Ok(Value::Null),
             Default::Expr(expr) => {
                 let value = expr.eval(values, ctx)?.into_owned();

@@ -275,10 +275,6 @@ impl Insert<'_> {
     /// Writes the row that was built.
     pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
-        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
-            self.counts.records -= 1;
-            return Ok(());
-        }
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
             Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
@@ -289,6 +285,14 @@ impl Insert<'_> {
         };
         let number = self.number();
         plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
+        // CHECK OPTION is about the row as it will be.
+        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
+            self.counts.records -= 1;
+            if let Some(value) = generated {
+                self.give_back(ctx, value);
+            }
+            return Ok(());
+        }
         // A single row of VALUES fails, also with IGNORE.
         let strictness = match self.assigner.null {
             NullRule::Error => Strictness::Error,

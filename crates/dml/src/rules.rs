@@ -9,7 +9,7 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::assign::{Assigner, Strictness};
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, convert, not_supported};
+use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, TableNames, convert, not_supported};
 use cohort_session::StatementContext;
 
 /// The expressions of a table, bound to its rows.
@@ -44,7 +44,8 @@ impl RowRules {
         if table.checks.is_empty() && !table.columns.iter().any(has_rule) {
             return Ok(RowRules::default());
         }
-        let fixed = PlanContext::new(ctx.names, &[], ParamSource::Placeholders);
+        let names = TableNames::new(ctx.names);
+        let fixed = PlanContext::new(&names, &[], ParamSource::Placeholders);
         let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {

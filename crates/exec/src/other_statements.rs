@@ -80,7 +80,12 @@ impl Session {
                 self.check_branch(true)?;
                 self.trx.release(name)?;
             }
-            Statement::Set(items) => self.set_items(items, job)?,
+            Statement::Set(items) => {
+                let outcome = self.set_items(items, job);
+                // The next result may be one of the same command.
+                sink.results(self.state.results_collation());
+                outcome?;
+            }
             Statement::SetStatement { items, statement } => {
                 return self.set_statement(items, statement, job, sink);
             }

@@ -48,6 +48,17 @@ const NOT_FOR_A_STATEMENT: [&str; 13] = [
     "wait_timeout",
 ];
 
+/// What SET STATEMENT puts back: the variables, and what setting one of them has changed beside it.
+struct BeforeStatement {
+    vars: SessionVars,
+    clock_override: Option<i64>,
+    last_insert_id: u64,
+    insert_id: u64,
+    gtid_seq_no: Option<u64>,
+    next_isolation: Option<Isolation>,
+    next_access_mode: Option<cohort_trx::AccessMode>,
+}
+
 /// One item of SET, computed and found good.
 enum Step<'i> {
     UserVariable {
@@ -104,9 +115,17 @@ impl Session {
                 return Err(SqlError::new(ErrorCode::SetStatementNotSupported, text));
             }
         }
-        let before = self.state.vars.clone();
+        let before = self.before_statement();
+        let id = |item: &SetItem| match item {
+            SetItem::Variable { name, .. } => cohort_config::settable(name, Scope::Session).ok(),
+            _ => None,
+        };
+        let ids: Vec<VarId> = items.iter().filter_map(id).collect();
         self.set_items(items, job)?;
-        self.run_with_settings(before, statement, job, sink)
+        // The statement has begun already.
+        self.state.env.now_micros = self.state.clock_override.unwrap_or(self.clock_us as i64);
+        sink.results(self.state.results_collation());
+        self.run_with_settings(&before, &ids, statement, job, sink)
     }
 
     /// WAIT n, NOWAIT: the statement with these timeouts of its own.
@@ -117,27 +136,74 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let before = self.state.vars.clone();
-        for id in [VarId::LockWaitTimeout, VarId::InnodbLockWaitTimeout] {
+        let before = self.before_statement();
+        let ids = [VarId::LockWaitTimeout, VarId::InnodbLockWaitTimeout];
+        for id in ids {
             self.state.vars.put(id, &VarValue::UInt(seconds));
         }
         self.apply_settings();
-        self.run_with_settings(before, statement, job, sink)
+        self.run_with_settings(&before, &ids, statement, job, sink)
     }
 
-    /// Runs a statement with the variables as they are; afterwards they are as they were before.
+    /// Runs a statement with the variables as they are; afterwards these are as they were before, and so is
+    /// what they have set. Others that the statement sets keep their values.
     fn run_with_settings(
         &mut self,
-        before: SessionVars,
+        before: &BeforeStatement,
+        ids: &[VarId],
         statement: &Statement,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let given = self.state.vars.clone();
         let outcome = self.run_statement(statement, job, None, sink);
-        self.state.vars = before;
+        self.state.vars.take_back(&before.vars, &given, ids);
+        ids.iter().for_each(|id| self.take_back(*id, before));
         self.state.refresh();
         self.apply_settings();
+        sink.results(self.state.results_collation());
         outcome
+    }
+
+    fn before_statement(&self) -> BeforeStatement {
+        let settings = &self.trx.settings;
+        BeforeStatement {
+            vars: self.state.vars.clone(),
+            clock_override: self.state.clock_override,
+            last_insert_id: self.state.env.last_insert_id,
+            insert_id: settings.insert_id,
+            gtid_seq_no: settings.binlog.seq_no,
+            next_isolation: settings.next_isolation,
+            next_access_mode: settings.next_access_mode,
+        }
+    }
+
+    /// Takes back what a variable has set at once.
+    fn take_back(&mut self, id: VarId, before: &BeforeStatement) {
+        let settings = &mut self.trx.settings;
+        match id {
+            VarId::Timestamp => self.state.clock_override = before.clock_override,
+            VarId::LastInsertId | VarId::Identity => self.state.env.last_insert_id = before.last_insert_id,
+            VarId::InsertId => settings.insert_id = before.insert_id,
+            VarId::GtidSeqNo => settings.binlog.seq_no = before.gtid_seq_no,
+            VarId::TransactionIsolation | VarId::TxIsolation => {
+                settings.next_isolation = before.next_isolation;
+            }
+            VarId::TransactionReadOnly | VarId::TxReadOnly => {
+                settings.next_access_mode = before.next_access_mode;
+            }
+            VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
+            _ => {}
+        }
+    }
+
+    fn apply_transaction_tracking(&mut self) {
+        let wanted = match self.state.vars.uint(VarId::SessionTrackTransactionInfo) {
+            0 => TrackTransaction::Off,
+            1 => TrackTransaction::State,
+            _ => TrackTransaction::Characteristics,
+        };
+        self.state.transactions.set(wanted);
     }
 
     /// Computes the value of an item and finds out whether it can be set: nothing is set before all items of
@@ -376,14 +442,7 @@ impl Session {
             VarId::LastInsertId | VarId::Identity => {
                 self.state.env.last_insert_id = self.state.vars.uint(VarId::LastInsertId);
             }
-            VarId::SessionTrackTransactionInfo => {
-                let wanted = match self.state.vars.uint(VarId::SessionTrackTransactionInfo) {
-                    0 => TrackTransaction::Off,
-                    1 => TrackTransaction::State,
-                    _ => TrackTransaction::Characteristics,
-                };
-                self.state.transactions.set(wanted);
-            }
+            VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
             VarId::InsertId => self.trx.settings.insert_id = self.state.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {
                 let n = self.state.vars.uint(VarId::GtidSeqNo);

@@ -252,7 +252,9 @@ impl ExprType {
             kind: self.kind,
             length,
             decimals,
-            unsigned: self.unsigned && self.kind != TypeKind::Bit && self.fixed_kind().is_none(),
+            unsigned: self.unsigned
+                && self.kind != TypeKind::Bit
+                && matches!(self.class(), TypeClass::Int | TypeClass::Decimal | TypeClass::Real),
             zerofill: matches!(self.flavor, Flavor::Zerofill(_)),
             collation: self.collation,
             members: self.members.clone(),

@@ -623,6 +623,10 @@ impl Reader<'_> {
             let distance = if self.eat('@') { Some(self.number()?) } else { None };
             return self.search.phrase(phrase, distance, self.interrupt);
         }
+        // One before a word means nothing.
+        if self.rest.trim_start_matches('*').starts_with(|c| !SIGNS.contains(&c)) {
+            self.rest = self.rest.trim_start_matches('*');
+        }
         let end = self.rest.find(SIGNS).unwrap_or(self.rest.len());
         let (term, rest) = self.rest.split_at(end);
         if term.is_empty() {

@@ -189,7 +189,7 @@ fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     let table = base_table(ctx, name)?;
     let open = ctx.trx.open_table(&table)?;
     let next = ctx.trx.auto_increment_next(&open)?;
-    let text = create::table(&table, next);
+    let text = create::table(&table, next, (create::ShowStyle::of(ctx), &ctx.session.env.time_zone));
     listing.add([Value::text(&table.name.table), Value::text(text)]);
     Ok(listing)
 }
@@ -203,7 +203,8 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
     let open = ctx.trx.open_table(&table)?;
     let definition = cohort_session::sequence::read(ctx.session, &open)?;
     let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
-    listing.add([Value::text(&table.name.table), Value::text(create::sequence(&table, &definition))]);
+    let text = create::sequence(&table, &definition, create::ShowStyle::of(ctx));
+    listing.add([Value::text(&table.name.table), Value::text(text)]);
     Ok(listing)
 }
 
@@ -226,7 +227,8 @@ fn create_database(ctx: &StatementContext<'_>, if_not_exists: bool, name: &str) 
     let catalog = ctx.db.catalog();
     let schema = catalog.schemas.get(name).ok_or_else(|| SqlError::unknown_database(name))?;
     let word = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
-    listing.add([Value::text(name), Value::text(create::database(schema, word))]);
+    let text = create::database(schema, word, create::ShowStyle::of(ctx));
+    listing.add([Value::text(name), Value::text(text)]);
     Ok(listing)
 }
 

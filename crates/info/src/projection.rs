@@ -1,6 +1,7 @@
 //! SHOW statements whose rows are those of a table of information_schema, under other names.
 
 use cohort_catalog::Table;
+use cohort_ddl::create_text::{bare_default, in_zone};
 use cohort_sql::ast::{ObjectName, Show, ShowFilter};
 use cohort_types::{SqlError, SqlResult, Value};
 
@@ -310,20 +311,21 @@ pub(super) fn columns(
     let mut listing = project(ctx, from, names, &WantedNames::shown(&schema, &name), of_table)?;
     let default_at = names.iter().position(|(name, _)| *name == "Default").expect("it is among them");
     if let Some(base) = own.as_ref().or_else(|| catalog.table(&schema, &name)) {
-        unquote_defaults(base, &mut listing, default_at);
+        unquote_defaults(ctx, base, &mut listing, default_at);
     }
     if let Some(view) = &view {
-        unquote_defaults(view, &mut listing, default_at);
+        unquote_defaults(ctx, view, &mut listing, default_at);
     }
     listing.filter(ctx, filter, 0)?;
     Ok(listing)
 }
 
-fn unquote_defaults(base: &Table, listing: &mut Listing, at: usize) {
+fn unquote_defaults(ctx: &StatementContext<'_>, base: &Table, listing: &mut Listing, at: usize) {
     // Columns that the account may not know of have no row.
     for row in &mut listing.rows {
         let shown = base.columns.iter().find(|column| is_text(&row[0], &column.name));
-        row[at] = shown.and_then(cohort_ddl::create_text::bare_default).map_or(Value::Null, Value::text);
+        let shown = shown.map(|column| in_zone(column, &ctx.session.env.time_zone));
+        row[at] = shown.and_then(|column| bare_default(&column)).map_or(Value::Null, Value::text);
     }
 }
 

@@ -10,7 +10,7 @@ use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Type
 
 use super::schema_table::SchemaTable;
 use super::{foreign, view};
-use cohort_ddl::create_text::{default_text, engine_options, ordered_options};
+use cohort_ddl::create_text::{default_text, engine_options, in_zone, ordered_options};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
 
@@ -229,7 +229,7 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
         ctx.check_interrupt()?;
         let held = |n: &usize| columns_held(&access, &table, *n);
         let seen = (0..table.columns.len()).filter(|n| !held(n).is_empty());
-        rows.extend(seen.map(|n| column_row(out, &table, n, held(&n))));
+        rows.extend(seen.map(|n| column_row(out, ctx, (&table, n), held(&n))));
     }
     Ok(rows)
 }
@@ -320,14 +320,19 @@ fn merge(row: &mut [Value], cells: Vec<Value>) {
     }
 }
 
-fn column_row(out: &SchemaTable, table: &Table, n: usize, held: Privileges) -> Vec<Value> {
+fn column_row(
+    out: &SchemaTable,
+    ctx: &StatementContext<'_>,
+    (table, n): (&Table, usize),
+    held: Privileges,
+) -> Vec<Value> {
     let column = &table.columns[n];
     let mut row = out.row(type_cells(&column.ty));
     let default = match (&column.default, column.nullable) {
         (_, true) if column.generated.is_some() => text("NULL"),
         _ if column.generated.is_some() => Value::Null,
         (DefaultValue::None, true) => text("NULL"),
-        _ => default_text(column).map_or(Value::Null, text),
+        _ => default_text(&in_zone(column, &ctx.session.env.time_zone)).map_or(Value::Null, text),
     };
     let cells = out.row([
         ("TABLE_CATALOG", text("def")),

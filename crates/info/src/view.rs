@@ -1,12 +1,12 @@
 //! Views: SHOW CREATE VIEW, their rows in information_schema, their columns.
 
 use cohort_catalog::{Column, DefaultValue, Index, IndexKind, OnUpdate, Table, View};
+use cohort_ddl::create_text::ShowStyle;
 use cohort_ddl::{shown_text, view_attributes};
 use cohort_expr::ExprType;
 use cohort_plan::{ParamSource, PlanContext, Query, bind_view, origin};
 use cohort_session::access::{Access, sees_table};
 use cohort_session::{SessionNames, StatementContext, WantedNames};
-use cohort_sql::print::quoted_name;
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use super::listing::Listing;
@@ -25,9 +25,10 @@ pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) ->
         ("collation_connection", 64),
     ]);
     let current = ctx.session.current_schema.as_deref();
+    let show = ShowStyle::of(ctx);
     let schema = match current == Some(&*view.name.schema) {
         true => String::new(),
-        false => format!("{}.", quoted_name(&view.name.schema)),
+        false => format!("{}.", show.style.name(&view.name.schema)),
     };
     let check = match view.check.as_str() {
         "NONE" => String::new(),
@@ -35,9 +36,9 @@ pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) ->
     };
     let statement = format!(
         "CREATE {}VIEW {schema}{} AS {}{check}",
-        view_attributes(view),
-        quoted_name(&view.name.table),
-        shown_text(view, current)?
+        if show.is_foreign() { String::new() } else { view_attributes(view, show.style) },
+        show.style.name(&view.name.table),
+        shown_text(view, current, show.style)?
     );
     listing.add([
         Value::text(&view.name.table),

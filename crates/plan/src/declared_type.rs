@@ -31,6 +31,9 @@ pub fn column_type(declared: &DataType, column: &str, table: Collation) -> SqlRe
             let members = declared.members.iter().map(|m| m.trim_end_matches(' ').to_owned());
             ColumnType::members(kind, members.collect(), collation_of(declared, table)?)
         }
+        K::Text | K::Blob if declared.length.is_some_and(|length| length > u32::MAX.into()) => {
+            return Err(SqlError::display_width(column, u32::MAX));
+        }
         _ => string_type(declared, kind, length, table)?,
     };
     ty.unsigned |= declared.unsigned || declared.zerofill;

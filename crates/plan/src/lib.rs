@@ -7,7 +7,9 @@
 //! | `block` | [`Query`], [`Select`]: a query as blocks |
 //! | `change` | UPDATE and DELETE over joins |
 //! | `query` | set operations, VALUES, what stands around a SELECT |
+//! | `table_names` | [`TableNames`]: the session's settings for the expressions of a table |
 //! | `select` | one SELECT |
+//! | `full_group` | what ONLY_FULL_GROUP_BY refuses |
 //! | `from` | FROM and its joins |
 //! | `with` | common tables |
 //! | `view` | the queries of views |
@@ -28,12 +30,14 @@ pub mod charset;
 pub mod conjuncts;
 mod declared_type;
 mod from;
+mod full_group;
 mod json_table;
 mod meaning;
 pub mod meta;
 mod names;
 mod query;
 mod select;
+mod table_names;
 mod updatable;
 mod view;
 mod view_names;
@@ -60,6 +64,7 @@ pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
 pub use names::{Names, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
+pub use table_names::TableNames;
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
 pub use view::{bind_view, invalid_view, view_query};
 pub use view_names::{Looks, named_tables};

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use cohort_expr::{Expr, ExprType, SortKey};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
+use cohort_types::{ErrorCode, Privilege, SqlError, SqlMode, SqlResult};
 
 use crate::bind::{
     AliasOrder, Aliases, Binder, Clause, PlanContext, Scope, Windows, item_position, one_column,
@@ -14,6 +14,7 @@ use crate::bind::{
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
 use crate::conjuncts;
 use crate::from::bind_from;
+use crate::full_group::{self, Grouping};
 use crate::meta::column_meta;
 use crate::query::{bind_limit, check_ties};
 use crate::with::CommonTables;
@@ -83,6 +84,21 @@ pub(crate) fn bind_select(
         binder.items.iter().map(|i| column_meta(&i.name, &i.expr, &scope)).collect();
     let aggregates = binder.aggregates.take();
     let explicit = !select.group_by.is_empty();
+    if ctx.names.env().sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) && (explicit || !aggregates.is_empty()) {
+        let by = |order: &Order| match &order.by {
+            OrderBy::Item(_) => None,
+            OrderBy::Expr(expr) => Some(expr.clone()),
+        };
+        let order: Vec<Expr> = order.iter().filter_map(by).collect();
+        full_group::check(
+            if explicit { Grouping::Explicit } else { Grouping::Implicit },
+            &scope,
+            &binder.group,
+            &binder.windows.found.borrow(),
+            binder.items.iter().map(|item| &item.expr),
+            order.iter(),
+        )?;
+    }
     let group = (explicit || !aggregates.is_empty()).then(|| Group {
         first_key: ctx.new_columns(binder.group.len()),
         keys: std::mem::take(&mut binder.group),

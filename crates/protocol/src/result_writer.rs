@@ -261,6 +261,10 @@ pub struct PreparedReply<'a> {
 }
 
 impl ResultSink for ResultWriter<'_> {
+    fn results(&mut self, collation: Option<Collation>) {
+        self.encoding.results = collation;
+    }
+
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead) {
         self.expect(columns);
         self.definitions(columns);

@@ -9,7 +9,7 @@
 //! If another result follows in the same command, the status of the one before carries `MORE_RESULTS`. The
 //! sink knows whether the command wants text or binary rows; the executor need not.
 
-use cohort_types::{SqlError, SqlResult, StoredColumns, Value};
+use cohort_types::{Collation, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::column_meta::ColumnMeta;
 
@@ -83,6 +83,12 @@ pub enum SessionChange<'a> {
 pub trait ResultSink {
     /// Begins a result set.
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead);
+
+    /// The results that follow have this collation of `character_set_results`; None: strings are sent as they
+    /// are.
+    fn results(&mut self, collation: Option<Collation>) {
+        let _ = collation;
+    }
 
     /// Adds a row: one value per column, in the session's time zone (no `Value::Timestamp`).
     fn row(&mut self, values: &[Value]);

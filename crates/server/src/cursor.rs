@@ -217,6 +217,10 @@ impl<'a, 'w> CursorSink<'a, 'w> {
 }
 
 impl ResultSink for CursorSink<'_, '_> {
+    fn results(&mut self, collation: Option<Collation>) {
+        self.writer.results(collation);
+    }
+
     fn keep_rows(&mut self) -> bool {
         self.open = Some((Vec::new(), KeptRows::new(&self.space)));
         true

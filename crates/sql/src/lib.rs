@@ -18,7 +18,8 @@
 //! | `secrets` | [`with_hashed_passwords`], [`secret_literals`]: statements about accounts without their passwords |
 //! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
 //! | `print` | quoted identifiers and strings, expressions back to text |
-//! | `print_query` | queries back to text |
+//! | `print_query`, `print_json_table`, `print_window`, `print_type` | queries and their parts back to text |
+//! | `print_text` | names, strings and constants back to text |
 
 pub mod ast;
 mod client_text;
@@ -33,6 +34,9 @@ mod plan_cache;
 pub mod print;
 mod print_json_table;
 pub mod print_query;
+mod print_text;
+mod print_type;
+mod print_window;
 mod secrets;
 mod unsafe_words;
 

@@ -15,6 +15,8 @@ pub struct ParseMode {
     pub empty_string_is_null: bool,
     /// HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
     pub high_not_precedence: bool,
+    /// REAL_AS_FLOAT: REAL is FLOAT, not DOUBLE.
+    pub real_as_float: bool,
     /// IGNORE_SPACE: a space may stand between a function's name and its parenthesis.
     pub ignore_space: bool,
     /// ORACLE: all set operators have one precedence, and MINUS is EXCEPT.
@@ -29,6 +31,7 @@ impl From<SqlMode> for ParseMode {
             no_backslash_escapes: mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             empty_string_is_null: mode.has(SqlMode::EMPTY_STRING_IS_NULL),
             high_not_precedence: mode.has(SqlMode::HIGH_NOT_PRECEDENCE),
+            real_as_float: mode.has(SqlMode::REAL_AS_FLOAT),
             ignore_space: mode.has(SqlMode::IGNORE_SPACE),
             oracle: mode.has(SqlMode::ORACLE),
         }

@@ -1,64 +1,53 @@
 //! Names, strings and expressions as SQL text.
 
-use std::fmt::Write;
-
-use cohort_types::{Charset, TypeKind, Value};
+use cohort_types::{TypeKind, Value};
 
 use crate::ast::{
-    AggregateKind, BinaryOp, ColumnRef, DataType, DeclaredKind, Expr, IntervalUnit, IsTest, Literal,
-    LiteralKind, MatchMode, ObjectName, Over, Quantifier, TrimSide, UnaryOp, VariableScope, WindowBound,
-    WindowSpec,
+    AggregateKind, BinaryOp, ColumnRef, DeclaredKind, Expr, IntervalUnit, IsTest, Literal, MatchMode,
+    ObjectName, Quantifier, TrimSide, UnaryOp, VariableScope,
 };
-use crate::print_query;
+use crate::print_text::{Text, push, write_literal};
+use crate::print_type::cast_type;
+use crate::{print_query, print_window};
+
+pub use crate::print_text::{Style, quoted_text};
 
 /// `` `name` ``, backquotes doubled.
 pub fn quoted_name(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+    Style::default().name(name)
 }
 
 /// `` `db`.`name` `` or `` `name` ``.
 pub fn quoted_object(object: &ObjectName) -> String {
-    match &object.db {
-        Some(db) => format!("{}.{}", quoted_name(db), quoted_name(&object.name)),
-        None => quoted_name(&object.name),
-    }
-}
-
-/// `'text'` with quotes and backslashes escaped, as SHOW CREATE TABLE and the binlog's statements need it.
-pub fn quoted_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\0' => out.push_str("\\0"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\x1a' => out.push_str("\\Z"),
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
+    Style::default().object(object)
 }
 
 /// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an
 /// operator binds less than the one around it.
 pub fn expr(expr: &Expr) -> String {
-    let mut out = String::new();
-    write_expr(expr, &mut out);
-    out
+    expr_in(expr, Style::default())
 }
 
-fn write_expr(expr: &Expr, out: &mut String) {
+/// The same for a reader of this style.
+pub fn expr_in(expr: &Expr, style: Style) -> String {
+    let mut out = Text::new(style);
+    write_expr(expr, &mut out);
+    out.finish()
+}
+
+pub(crate) fn write_expr(expr: &Expr, out: &mut Text) {
     match expr {
         Expr::Literal(literal) => write_literal(literal, out),
         Expr::Param(_) => out.push('?'),
         Expr::Column(column) => write_column(column, out),
-        Expr::UserVariable(name) => push(out, format_args!("@{}", quoted_name(name))),
+        Expr::UserVariable(name) => {
+            out.push('@');
+            out.name(name);
+        }
         Expr::Assign { name, value } => {
-            push(out, format_args!("(@{} := ", quoted_name(name)));
+            out.push_str("(@");
+            out.name(name);
+            out.push_str(" := ");
             write_expr(value, out);
             out.push(')');
         }
@@ -93,20 +82,19 @@ fn write_expr(expr: &Expr, out: &mut String) {
             write_operand(expr, CMP, out);
             out.push_str(if *negated { " is not " } else { " is " });
             out.push_str(match test {
-                IsTest::Null => "null",
+                IsTest::Null | IsTest::Unknown => "null",
                 IsTest::True => "true",
                 IsTest::False => "false",
-                IsTest::Unknown => "unknown",
             });
         }
         other => write_predicate(other, out),
     }
 }
 
-fn write_predicate(expr: &Expr, out: &mut String) {
+fn write_predicate(expr: &Expr, out: &mut Text) {
     match expr {
         Expr::Between { expr, negated, low, high } => {
-            write_operand(expr, BETWEEN + 1, out);
+            write_left(expr, *negated, out);
             out.push_str(not(*negated, " between "));
             write_operand(low, BETWEEN + 1, out);
             out.push_str(" and ");
@@ -119,18 +107,19 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             write_operand(&list[0], CMP + 1, out);
         }
         Expr::InList { expr, negated, list } => {
-            write_operand(expr, IN, out);
+            write_left(expr, *negated, out);
             out.push_str(not(*negated, " in "));
             write_list(list, out);
         }
         Expr::InQuery { expr, negated, query } => {
             out.push_str(if *negated { "!(" } else { "" });
             write_operand(expr, IN, out);
-            push(out, format_args!(" in ({})", print_query::inner(query)));
+            let query = print_query::inner(query, out.style);
+            push(out, format_args!(" in ({query})"));
             out.push_str(if *negated { ")" } else { "" });
         }
         Expr::Like { expr, negated, pattern, escape } => {
-            write_operand(expr, IN, out);
+            write_left(expr, *negated, out);
             out.push_str(not(*negated, " like "));
             write_operand(pattern, IN + 1, out);
             if let Some(escape) = escape {
@@ -139,9 +128,11 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             }
         }
         Expr::Regexp { expr, negated, pattern } => {
+            out.push_str(if *negated { "!(" } else { "" });
             write_operand(expr, IN, out);
-            out.push_str(not(*negated, " regexp "));
+            out.push_str(" regexp ");
             write_operand(pattern, IN + 1, out);
+            out.push_str(if *negated { ")" } else { "" });
         }
         Expr::Case { operand, branches, otherwise } => {
             out.push_str("case");
@@ -161,12 +152,18 @@ fn write_predicate(expr: &Expr, out: &mut String) {
             }
             out.push_str(" end");
         }
-        Expr::Subquery(query) => push(out, format_args!("({})", print_query::inner(query))),
-        Expr::Exists(query) => push(out, format_args!("exists({})", print_query::first_row(query))),
+        Expr::Subquery(query) => {
+            let query = print_query::inner(query, out.style);
+            push(out, format_args!("({query})"));
+        }
+        Expr::Exists(query) => {
+            let query = print_query::first_row(query, out.style);
+            push(out, format_args!("exists({query})"));
+        }
         Expr::Quantified { expr, op, quantifier, query } => {
             write_operand(expr, CMP, out);
             let quantifier = if *quantifier == Quantifier::Any { "any" } else { "all" };
-            let query = print_query::inner(query);
+            let query = print_query::inner(query, out.style);
             push(out, format_args!(" {} {quantifier} ({query})", operator(*op)));
         }
         other => write_call(other, out),
@@ -174,7 +171,7 @@ fn write_predicate(expr: &Expr, out: &mut String) {
 }
 
 /// An argument of COLUMN_CREATE: a cast to a type that columns have is `value AS type`.
-fn write_column_value(arg: &Expr, out: &mut String) {
+fn write_column_value(arg: &Expr, out: &mut Text) {
     let (value, name) = match arg {
         Expr::Function { name, args } if name.starts_with("as ") => (&args[0], &name["as ".len()..]),
         Expr::Cast { expr, to } => match to.kind {
@@ -188,7 +185,28 @@ fn write_column_value(arg: &Expr, out: &mut String) {
     push(out, format_args!(" AS {name}"));
 }
 
-fn write_call(expr: &Expr, out: &mut String) {
+/// WEIGHT_STRING with the number of characters and the order of the first level, which the parser has made
+/// arguments.
+fn write_weight_string(args: &[Expr], out: &mut Text) {
+    let number = |arg: &Expr| match arg {
+        Expr::Literal(Literal { value: Value::Int(n), .. }) => *n,
+        _ => 0,
+    };
+    let (characters, flags) = (number(&args[1]), number(&args[2]));
+    call(out, "weight_string", |out| {
+        write_expr(&args[0], out);
+        if characters > 0 {
+            push(out, format_args!(" as char({characters})"));
+        }
+        if flags > 0 {
+            out.push_str(" level 1");
+            out.push_str(if flags & 1 != 0 { " desc" } else { "" });
+            out.push_str(if flags & 2 != 0 { " reverse" } else { "" });
+        }
+    });
+}
+
+fn write_call(expr: &Expr, out: &mut Text) {
     match expr {
         Expr::Cast { expr, to } if matches!(&**expr, Expr::Function { name, .. } if name == "column_get") => {
             // The call has the type inside.
@@ -205,11 +223,12 @@ fn write_call(expr: &Expr, out: &mut String) {
         }
         Expr::Function { name, args } if ["column_create", "column_add"].contains(&name.as_str()) => {
             call(out, name, |out| {
+                // COLUMN_ADD has the columns first.
+                let first = usize::from(name == "column_add");
                 for (n, arg) in args.iter().enumerate() {
-                    if n > 0 {
-                        out.push(',');
-                    }
-                    write_column_value(arg, out);
+                    out.push_str(if n > 0 { "," } else { "" });
+                    let is_value = n > first && (n - first) % 2 == 1;
+                    if is_value { write_column_value(arg, out) } else { write_expr(arg, out) }
                 }
             });
         }
@@ -228,7 +247,13 @@ fn write_call(expr: &Expr, out: &mut String) {
         Expr::DateArith { expr, subtract, amount, unit } => {
             write_operand(expr, INTERVAL, out);
             out.push_str(if *subtract { " - interval " } else { " + interval " });
+            let start = out.len();
             write_operand(amount, INTERVAL, out);
+            // A comma in its first parenthesis would make it the function INTERVAL.
+            if starts_as_list(&out[start..]) {
+                out.insert(start, '(');
+                out.push(')');
+            }
             push(out, format_args!(" {}", unit_name(*unit)));
         }
         Expr::Extract { unit, expr } => call(out, "extract", |out| {
@@ -262,7 +287,8 @@ fn write_call(expr: &Expr, out: &mut String) {
             }
         }),
         Expr::Sequence(sequence) => call(out, sequence.operation.name(), |out| {
-            out.push_str(&quoted_object(&sequence.name));
+            let name = out.style.object(&sequence.name);
+            out.push_str(&name);
             for arg in &sequence.args {
                 out.push(',');
                 write_expr(arg, out);
@@ -272,6 +298,20 @@ fn write_call(expr: &Expr, out: &mut String) {
             write_operand(&args[0], MULTIPLY, out);
             out.push_str(" MOD ");
             write_operand(&args[1], MULTIPLY + 1, out);
+        }
+        Expr::Function { name, args } if name == "weight_string" && args.len() == 3 => {
+            write_weight_string(args, out);
+        }
+        Expr::Function { name, args } if name == "get_format" && args.len() == 2 => {
+            call(out, name, |out| {
+                let word = match &args[0] {
+                    Expr::Literal(literal) => literal.value.to_text(),
+                    _ => String::new(),
+                };
+                // Both words are one kind of moment.
+                push(out, format_args!("{}, ", if word == "TIMESTAMP" { "DATETIME" } else { &word }));
+                write_expr(&args[1], out);
+            });
         }
         Expr::Function { name, args } => {
             out.push_str(first_name(name));
@@ -300,14 +340,7 @@ fn write_call(expr: &Expr, out: &mut String) {
                 }
             }
         }),
-        Expr::Window(window) => {
-            write_expr(&window.function, out);
-            out.push_str(" over ");
-            match &window.over {
-                Over::Name(name) => out.push_str(&quoted_name(name)),
-                Over::Spec(spec) => write_window(spec, out),
-            }
-        }
+        Expr::Window(window) => print_window::write_window_call(window, out),
         Expr::Row(items) => write_list(items, out),
         Expr::Default(None) => out.push_str("default"),
         Expr::Default(Some(column)) => call(out, "default", |out| write_column(column, out)),
@@ -318,7 +351,8 @@ fn write_call(expr: &Expr, out: &mut String) {
                 write_expr(column, out);
             }
             out.push_str(" against (");
-            write_expr(text, out);
+            // IN begins the mode.
+            write_operand(text, BIT_OR, out);
             out.push_str(match mode {
                 MatchMode::Natural => "",
                 MatchMode::Boolean => " in boolean mode",
@@ -368,11 +402,28 @@ fn first_name(name: &str) -> &str {
     }
 }
 
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("writing to a String does not fail");
+/// Whether a text begins with a parenthesis that has a comma of its own.
+fn starts_as_list(text: &str) -> bool {
+    if !text.starts_with('(') {
+        return false;
+    }
+    let (mut depth, mut mark) = (0, None);
+    for c in text.chars() {
+        match (c, mark) {
+            (c, Some(open)) if c == open => mark = None,
+            (_, Some(_)) => {}
+            ('\'' | '"' | '`', None) => mark = Some(c),
+            ('(', None) => depth += 1,
+            (')', None) if depth == 1 => return false,
+            (')', None) => depth -= 1,
+            (',', None) if depth == 1 => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
-fn call(out: &mut String, name: &str, inner: impl FnOnce(&mut String)) {
+fn call(out: &mut Text, name: &str, inner: impl FnOnce(&mut Text)) {
     push(out, format_args!("{name}("));
     inner(out);
     out.push(')');
@@ -420,7 +471,7 @@ fn precedence(expr: &Expr) -> u8 {
         Expr::Is { .. } | Expr::Quantified { .. } => CMP,
         Expr::Between { .. } => BETWEEN,
         Expr::InList { list, .. } if list.len() == 1 => CMP,
-        Expr::InQuery { negated: true, .. } => BANG,
+        Expr::InQuery { negated: true, .. } | Expr::Regexp { negated: true, .. } => BANG,
         Expr::InList { .. } | Expr::InQuery { .. } | Expr::Like { .. } | Expr::Regexp { .. } => IN,
         Expr::DateArith { .. } => INTERVAL,
         Expr::Function { name, args } if name == "mod" && args.len() == 2 => MULTIPLY,
@@ -436,14 +487,16 @@ fn precedence(expr: &Expr) -> u8 {
 fn negated(expr: &Expr) -> Option<Expr> {
     let mut turned = match expr {
         Expr::Binary { op, .. } if opposite(*op).is_some() => expr.clone(),
-        Expr::Is { .. } | Expr::Between { .. } | Expr::InList { .. } => expr.clone(),
+        Expr::Is { test: IsTest::Null | IsTest::Unknown, .. } => expr.clone(),
+        Expr::Between { .. } | Expr::InList { .. } | Expr::Like { .. } => expr.clone(),
         _ => return None,
     };
     match &mut turned {
         Expr::Binary { op, .. } => *op = opposite(*op)?,
-        Expr::Is { negated, .. } | Expr::Between { negated, .. } | Expr::InList { negated, .. } => {
-            *negated = !*negated;
-        }
+        Expr::Is { negated, .. }
+        | Expr::Between { negated, .. }
+        | Expr::InList { negated, .. }
+        | Expr::Like { negated, .. } => *negated = !*negated,
         _ => {}
     }
     Some(turned)
@@ -462,7 +515,7 @@ fn opposite(op: BinaryOp) -> Option<BinaryOp> {
 }
 
 /// In parentheses if it binds less than `least`.
-fn write_operand(expr: &Expr, least: u8, out: &mut String) {
+fn write_operand(expr: &Expr, least: u8, out: &mut Text) {
     let parenthesised = precedence(expr) < least;
     if parenthesised {
         out.push('(');
@@ -473,7 +526,18 @@ fn write_operand(expr: &Expr, least: u8, out: &mut String) {
     }
 }
 
-fn write_items(items: &[Expr], out: &mut String) {
+/// The left side of a predicate. LIKE and REGEXP take a negated predicate after them into their pattern.
+fn write_left(expr: &Expr, is_negated: bool, out: &mut Text) {
+    let takes = is_negated && matches!(expr, Expr::Like { .. } | Expr::Regexp { negated: false, .. });
+    write_operand(expr, if takes { IN + 1 } else { IN }, out);
+}
+
+/// The distance of a frame's bound.
+pub(crate) fn write_frame_distance(expr: &Expr, out: &mut Text) {
+    write_operand(expr, BIT_OR, out);
+}
+
+fn write_items(items: &[Expr], out: &mut Text) {
     for (n, item) in items.iter().enumerate() {
         if n > 0 {
             out.push(',');
@@ -482,65 +546,26 @@ fn write_items(items: &[Expr], out: &mut String) {
     }
 }
 
-fn write_list(items: &[Expr], out: &mut String) {
+fn write_list(items: &[Expr], out: &mut Text) {
     out.push('(');
     write_items(items, out);
     out.push(')');
 }
 
-fn write_column(column: &ColumnRef, out: &mut String) {
+fn write_column(column: &ColumnRef, out: &mut Text) {
     for part in [&column.db, &column.table].into_iter().flatten() {
-        push(out, format_args!("{}.", quoted_name(part)));
+        out.name(part);
+        out.push('.');
     }
-    out.push_str(&quoted_name(&column.name));
-}
-
-fn write_literal(literal: &Literal, out: &mut String) {
-    match (&literal.value, literal.kind) {
-        (Value::Null, _) => out.push_str("NULL"),
-        (Value::Int(n), LiteralKind::Boolean) => out.push_str(if *n == 0 { "false" } else { "true" }),
-        (Value::Int(n), _) => push(out, format_args!("{n}")),
-        (Value::UInt(n), _) => push(out, format_args!("{n}")),
-        (Value::Decimal(n), _) => push(out, format_args!("{n}")),
-        (Value::Double(n), _) => push(out, format_args!("{n:e}")),
-        (Value::Str(text), LiteralKind::Hex | LiteralKind::Bit) => {
-            out.push_str("0x");
-            text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
-        }
-        (Value::Str(text), LiteralKind::HexText) => {
-            out.push_str("X'");
-            text.bytes.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
-            out.push('\'');
-        }
-        // Of a character set with other bytes, or bytes that are no text.
-        (Value::Str(text), _)
-            if !matches!(text.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3)
-                && (!text.bytes.is_ascii() || text.collation.charset().mbminlen() > 1) =>
-        {
-            let mut coded = Vec::new();
-            text.collation.charset().encode(&text.bytes, &mut coded);
-            push(out, format_args!("_{} 0x", text.collation.charset().name()));
-            coded.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
-        }
-        (Value::Str(text), kind) => {
-            out.push_str(match kind {
-                LiteralKind::Date => "DATE",
-                LiteralKind::Time => "TIME",
-                LiteralKind::Timestamp => "TIMESTAMP",
-                _ => "",
-            });
-            out.push_str(&quoted_text(&String::from_utf8_lossy(&text.bytes)));
-        }
-        _ => unreachable!("a literal is a number, a string or NULL"),
-    }
+    out.name(&column.name);
 }
 
 fn not(negated: bool, word: &str) -> &str {
     match (negated, word) {
         (true, " between ") => " not between ",
         (true, " in ") => " not in ",
-        (true, " like ") => " not like ",
-        (true, " regexp ") => " not regexp ",
+        // MariaDB has two spaces there.
+        (true, " like ") => "  not like ",
         (_, word) => word,
     }
 }
@@ -624,73 +649,5 @@ fn unit_name(unit: IntervalUnit) -> &'static str {
         IntervalUnit::DayMinute => "day_minute",
         IntervalUnit::DayHour => "day_hour",
         IntervalUnit::YearMonth => "year_month",
-    }
-}
-
-fn cast_type(to: &DataType) -> String {
-    use cohort_types::TypeKind;
-    let name = match to.kind {
-        DeclaredKind::Signed => "signed",
-        DeclaredKind::Unsigned => "unsigned",
-        DeclaredKind::Column(kind) => match kind {
-            TypeKind::Binary => "char",
-            TypeKind::Char | TypeKind::VarChar => "char",
-            TypeKind::Date => "date",
-            TypeKind::Time => "time",
-            TypeKind::DateTime => "datetime",
-            TypeKind::Decimal => "decimal",
-            TypeKind::Float => "float",
-            TypeKind::Uuid => "uuid",
-            TypeKind::Inet6 => "inet6",
-            TypeKind::Inet4 => "inet4",
-            _ => "double",
-        },
-    };
-    let mut out = name.to_string();
-    match (to.length, to.decimals) {
-        (Some(length), Some(decimals)) => push(&mut out, format_args!("({length},{decimals})")),
-        (Some(length), None) => push(&mut out, format_args!("({length})")),
-        _ => {}
-    }
-    if to.kind == DeclaredKind::Column(TypeKind::Binary) {
-        out.push_str(" charset binary");
-    }
-    if let Some(charset) = &to.charset {
-        push(&mut out, format_args!(" charset {charset}"));
-    }
-    out
-}
-
-/// MariaDB puts a space before each part, and more of them around the words of a frame.
-fn write_window(spec: &WindowSpec, out: &mut String) {
-    let list = |exprs: &mut dyn Iterator<Item = String>| exprs.collect::<Vec<_>>().join(",");
-    out.push('(');
-    if let Some(name) = &spec.base {
-        out.push_str(&quoted_name(name));
-    }
-    if !spec.partition_by.is_empty() {
-        push(out, format_args!(" partition by {}", list(&mut spec.partition_by.iter().map(expr))));
-    }
-    if !spec.order_by.is_empty() {
-        let item = |item: &crate::ast::OrderItem| {
-            format!("{}{}", expr(&item.expr), if item.descending { " desc" } else { "" })
-        };
-        push(out, format_args!(" order by {}", list(&mut spec.order_by.iter().map(item))));
-    }
-    if let Some(frame) = &spec.frame {
-        let unit = if frame.is_range { "range" } else { "rows" };
-        let (start, end) = (bound_text(&frame.start), bound_text(&frame.end));
-        push(out, format_args!(" {unit} between {start} and {end}"));
-    }
-    out.push(')');
-}
-
-fn bound_text(bound: &WindowBound) -> String {
-    match bound {
-        WindowBound::UnboundedPreceding => " unbounded  preceding ".to_owned(),
-        WindowBound::Preceding(distance) => format!("{} preceding ", expr(distance)),
-        WindowBound::CurrentRow => " current row ".to_owned(),
-        WindowBound::Following(distance) => format!("{} following ", expr(distance)),
-        WindowBound::UnboundedFollowing => " unbounded  following ".to_owned(),
     }
 }

@@ -5,40 +5,40 @@ use std::fmt::Write;
 use cohort_types::{ColumnType, TypeKind};
 
 use crate::ast::{DataType, DeclaredKind, JsonColumn, JsonResponse, JsonTable};
-use crate::print::{expr, quoted_name, quoted_text};
+use crate::print::{Style, expr_in, quoted_text};
 
-pub(crate) fn json_table(table: &JsonTable) -> String {
-    let (document, path) = (expr(&table.document), quoted_text(&table.path));
-    format!("JSON_TABLE({document}, {path} {}) {}", columns(&table.columns), quoted_name(&table.alias))
+pub(crate) fn json_table(table: &JsonTable, style: Style) -> String {
+    let (document, path) = (expr_in(&table.document, style), quoted_text(&table.path));
+    format!("JSON_TABLE({document}, {path} {}) {}", columns(&table.columns, style), style.name(&table.alias))
 }
 
-fn columns(all: &[JsonColumn]) -> String {
+fn columns(all: &[JsonColumn], style: Style) -> String {
     let column = |column: &JsonColumn| match column {
-        JsonColumn::Ordinality { name } => format!("{} FOR ORDINALITY", quoted_name(name)),
+        JsonColumn::Ordinality { name } => format!("{} FOR ORDINALITY", style.name(name)),
         JsonColumn::Exists { name, ty, path } => {
-            format!("{} {} EXISTS PATH {}", quoted_name(name), declared(ty), quoted_text(path))
+            format!("{} {} EXISTS PATH {}", style.name(name), declared(ty), quoted_text(path))
         }
         JsonColumn::Value { name, ty, path, on_empty, on_error } => {
-            let mut out = format!("{} {} PATH {}", quoted_name(name), declared(ty), quoted_text(path));
+            let mut out = format!("{} {} PATH {}", style.name(name), declared(ty), quoted_text(path));
             for (given, when) in [(on_empty, "EMPTY"), (on_error, "ERROR")] {
                 if let Some(given) = given {
-                    let _ = write!(out, " {} ON {when}", response(given));
+                    let _ = write!(out, " {} ON {when}", response(given, style));
                 }
             }
             out
         }
         JsonColumn::Nested { path, columns: inner } => {
-            format!("NESTED PATH {} {}", quoted_text(path), columns(inner))
+            format!("NESTED PATH {} {}", quoted_text(path), columns(inner, style))
         }
     };
     format!("COLUMNS ({})", all.iter().map(column).collect::<Vec<_>>().join(", "))
 }
 
-fn response(response: &JsonResponse) -> String {
+fn response(response: &JsonResponse, style: Style) -> String {
     match response {
         JsonResponse::Null => "NULL".to_owned(),
         JsonResponse::Error => "ERROR".to_owned(),
-        JsonResponse::Default(value) => format!("DEFAULT {}", expr(value)),
+        JsonResponse::Default(value) => format!("DEFAULT {}", expr_in(value, style)),
     }
 }
 

@@ -1,18 +1,17 @@
 //! Queries as SQL text, in the form in which MariaDB keeps those of views.
 
-use std::fmt::Write;
-
 use crate::ast::{
-    Expr, Join, JoinCondition, JoinKind, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOperator,
-    TableFactor, TableRef,
+    Expr, Join, JoinCondition, JoinKind, Limit, LockStrength, LockWait, Locking, OrderItem, Query, QueryBody,
+    Select, SelectItem, SetOperator, TableFactor, TableRef,
 };
 use cohort_types::Value;
 
-use crate::print::{expr, quoted_name, quoted_object};
+use crate::print::{expr_in, write_expr};
+use crate::print_text::{Style, Text, push};
 
 /// A query whose names are full already: joins in parentheses, RIGHT JOIN as LEFT JOIN.
-pub fn query(query: &Query) -> String {
-    let text = inner(query);
+pub fn query(query: &Query, style: Style) -> String {
+    let text = inner(query, style);
     match &query.body {
         QueryBody::Select(select) if select.in_parens && query.with.is_none() => format!("({text})"),
         _ => text,
@@ -20,17 +19,17 @@ pub fn query(query: &Query) -> String {
 }
 
 /// The same as a part of another query, which has parentheses around it.
-pub(crate) fn inner(query: &Query) -> String {
-    let mut out = String::new();
+pub(crate) fn inner(query: &Query, style: Style) -> String {
+    let mut out = Text::new(style);
     if let Some(with) = &query.with {
         out.push_str(if with.recursive { "with recursive " } else { "with " });
         let table = |table: &crate::ast::CommonTable| {
-            let columns: Vec<String> = table.columns.iter().map(|name| quoted_name(name)).collect();
-            let columns = if columns.is_empty() { String::new() } else { format!("({})", columns.join(",")) };
-            let mut text = format!("{}{columns} as ({})", common_name(&table.name), inner(&table.query));
+            let columns = style.names(&table.columns);
+            let columns = if columns.is_empty() { columns } else { format!("({columns})") };
+            let name = common_name(&table.name, style);
+            let mut text = format!("{name}{columns} as ({})", inner(&table.query, style));
             if !table.cycle.is_empty() {
-                let columns: Vec<String> = table.cycle.iter().map(|name| quoted_name(name)).collect();
-                text.push_str(&format!(" CYCLE {} RESTRICT ", columns.join(",")));
+                text.push_str(&format!(" CYCLE {} RESTRICT ", style.names(&table.cycle)));
             }
             text
         };
@@ -39,29 +38,45 @@ pub(crate) fn inner(query: &Query) -> String {
     body(&query.body, &mut out);
     order(" order by ", &query.order_by, &mut out);
     limit(query.limit.as_ref(), &mut out);
-    out
+    locking(query.locking.as_ref(), &mut out);
+    out.finish()
 }
 
 /// A query of which only whether it has rows is asked: MariaDB wants one row of it.
-pub(crate) fn first_row(query: &Query) -> String {
+pub(crate) fn first_row(query: &Query, style: Style) -> String {
     let is_kept = |limit: &Limit| {
         limit.offset.is_some()
+            || limit.with_ties
             || matches!(&limit.count, Expr::Literal(literal) if literal.value == Value::Int(0))
     };
-    if query.limit.as_ref().is_some_and(is_kept) {
-        return inner(query);
+    if query.limit.as_ref().is_some_and(is_kept) || query.locking.is_some() {
+        return inner(query, style);
     }
-    inner(&Query { limit: None, ..query.clone() }) + " limit 1"
+    inner(&Query { limit: None, ..query.clone() }, style) + " limit 1"
+}
+
+fn locking(locking: Option<&Locking>, out: &mut Text) {
+    let Some(locking) = locking else { return };
+    out.push_str(match locking.strength {
+        LockStrength::Share => " lock in share mode",
+        LockStrength::Update => " for update",
+    });
+    match locking.wait {
+        LockWait::Default => {}
+        LockWait::NoWait => out.push_str(" nowait"),
+        LockWait::Seconds(seconds) => push(out, format_args!(" wait {seconds}")),
+        LockWait::SkipLocked => out.push_str(" skip locked"),
+    }
 }
 
 /// MariaDB quotes no name of a common table; one that would not be read again is quoted here.
-fn common_name(name: &str) -> String {
+fn common_name(name: &str, style: Style) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word);
-    if is_plain && !crate::parser::is_reserved(name) { name.to_owned() } else { quoted_name(name) }
+    if is_plain && !crate::parser::is_reserved(name) { name.to_owned() } else { style.name(name) }
 }
 
-fn body(node: &QueryBody, out: &mut String) {
+fn body(node: &QueryBody, out: &mut Text) {
     match node {
         QueryBody::Select(inner) => select(inner, out),
         QueryBody::SetOperation { first, rest } => {
@@ -84,15 +99,20 @@ fn body(node: &QueryBody, out: &mut String) {
         }
         QueryBody::Values(rows) => {
             out.push_str("values ");
-            let row = |row: &Vec<Expr>| format!("({})", row.iter().map(expr).collect::<Vec<_>>().join(","));
+            let style = out.style;
+            let value = |value: &Expr| expr_in(value, style);
+            let row = |row: &Vec<Expr>| format!("({})", row.iter().map(value).collect::<Vec<_>>().join(","));
             out.push_str(&rows.iter().map(row).collect::<Vec<_>>().join(","));
         }
-        QueryBody::Nested(nested) => push(out, format_args!("({})", inner(nested))),
+        QueryBody::Nested(nested) => {
+            let nested = inner(nested, out.style);
+            push(out, format_args!("({nested})"));
+        }
     }
 }
 
 /// A part of a set operation.
-fn operand(node: &QueryBody, out: &mut String) {
+fn operand(node: &QueryBody, out: &mut Text) {
     let in_parens = match node {
         QueryBody::Select(select) => select.in_parens,
         QueryBody::SetOperation { .. } => true,
@@ -103,52 +123,79 @@ fn operand(node: &QueryBody, out: &mut String) {
     out.push_str(if in_parens { ")" } else { "" });
 }
 
-fn select(select: &Select, out: &mut String) {
+fn select(select: &Select, out: &mut Text) {
+    let options = select.options;
     out.push_str("select ");
-    out.push_str(if select.options.distinct { "distinct " } else { "" });
-    out.push_str(if select.options.straight_join { "straight_join " } else { "" });
-    let item = |item: &SelectItem| match item {
-        SelectItem::Wildcard => "*".to_owned(),
-        SelectItem::TableWildcard(table) => format!("{}.*", quoted_object(table)),
-        SelectItem::Expr { expr: value, alias: Some(alias), .. } => {
-            format!("{} AS {}", expr(value), quoted_name(alias))
+    for (is_given, word) in [
+        (options.straight_join, "straight_join "),
+        (options.high_priority, "high_priority "),
+        (options.distinct, "distinct "),
+        (options.calc_found_rows, "sql_calc_found_rows "),
+        (options.sql_no_cache, "sql_no_cache "),
+    ] {
+        out.push_str(if is_given { word } else { "" });
+    }
+    for (n, item) in select.items.iter().enumerate() {
+        out.push_str(if n > 0 { "," } else { "" });
+        match item {
+            SelectItem::Wildcard => out.push('*'),
+            SelectItem::TableWildcard(table) => {
+                let name = out.style.object(table);
+                push(out, format_args!("{name}.*"));
+            }
+            SelectItem::Expr { expr, alias, .. } => {
+                write_expr(expr, out);
+                if let Some(alias) = alias {
+                    out.push_str(" AS ");
+                    out.name(alias);
+                }
+            }
         }
-        SelectItem::Expr { expr: value, alias: None, .. } => expr(value),
-    };
-    out.push_str(&select.items.iter().map(item).collect::<Vec<_>>().join(","));
+    }
     if let Some(from) = &select.from {
         out.push_str(" from ");
         table(from, out);
     }
     if let Some(filter) = &select.filter {
-        push(out, format_args!(" where {}", expr(filter)));
+        out.push_str(" where ");
+        write_expr(filter, out);
     }
     order(" group by ", &select.group_by, out);
     out.push_str(if select.with_rollup { " with rollup" } else { "" });
     if let Some(having) = &select.having {
-        push(out, format_args!(" having {}", expr(having)));
+        out.push_str(" having ");
+        write_expr(having, out);
     }
 }
 
-fn table(node: &TableRef, out: &mut String) {
+fn table(node: &TableRef, out: &mut Text) {
     match node {
         TableRef::Table(found) => factor(found, out),
         TableRef::Derived { query, alias, columns } => {
-            push(out, format_args!("({}) {}", inner(query), quoted_name(alias)));
+            let style = out.style;
+            push(out, format_args!("({}) {}", inner(query, style), style.name(alias)));
             if !columns.is_empty() {
-                let names: Vec<String> = columns.iter().map(|name| quoted_name(name)).collect();
-                push(out, format_args!("({})", names.join(",")));
+                push(out, format_args!("({})", style.names(columns)));
             }
         }
-        TableRef::Json(found) => out.push_str(&crate::print_json_table::json_table(found)),
+        TableRef::Json(found) => {
+            let table = crate::print_json_table::json_table(found, out.style);
+            out.push_str(&table);
+        }
         TableRef::Join(found) => join(found, out),
     }
 }
 
-fn factor(factor: &TableFactor, out: &mut String) {
-    out.push_str(&quoted_object(&factor.name));
+fn factor(factor: &TableFactor, out: &mut Text) {
+    let name = out.style.object(&factor.name);
+    out.push_str(&name);
+    if !factor.partitions.is_empty() {
+        let names = out.style.names(&factor.partitions);
+        push(out, format_args!(" PARTITION ({names})"));
+    }
     if let Some(alias) = &factor.alias {
-        push(out, format_args!(" {}", quoted_name(alias)));
+        out.push(' ');
+        out.name(alias);
     }
     for hint in &factor.index_hints {
         use crate::ast::{IndexHintKind as Kind, IndexHintScope as Scope};
@@ -163,12 +210,12 @@ fn factor(factor: &TableFactor, out: &mut String) {
             Scope::OrderBy => "FOR ORDER BY ",
             Scope::GroupBy => "FOR GROUP BY ",
         };
-        let names: Vec<String> = hint.names.iter().map(|name| quoted_name(name)).collect();
-        push(out, format_args!(" {kind} INDEX {scope}({})", names.join(",")));
+        let names = out.style.names(&hint.names);
+        push(out, format_args!(" {kind} INDEX {scope}({names})"));
     }
 }
 
-fn join(join: &Join, out: &mut String) {
+fn join(join: &Join, out: &mut Text) {
     let (left, right, word) = match join.kind {
         JoinKind::Inner | JoinKind::Cross => (&join.left, &join.right, " join "),
         JoinKind::Straight => (&join.left, &join.right, " straight_join "),
@@ -181,39 +228,44 @@ fn join(join: &Join, out: &mut String) {
     table(right, out);
     match &join.condition {
         JoinCondition::None | JoinCondition::Natural => {}
-        JoinCondition::On(condition) => push(out, format_args!(" on({})", expr(condition))),
+        JoinCondition::On(condition) => {
+            out.push_str(" on(");
+            write_expr(condition, out);
+            out.push(')');
+        }
         JoinCondition::Using(names) => {
-            let names: Vec<String> = names.iter().map(|name| quoted_name(name)).collect();
-            push(out, format_args!(" using ({})", names.join(",")));
+            let names = out.style.names(names);
+            push(out, format_args!(" using ({names})"));
         }
     }
     out.push(')');
 }
 
-fn order(words: &str, items: &[OrderItem], out: &mut String) {
+fn order(words: &str, items: &[OrderItem], out: &mut Text) {
     for (n, item) in items.iter().enumerate() {
         out.push_str(if n == 0 { words } else { "," });
-        out.push_str(&expr(&item.expr));
+        write_expr(&item.expr, out);
         out.push_str(if item.descending { " desc" } else { "" });
     }
 }
 
-fn limit(limit: Option<&Limit>, out: &mut String) {
+fn limit(limit: Option<&Limit>, out: &mut Text) {
     let Some(limit) = limit else { return };
     if limit.with_ties {
         if let Some(offset) = &limit.offset {
-            out.push_str(&format!(" offset {} rows", expr(offset)));
+            out.push_str(" offset ");
+            write_expr(offset, out);
+            out.push_str(" rows ");
         }
-        out.push_str(&format!(" fetch first {} rows with ties", expr(&limit.count)));
+        out.push_str(" fetch first ");
+        write_expr(&limit.count, out);
+        out.push_str(" rows with ties");
         return;
     }
     out.push_str(" limit ");
     if let Some(offset) = &limit.offset {
-        push(out, format_args!("{},", expr(offset)));
+        write_expr(offset, out);
+        out.push(',');
     }
-    out.push_str(&expr(&limit.count));
-}
-
-fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("writing to a String does not fail");
+    write_expr(&limit.count, out);
 }

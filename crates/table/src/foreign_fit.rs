@@ -1,7 +1,7 @@
 //! Whether a foreign key fits the tables that it is between, and how it is written.
 
 use cohort_catalog::{ForeignAction, ForeignKey, IndexColumn, IndexKind, Table};
-use cohort_sql::print::quoted_name;
+use cohort_sql::print::{Style, quoted_name};
 use cohort_types::{ColumnType, TypeKind};
 
 /// Why a foreign key cannot refer to a table.
@@ -87,7 +87,12 @@ fn compares_with(a: &ColumnType, b: &ColumnType) -> bool {
 
 /// `CONSTRAINT ... ON UPDATE ...`, as SHOW CREATE TABLE has it.
 pub fn constraint_text(child: &Table, key: &ForeignKey) -> String {
-    let mut text = bare_constraint_text(child, key, key.parent.schema != child.name.schema);
+    constraint_text_in(child, key, Style::default())
+}
+
+/// The same for a reader of this style.
+pub fn constraint_text_in(child: &Table, key: &ForeignKey, style: Style) -> String {
+    let mut text = without_actions(child, key, key.parent.schema != child.name.schema, style);
     for (on, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
         if action != ForeignAction::Restrict {
             text += &format!(" ON {on} {}", action.text());
@@ -98,14 +103,18 @@ pub fn constraint_text(child: &Table, key: &ForeignKey) -> String {
 
 /// The same without the actions.
 pub fn bare_constraint_text(child: &Table, key: &ForeignKey, with_schema: bool) -> String {
-    let here: Vec<String> = key.columns.iter().map(|c| quoted_name(&child.columns[*c].name)).collect();
-    let there: Vec<String> = key.parent_columns.iter().map(|name| quoted_name(name)).collect();
-    let schema = if with_schema { quoted_name(&key.parent.schema) + "." } else { String::new() };
+    without_actions(child, key, with_schema, Style::default())
+}
+
+fn without_actions(child: &Table, key: &ForeignKey, with_schema: bool, style: Style) -> String {
+    let here: Vec<String> = key.columns.iter().map(|c| style.name(&child.columns[*c].name)).collect();
+    let there: Vec<String> = key.parent_columns.iter().map(|name| style.name(name)).collect();
+    let schema = if with_schema { style.name(&key.parent.schema) + "." } else { String::new() };
     format!(
         "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({})",
-        quoted_name(&key.name),
+        style.name(&key.name),
         here.join(", "),
-        quoted_name(&key.parent.table),
+        style.name(&key.parent.table),
         there.join(", ")
     )
 }

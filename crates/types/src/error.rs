@@ -79,6 +79,7 @@ errors! {
     KeyColumnDoesNotExist = 1072, "42000";
     BlobUsedAsKey = 1073, "42000";
     TooBigFieldLength = 1074, "42000";
+    AutoConvert = 1246, "HY000";
     WrongAutoKey = 1075, "42000";
     NoTablesUsed = 1096, "HY000";
     DbCreateExists = 1007, "HY000";
@@ -179,6 +180,7 @@ errors! {
     UnknownStorageEngine = 1286, "42000";
     TruncatedWrongValue = 1292, "22007";
     SpDoesNotExist = 1305, "42000";
+    FuncInexistentNameCollision = 1630, "42000";
     ProcaccessDenied = 1370, "42000";
     NonexistingProcGrant = 1403, "42000";
     QueryInterrupted = 1317, "70100";
@@ -314,6 +316,7 @@ errors! {
     WrongCreateOptions = 140, "HY000";
     IllegalHaCreateOption = 1478, "HY000";
     UnknownOption = 1911, "HY000";
+    WarnIncorrectDefault = 1978, "22007";
     UnsupportedCompressedTable = 4047, "HY000";
     SequenceRunOut = 4084, "HY000";
     SequenceInvalidData = 4085, "HY000";

@@ -240,6 +240,8 @@ texts! {
     non_unique_table(name: &str) = NonUniqTable, "Not unique table/alias: '{name}'";
     column_specified_twice(column: &str) = FieldSpecifiedTwice, "Column '{column}' specified twice";
     not_in_group_by(column: &str) = WrongFieldWithGroup, "'{column}' isn't in GROUP BY";
+    unsupported_on_generated() = UnsupportedActionOnGeneratedColumn,
+        "This is not yet supported for generated columns";
     invalid_group_function() = InvalidGroupFuncUse, "Invalid use of group function";
     wrong_group_field(name: &str) = WrongGroupField, "Can't group on '{name}'";
     not_allowed_here(what: &str) = NotAllowedInThisContext, "'{what}' is not allowed in this context";

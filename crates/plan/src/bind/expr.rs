@@ -11,7 +11,7 @@ use cohort_expr::{
     or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
-use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
 
 use crate::bind::convert;
 use crate::bind::scope::{ParamSource, PlanContext, Relation, Scope, unknown_column};
@@ -278,7 +278,15 @@ impl<'b> Binder<'b> {
     pub fn default_of(&self, table: &Arc<Table>, column: usize, first_slot: usize) -> SqlResult<Expr> {
         let column = &table.columns[column];
         match &column.default {
-            DefaultValue::Value(value) => Ok(Expr::constant(value.clone())),
+            DefaultValue::Value(value) => {
+                // A stored moment is a local time for the session.
+                let zone: &dyn TimeZone = &self.ctx.names.env().time_zone;
+                Ok(Expr::constant(match value {
+                    Value::Timestamp(0) => Value::DateTime(DateTime::default()),
+                    Value::Timestamp(micros) => Value::DateTime(zone.to_local(*micros)),
+                    value => value.clone(),
+                }))
+            }
             DefaultValue::None if column.nullable => Ok(Expr::null()),
             DefaultValue::None => Err(SqlError::new(
                 ErrorCode::NoDefaultForField,

@@ -23,6 +23,8 @@ pub struct Literal {
 pub enum LiteralKind {
     /// Number, string, NULL.
     Plain,
+    /// A string with its character set before it, or N'..'.
+    Introduced,
     /// TRUE or FALSE (value Int 1 or 0).
     Boolean,
     /// 0x..: a binary string, which counts as a big-endian unsigned integer in numeric context.

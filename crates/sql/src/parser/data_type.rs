@@ -59,10 +59,9 @@ impl Parser<'_> {
             "BIGINT" | "INT8" => (Type::BigInt, Shape::Integer),
             "DECIMAL" | "DEC" | "NUMERIC" | "FIXED" | "NUMBER" => (Type::Decimal, Shape::Exact),
             "FLOAT" | "FLOAT4" => (Type::Float, Shape::Approximate),
-            "DOUBLE" | "FLOAT8" | "REAL" => {
-                self.eat_word("PRECISION");
-                (Type::Double, Shape::Approximate)
-            }
+            "REAL" if self.options.mode.real_as_float => (Type::Float, Shape::Approximate),
+            "DOUBLE" if self.eat_word("PRECISION") => (Type::Double, Shape::Approximate),
+            "DOUBLE" | "FLOAT8" | "REAL" => (Type::Double, Shape::Approximate),
             "BIT" => (Type::Bit, Shape::Length),
             "NCHAR" if self.eat_word("VARCHAR") => (Type::VarChar, Shape::Characters),
             "CHAR" | "CHARACTER" | "NCHAR" => (self.varying(), Shape::Characters),
@@ -126,7 +125,7 @@ impl Parser<'_> {
 
     fn type_arguments(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {
         if shape == Shape::Labels {
-            data_type.members = self.paren_list(Self::text)?;
+            data_type.members = self.paren_list(Self::label)?;
             return Ok(());
         }
         if shape == Shape::Nothing || !self.eat(Kind::LeftParen) {
@@ -148,6 +147,19 @@ impl Parser<'_> {
         }
         self.expect(Kind::RightParen)?;
         Ok(())
+    }
+
+    /// A label: a string, or its bytes in hexadecimal or binary digits.
+    fn label(&mut self) -> SqlResult<String> {
+        let token = self.token();
+        if !matches!(token.kind, Kind::Hex | Kind::Bits) {
+            return self.text();
+        }
+        let value = crate::literal::literal_value(self.sql, token, self.options);
+        let Some(cohort_types::Value::Str(text)) = value else { return Err(self.error()) };
+        self.advance();
+        // Bytes that are no characters become question marks.
+        Ok(String::from_utf8_lossy(&text.bytes).replace(char::REPLACEMENT_CHARACTER, "?"))
     }
 
     fn type_attributes(&mut self, data_type: &mut DataType, shape: Shape) -> SqlResult<()> {

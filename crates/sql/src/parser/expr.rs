@@ -285,30 +285,29 @@ impl Parser<'_> {
     }
 
     fn in_rest(&mut self, expr: Box<Expr>, negated: bool) -> SqlResult<Expr> {
-        if self.kind() == Kind::LeftParen && self.query_word_at(1) {
-            self.advance();
+        self.expect(Kind::LeftParen)?;
+        if self.query_word_at(0) {
             let query = Box::new(self.inner_query()?);
             self.expect(Kind::RightParen)?;
             return Ok(Expr::InQuery { expr, negated, query });
         }
-        if self.kind() == Kind::LeftParen && self.query_follows(1) {
-            self.advance();
-            let first = self.expr()?;
-            if self.kind() != Kind::Comma {
-                // `((SELECT ..) UNION ..)` is one query.
-                return Ok(match self.close_parenthesis(first)? {
-                    Expr::Subquery(query) => Expr::InQuery { expr, negated, query },
-                    one => Expr::InList { expr, negated, list: vec![one] },
-                });
-            }
-            let mut list = vec![first];
-            while self.eat(Kind::Comma) {
-                list.push(self.expr()?);
+        // A query in parentheses may be the whole, the first part of a query, or a value of the list.
+        let is_query = self.kind() == Kind::LeftParen && self.query_follows(0);
+        let mut list = vec![self.expr()?];
+        if let (true, [Expr::Subquery(_)]) = (is_query, &list[..])
+            && self.kind() != Kind::Comma
+        {
+            let Some(Expr::Subquery(mut query)) = list.pop() else { unreachable!("it was looked at") };
+            if self.kind() != Kind::RightParen {
+                query = Box::new(self.continue_inner_query(*query)?);
             }
             self.expect(Kind::RightParen)?;
-            return Ok(Expr::InList { expr, negated, list });
+            return Ok(Expr::InQuery { expr, negated, query });
         }
-        let list = self.paren_list(Self::expr)?;
+        while self.eat(Kind::Comma) {
+            list.push(self.expr()?);
+        }
+        self.expect(Kind::RightParen)?;
         Ok(Expr::InList { expr, negated, list })
     }
 
@@ -543,6 +542,7 @@ impl Parser<'_> {
             Kind::Hex if self.bytes(token).first() == Some(&b'0') => LiteralKind::Hex,
             Kind::Hex => LiteralKind::HexText,
             Kind::Bits => LiteralKind::Bit,
+            Kind::NationalText if matches!(value, Value::Str(_)) => LiteralKind::Introduced,
             _ => LiteralKind::Plain,
         };
         let ordinal = Some(self.tokens[self.at].ordinal);
@@ -599,7 +599,8 @@ impl Parser<'_> {
             return Err(SqlError::new(ErrorCode::InvalidCharacterString, message));
         }
         let collation = charset.default_collation();
-        Ok(Expr::Literal(Literal::fixed(Value::Str(Str { bytes: decoded, collation }))))
+        let value = Value::Str(Str { bytes: decoded, collation });
+        Ok(Expr::Literal(Literal { value, kind: LiteralKind::Introduced, ordinal: None }))
     }
 
     /// DATE '..', TIME '..', TIMESTAMP '..'.
@@ -705,7 +706,7 @@ impl Parser<'_> {
         if !self.is("INTERVAL") {
             return false;
         }
-        if self.peek(1).kind != Kind::LeftParen {
+        if self.peek(1).kind != Kind::LeftParen || self.query_word_at(2) {
             return true;
         }
         let mut depth = 0;

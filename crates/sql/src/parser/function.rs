@@ -35,6 +35,15 @@ impl Parser<'_> {
     pub(super) fn call(&mut self) -> SqlResult<Expr> {
         let token = self.advance();
         let name = String::from_utf8_lossy(self.bytes(token)).to_ascii_lowercase();
+        let is_apart = !self.options.mode.ignore_space && token.end != self.token().start;
+        if is_apart && super::words::is_bound_function(name.as_bytes()) {
+            self.call_args()?;
+            let text = format!(
+                "FUNCTION {name} does not exist. Check the 'Function Name Parsing and Resolution' section in the \
+                 Reference Manual"
+            );
+            return Err(SqlError::new(ErrorCode::FuncInexistentNameCollision, text));
+        }
         if let Some(kind) = aggregate_kind(&name) {
             return self.aggregate(kind);
         }
@@ -80,15 +89,21 @@ impl Parser<'_> {
         if !self.eat_word("OVER") {
             return if within.is_empty() { Ok(function) } else { Err(self.error()) };
         }
-        let mut over = match self.kind() {
-            Kind::LeftParen => Over::Spec(Box::new(self.window_spec()?)),
-            _ => Over::Name(self.name()?),
-        };
-        if let Over::Spec(spec) = &mut over
-            && !within.is_empty()
-        {
-            spec.order_by = within;
+        if within.is_empty() {
+            let over = match self.kind() {
+                Kind::LeftParen => Over::Spec(Box::new(self.window_spec()?)),
+                _ => Over::Name(self.name()?),
+            };
+            return Ok(Expr::Window(Box::new(WindowCall { function, over })));
         }
+        // Its order is that of the window, which has nothing else but parts.
+        self.expect(Kind::LeftParen)?;
+        let mut spec = WindowSpec { order_by: within, ..WindowSpec::default() };
+        if self.eat_words(&["PARTITION", "BY"]) {
+            spec.partition_by = self.list(Self::expr)?;
+        }
+        self.expect(Kind::RightParen)?;
+        let over = Over::Spec(Box::new(spec));
         Ok(Expr::Window(Box::new(WindowCall { function, over })))
     }
 

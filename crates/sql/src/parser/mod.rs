@@ -437,10 +437,18 @@ impl<'a> Parser<'a> {
             Kind::Quoted => true,
             Kind::Word => {
                 let is_minus = self.options.mode.oracle && self.is_word_at(ahead, "MINUS");
-                !is_minus && !words::is_reserved(self.bytes(token))
+                !is_minus && !words::is_reserved(self.bytes(token)) && !self.is_bound_call(ahead)
             }
             _ => false,
         }
+    }
+
+    /// Whether a function stands there that is one by its parenthesis alone.
+    fn is_bound_call(&self, ahead: usize) -> bool {
+        let (token, next) = (self.peek(ahead), self.peek(ahead + 1));
+        next.kind == Kind::LeftParen
+            && (self.options.mode.ignore_space || token.end == next.start)
+            && words::is_bound_function(self.bytes(token))
     }
 
     fn name(&mut self) -> SqlResult<String> {

@@ -11,7 +11,7 @@ impl Parser<'_> {
         self.advance();
         if self.is("STATEMENT") && self.peek(1).kind == Kind::Word {
             self.advance();
-            let items = self.list(Self::set_item)?;
+            let items = self.list(Self::statement_item)?;
             self.expect_word("FOR")?;
             let statement = Box::new(self.statement()?);
             return Ok(Statement::SetStatement { items, statement });
@@ -21,6 +21,22 @@ impl Parser<'_> {
             return Ok(Statement::Set(vec![self.set_transaction()?]));
         }
         Ok(Statement::Set(self.list(Self::set_item)?))
+    }
+
+    /// `name = value`: a variable of the session, by its bare name.
+    fn statement_item(&mut self) -> SqlResult<SetItem> {
+        if !self.is_name_at(0) {
+            return Err(self.error());
+        }
+        let is_variable = matches!(self.peek(1).kind, Kind::Equal | Kind::Assign | Kind::Dot);
+        if !is_variable {
+            return Err(self.error_at(self.at + 1));
+        }
+        let start = self.at;
+        match self.system_variable_name()? {
+            (VariableScope::Global, _) => Err(self.error_at(start)),
+            (scope, name) => self.set_variable(scope, name),
+        }
     }
 
     fn set_item(&mut self) -> SqlResult<SetItem> {

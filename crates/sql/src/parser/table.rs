@@ -355,6 +355,10 @@ impl Parser<'_> {
     fn column_attribute(&mut self, column: &mut ColumnDef, elements: &mut Elements) -> SqlResult<bool> {
         // What is computed has no default and no NULL of its own.
         let is_generated = column.generated.is_some();
+        // CHECK is the last of a column's attributes.
+        if column.check.is_some() && !self.is("REFERENCES") {
+            return Ok(false);
+        }
         if is_generated
             && !self.is_any(&["UNIQUE", "COMMENT", "INVISIBLE", "CHECK", "CONSTRAINT", "REFERENCES"])
         {
@@ -493,9 +497,11 @@ impl Parser<'_> {
             () if self.is("UNION") && self.peek(1).kind == Kind::Equal => {
                 return Err(self.unsupported("UNION tables"));
             }
+            // None that is known: error 1911, or a warning.
             () if self.is_name_at(0) && !self.is("TYPE") && self.peek(1).kind == Kind::Equal => {
                 let name = self.name()?;
-                return Err(self.unsupported(&format!("table option {name}")));
+                self.advance();
+                TableOption::OfEngine { name, value: self.engine_value()? }
             }
             () => return Ok(None),
         }))

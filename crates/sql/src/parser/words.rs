@@ -249,8 +249,70 @@ const RESERVED: &[&str] = &[
     "ZEROFILL",
 ];
 
+/// Functions whose name is one only with its parenthesis right after it, unless IGNORE_SPACE is set; and which
+/// is nothing else there. ROW_NUMBER is reserved anyway.
+const BOUND_FUNCTIONS: &[&str] = &[
+    "ADDDATE",
+    "ADD_MONTHS",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "CAST",
+    "COUNT",
+    "CUME_DIST",
+    "CURDATE",
+    "CURTIME",
+    "DATE_ADD",
+    "DATE_SUB",
+    "DENSE_RANK",
+    "EXTRACT",
+    "FIRST_VALUE",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "LAG",
+    "LEAD",
+    "MAX",
+    "MEDIAN",
+    "MID",
+    "MIN",
+    "NOW",
+    "NTH_VALUE",
+    "NTILE",
+    "PERCENTILE_CONT",
+    "PERCENTILE_DISC",
+    "PERCENT_RANK",
+    "POSITION",
+    "RANK",
+    "SESSION_USER",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "SUBDATE",
+    "SUBSTR",
+    "SUBSTRING",
+    "SUM",
+    "SYSTEM_USER",
+    "TRIM",
+    "TRIM_ORACLE",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+];
+
+/// Whether a word is such a function.
+pub(super) fn is_bound_function(word: &[u8]) -> bool {
+    is_in(BOUND_FUNCTIONS, word)
+}
+
 /// Whether a word is reserved.
 pub(super) fn is_reserved(word: &[u8]) -> bool {
+    is_in(RESERVED, word)
+}
+
+/// Whether a sorted list has the word.
+fn is_in(list: &[&str], word: &[u8]) -> bool {
     const LONGEST: usize = 32;
     if word.len() > LONGEST {
         return false;
@@ -259,7 +321,7 @@ pub(super) fn is_reserved(word: &[u8]) -> bool {
     let upper = &mut upper[..word.len()];
     upper.copy_from_slice(word);
     upper.make_ascii_uppercase();
-    RESERVED.binary_search_by(|reserved| reserved.as_bytes().cmp(upper)).is_ok()
+    list.binary_search_by(|known| known.as_bytes().cmp(upper)).is_ok()
 }
 
 #[cfg(test)]
@@ -268,7 +330,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sorted() {
-        assert!(RESERVED.is_sorted());
+        assert!(RESERVED.is_sorted() && BOUND_FUNCTIONS.is_sorted());
         assert!(is_reserved(b"select") && is_reserved(b"ZEROFILL") && !is_reserved(b"date"));
     }
 }

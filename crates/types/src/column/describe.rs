@@ -112,7 +112,10 @@ impl ColumnType {
             }
             _ => {}
         }
-        if self.kind != TypeKind::Year {
+        // What came out of an expression may count as unsigned without being a number.
+        let is_number = self.kind.is_integer()
+            || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double);
+        if is_number {
             if self.unsigned {
                 text += " unsigned";
             }

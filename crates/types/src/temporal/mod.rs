@@ -18,7 +18,7 @@ mod parse;
 mod print;
 mod zone;
 
-use crate::{SqlError, Warning};
+use crate::{SqlError, SqlMode, Warning};
 
 pub use interval::{Interval, IntervalUnit};
 pub(crate) use packed::{
@@ -152,6 +152,15 @@ impl Date {
     /// Whether all fields are 0.
     pub fn is_zero(self) -> bool {
         self == Date::ZERO
+    }
+
+    /// Whether NO_ZERO_DATE or NO_ZERO_IN_DATE refuses it.
+    pub fn is_refused(self, mode: SqlMode) -> bool {
+        let has_zero = self.month == 0 || self.day == 0;
+        match self.is_zero() {
+            true => mode.has(SqlMode::NO_ZERO_DATE),
+            false => has_zero && mode.has(SqlMode::NO_ZERO_IN_DATE),
+        }
     }
 
     /// Midnight of this date.

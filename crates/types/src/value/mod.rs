@@ -7,7 +7,7 @@ mod compare;
 mod convert;
 pub(crate) mod number;
 
-use crate::{Collation, Date, DateTime, Decimal, Fixed, Time};
+use crate::{Collation, Date, DateTime, Decimal, Fixed, SqlMode, Time};
 
 /// A string with the collation it compares by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +86,16 @@ impl Value {
         match self {
             Value::Enum { label, .. } | Value::Set { label, .. } => Value::Str(label),
             value => value,
+        }
+    }
+
+    /// Whether it is a stored date that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses.
+    pub fn is_refused_date(&self, mode: SqlMode) -> bool {
+        match self {
+            Value::Date(date) => date.is_refused(mode),
+            Value::DateTime(moment) => moment.date.is_refused(mode),
+            Value::Timestamp(micros) => *micros == 0 && mode.has(SqlMode::NO_ZERO_DATE),
+            _ => false,
         }
     }
 

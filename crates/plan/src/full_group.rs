@@ -1,0 +1,64 @@
+//! ONLY_FULL_GROUP_BY: what a SELECT that groups may show. As in MariaDB a column must be one of GROUP BY's, or
+//! within an expression that is; that a key determines it does not count.
+
+use cohort_expr::Expr;
+use cohort_types::{SqlError, SqlResult};
+
+use crate::bind::Scope;
+use crate::window::WindowUse;
+
+/// What groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// GROUP BY.
+    Explicit,
+    /// Aggregates alone.
+    Implicit,
+}
+
+/// Checks select items and, without GROUP BY, what ORDER BY names: errors 1055 and 1140.
+pub(crate) fn check<'e>(
+    grouping: Grouping,
+    scope: &Scope,
+    keys: &[Expr],
+    windows: &[WindowUse],
+    items: impl Iterator<Item = &'e Expr>,
+    order: impl Iterator<Item = &'e Expr>,
+) -> SqlResult<()> {
+    let mut found = None;
+    let mut look = |expr: &Expr| {
+        see(expr, scope, keys, &mut found);
+        // Where a window function stands, its arguments do.
+        let columns = expr.columns();
+        for window in windows.iter().filter(|window| columns.contains(&window.column)) {
+            window.each(&mut |expr| see(expr, scope, keys, &mut found));
+        }
+    };
+    items.for_each(&mut look);
+    if grouping == Grouping::Implicit {
+        order.for_each(&mut look);
+    }
+    match (found, grouping) {
+        (None, _) => Ok(()),
+        (Some(_), Grouping::Implicit) => Err(SqlError::mix_of_group_columns()),
+        (Some(slot), Grouping::Explicit) => {
+            let name = scope.slot(slot).full_name.replace("`.`", ".");
+            Err(SqlError::not_in_group_by(name.trim_matches('`')))
+        }
+    }
+}
+
+/// Notes the first column of the scope that stands outside of the keys.
+fn see(expr: &Expr, scope: &Scope, keys: &[Expr], found: &mut Option<usize>) {
+    expr.walk(&mut |part| {
+        if found.is_some() || keys.contains(part) {
+            return false;
+        }
+        if let Expr::Column(column) = part
+            && scope.holds(column.ordinal)
+        {
+            *found = Some(column.ordinal);
+        }
+        true
+    });
+}
