@@ -24,7 +24,7 @@ use super::{foreign, page_form};
 use crate::create_text::create_text;
 use cohort_dml::InsertPlan;
 use cohort_plan::{ParamSource, PlanContext};
-use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query};
+use cohort_query::{Freshness, QueryPlan, lock_tables, plan_query_within};
 use cohort_session::{SessionNames, StatementContext, TableUse};
 
 /// A DDL statement can come between planning and locking; not this often.
@@ -82,7 +82,7 @@ pub(super) fn bind(
         let catalog = ctx.db.catalog();
         let names = SessionNames::new(&catalog, ctx.session);
         let plan = PlanContext::new(&names, params, ParamSource::Placeholders);
-        let query = plan_query(&plan, ctx.session, &select.query)?;
+        let query = plan_query_within(&plan, ctx.session, None, &select.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {
             return Err(SqlError::target_is_source(&name.table, "CREATE"));

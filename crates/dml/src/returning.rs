@@ -138,6 +138,6 @@ impl Returning {
     }
 
     fn items_of(&self, row: &[Value], ctx: &StatementContext<'_>) -> SqlResult<Vec<Value>> {
-        self.items.iter().map(|item| Ok(item.eval(row, &ctx.eval)?.into_owned())).collect()
+        self.items.iter().map(|item| Ok(item.eval_output(row, &ctx.eval)?.into_owned())).collect()
     }
 }

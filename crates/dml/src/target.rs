@@ -135,7 +135,7 @@ impl TargetPlan {
         while found.len() < scan_max && self.next(ctx, search, &mut row)? {
             let mut sort = Vec::with_capacity(self.sort.len());
             for (expr, _) in &self.sort {
-                sort.push(expr.eval(&row, &ctx.eval)?.into_owned());
+                sort.push(expr.eval_output(&row, &ctx.eval)?.into_owned());
             }
             found.push(Found { sort, key: search.cursor.key().into() });
         }

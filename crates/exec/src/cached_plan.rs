@@ -164,12 +164,35 @@ pub(crate) fn make_plan(
     source: ParamSource,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
+    planned(catalog, session, params, source, statement, true)
+}
+
+/// Plans a query that another statement asks: its values are not shown.
+pub(crate) fn make_inner_plan(
+    catalog: &Arc<Catalog>,
+    session: &SessionState,
+    params: &[Value],
+    source: ParamSource,
+    query: &Statement,
+) -> SqlResult<CachedPlan> {
+    planned(catalog, session, params, source, query, false)
+}
+
+fn planned(
+    catalog: &Arc<Catalog>,
+    session: &SessionState,
+    params: &[Value],
+    source: ParamSource,
+    statement: &Statement,
+    is_shown: bool,
+) -> SqlResult<CachedPlan> {
     let names = SessionNames::new(catalog, session);
     let ctx = PlanContext::new(&names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let plan = match statement {
-        Statement::Query(query) => Planned::Query(plan_query(&ctx, session, query)?),
+        Statement::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
+        Statement::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
         Statement::Insert(insert) => Planned::Insert(InsertPlan::plan(&ctx, insert, &mut within)?),
         Statement::Update(update) if update.is_simple() && !names_view(catalog, session, &update.tables) => {
             Planned::Update(UpdatePlan::plan(&ctx, session, update)?)

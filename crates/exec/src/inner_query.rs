@@ -7,7 +7,7 @@ use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
 
-use crate::cached_plan::{Planned, make_plan};
+use crate::cached_plan::{Planned, make_inner_plan};
 use crate::dispatch::{PLAN_ATTEMPTS, check_needs, lock_plan, tables_used, tell_tables};
 use crate::session::Session;
 
@@ -33,7 +33,7 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let found = self.with_context(job, |ctx| {
-                let made = make_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
+                let made = make_inner_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
                 check_needs(ctx, &made)?;
                 let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
                 if ctx.session.transactions.is_on() {

@@ -14,6 +14,7 @@ use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 use crate::group_text::{self, TextState};
+use crate::mixing::joined_texts;
 use crate::typing::{byte_width, joined_collation, long_string_of};
 
 /// Which aggregate function.
@@ -225,7 +226,8 @@ impl Aggregate {
         if args.iter().any(|a| matches!(a, Expr::Row(_))) {
             return Err(crate::control::wrong_columns(1));
         }
-        let ty = result_type(kind, &args, env)?;
+        let mut args = args;
+        let ty = result_type(kind, &mut args, env)?;
         Ok(Aggregate { kind, args, options, ty })
     }
 
@@ -353,7 +355,12 @@ impl Aggregate {
                 }
             }
             Accumulated::Bits(bits) => {
-                let next = convert::to_int(value, ctx)?.map_or(0, convert::bits_of);
+                let next = match value {
+                    // A decimal counts as a signed number.
+                    Value::Decimal(_) => crate::cast::to_signed(value, ctx)?.and_then(|v| integer(&v)),
+                    value => convert::to_int(value, ctx)?.map(IntValue::wide),
+                };
+                let next = next.unwrap_or(0) as u64;
                 match self.kind {
                     AggregateKind::BitAnd => *bits &= next,
                     AggregateKind::BitOr => *bits |= next,
@@ -473,9 +480,7 @@ impl Aggregate {
             Total::Decimal(sum) => sum,
         };
         match exact.div(&Decimal::from_u64(count), ctx.env.div_precision_increment) {
-            Some(Ok(quotient)) => {
-                Value::Decimal(quotient.round(i32::from(self.ty.decimals)).unwrap_or(quotient))
-            }
+            Some(Ok(quotient)) => Value::Decimal(quotient),
             _ => Value::Null,
         }
     }
@@ -541,7 +546,7 @@ fn integer(value: &Value) -> Option<i128> {
     }
 }
 
-fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+fn result_type(kind: AggregateKind, args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let increment = u32::from(env.div_precision_increment);
     if matches!(kind, AggregateKind::Sum | AggregateKind::Avg)
         && let Some(fixed) = args[0].ty_cow().fixed_kind()
@@ -589,7 +594,7 @@ fn result_type(kind: AggregateKind, args: &[Expr], env: &SessionEnv) -> SqlResul
             }
         }
         AggregateKind::GroupConcat => {
-            text_of_bytes(joined_collation(args, env, "group_concat")?, env.group_concat_max_len)
+            text_of_bytes(joined_texts(args, env, "group_concat")?, env.group_concat_max_len)
         }
         AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
             let brackets = if kind == AggregateKind::JsonArrayagg { 2 } else { 0 };

@@ -12,8 +12,9 @@ use crate::compare::{CompareHow, InRows, InSet};
 use crate::context::{SessionEnv, VariableScope};
 use crate::control::wrong_columns;
 use crate::expr::{Between, Call, Case, Cast, CastType, Compare, CompareOp, Expr, In, IsNull, Like};
-use crate::expr_type::{Coercibility, ExprType, STRING_DECIMALS, TypeClass, aggregate_collations};
+use crate::expr_type::{Coercibility, ExprType, STRING_DECIMALS, TypeClass, illegal_mix};
 use crate::joined::joined_type;
+use crate::mixing::{compared, compared_types, lacks_characters};
 use crate::operand::{prepare, prepare_pair};
 use crate::table::{Extra, Function, lookup};
 use crate::{arith, bits, control, date_calc, date_part, info, regex, text_build, text_cut};
@@ -126,7 +127,10 @@ pub(crate) fn call(
     env: &SessionEnv,
 ) -> SqlResult<Expr> {
     if let Some(Expr::Row(_)) = args.iter().find(|a| matches!(a, Expr::Row(_))) {
-        return Err(wrong_columns(1));
+        return Err(match (function.name, args.as_slice()) {
+            ("least" | "greatest", [first, second, ..]) => illegal_types(function.name, first, second),
+            _ => wrong_columns(1),
+        });
     }
     let ty = (function.typing)(&mut args, env)?;
     Ok(Expr::Call(Box::new(Call { function, args, extra, ty })))
@@ -180,6 +184,10 @@ fn decode(args: Vec<Expr>) -> SqlResult<Expr> {
 
 /// `left op right`.
 pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> SqlResult<Expr> {
+    let has_row = matches!(left, Expr::Row(_)) || matches!(right, Expr::Row(_));
+    if has_row && matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor) {
+        return Err(wrong_columns(1));
+    }
     let function = match op {
         BinaryOp::Compare(op) => return compare_exprs(op, left, right),
         BinaryOp::And => return Ok(and(vec![left, right])),
@@ -197,7 +205,7 @@ pub fn build_binary(op: BinaryOp, left: Expr, right: Expr, env: &SessionEnv) -> 
         BinaryOp::ShiftRight => &bits::RIGHT,
         BinaryOp::Xor => &control::XOR,
     };
-    if matches!(left, Expr::Row(_)) || matches!(right, Expr::Row(_)) {
+    if has_row {
         return Err(match op {
             BinaryOp::BitAnd
             | BinaryOp::BitOr
@@ -265,7 +273,7 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
         }
     };
     if matches!(operand, Expr::Row(_)) {
-        return Err(illegal_row(function.name));
+        return Err(if op == UnaryOp::Neg { wrong_columns(1) } else { illegal_row(function.name) });
     }
     if let Some(kind) = operand.ty_cow().fixed_kind() {
         let operation = if op == UnaryOp::Neg { "-" } else { function.name };
@@ -278,9 +286,12 @@ pub fn build_unary(op: UnaryOp, operand: Expr, env: &SessionEnv) -> SqlResult<Ex
 fn how_scalars(operation: &str, left: &Expr, right: &Expr) -> SqlResult<CompareHow> {
     let (l, r) = (left.ty_cow(), right.ty_cow());
     check_fixed(operation, left, right)?;
-    let joined = aggregate_collations(operation, [l.as_ref(), r.as_ref()])?;
-    if joined.coercibility == Coercibility::NoCollation && l.collation != r.collation {
-        return Err(crate::expr_type::illegal_mix(operation, &[l.as_ref(), r.as_ref()]));
+    let joined = compared_types(operation, &[l.as_ref(), r.as_ref()])?;
+    if lacks_characters(left, joined.collation) || lacks_characters(right, joined.collation) {
+        let are_texts = l.class() == TypeClass::String && r.class() == TypeClass::String;
+        if are_texts {
+            return Err(illegal_mix(operation, &[l.as_ref(), r.as_ref()]));
+        }
     }
     Ok(CompareHow::Scalar { collation: joined.collation, class: decimal_column_class(left, right) })
 }
@@ -439,12 +450,18 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
     for bound in [&low, &high] {
         check_fixed("between", &operand, bound)?;
     }
+    let mut parts = [operand, low, high];
+    let joined = compared(&mut parts, "between")?;
+    let [operand, low, high] = parts;
     let types = [operand.ty(), low.ty(), high.ty()];
-    let joined = aggregate_collations("between", &types)?;
     let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
     let class = match forced_class(&[&operand, &low, &high]) {
-        // Two texts make a text of the bounds, which is no exact number.
-        Some(TypeClass::Decimal) if is_text(&types[1]) && is_text(&types[2]) => Some(TypeClass::Real),
+        // Two texts make a text of the bounds, which is no exact number beside a constant.
+        Some(TypeClass::Decimal)
+            if matches!(operand, Expr::Const(_)) && is_text(&types[1]) && is_text(&types[2]) =>
+        {
+            Some(TypeClass::Real)
+        }
         class => class,
     };
     let how = CompareHow::Scalar { collation: joined.collation, class };
@@ -452,7 +469,14 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
 }
 
 /// `operand [NOT] IN (list)`.
-pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+pub fn in_list(mut operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<Expr> {
+    // One of one is an equality.
+    if list.len() == 1
+        && let Some(item) = list.pop()
+    {
+        let equal = compare_exprs(CompareOp::Eq, operand, item)?;
+        return Ok(if negated { not(equal) } else { equal });
+    }
     let how = match &operand {
         Expr::Row(_) => {
             list = list.into_iter().map(|item| prepared_for(&operand, item)).collect();
@@ -464,8 +488,10 @@ pub fn in_list(operand: Expr, mut list: Vec<Expr>, negated: bool) -> SqlResult<E
             }
             list = list.into_iter().map(|item| prepare(item, &operand)).collect();
             list.iter().try_for_each(|item| check_fixed("in", &operand, item))?;
-            let types: Vec<ExprType> = std::iter::once(&operand).chain(&list).map(Expr::ty).collect();
-            CompareHow::scalar(aggregate_collations("in", &types)?.collation)
+            list.insert(0, operand);
+            let joined = compared(&mut list, "in")?;
+            operand = list.remove(0);
+            CompareHow::scalar(joined.collation)
         }
     };
     let mut node = In { operand, list, negated, how, set: None, rows: None };
@@ -551,8 +577,12 @@ pub fn like(
         LikeEscape::By(expr) if expr.is_const_per_execution() => (None, Some(expr)),
         LikeEscape::By(_) => return Err(wrong_escape()),
     };
-    let (left, right) = (operand.ty(), pattern.ty());
-    let joined = aggregate_collations("like", [&left, &right])?;
+    if matches!(operand, Expr::Row(_)) || matches!(pattern, Expr::Row(_)) {
+        return Err(wrong_columns(1));
+    }
+    let mut parts = [operand, pattern];
+    let joined = compared(&mut parts, "like")?;
+    let [operand, pattern] = parts;
     let collation = if joined.coercibility >= Coercibility::Numeric {
         env.collation_connection
     } else {
@@ -589,13 +619,37 @@ pub fn case(operand: Option<Expr>, branches: Vec<(Expr, Expr)>, otherwise: Optio
     let nullable = otherwise.is_none();
     let ty = joined_type(&results, "case", None)?;
     let ty = if nullable { ty.with_nullable(true) } else { ty };
-    let hows = match &operand {
-        None => Vec::new(),
+    let (operand, branches, hows) = match operand {
+        None => (None, branches, Vec::new()),
         Some(operand) => {
-            branches.iter().map(|(when, _)| how_operands("case", operand, when)).collect::<SqlResult<_>>()?
+            let (operand, branches, hows) = compared_branches(operand, branches)?;
+            (Some(operand), branches, hows)
         }
     };
     Ok(Expr::Case(Box::new(Case { operand, branches, otherwise, ty, hows })))
+}
+
+/// The operand of CASE with its branches, and how it compares with each of them. Texts compare by one
+/// collation.
+fn compared_branches(
+    mut operand: Expr,
+    mut branches: Vec<(Expr, Expr)>,
+) -> SqlResult<(Expr, Vec<(Expr, Expr)>, Vec<CompareHow>)> {
+    let is_text = |expr: &Expr| !matches!(expr, Expr::Row(_)) && expr.ty_cow().class() == TypeClass::String;
+    if !is_text(&operand) || !branches.iter().all(|(when, _)| is_text(when)) {
+        let hows = branches.iter().map(|(when, _)| how_operands("case", &operand, when));
+        let hows = hows.collect::<SqlResult<_>>()?;
+        return Ok((operand, branches, hows));
+    }
+    let taken = |expr: &mut Expr| std::mem::replace(expr, Expr::null());
+    let mut texts = vec![taken(&mut operand)];
+    texts.extend(branches.iter_mut().map(|(when, _)| taken(when)));
+    let joined = compared(&mut texts, "case")?;
+    let hows = vec![CompareHow::scalar(joined.collation); branches.len()];
+    let mut texts = texts.into_iter();
+    operand = texts.next().unwrap_or_else(Expr::null);
+    branches.iter_mut().zip(texts).for_each(|((when, _), text)| *when = text);
+    Ok((operand, branches, hows))
 }
 
 /// `CAST(operand AS to)`.
@@ -638,6 +692,9 @@ pub fn convert_using(operand: Expr, collation: Collation, env: &SessionEnv) -> S
 
 /// `operand COLLATE collation`.
 pub fn collate(operand: Expr, collation: Collation, env: &SessionEnv) -> SqlResult<Expr> {
+    if matches!(operand, Expr::Row(_)) {
+        return Err(wrong_columns(1));
+    }
     let from = operand.ty();
     let charset = if from.class() == TypeClass::String && !from.null_literal {
         from.collation.charset()
@@ -718,14 +775,14 @@ pub fn trim(side: TrimSide, remove: Option<Expr>, operand: Expr, env: &SessionEn
 pub fn char_using(args: Vec<Expr>, collation: Option<Collation>, env: &SessionEnv) -> SqlResult<Expr> {
     let Some(collation) = collation else { return call(&text_build::CHAR, args, Extra::None, env) };
     let bytes = args.len() as u32 * 4;
-    let ty = ExprType::string(bytes / collation.charset().mbmaxlen(), collation, Coercibility::Implicit);
+    let ty = ExprType::string(bytes / collation.charset().mbmaxlen(), collation, Coercibility::Coercible);
     let made = call(&text_build::CHAR, args, Extra::Name(collation.charset().name().into()), env)?;
     Ok(with_type(made, ty))
 }
 
 /// `@name`; `ty` is what the variable holds now (long text when unknown).
 pub fn user_variable(name: &str, ty: Option<ExprType>, env: &SessionEnv) -> Expr {
-    let ty = ty.map(widest);
+    let ty = ty.map(widest).map(info::implicit);
     let ty =
         ty.unwrap_or_else(|| ExprType::string(16 << 20, env.collation_connection, Coercibility::Implicit));
     variable(&info::USER_VARIABLE, Extra::Name(name.to_lowercase().into()), ty.with_nullable(true))
@@ -750,7 +807,7 @@ pub fn user_variable_assign(name: &str, value: Expr, env: &SessionEnv) -> SqlRes
     let ty = if ty.is_temporal() {
         ExprType::string(ty.length, env.collation_connection, Coercibility::Implicit)
     } else {
-        ty
+        info::implicit(ty)
     };
     let made = call(&info::ASSIGN, vec![value], Extra::Name(name.to_lowercase().into()), env)?;
     Ok(with_type(made, ty))

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use cohort_types::{
-    Charset, Collation, Decimal, ErrorCode, IntValue, Interrupt, SqlMode, SqlResult, TypeKind, Value,
+    Charset, Collation, Decimal, ErrorCode, IntValue, Interrupt, Level, SqlError, SqlMode, SqlResult,
+    TypeKind, Value, Warning,
 };
 
 use crate::arith::int_type;
@@ -110,11 +111,11 @@ pub(crate) fn eval<'a>(
         CastType::Float => convert::to_f64(&value, ctx)?.map(|v| to_float(node, v, ctx)),
         CastType::Decimal { precision, decimals } => to_decimal(node, &value, precision, decimals, ctx)?,
         CastType::Date => {
-            convert::to_datetime(&value, Origin::of(&node.operand), ctx)?.map(|d| Value::Date(d.date))
+            convert::to_whole_datetime(&value, Origin::of(&node.operand), ctx)?.map(|d| Value::Date(d.date))
         }
         CastType::DateTime { decimals } => {
             let mode = rounding(ctx);
-            convert::to_datetime(&value, Origin::of(&node.operand), ctx)?
+            convert::to_whole_datetime(&value, Origin::of(&node.operand), ctx)?
                 .and_then(|d| d.with_decimals(decimals, mode))
                 .map(Value::DateTime)
         }
@@ -136,7 +137,7 @@ fn rounding(ctx: &EvalContext<'_>) -> SqlMode {
 
 /// Signed: an unsigned value keeps its bits; a text beyond BIGINT becomes its low 64 bits as MariaDB reads
 /// it.
-fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
+pub(crate) fn to_signed(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<Value>> {
     if let Value::Double(_) | Value::Float(_) = value {
         let v = convert::to_f64(value, ctx)?.unwrap_or(0.0);
         return Ok(Some(Value::Int(double_to_signed(v, ctx)?)));
@@ -266,21 +267,48 @@ fn to_char(
         (Charset::Binary, Charset::Binary) => text.into_owned(),
         // Bytes become text: those of a character set are decoded.
         (Charset::Binary, to) if node.operand.ty_cow().class() == TypeClass::String => {
-            let mut out = Vec::with_capacity(text.len());
-            if to.decode(&text, &mut out).is_err() {
-                out.extend_from_slice(String::from_utf8_lossy(&text).as_bytes());
-            }
-            out
+            decoded(&text, to, ctx)?
+        }
+        // Text becomes the bytes of its own character set.
+        (_, Charset::Binary) if node.operand.ty_cow().class() == TypeClass::String => {
+            crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned()
         }
         (_, to) if to.check(&text).is_err() => squeezed(&text, to, ctx)?,
         _ => text.into_owned(),
     };
     if let Some(length) = length {
         let end = collation.prefix_len(&bytes, length as usize);
-        warn_cut(&bytes, end, &format!("CHAR({length})"), ctx)?;
+        warn_cut(node, &bytes, end, &format!("CHAR({length})"), ctx)?;
         bytes.truncate(end);
     }
     Ok(string_value(bytes, collation))
+}
+
+/// Bytes read as text of a character set; for each byte that is of none a question mark. Zeros stand before bytes that
+/// do not fill the units of the set.
+fn decoded(bytes: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
+    let unit = to.mbminlen() as usize;
+    let missing = bytes.len().next_multiple_of(unit) - bytes.len();
+    let padded;
+    let mut rest = bytes;
+    if missing > 0 {
+        padded = [&vec![0; missing][..], bytes].concat();
+        rest = &padded;
+    }
+    let mut out = Vec::with_capacity(rest.len());
+    let mut is_told = false;
+    while let Err(good) = to.decode(rest, &mut out) {
+        ctx.step()?;
+        if !is_told {
+            is_told = true;
+            let shown = convert::shown_bytes(&rest[good..], Collation::BINARY);
+            let text = format!("Invalid {} character string: '{shown}'", to.name());
+            ctx.warn(ErrorCode::InvalidCharacterString, text)?;
+        }
+        out.extend(std::iter::repeat_n(b'?', unit));
+        rest = rest.get(good + unit..).unwrap_or_default();
+    }
+    Ok(out)
 }
 
 /// Text with only the characters another set has; for each it lacks a question mark and a warning.
@@ -325,17 +353,23 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
     let mut bytes = crate::text_size::encode(text, node.operand.ty_cow().collation).into_owned();
     if let Some(length) = length {
         let end = bytes.len().min(length as usize);
-        warn_cut(&bytes, end, &format!("BINARY({length})"), ctx)?;
+        warn_cut(node, &bytes, end, &format!("BINARY({length})"), ctx)?;
         bytes.resize(length as usize, 0);
     }
     Ok(string_value(bytes, Collation::BINARY))
 }
 
-/// Text that was cut warns; numbers that were cut do too.
-fn warn_cut(bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
+/// Text that was cut warns, in strict mode too: cutting is what the statement asks for. Numbers and dates that
+/// were cut are an error there.
+fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
     if end == bytes.len() {
         return Ok(());
     }
-    let shown = convert::shown_text(bytes);
-    ctx.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {to} value: '{shown}'"))
+    let text = format!("Truncated incorrect {to} value: '{}'", convert::shown_text(bytes));
+    if !matches!(node.operand.ty_cow().class(), TypeClass::String | TypeClass::Fixed) {
+        return ctx.warn(ErrorCode::TruncatedWrongValue, text);
+    }
+    let error = SqlError::new(ErrorCode::TruncatedWrongValue, text);
+    ctx.push_warning(Warning { level: Level::Warning, error });
+    Ok(())
 }

@@ -30,6 +30,14 @@ pub fn to_common_class(value: Value, ty: &ExprType) -> Value {
     }
 }
 
+/// The same with all digits that a decimal has.
+pub fn to_class_of(value: Value, ty: &ExprType) -> Value {
+    match (&value, ty.class()) {
+        (Value::Decimal(_), TypeClass::Decimal) => value,
+        _ => to_common_class(value, ty),
+    }
+}
+
 fn class_of(value: &Value) -> Option<TypeClass> {
     Some(match value {
         Value::Null => return None,

@@ -198,6 +198,8 @@ pub trait SessionHooks {
     fn clock_micros(&self) -> i64;
     /// Random bits (RAND() without a seed, UUID).
     fn random(&self) -> u64;
+    /// UUID_SHORT: a number that no session of the server was given before.
+    fn next_short_uuid(&self) -> u64;
     /// Fails when the statement was killed or its time is up.
     fn check_interrupt(&self) -> SqlResult<()> {
         Ok(())

@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use cohort_types::{ErrorCode, SqlError, SqlMode, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlMode, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::compare::{CompareHow, compare, compare_operands};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::{Call, Expr};
-use crate::expr_type::{ExprType, NOT_FIXED_DECIMALS, TypeClass};
+use crate::expr_type::{Derived, ExprType, NOT_FIXED_DECIMALS, TypeClass, join_collations};
 use crate::joined::joined_type;
+use crate::mixing::{compared, compared_types, joined_texts};
 use crate::table::{ANY, Function, NumberOf};
-use crate::typing::{any_nullable, joined_collation, long_string_of, width};
+use crate::text_size::encode;
+use crate::typing::{any_nullable, long_string_of, width};
 
 pub(crate) static IS_TRUE: Function = Function::pure("istrue", 1, 1, type_flag, is_true);
 pub(crate) static IS_FALSE: Function = Function::pure("isfalse", 1, 1, type_flag, is_false);
@@ -68,6 +70,9 @@ fn last(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn type_nullif(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    let (left, right) = (args[0].ty_cow(), args[1].ty_cow());
+    compared_types("nullif", &[left.as_ref(), right.as_ref()])?;
+    drop((left, right));
     Ok(args[0].ty().taken().with_nullable(true))
 }
 
@@ -137,7 +142,10 @@ fn literal_decimals(value: &Value) -> u8 {
     }
 }
 
-fn type_index(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_index(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    if args.iter().all(|arg| arg.ty_cow().class() == TypeClass::String) {
+        compared(args, "field")?;
+    }
     Ok(ExprType::number(TypeKind::Int, 3, 0).with_nullable(false))
 }
 
@@ -146,7 +154,7 @@ fn type_interval(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_elt(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    let derived = joined_collation(&args[1..], env, "elt")?;
+    let derived = joined_texts(&mut args[1..], env, "elt")?;
     let text = long_string_of(derived, args[1..].iter().map(width).max().unwrap_or(0));
     let decimals = args[1..].iter().map(|a| a.ty_cow().decimals).max();
     let decimals = decimals.filter(|d| *d < NOT_FIXED_DECIMALS).unwrap_or(text.decimals);
@@ -202,11 +210,29 @@ fn how(a: &Args<'_>) -> CompareHow {
     CompareHow::scalar(collation)
 }
 
+/// NULLIF(a, b): compares as `a = b` does, and answers what `a` was before that.
 fn nullif(a: Args<'_>) -> SqlResult<Value> {
-    let (value, other) = (a.value(0)?, a.value(1)?);
-    let exprs = [Some(a.expr(0)), Some(a.expr(1))];
-    let equal = compare_operands(&value, &other, &how(&a), exprs, a.ctx)? == Some(Ordering::Equal);
+    let (left, right) = (a.expr(0), a.expr(1));
+    let joined = join_collations(Derived::of(&left.ty_cow()), Derived::of(&right.ty_cow()));
+    let collation = joined.map_or(left.ty_cow().collation, |joined| joined.collation);
+    let how = CompareHow::scalar(collation);
+    let value = a.value(0)?;
+    let other = right.compared_value(a.value(1)?, left, &how);
+    let compared = left.compared_value(Cow::Borrowed(value.as_ref()), right, &how);
+    let (compared, other) = (beside(compared, collation), beside(other, collation));
+    let exprs = [Some(left), Some(right)];
+    let equal = compare_operands(&compared, &other, &how, exprs, a.ctx)? == Some(Ordering::Equal);
     Ok(if equal { Value::Null } else { value.into_owned() })
+}
+
+/// A text beside bytes is the bytes of its own character set.
+fn beside(value: Cow<'_, Value>, collation: Collation) -> Cow<'_, Value> {
+    match value.as_ref() {
+        Value::Str(text) if collation == Collation::BINARY && !text.collation.charset().is_as_in_memory() => {
+            Cow::Owned(Value::binary(encode(Cow::Borrowed(&text.bytes), text.collation).into_owned()))
+        }
+        _ => value,
+    }
 }
 
 fn isnull(a: Args<'_>) -> SqlResult<Value> {

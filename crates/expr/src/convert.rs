@@ -223,6 +223,26 @@ pub(crate) fn to_datetime(
     checked(parsed, from, "datetime", value, ctx)
 }
 
+/// As DATETIME where the date counts: CAST, DATE(), TIMESTAMP(). NO_ZERO_DATE and NO_ZERO_IN_DATE make what they
+/// name no date there.
+pub(crate) fn to_whole_datetime(
+    value: &Value,
+    from: Origin<'_>,
+    ctx: &EvalContext<'_>,
+) -> SqlResult<Option<DateTime>> {
+    let Some(moment) = to_datetime(value, from, ctx)? else { return Ok(None) };
+    let (mode, date) = (ctx.env.sql_mode, moment.date);
+    let is_refused = match date.is_zero() {
+        true => mode.has(SqlMode::NO_ZERO_DATE),
+        false => mode.has(SqlMode::NO_ZERO_IN_DATE) && (date.month == 0 || date.day == 0),
+    };
+    if is_refused && !matches!(value, Value::Time(_)) {
+        ctx.warn(ErrorCode::TruncatedWrongValue, from.warning("datetime", value, ctx))?;
+        return Ok(None);
+    }
+    Ok(Some(moment))
+}
+
 /// As TIME.
 pub(crate) fn to_time(value: &Value, from: Origin<'_>, ctx: &EvalContext<'_>) -> SqlResult<Option<Time>> {
     let mode = date_mode(ctx);
@@ -376,6 +396,11 @@ pub(crate) fn to_class<'v>(
             let text = match from.flavor {
                 Flavor::Zerofill(width) => zero_filled(text, width),
                 _ => text,
+            };
+            // Beside bytes a text is the bytes of its own character set.
+            let text = match to.collation == Collation::BINARY && from.class() == TypeClass::String {
+                true => crate::text_size::encode(text, from.collation),
+                false => text,
             };
             let bytes = text.into_owned();
             Value::Str(Str { bytes, collation: to.collation })

@@ -501,8 +501,13 @@ fn period_diff(a: Args<'_>) -> SqlResult<Value> {
     Ok(Value::Int(i64::from(period_months(x)) - i64::from(period_months(y))))
 }
 
+/// The first argument as a moment whose date sql_mode accepts.
+fn whole_moment(a: &Args<'_>) -> SqlResult<Option<DateTime>> {
+    convert::to_whole_datetime(a.value(0)?.as_ref(), convert::Origin::of(a.expr(0)), a.ctx)
+}
+
 fn date(a: Args<'_>) -> SqlResult<Value> {
-    Ok(Value::Date(or_null!(a.date(0))))
+    Ok(Value::Date(or_null!(whole_moment(&a)).date))
 }
 
 fn time(a: Args<'_>) -> SqlResult<Value> {
@@ -511,7 +516,7 @@ fn time(a: Args<'_>) -> SqlResult<Value> {
 
 /// TIMESTAMP(datetime [, time]).
 fn timestamp(a: Args<'_>) -> SqlResult<Value> {
-    let moment = or_null!(a.datetime(0));
+    let moment = or_null!(whole_moment(&a));
     if a.count() == 1 {
         return Ok(Value::DateTime(moment));
     }

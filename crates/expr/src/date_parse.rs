@@ -229,14 +229,19 @@ impl Found<'_> {
         Some(())
     }
 
-    /// Index of the name the text starts with; names count up to `prefix` letters, 0 for whole.
+    /// Index of the name that the letters at the start are, or the only one that begins with them; names
+    /// count up to `prefix` letters, 0 for whole.
     fn name(&mut self, names: &[&str], prefix: usize) -> Option<u32> {
-        let (index, len) = names.iter().enumerate().find_map(|(n, name)| {
-            let wanted = if prefix == 0 { name } else { &name[..prefix] };
-            let start = self.rest.get(..wanted.len())?;
-            start.eq_ignore_ascii_case(wanted.as_bytes()).then_some((n, wanted.len()))
-        })?;
-        self.rest = &self.rest[len..];
+        let len = self.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let (word, rest) = self.rest.split_at(len);
+        let whole = |name: &&str| if prefix == 0 { name.len() } else { prefix };
+        let begins = |name: &&str| len <= whole(name) && name.as_bytes()[..len].eq_ignore_ascii_case(word);
+        let mut found = names.iter().enumerate().filter(|(_, name)| begins(name));
+        let (index, first) = found.next().filter(|_| len > 0)?;
+        if len < whole(first) && found.next().is_some() {
+            return None;
+        }
+        self.rest = rest;
         Some(index as u32)
     }
 

@@ -24,7 +24,7 @@ fn truth<'a>(answer: Option<bool>) -> Cow<'a, Value> {
 impl Expr {
     /// The expression's value for a row. Columns, constants and parameters come back borrowed. A TIMESTAMP
     /// column comes back as DATETIME in the session's time zone. A quotient may carry more digits than its
-    /// type has: what leaves the expression goes through [`Expr::eval_output`].
+    /// type has: they count where it is stored or computed with. [`Expr::eval_output`] shows it.
     pub fn eval<'a>(&'a self, row: &'a [Value], ctx: &'a EvalContext<'_>) -> SqlResult<Cow<'a, Value>> {
         match self {
             Expr::Const(node) => Ok(Cow::Borrowed(&node.value)),
@@ -62,20 +62,51 @@ impl Expr {
         }
     }
 
-    /// The value as a result set, a temporary table or a variable gets it: with the digits of its type.
+    /// The value as a result set, a temporary table, a sort and a group get it: with the digits of its type.
     pub fn eval_output<'a>(
         &'a self,
         row: &'a [Value],
         ctx: &'a EvalContext<'_>,
     ) -> SqlResult<Cow<'a, Value>> {
-        let value = self.eval(row, ctx)?;
-        let Some(ty) = self.type_ref() else { return Ok(value) };
-        match value.as_ref() {
-            Value::Decimal(d) if ty.class() == TypeClass::Decimal && d.scale() != ty.decimals => {
+        Ok(self.with_own_digits(self.eval(row, ctx)?))
+    }
+
+    /// A value of the expression with the digits of its type.
+    fn with_own_digits<'v>(&self, value: Cow<'v, Value>) -> Cow<'v, Value> {
+        match (value.as_ref(), self.type_ref()) {
+            (Value::Decimal(d), Some(ty)) if ty.class() == TypeClass::Decimal && d.scale() != ty.decimals => {
                 let decimals = ty.decimals.min(Decimal::MAX_SCALE);
-                Ok(Cow::Owned(Value::Decimal(d.round(i32::from(decimals)).unwrap_or(*d))))
+                Cow::Owned(Value::Decimal(d.round(i32::from(decimals)).unwrap_or(*d)))
             }
-            _ => Ok(value),
+            _ => value,
+        }
+    }
+
+    /// Its value as the other operand of `=` gets it: among exact numbers with the digits of its type, beside
+    /// doubles and texts with all.
+    fn eval_compared<'a>(
+        &'a self,
+        row: &'a [Value],
+        other: &Expr,
+        how: &CompareHow,
+        ctx: &'a EvalContext<'_>,
+    ) -> SqlResult<Cow<'a, Value>> {
+        Ok(self.compared_value(self.eval(row, ctx)?, other, how))
+    }
+
+    /// A value of the expression, so.
+    #[inline]
+    pub(crate) fn compared_value<'v>(
+        &self,
+        value: Cow<'v, Value>,
+        other: &Expr,
+        how: &CompareHow,
+    ) -> Cow<'v, Value> {
+        match (value.as_ref(), self.type_ref()) {
+            (Value::Decimal(d), Some(ty)) if d.scale() != ty.decimals && compares_exactly(other, how) => {
+                self.with_own_digits(value)
+            }
+            _ => value,
         }
     }
 
@@ -168,12 +199,11 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     {
         return Ok(Some(node.op.accepts(order)));
     }
-    // A quotient compares with the digits of its type.
-    let left = node.left.eval_output(row, ctx)?;
+    let left = node.left.eval_compared(row, &node.right, &node.how, ctx)?;
     if left.is_null() && node.op != CompareOp::NullSafeEq {
         return Ok(None);
     }
-    let right = node.right.eval_output(row, ctx)?;
+    let right = node.right.eval_compared(row, &node.left, &node.how, ctx)?;
     if node.op == CompareOp::NullSafeEq && (left.is_null() || right.is_null()) {
         // Both sides are read, so a text that is no number warns even beside NULL.
         compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?;
@@ -191,6 +221,14 @@ fn eval_compare(node: &Compare, row: &[Value], ctx: &EvalContext<'_>) -> SqlResu
     let left = read_constant(left, &node.left, &right, &node.how, ctx)?;
     Ok(compare_operands(&left, &right, &node.how, [Some(&node.left), Some(&node.right)], ctx)?
         .map(|order| node.op.accepts(order)))
+}
+
+/// Whether a decimal that is compared with this operand is compared as an exact number.
+fn compares_exactly(other: &Expr, how: &CompareHow) -> bool {
+    match how {
+        CompareHow::Scalar { class: Some(class), .. } => *class == TypeClass::Decimal,
+        _ => other.type_ref().is_none_or(|ty| matches!(ty.class(), TypeClass::Int | TypeClass::Decimal)),
+    }
 }
 
 /// Texts of so many bytes are compared where KILL is asked for.
@@ -221,7 +259,16 @@ fn compare_row_exprs(
     row: &[Value],
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<bool>> {
-    Ok(row_order(op, left, right, hows, row, ctx)?.map(|order| op.accepts(order)))
+    Ok(row_order(op, left, right, hows, Digits::OfType, row, ctx)?.map(|order| op.accepts(order)))
+}
+
+/// Which digits of a quotient count among exact numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Digits {
+    /// Those of its type: `=` and its siblings.
+    OfType,
+    /// All: IN.
+    All,
 }
 
 /// The order of two rows as an operator asks for it; `None` is UNKNOWN.
@@ -230,15 +277,23 @@ fn row_order(
     left: &[Expr],
     right: &[Expr],
     hows: &[CompareHow],
+    digits: Digits,
     row: &[Value],
     ctx: &EvalContext<'_>,
 ) -> SqlResult<Option<Ordering>> {
     let mut unknown = false;
     for ((l, r), how) in left.iter().zip(right).zip(hows) {
         let order = match (l, r, how) {
-            (Expr::Row(l), Expr::Row(r), CompareHow::Row(hows)) => row_order(op, l, r, hows, row, ctx)?,
+            (Expr::Row(l), Expr::Row(r), CompareHow::Row(hows)) => {
+                row_order(op, l, r, hows, digits, row, ctx)?
+            }
             _ => {
-                let (a, b) = (l.eval_output(row, ctx)?, r.eval_output(row, ctx)?);
+                let (a, b) = match digits {
+                    Digits::OfType => {
+                        (l.eval_compared(row, r, how, ctx)?, r.eval_compared(row, l, how, ctx)?)
+                    }
+                    Digits::All => (l.eval(row, ctx)?, r.eval(row, ctx)?),
+                };
                 match compare_operands(&a, &b, how, [Some(l), Some(r)], ctx)? {
                     None if op == CompareOp::NullSafeEq && a.is_null() == b.is_null() => {
                         Some(Ordering::Equal)
@@ -328,7 +383,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     if let Expr::Row(items) = &node.operand {
         return eval_row_in(node, items, row, ctx);
     }
-    let value = node.operand.eval_output(row, ctx)?;
+    let value = node.operand.eval(row, ctx)?;
     if value.is_null() {
         return Ok(None);
     }
@@ -338,7 +393,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
     }
     let mut found = Some(false);
     for item in &node.list {
-        let candidate = read_constant(item.eval_output(row, ctx)?, item, &value, &node.how, ctx)?;
+        let candidate = read_constant(item.eval(row, ctx)?, item, &value, &node.how, ctx)?;
         match compare_operands(&value, &candidate, &node.how, [Some(&node.operand), Some(item)], ctx)? {
             Some(Ordering::Equal) => return Ok(Some(!node.negated)),
             Some(_) => {}
@@ -351,7 +406,7 @@ fn eval_in(node: &In, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<
 fn eval_row_in(node: &In, items: &[Expr], row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Option<bool>> {
     let Some(rows) = &node.rows else { return search_rows(node, &node.list, items, row, ctx) };
     let values: Vec<Cow<'_, Value>> =
-        items.iter().map(|item| item.eval_output(row, ctx)).collect::<SqlResult<_>>()?;
+        items.iter().map(|item| item.eval(row, ctx)).collect::<SqlResult<_>>()?;
     values.iter().try_for_each(|value| ctx.count_value(value))?;
     match rows.lookup(values.iter().map(|value| &**value)) {
         Some(true) => Ok(Some(!node.negated)),
@@ -371,7 +426,8 @@ fn search_rows<'e>(
     let mut found = Some(false);
     for candidate in candidates {
         let (Expr::Row(parts), CompareHow::Row(hows)) = (candidate, &node.how) else { return Ok(None) };
-        match compare_row_exprs(CompareOp::Eq, items, parts, hows, row, ctx)? {
+        let order = row_order(CompareOp::Eq, items, parts, hows, Digits::All, row, ctx)?;
+        match order.map(Ordering::is_eq) {
             Some(true) => return Ok(Some(!node.negated)),
             Some(false) => {}
             None => found = None,

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cohort_types::{Collation, FixedKind, Value};
+use cohort_types::{Collation, Decimal, FixedKind, Value};
 
 use crate::compare::{CompareHow, InRows, InSet};
 use crate::expr_type::{Coercibility, ExprType, Flavor};
@@ -381,7 +381,15 @@ impl Expr {
         self.type_ref().map_or_else(|| Cow::Owned(self.ty()), Cow::Borrowed)
     }
 
+    /// The value of a decimal expression with the digits of its type, rounded.
+    pub fn rounded_to_type(self) -> Expr {
+        let ty = self.ty();
+        let to = CastType::Decimal { precision: Decimal::MAX_PRECISION, decimals: ty.decimals };
+        Expr::Cast(Box::new(Cast { operand: self, to, ty }))
+    }
+
     /// Its type without a copy, where the node keeps one.
+
     pub(crate) fn type_ref(&self) -> Option<&ExprType> {
         match self {
             Expr::Const(node) => Some(&node.ty),

@@ -75,7 +75,8 @@ fn sha1(a: Args<'_>) -> SqlResult<Value> {
 /// SHA2(text, bits); 0 means 256, an unknown number NULL.
 fn sha2(a: Args<'_>) -> SqlResult<Value> {
     let bytes = or_null!(stored_bytes(&a, 0));
-    let digest = match or_null!(a.int(1)) {
+    // No length is the usual one.
+    let digest = match a.int(1)?.unwrap_or(0) {
         224 => Sha224::digest(&bytes).to_vec(),
         0 | 256 => Sha256::digest(&bytes).to_vec(),
         384 => Sha384::digest(&bytes).to_vec(),
@@ -104,17 +105,30 @@ fn password(a: Args<'_>) -> SqlResult<Value> {
 /// `a.b.c.d` as a number; with fewer parts the last stands at the end (127.1 is 127.0.0.1).
 fn inet_aton(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
-    let parts: Option<Vec<u64>> = text
-        .split(|b| *b == b'.')
-        .map(|part| {
-            let digits = std::str::from_utf8(part).ok().filter(|t| !t.is_empty() && t.len() <= 3)?;
-            digits.parse::<u8>().ok().map(u64::from)
-        })
-        .collect();
-    let Some(parts) = parts.filter(|p| (1..=4).contains(&p.len())) else { return Ok(Value::Null) };
-    let (last, first) = parts.split_last().map_or((0, &[][..]), |(l, f)| (*l, f));
-    let high = first.iter().enumerate().fold(0, |n, (i, part)| n | part << (24 - 8 * i));
-    Ok(Value::UInt(high | last))
+    let (mut number, mut part, mut dots) = (0_u64, 0_u64, 0_u32);
+    for byte in text.iter() {
+        match byte {
+            b'0'..=b'9' => {
+                part = part * 10 + u64::from(byte - b'0');
+                if part > 255 {
+                    return Ok(Value::Null);
+                }
+            }
+            b'.' => {
+                dots += 1;
+                number = number.wrapping_shl(8).wrapping_add(part);
+                part = 0;
+            }
+            _ => return Ok(Value::Null),
+        }
+    }
+    if !text.last().is_some_and(u8::is_ascii_digit) {
+        return Ok(Value::Null);
+    }
+    // A short form lacks parts before the last one; a long one loses its first parts.
+    let missing = 8 * u32::saturating_sub(3, dots.max(1));
+    let high = if (1..3).contains(&dots) { number.wrapping_shl(missing) } else { number };
+    Ok(Value::UInt(high.wrapping_shl(8).wrapping_add(part)))
 }
 
 fn inet_ntoa(a: Args<'_>) -> SqlResult<Value> {

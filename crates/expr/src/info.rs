@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, FixedKind, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::{SequenceName, SessionEnv};
@@ -114,8 +114,8 @@ fn type_done(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(false))
 }
 
-fn type_uuid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType { kind: TypeKind::Char, ..ascii_string(env, 36) })
+fn type_uuid(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType::fixed(FixedKind::Uuid).with_nullable(true))
 }
 
 fn type_uuid_short(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -123,7 +123,17 @@ fn type_uuid_short(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_name_const(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(args[1].ty())
+    Ok(implicit(args[1].ty()))
+}
+
+/// A text of this type with the strength of a column's.
+pub(crate) fn implicit(ty: ExprType) -> ExprType {
+    match ty.coercibility {
+        Coercibility::SystemConstant | Coercibility::Coercible | Coercibility::Explicit => {
+            ExprType { coercibility: Coercibility::Implicit, ..ty }
+        }
+        _ => ty,
+    }
 }
 
 fn variable_name<'a>(a: &Args<'a>) -> &'a str {
@@ -139,7 +149,7 @@ fn user_variable(a: Args<'_>) -> SqlResult<Value> {
 
 /// A variable keeps numbers as they are and everything else as text.
 fn assign(a: Args<'_>) -> SqlResult<Value> {
-    let value = a.expr(0).eval_output(a.row, a.ctx)?;
+    let value = a.expr(0).eval(a.row, a.ctx)?;
     let kept = match value.as_ref() {
         Value::Null
         | Value::Int(_)
@@ -220,6 +230,11 @@ fn found_rows(a: Args<'_>) -> SqlResult<Value> {
 
 fn benchmark(a: Args<'_>) -> SqlResult<Value> {
     let times = or_null!(a.int(0));
+    if times < 0 {
+        let text = format!("Incorrect count value: '{times}' for function benchmark");
+        a.ctx.warn(cohort_types::ErrorCode::WrongValueForType, text)?;
+        return Ok(Value::Null);
+    }
     for _ in 0..times.max(0) {
         a.ctx.step()?;
         a.value(1)?;
@@ -279,12 +294,11 @@ fn uuid(a: Args<'_>) -> SqlResult<Value> {
         time >> 32 & 0xFFFF,
         time >> 48 & 0x0FFF | 0x1000,
     );
-    a.string(text)
+    Ok(FixedKind::Uuid.of_value(&Value::text(text)).map_or(Value::Null, Value::Fixed))
 }
 
 fn uuid_short(a: Args<'_>) -> SqlResult<Value> {
-    let seconds = a.ctx.hooks.clock_micros() as u64 / 1_000_000;
-    Ok(Value::UInt(seconds << 24 | a.ctx.hooks.random() & 0xFF_FFFF))
+    Ok(Value::UInt(a.ctx.hooks.next_short_uuid()))
 }
 
 /// The name of a user lock, which has no case; an empty one is none.

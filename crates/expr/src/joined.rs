@@ -12,7 +12,7 @@
 //! | a string with anything | a string: CHAR only with CHAR and what is no string |
 //! | ENUM or SET | VARCHAR; beside nothing but NULL itself in a UNION |
 
-use cohort_types::{Collation, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
+use cohort_types::{Collation, ErrorCode, FixedKind, NoWarnings, SqlError, SqlResult, Str, TypeKind, Value};
 
 use crate::arith::{precision_of, scale_of};
 use crate::context::{EvalContext, SessionEnv};
@@ -127,7 +127,12 @@ fn join(branches: &[&Expr], operation: &str, env: Option<&SessionEnv>, bit: BitA
     let kind = types[1..].iter().fold(kind_of(first), |kind, next| join_kinds(kind, kind_of(next), bit));
     let signs_differ = types.iter().any(|t| t.unsigned != first.unsigned);
     let mut ty = match ExprType::number(kind, 0, 0).class() {
-        TypeClass::Int if kind == TypeKind::Bit || !signs_differ => joined_int(kind, &present, &types),
+        TypeClass::Int if kind == TypeKind::Bit || !signs_differ => {
+            let joined = joined_int(kind, &present, &types);
+            // A column of a UNION holds numbers, not truth values.
+            let is_truth = joined.flavor == Flavor::Boolean && bit == BitAs::Number;
+            ExprType { flavor: if is_truth { Flavor::Boolean } else { Flavor::Plain }, ..joined }
+        }
         TypeClass::Int | TypeClass::Decimal => joined_decimal(&present, &types),
         TypeClass::Real => joined_real(kind, &types),
         TypeClass::Fixed => FixedKind::of(kind).map_or_else(ExprType::null, ExprType::fixed),
@@ -266,6 +271,16 @@ fn joined_real(kind: TypeKind, types: &[ExprType]) -> ExprType {
     ExprType::number(kind, length.min(255), decimals.min(NOT_FIXED_DECIMALS))
 }
 
+/// The collation of a column of a UNION; error 1271 where the sides have none in common.
+fn united(types: &[ExprType]) -> SqlResult<Derived> {
+    let mixed = || {
+        let text = "Illegal mix of collations for operation 'UNION'";
+        SqlError::new(ErrorCode::CantAggregateNCollations, text)
+    };
+    let joined = aggregate_collations("UNION", types).map_err(|_| mixed())?;
+    if joined.coercibility == Coercibility::NoCollation { Err(mixed()) } else { Ok(joined) }
+}
+
 fn joined_string(
     kind: TypeKind,
     branches: &[&Expr],
@@ -277,7 +292,10 @@ fn joined_string(
     let joined = if types.iter().any(|t| t.kind == TypeKind::Bit) {
         bytes
     } else {
-        aggregate_collations(operation, types)?
+        match operation {
+            "UNION" => united(types)?,
+            _ => aggregate_collations(operation, types)?,
+        }
     };
     let joined = match env {
         Some(env) => or_connection(joined, env),

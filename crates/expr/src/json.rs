@@ -83,14 +83,14 @@ impl Json {
         }
     }
 
-    /// Appends it over several lines, four spaces a level. It stops somewhere behind `limit` bytes.
-    pub fn write_detailed(&self, level: usize, limit: u64, out: &mut Vec<u8>) {
+    /// Appends it over several lines, `tab` spaces a level. It stops somewhere behind `limit` bytes.
+    pub fn write_detailed(&self, level: usize, tab: usize, limit: u64, out: &mut Vec<u8>) {
         if out.len() as u64 > limit {
             return;
         }
         let indent = |out: &mut Vec<u8>, level: usize| {
             out.push(b'\n');
-            out.extend(std::iter::repeat_n(b' ', level * 4));
+            out.extend(std::iter::repeat_n(b' ', level * tab));
         };
         match self {
             Json::Array(items) if !items.is_empty() => {
@@ -100,7 +100,7 @@ impl Json {
                         out.push(b',');
                     }
                     indent(out, level + 1);
-                    item.write_detailed(level + 1, limit, out);
+                    item.write_detailed(level + 1, tab, limit, out);
                 }
                 indent(out, level);
                 out.push(b']');
@@ -117,7 +117,7 @@ impl Json {
                     if !value.is_scalar() {
                         indent(out, level + 1);
                     }
-                    value.write_detailed(level + 1, limit, out);
+                    value.write_detailed(level + 1, tab, limit, out);
                 }
                 indent(out, level);
                 out.push(b'}');
@@ -351,7 +351,10 @@ impl Parser<'_> {
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
-            self.digits()?;
+            // Nothing need follow the point.
+            if self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+                self.digits()?;
+            }
         }
         if matches!(self.text.get(self.at), Some(b'e' | b'E')) {
             self.at += 1;
@@ -373,8 +376,10 @@ impl Parser<'_> {
                 Some(b'\\') => {
                     match self.text.get(self.at + 1) {
                         None => return Err(JsonError::Ended),
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {}
                         Some(b'u') if self.hex4(self.at + 2).is_some() => self.at += 4,
+                        Some(b'u') => return Err(JsonError::Syntax(self.at + 1)),
+                        // Any other character stands for itself.
+                        Some(b) if *b >= 0x20 => {}
                         Some(_) => return Err(JsonError::Syntax(self.at + 1)),
                     }
                     self.at += 2;

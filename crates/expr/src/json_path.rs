@@ -88,6 +88,20 @@ impl Path {
 
     /// All places it means in a document, in the document's order, each once.
     pub fn find<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
+        self.find_members(root, Members::First, interrupt)
+    }
+
+    /// The same where all members of one name count: JSON_VALUE and JSON_QUERY take the first that suits.
+    pub fn find_every<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
+        self.find_members(root, Members::Every, interrupt)
+    }
+
+    fn find_members<'j>(
+        &self,
+        root: &'j Json,
+        members: Members,
+        interrupt: &dyn Interrupt,
+    ) -> SqlResult<Vec<&'j Json>> {
         let mut found = vec![root];
         for step in &self.steps {
             let mut next = Vec::new();
@@ -95,7 +109,7 @@ impl Path {
                 interrupt.step()?;
                 match step {
                     Step::Deep => deep(json, &mut next, interrupt)?,
-                    step => select(json, step, &mut next),
+                    step => select(json, step, members, &mut next),
                 }
             }
             if *step == Step::Deep {
@@ -110,10 +124,18 @@ impl Path {
     }
 }
 
-fn select<'j>(json: &'j Json, step: &Step, out: &mut Vec<&'j Json>) {
+/// Which members of one name a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Members {
+    First,
+    Every,
+}
+
+fn select<'j>(json: &'j Json, step: &Step, wanted: Members, out: &mut Vec<&'j Json>) {
     match (step, json) {
         (Step::Key(key), Json::Object(members)) => {
-            out.extend(members.iter().find(|(k, _)| same_key(k, key)).map(|(_, v)| v));
+            let most = if wanted == Members::First { 1 } else { usize::MAX };
+            out.extend(members.iter().filter(|(k, _)| same_key(k, key)).map(|(_, v)| v).take(most));
         }
         (Step::AnyKey, Json::Object(members)) => out.extend(members.iter().map(|(_, v)| v)),
         (Step::Index(index), Json::Array(items)) => {

@@ -31,7 +31,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("json_overlaps", 2, 2, type_flag, overlaps),
     Function::pure("json_compact", 1, 1, json_typing::compact, compact),
     Function::pure("json_loose", 1, 1, json_typing::loose, loose),
-    Function::pure("json_detailed", 1, 1, json_typing::detailed, detailed),
+    Function::pure("json_detailed", 1, 2, json_typing::detailed, detailed),
     Function::pure("json_pretty", 1, 1, json_typing::detailed, detailed),
 ];
 
@@ -118,7 +118,7 @@ fn quiet_document(a: &Args<'_>, n: usize) -> SqlResult<Option<Json>> {
 fn query(a: Args<'_>) -> SqlResult<Value> {
     let path = or_null!(path(&a, 1));
     let json = or_null!(quiet_document(&a, 0));
-    let Some(found) = path.find(&json, a.ctx)?.into_iter().find(|j| !j.is_scalar()) else {
+    let Some(found) = path.find_every(&json, a.ctx)?.into_iter().find(|j| !j.is_scalar()) else {
         return Ok(Value::Null);
     };
     // The text of the document as it is.
@@ -134,7 +134,7 @@ fn query(a: Args<'_>) -> SqlResult<Value> {
 fn value(a: Args<'_>) -> SqlResult<Value> {
     let path = or_null!(single_path(&a, 1));
     let json = or_null!(quiet_document(&a, 0));
-    match path.find(&json, a.ctx)?.into_iter().find(|j| j.is_scalar()) {
+    match path.find_every(&json, a.ctx)?.into_iter().find(|j| j.is_scalar()) {
         None | Some(Json::Null) => Ok(Value::Null),
         Some(Json::Bool(v)) => a.string(if *v { "1" } else { "0" }),
         Some(scalar) => a.string(plain_text(scalar)),
@@ -218,6 +218,9 @@ fn holds(json: &Json, candidate: &Json, interrupt: &dyn Interrupt) -> SqlResult<
 }
 
 fn contains(a: Args<'_>) -> SqlResult<Value> {
+    if a.value(1)?.is_null() {
+        return Ok(Value::Null);
+    }
     let Some(json) = place(&a, 2)? else {
         // A path that leads nowhere holds nothing.
         let missing = a.count() > 2 && document(&a, 0)?.is_some() && single_path(&a, 2)?.is_some();
@@ -288,7 +291,10 @@ fn loose(a: Args<'_>) -> SqlResult<Value> {
 }
 
 fn detailed(a: Args<'_>) -> SqlResult<Value> {
+    const TAB: i64 = 4;
+    const TAB_MAX: i64 = 16;
+    let tab = if a.count() > 1 { or_null!(a.int(1)).clamp(0, TAB_MAX) } else { TAB };
     let mut out = Vec::new();
-    or_null!(document(&a, 0)).write_detailed(0, a.ctx.env.max_allowed_packet, &mut out);
+    or_null!(document(&a, 0)).write_detailed(0, tab as usize, a.ctx.env.max_allowed_packet, &mut out);
     a.bounded_string(out)
 }

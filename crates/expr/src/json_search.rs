@@ -73,7 +73,7 @@ impl Search<'_, '_> {
         let inside = inside || self.roots.as_ref().is_some_and(|r| r.contains(&std::ptr::from_ref(json)));
         let length = place.len();
         match json {
-            Json::String(raw) if inside => {
+            Json::String(raw) | Json::Number(raw) if inside => {
                 let collation = self.a.expr(0).ty_cow().collation;
                 if collation.like_within(&unescape(raw), self.pattern, self.escape, self.a.ctx)? {
                     let mut quoted = Vec::new();

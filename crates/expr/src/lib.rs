@@ -63,6 +63,7 @@ mod lanes;
 mod load_file;
 pub mod locale;
 mod math;
+mod mixing;
 mod net;
 mod number_of;
 mod number_style;
@@ -97,7 +98,7 @@ pub use build::{
     extract, in_list, is_null, is_truth, like, not, or, regexp, row, system_variable, timestamp_add,
     timestamp_diff, trim, user_variable, user_variable_assign,
 };
-pub use common_class::to_common_class;
+pub use common_class::{to_class_of, to_common_class};
 pub use compare::{CompareHow, SortKey, append_group_key, compare, compare_rows};
 pub use context::{
     EvalContext, SequenceName, SessionEnv, SessionHooks, Subqueries, TimeZone, VariableScope, Warnings,

@@ -390,7 +390,12 @@ fn cut_int(a: &Args<'_>, v: IntValue, places: i64, how: Cut) -> SqlResult<Value>
 
 /// Half to even is not what users expect of ROUND(2.5e0), but it is what MariaDB's rint does.
 fn cut_real(v: f64, places: i32, how: Cut) -> f64 {
-    let unit = 10f64.powi(places.abs());
+    // The nearest double of the power; products of ten are exact up to this one.
+    const EXACT: i32 = 22;
+    let unit = match places.abs() {
+        power @ ..=EXACT => 10f64.powi(power),
+        power => format!("1e{power}").parse().unwrap_or(f64::INFINITY),
+    };
     let step = |x: f64| match how {
         Cut::Round => x.round_ties_even(),
         Cut::Truncate => x.trunc(),

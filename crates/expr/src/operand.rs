@@ -8,6 +8,7 @@ use crate::context::SessionEnv;
 use crate::expr::{Call, Cast, CastType, Expr};
 use crate::expr_type::{ExprType, Flavor, TypeClass};
 use crate::json::{Json, unescape};
+use crate::mixing::compared_pair;
 use crate::number_of::hex_number;
 use crate::table::{Extra, Function};
 
@@ -50,8 +51,9 @@ impl Expr {
 
 /// Prepares two scalars for each other.
 pub(crate) fn prepare_pair(left: Expr, right: Expr) -> (Expr, Expr) {
-    let left_ready = prepare(left, &right);
-    let right = prepare(right, &left_ready);
+    let mut left_ready = prepare(left, &right);
+    let mut right = prepare(right, &left_ready);
+    compared_pair(&mut left_ready, &mut right);
     json_pair(left_ready, right)
 }
 

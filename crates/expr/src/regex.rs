@@ -9,9 +9,10 @@ use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::{ExprType, aggregate_collations};
+use crate::mixing::{compared, compared_texts};
 use crate::pcre::{Groups, Pattern, PatternOptions};
 use crate::table::Function;
-use crate::typing::{any_nullable, joined_collation, long_string_of, string_of, width};
+use crate::typing::{any_nullable, long_string_of, string_of, width};
 
 pub(crate) static REGEXP: Function = Function::operator("regexp", type_match, matches);
 
@@ -22,22 +23,22 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn type_match(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    let (left, right) = (args[0].ty(), args[1].ty());
-    aggregate_collations("regexp", [&left, &right])?;
+    compared(args, "regexp")?;
     Ok(ExprType::boolean().with_nullable(any_nullable(args)))
 }
 
 fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    compared(args, "regexp_instr")?;
     Ok(ExprType::number(TypeKind::Int, 11, 0).with_nullable(any_nullable(args)))
 }
 
 fn type_substr(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(long_string_of(joined_collation(args, env, "regexp_substr")?, length))
+    Ok(long_string_of(compared_texts(args, env, "regexp_substr")?, length))
 }
 
 fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(string_of(joined_collation(args, env, "regexp_replace")?, 1 << 24))
+    Ok(string_of(compared_texts(args, env, "regexp_replace")?, 1 << 24))
 }
 
 thread_local! {

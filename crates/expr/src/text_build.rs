@@ -7,6 +7,7 @@ use crate::context::SessionEnv;
 use crate::convert;
 use crate::expr::Expr;
 use crate::expr_type::{Coercibility, Derived, ExprType};
+use crate::mixing::{compared_texts, joined_pair, joined_texts};
 use crate::table::{ANY, Function};
 use crate::text_size::find;
 use crate::typing::{binary_string, joined_collation, long_string_of, or_connection, string_of, width};
@@ -32,13 +33,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 pub(crate) fn type_concat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args.iter().map(width).sum();
     // NULL also comes of a result beyond max_allowed_packet.
-    Ok(string_of(joined_collation(args, env, "concat")?, length))
+    Ok(string_of(joined_texts(args, env, "concat")?, length))
 }
 
 fn type_concat_ws(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let between = width(&args[0]) * (args.len() as u64).saturating_sub(2);
     let length = args[1..].iter().map(width).sum::<u64>() + between;
-    Ok(string_of(joined_collation(args, env, "concat_ws")?, length))
+    Ok(string_of(joined_texts(args, env, "concat_ws")?, length))
 }
 
 fn constant_int(arg: Option<&Expr>) -> Option<u64> {
@@ -48,8 +49,11 @@ fn constant_int(arg: Option<&Expr>) -> Option<u64> {
 
 pub(crate) fn type_pad(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = constant_int(args.get(1)).unwrap_or(1 << 24);
-    let strings: Vec<Expr> = [Some(&args[0]), args.get(2)].into_iter().flatten().cloned().collect();
-    Ok(string_of(joined_collation(&strings, env, "lpad")?, length))
+    let derived = match args {
+        [text, _, filler] => joined_pair(text, filler, env, "lpad")?,
+        others => joined_texts(&mut others[..1], env, "lpad")?,
+    };
+    Ok(string_of(derived, length))
 }
 
 fn type_repeat(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -65,25 +69,25 @@ fn type_space(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
 pub(crate) fn type_replace(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     // What is looked for may be one character.
     let length = width(&args[0]).saturating_mul(width(&args[2]).max(1));
-    Ok(string_of(joined_collation(args, env, "replace")?, length))
+    Ok(string_of(compared_texts(args, env, "replace")?, length))
 }
 
 fn type_insert(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]) + width(&args[3]);
-    let strings = [args[0].clone(), args[3].clone()];
-    Ok(string_of(joined_collation(&strings, env, "insert")?, length))
+    let [text, _, _, inserted] = args else { return Ok(ExprType::null()) };
+    Ok(string_of(joined_pair(text, inserted, env, "insert")?, length))
 }
 
 fn type_make_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = args[1..].iter().map(width).sum::<u64>() + args.len() as u64 - 2;
-    Ok(long_string_of(joined_collation(&args[1..], env, "make_set")?, length))
+    Ok(long_string_of(joined_texts(&mut args[1..], env, "make_set")?, length))
 }
 
 fn type_export_set(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let sign = width(&args[1]).max(width(&args[2]));
     let between = args.get(3).map_or(1, width);
     let end = args.len().min(4);
-    Ok(string_of(joined_collation(&args[1..end], env, "export_set")?, sign * 64 + between * 63))
+    Ok(string_of(joined_texts(&mut args[1..end], env, "export_set")?, sign * 64 + between * 63))
 }
 
 /// CHAR without USING is binary; with it the call's extra holds the collation's id as its name.
@@ -194,11 +198,10 @@ fn space(a: Args<'_>) -> SqlResult<Value> {
 pub(crate) fn replace(a: Args<'_>) -> SqlResult<Value> {
     let text = or_null!(a.text(0));
     let from = or_null!(a.text(1));
-    // What replaces nothing is not looked at.
-    if from.is_empty() || find(Collation::BINARY, &text, &from, 0, a.ctx)?.is_none() {
+    let to = or_null!(a.text(2));
+    if from.is_empty() {
         return a.string(text);
     }
-    let to = or_null!(a.text(2));
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(found) = find(Collation::BINARY, &text, &from, at, a.ctx)? {

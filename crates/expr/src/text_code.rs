@@ -114,10 +114,14 @@ fn hex(a: Args<'_>) -> SqlResult<Value> {
         && !matches!(*value, Value::Bit { .. })
     {
         let number = match value.as_ref() {
-            // Halves go away from zero here.
-            v @ (Value::Double(_) | Value::Float(_)) => {
+            // Halves go away from zero here; what 64 bits do not hold has all bits set.
+            v @ (Value::Double(_) | Value::Float(_) | Value::Decimal(_)) => {
                 let d = or_null!(convert::to_f64(v, a.ctx)).round();
-                if d >= 0.0 { d as u64 } else { d as i64 as u64 }
+                match d {
+                    _ if d <= i64::MIN as f64 || d >= u64::MAX as f64 => u64::MAX,
+                    _ if d >= 0.0 => d as u64,
+                    _ => d as i64 as u64,
+                }
             }
             v => convert::bits_of(or_null!(convert::to_int(v, a.ctx))),
         };

@@ -7,6 +7,7 @@ use crate::build::TrimSide;
 use crate::context::SessionEnv;
 use crate::expr::Expr;
 use crate::expr_type::ExprType;
+use crate::mixing::compared_texts;
 use crate::table::{Extra, Function};
 use crate::text_size::find;
 use crate::typing::{byte_width, joined_collation, long_string_of, string_of, width};
@@ -73,12 +74,16 @@ pub(crate) fn type_substring(args: &mut [Expr], env: &SessionEnv) -> SqlResult<E
 
 fn type_index(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(long_string_of(joined_collation(&args[..2], env, "substring_index")?, length))
+    Ok(long_string_of(compared_texts(&mut args[..2], env, "substring_index")?, length))
 }
 
 pub(crate) fn type_trim(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
     let length = width(&args[0]);
-    Ok(long_string_of(joined_collation(args, env, "trim")?, length))
+    // What is removed comes first in the message.
+    args.reverse();
+    let joined = compared_texts(args, env, "trim");
+    args.reverse();
+    Ok(long_string_of(joined?, length))
 }
 
 fn collation_of(a: &Args<'_>) -> Collation {

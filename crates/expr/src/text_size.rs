@@ -7,7 +7,8 @@ use cohort_types::{Charset, Collation, Interrupt, SqlResult, TypeKind, Value};
 use crate::args::{Args, or_null};
 use crate::context::SessionEnv;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, aggregate_collations};
+use crate::expr_type::{Coercibility, ExprType, aggregate_collations};
+use crate::mixing::compared;
 use crate::table::Function;
 use crate::typing::any_nullable;
 
@@ -20,11 +21,11 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::pure("bit_length", 1, 1, type_bits, bit_length),
     Function::pure("ascii", 1, 1, type_small, ascii),
     Function::pure("ord", 1, 1, type_code, ord),
-    Function::pure("instr", 2, 2, type_position, instr),
-    Function::pure("locate", 2, 3, type_position, locate),
-    Function::pure("position", 2, 2, type_position, locate),
+    Function::pure("instr", 2, 2, type_instr, instr),
+    Function::pure("locate", 2, 3, type_locate, locate),
+    Function::pure("position", 2, 2, type_locate, locate),
     Function::pure("strcmp", 2, 2, type_order, strcmp),
-    Function::pure("find_in_set", 2, 2, type_small, find_in_set),
+    Function::pure("find_in_set", 2, 2, type_find_in_set, find_in_set),
     Function::pure("charset", 1, 1, type_name, charset),
     Function::pure("collation", 1, 1, type_name, collation),
     Function::pure("coercibility", 1, 1, type_strength, coercibility),
@@ -50,8 +51,23 @@ fn type_strength(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::number(TypeKind::Int, 10, 0).with_nullable(false))
 }
 
-fn type_position(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+fn type_instr(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    compared(args, "locate")?;
     Ok(int(args, 11))
+}
+
+fn type_locate(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    // The text that is searched comes first in the message.
+    args[..2].reverse();
+    let outcome = compared(&mut args[..2], "locate");
+    args[..2].reverse();
+    outcome?;
+    Ok(int(args, 11))
+}
+
+fn type_find_in_set(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    compared(args, "find_in_set")?;
+    Ok(int(args, 3))
 }
 
 fn type_small(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -59,11 +75,12 @@ fn type_small(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
 }
 
 fn type_order(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
+    compared(args, "strcmp")?;
     Ok(int(args, 2))
 }
 
 fn type_name(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(crate::info::system_string(env, 64))
+    Ok(ExprType { coercibility: Coercibility::Coercible, ..crate::info::system_string(env, 64) })
 }
 
 /// Bytes of argument n in its own character set; in memory all text is UTF-8.

@@ -107,6 +107,12 @@ fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
                 found.push(Piece::Text(text));
                 rest.len().min(text.len() + 2)
             }
+            // One alone stands for nothing, two for one.
+            (None, b'|') => {
+                let is_doubled = rest.get(1) == Some(&b'|');
+                found.push(Piece::Text(if is_doubled { &rest[..1] } else { &[] }));
+                1 + usize::from(is_doubled)
+            }
             (None, sign) if *sign == b' ' || sign.is_ascii_punctuation() => {
                 found.push(Piece::Text(&rest[..1]));
                 1

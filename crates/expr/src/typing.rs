@@ -60,7 +60,7 @@ pub(crate) fn long_ascii_string(env: &SessionEnv, length: u64) -> ExprType {
 /// A binary string of any length.
 pub(crate) fn long_binary_string(length: u64) -> ExprType {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
-    ExprType::text(length, cohort_types::Collation::BINARY, Coercibility::Implicit)
+    ExprType::text(length, cohort_types::Collation::BINARY, Coercibility::Coercible)
 }
 
 /// Bytes that the argument takes at most.
@@ -76,7 +76,7 @@ pub(crate) fn byte_width(arg: &Expr) -> u64 {
 pub(crate) fn binary_string(length: u64) -> ExprType {
     let derived = Derived {
         collation: cohort_types::Collation::BINARY,
-        coercibility: Coercibility::Implicit,
+        coercibility: Coercibility::Coercible,
         ascii: false,
     };
     string_of(derived, length)

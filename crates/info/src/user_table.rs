@@ -59,8 +59,8 @@ pub(super) fn user_table() -> Arc<dyn VirtualTable> {
     let long = |name| column(name, text(TypeKind::LongText, 0));
     let number = |name| column(name, ColumnType::int(TypeKind::BigInt, Some(20), true));
     let mut columns = vec![
-        column("Host", text(TypeKind::Char, 255)),
-        column("User", text(TypeKind::Char, 128)),
+        column("Host", ColumnType::string(TypeKind::Char, 255, Collation::UTF8MB3_BIN)),
+        column("User", ColumnType::string(TypeKind::Char, 128, Collation::UTF8MB3_BIN)),
         long("Password"),
     ];
     columns.extend(PRIVILEGES.iter().map(|(name, _)| word(name, 1)));

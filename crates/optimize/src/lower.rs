@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use cohort_expr::{Aggregate, Expr, ExprType, SortKey};
+use cohort_expr::{Aggregate, Expr, ExprType, SortKey, TypeClass};
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{
     Assigned, AssignedTo, Body, CommonTable, From, FromTable, Group, Limit, Operand, OrderBy, Query, Select,
@@ -57,7 +57,13 @@ pub fn optimize(
     mark_outermost_limit(&mut root);
     let missing = || SqlError::not_supported("this subquery");
     // A subquery that no expression asks any more is run by nobody.
-    let unused = || SubqueryPlan { root: Node::Empty, width: 0, reads: Vec::new(), is_volatile: false };
+    let unused = || SubqueryPlan {
+        root: Node::Empty,
+        width: 0,
+        reads: Vec::new(),
+        is_volatile: false,
+        keeps_digits: false,
+    };
     let subqueries = lowering.subqueries.into_iter().map(|plan| plan.unwrap_or_else(unused)).collect();
     let common =
         lowering.common.into_iter().map(|plan| plan.ok_or_else(missing)).collect::<SqlResult<_>>()?;
@@ -144,8 +150,13 @@ impl Lowering<'_> {
         let (mut inputs, mut alike) = (Vec::new(), Vec::new());
         for row in rows {
             let from: Vec<_> = row.iter().map(Expr::ty).collect();
-            let row: Vec<Expr> = row.iter().map(|e| self.place(e.clone(), &[])).collect::<SqlResult<_>>()?;
-            if from == query.types {
+            let shown = |expr: &Expr| match query.keeps_digits || expr.ty().class() != TypeClass::Decimal {
+                true => expr.clone(),
+                false => expr.clone().rounded_to_type(),
+            };
+            let row: Vec<Expr> = row.iter().map(|e| self.place(shown(e), &[])).collect::<SqlResult<_>>()?;
+            // Values that are stored are stored as they are.
+            if from == query.types || query.keeps_digits {
                 alike.push(row);
                 continue;
             }
@@ -172,7 +183,8 @@ impl Lowering<'_> {
         if part.layout.len() > query.types.len() {
             let item = |(n, ty): (usize, &cohort_expr::ExprType)| Expr::column(n, ty.clone(), "");
             let items = query.types.iter().enumerate().map(item).collect();
-            part.node = Node::Project { input: Box::new(part.node), items };
+            let kept = if query.keeps_digits { vec![true; query.types.len()] } else { Vec::new() };
+            part.node = Node::Project { input: Box::new(part.node), items, kept };
             part.layout.truncate(query.types.len());
         }
         Ok(part)
@@ -180,10 +192,13 @@ impl Lowering<'_> {
 
     /// An operand of a set operation, with the types of the result.
     fn operand(&mut self, operand: &Query, result: &Query) -> SqlResult<Node> {
-        let node = self.narrow_query(operand)?.node;
         if operand.types == result.types {
-            return Ok(node);
+            return Ok(self.narrow_query(operand)?.node);
         }
+        // The conversion rounds.
+        let mut kept = operand.clone();
+        kept.keep_digits();
+        let node = self.narrow_query(&kept)?.node;
         Ok(Node::Convert { input: Box::new(node), from: operand.types.clone(), to: result.types.clone() })
     }
 
@@ -419,13 +434,19 @@ impl Lowering<'_> {
             }
             let part = self.limit(part, query)?;
             let part = self.assign(part, &select.assigned)?;
-            return self.project(part, above.items, numbers);
+            return self.project(part, above.items, query.digits_kept(), numbers);
         }
         let part = self.assign(part, &select.assigned)?;
+        let kept = query.digits_kept();
         let mut items = above.items;
         let mut keys = Vec::with_capacity(above.order.len());
         for (by, key) in above.order {
             let n = match by {
+                // Rows are in the order of what is shown.
+                SortedBy::Item(n) if kept.get(n) == Some(&true) => {
+                    items.push(items[n].clone());
+                    items.len() - 1
+                }
                 SortedBy::Item(n) => n,
                 SortedBy::Expr(expr) => {
                     items.push(expr);
@@ -436,7 +457,7 @@ impl Lowering<'_> {
         }
         let mut numbers = numbers;
         numbers.resize(items.len(), usize::MAX);
-        let mut part = self.project(part, items, numbers)?;
+        let mut part = self.project(part, items, kept, numbers)?;
         if select.distinct {
             let input = Box::new(part.node);
             part.node = Node::Distinct { input, collations: query.collations() };
@@ -468,9 +489,19 @@ impl Lowering<'_> {
         Ok(Part { node: Node::Extend { input: Box::new(node), more }, layout, rows })
     }
 
-    fn project(&mut self, part: Part, items: Vec<Expr>, layout: Vec<usize>) -> SqlResult<Part> {
+    fn project(
+        &mut self,
+        part: Part,
+        items: Vec<Expr>,
+        mut kept: Vec<bool>,
+        layout: Vec<usize>,
+    ) -> SqlResult<Part> {
         let items = items.into_iter().map(|e| self.place(e, &part.layout)).collect::<SqlResult<Vec<_>>>()?;
-        Ok(Part { node: Node::Project { input: Box::new(part.node), items }, layout, rows: part.rows })
+        if !kept.is_empty() {
+            kept.resize(items.len(), false);
+        }
+        let node = Node::Project { input: Box::new(part.node), items, kept };
+        Ok(Part { node, layout, rows: part.rows })
     }
 
     fn sort(&mut self, part: Part, keys: Vec<(Expr, SortKey)>, query: &Query) -> SqlResult<Part> {
@@ -519,7 +550,14 @@ impl Lowering<'_> {
         let common = &self.statement.common[number];
         let known = self.common_numbers.get(&number).copied();
         if known.is_none() && common.step.is_none() && common.references <= 1 {
-            let mut part = self.narrow_query(&common.seed)?;
+            let mut part = match common.seed.is_like_a_view() {
+                true => {
+                    let mut kept = common.seed.clone();
+                    kept.keep_digits();
+                    self.narrow_query(&kept)?
+                }
+                false => self.narrow_query(&common.seed)?,
+            };
             part.layout = layout;
             return Ok(part);
         }
@@ -603,7 +641,8 @@ impl Lowering<'_> {
         let read: Vec<usize> = self.statement.free(id).iter().copied().collect();
         let reads = read.into_iter().map(|column| self.slot(column)).collect();
         let is_volatile = self.statement.is_volatile(id);
-        self.subqueries[id] = Some(SubqueryPlan { root, width: query.types.len(), reads, is_volatile });
+        let (width, keeps_digits) = (query.types.len(), query.keeps_digits);
+        self.subqueries[id] = Some(SubqueryPlan { root, width, reads, is_volatile, keeps_digits });
         Ok(())
     }
 

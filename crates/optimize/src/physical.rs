@@ -50,6 +50,8 @@ pub struct SubqueryPlan {
     pub reads: Vec<usize>,
     /// RAND() and its like: it is run each time.
     pub is_volatile: bool,
+    /// Values have digits that their types do not show.
+    pub keeps_digits: bool,
 }
 
 /// A common table that is kept: named more than once, or recursive. It reads no slots of the frame: it is
@@ -104,10 +106,12 @@ pub enum Node {
         to: Vec<ExprType>,
     },
     /// A row of these for each row. Values leave with the digits of their type
-    /// ([`Expr::eval_output`]).
+    /// ([`Expr::eval_output`]), or with all.
     Project {
         input: Box<Node>,
         items: Vec<Expr>,
+        /// The items that keep all digits; empty when none does.
+        kept: Vec<bool>,
     },
     /// The row of the input with more values behind it, each of which reads those before it.
     Extend {

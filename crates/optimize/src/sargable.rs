@@ -82,6 +82,7 @@ pub fn conditions(conjunct: &Expr) -> Vec<Condition> {
 
 fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, found: &mut Vec<Condition>) {
     let Some(slot) = column_for(column, &[value], how) else { return };
+    let value = &compared(column, value);
     let (below, above) = (Bound::Unbounded, Bound::Unbounded);
     // The index has the numbers of labels, which are in another order.
     if column.ty().kind == TypeKind::Enum && op != CompareOp::Eq {
@@ -97,6 +98,17 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
         CompareOp::Ne => return,
     };
     push(found, slot, sarg, &[value]);
+}
+
+/// What `=` and its siblings compare an exact number with: a quotient has the digits of its type there.
+fn compared(column: &Expr, value: &Expr) -> Expr {
+    let ty = value.ty();
+    let is_exact = matches!(column.ty().class(), TypeClass::Int | TypeClass::Decimal);
+    let is_computed = !matches!(value, Expr::Const(_) | Expr::Param(_) | Expr::Column(_));
+    match is_exact && is_computed && ty.class() == TypeClass::Decimal {
+        true => value.clone().rounded_to_type(),
+        false => value.clone(),
+    }
 }
 
 /// `(a, b) IN ((1, 2), (3, 4))` holds for no row but those of `a IN (1, 3)`, and of `b IN (2, 4)`.

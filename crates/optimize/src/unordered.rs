@@ -24,7 +24,7 @@ fn forget_below(node: &mut Node) {
         Node::Aggregate(groups) if !groups.rollup => groups.ordered = false,
         Node::Gate { input, .. } => forget_below(input),
         Node::Filter { input, condition } if !condition.is_volatile() => forget_below(input),
-        Node::Project { input, items } if !items.iter().any(Expr::is_volatile) => forget_below(input),
+        Node::Project { input, items, .. } if !items.iter().any(Expr::is_volatile) => forget_below(input),
         _ => {}
     }
 }

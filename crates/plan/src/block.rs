@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Table, View};
-use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey};
+use cohort_expr::{Aggregate, Expr, ExprType, JsonTable, SortKey, TypeClass};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
 use cohort_types::Collation;
@@ -35,6 +35,8 @@ pub struct Query {
     pub count_all: bool,
     /// A view with ALGORITHM=TEMPTABLE: its rows are made before anybody reads them.
     pub apart: bool,
+    /// Its values are stored or computed with: a quotient keeps the digits that its type does not show.
+    pub keeps_digits: bool,
 }
 
 /// What yields the rows.
@@ -243,6 +245,43 @@ impl Query {
     /// The number of a result column.
     pub fn column(&self, n: usize) -> usize {
         self.first_column + n
+    }
+
+    /// Declares that the values are stored or computed with, and not shown.
+    pub fn keep_digits(&mut self) {
+        self.keeps_digits = true;
+        if let Body::Nested(inner) = &mut self.body {
+            inner.keep_digits();
+        }
+    }
+
+    /// Whether MariaDB would put it in the place of the table that it is: nothing of it needs rows that are
+    /// made before.
+    pub fn is_like_a_view(&self) -> bool {
+        let is_plain = |select: &Select| {
+            select.group.is_none() && select.having.is_none() && select.windows.is_empty() && !select.distinct
+        };
+        self.limit.count.is_none() && self.select().is_some_and(is_plain)
+    }
+
+    /// Which items of its SELECT keep all digits they are computed with; empty when none does. Rows that a
+    /// temporary table holds in MariaDB (DISTINCT, windows, what a grouped query does not aggregate) have the digits
+    /// of their types.
+    pub fn digits_kept(&self) -> Vec<bool> {
+        let Some(select) = self.select().filter(|_| self.keeps_digits) else { return Vec::new() };
+        let group = select.group.as_ref();
+        if select.distinct || !select.windows.is_empty() || group.is_some_and(|group| group.rollup) {
+            return Vec::new();
+        }
+        let is_aggregate = |column: &usize| {
+            group.is_none_or(|group| group.aggregates.iter().any(|known| known.column == *column))
+        };
+        let is_kept = |item: &Expr| {
+            item.ty().class() == TypeClass::Decimal
+                && (group.is_none() || item.columns().iter().any(is_aggregate))
+        };
+        let kept: Vec<bool> = select.items.iter().map(is_kept).collect();
+        if kept.contains(&true) { kept } else { Vec::new() }
     }
 
     /// How result columns compare.

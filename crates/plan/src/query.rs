@@ -65,6 +65,9 @@ fn bind_within(
     if !bound.into.is_empty() && bound.into.len() != bound.columns.len() {
         return Err(wrong_columns());
     }
+    if !bound.into.is_empty() {
+        bound.keep_digits();
+    }
     Ok(bound)
 }
 
@@ -302,6 +305,7 @@ impl Query {
             into: Vec::new(),
             count_all: false,
             apart: false,
+            keeps_digits: false,
         }
     }
 

@@ -25,7 +25,8 @@ pub enum RowFormat {
 pub struct ResultEncoding {
     /// What client and server agreed on.
     pub capabilities: Capabilities,
-    /// character_set_results with its collation; `None` is NULL: text goes out as it is in memory, in UTF-8.
+    /// character_set_results with its collation; `None` is NULL: text goes out in the character set of its
+    /// column.
     pub results: Option<Collation>,
 }
 
@@ -126,9 +127,9 @@ impl<'a> ResultWriter<'a> {
 
     /// The rows that come are of these columns: what [`ResultWriter::encode_row`] needs to know.
     pub fn expect(&mut self, columns: &[ColumnMeta]) {
-        let convert = self.convert();
+        let results = self.encoding.results.map(Collation::charset);
         self.columns.clear();
-        self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, convert)));
+        self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, results)));
     }
 
     /// Appends a row's payload, which [`ResultWriter::encoded_row`] sends to the same client.

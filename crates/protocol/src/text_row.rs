@@ -17,13 +17,19 @@ pub(crate) struct ColumnEncoding {
 }
 
 impl ColumnEncoding {
-    /// `results`: the client's character set if it is neither UTF-8 nor binary.
+    /// `results`: the client's character set; None: text is sent in the column's own.
     pub fn new(meta: &ColumnMeta, results: Option<Charset>) -> ColumnEncoding {
+        let charset = match results {
+            None | Some(Charset::Binary) => meta.collation.charset(),
+            Some(results) => results,
+        };
+        let is_converted = !matches!(charset, Charset::Utf8mb4 | Charset::Binary)
+            && (results.is_some_and(|results| results != Charset::Binary) || !charset.is_as_in_memory());
         ColumnEncoding {
             code: meta.type_code,
             decimals: meta.decimals,
             zerofill: if meta.flags.has(ColumnFlags::ZEROFILL) { meta.length } else { 0 },
-            convert: results.filter(|_| meta.collation != Collation::BINARY),
+            convert: Some(charset).filter(|_| is_converted && meta.collation != Collation::BINARY),
         }
     }
 }

@@ -65,7 +65,7 @@ impl<'p> Limit<'p> {
         let enough = out.len().saturating_add(want);
         let keys: Vec<SortKey> = order.iter().map(|(_, key)| *key).collect();
         let values = |row: &[Value]| -> SqlResult<Vec<Value>> {
-            order.iter().map(|(expr, _)| expr.eval(row, run.eval).map(Cow::into_owned)).collect()
+            order.iter().map(|(expr, _)| expr.eval_output(row, run.eval).map(Cow::into_owned)).collect()
         };
         while out.has_room(enough) && (self.left > 0 || self.last.is_some()) {
             if self.at == self.pending.len() {

@@ -161,7 +161,7 @@ fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> Sql
         Node::Filter { condition, .. } => Input::new(Filter::new(below(), condition), locks),
         Node::Gate { condition, .. } => Input::new(Gate::new(below(), condition), locks),
         Node::Convert { from, to, .. } => Input::new(Convert::new(below(), from, to), locks),
-        Node::Project { items, .. } => Input::new(Project::new(below(), items), locks),
+        Node::Project { items, kept, .. } => Input::new(Project::new(below(), items, kept), locks),
         Node::Extend { more, .. } => Input::new(Extend::new(below(), more), locks),
         Node::Join(join) => {
             let left = below();

@@ -1,6 +1,6 @@
 //! Filter and projection.
 
-use cohort_expr::{Expr, ExprType, to_common_class, to_joined};
+use cohort_expr::{Expr, ExprType, to_class_of, to_common_class, to_joined};
 use cohort_types::{LaneType, SqlResult, Value};
 
 use crate::batch::Batch;
@@ -110,6 +110,8 @@ pub(crate) struct Project<'p> {
     items: &'p [Expr],
     /// Per item: the column that it is, when no item behind it reads the same.
     moved: Vec<Option<usize>>,
+    /// The items that keep all digits; empty when none does.
+    kept: &'p [bool],
     rows: Batch,
     /// The next of them.
     at: usize,
@@ -122,7 +124,7 @@ pub(crate) struct Project<'p> {
 }
 
 impl<'p> Project<'p> {
-    pub fn new(input: Input<'p>, items: &'p [Expr]) -> Project<'p> {
+    pub fn new(input: Input<'p>, items: &'p [Expr], kept: &'p [bool]) -> Project<'p> {
         let mut read_later: Vec<usize> = Vec::new();
         let mut moved = vec![None; items.len()];
         for (n, item) in items.iter().enumerate().rev() {
@@ -137,6 +139,7 @@ impl<'p> Project<'p> {
             input,
             items,
             moved,
+            kept,
             rows: Batch::new(),
             at: 0,
             held: Held::default(),
@@ -167,11 +170,14 @@ impl<'p> Operator<'p> for Project<'p> {
             run.eval.set_row_number(self.seen);
             let row = self.rows.row_mut(self.at);
             self.at += 1;
-            for (item, moved) in self.items.iter().zip(&self.moved) {
+            for (n, (item, moved)) in self.items.iter().zip(&self.moved).enumerate() {
                 let value = match moved {
                     // Numbers get the digits of their type, and timestamps the session's time zone.
                     Some(ordinal) if matches!(row[*ordinal], Value::Str(_) | Value::Int(_) | Value::Null) => {
                         std::mem::replace(&mut row[*ordinal], Value::Null)
+                    }
+                    _ if self.kept.get(n) == Some(&true) => {
+                        to_class_of(item.eval(row, run.eval)?.into_owned(), &item.ty())
                     }
                     _ if matches!(item, Expr::Column(_)) => item.eval_output(row, run.eval)?.into_owned(),
                     _ => to_common_class(item.eval_output(row, run.eval)?.into_owned(), &item.ty()),

@@ -43,11 +43,16 @@ impl<'e> Operand<'e> {
         op: CompareOp,
         all: bool,
         how: &'e CompareHow,
+        keeps_digits: bool,
     ) -> SqlResult<Operand<'e>> {
         let parts = if let Expr::Row(parts) = expr { parts.as_slice() } else { std::slice::from_ref(expr) };
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
-            values.push(part.eval_output(row, run.eval)?.into_owned());
+            let value = match keeps_digits {
+                true => part.eval(row, run.eval)?,
+                false => part.eval_output(row, run.eval)?,
+            };
+            values.push(value.into_owned());
         }
         Ok(Operand { values, op, all, how })
     }

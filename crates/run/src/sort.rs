@@ -165,7 +165,7 @@ impl<'p> Sorter<'p> {
     /// Takes a row's values.
     pub fn push(&mut self, run: Run<'_, 'p>, row: &mut [Value]) -> SqlResult<()> {
         for expr in &self.order.computed {
-            let value = expr.eval(row, run.eval)?.into_owned();
+            let value = expr.eval_output(row, run.eval)?.into_owned();
             self.rows.open_row().push(value);
         }
         self.rows.open_row().extend(crate::batch::taken(row));

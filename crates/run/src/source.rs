@@ -69,7 +69,7 @@ impl<'p> Operator<'p> for Constants<'p> {
                 break;
             }
             for expr in row {
-                let value = expr.eval_output(&[], run.eval)?.into_owned();
+                let value = expr.eval(&[], run.eval)?.into_owned();
                 out.open_row().push(value);
             }
             out.end_row();

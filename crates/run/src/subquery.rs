@@ -101,7 +101,7 @@ pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> Sql
     run.eval.check_stack()?;
     let mut outer = Vec::with_capacity(subquery.outer.len());
     for (slot, expr) in &subquery.outer {
-        outer.push((*slot, expr.eval_output(row, run.eval)?.into_owned()));
+        outer.push((*slot, expr.eval(row, run.eval)?.into_owned()));
     }
     for (slot, value) in outer {
         run.state.frame.borrow_mut()[slot] = value;
@@ -118,7 +118,7 @@ pub(crate) fn value(run: Run<'_, '_>, subquery: &Subquery, row: &[Value]) -> Sql
     }
     let operand = match &subquery.test {
         SubqueryTest::Quantified { operand, op, all, how } => {
-            Some(Operand::new(run, operand, row, *op, *all, how)?)
+            Some(Operand::new(run, operand, row, *op, *all, how, plan.keeps_digits)?)
         }
         SubqueryTest::Column(_) | SubqueryTest::Exists => None,
     };

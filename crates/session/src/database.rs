@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
@@ -140,6 +141,8 @@ pub struct Database {
     pub user_locks: UserLockHolders,
     /// When the last deadlock was, and who was in it.
     pub last_deadlock: Mutex<Option<(u64, String)>>,
+    /// What UUID_SHORT answers next.
+    pub(crate) next_short_uuid: AtomicU64,
     /// Numbers of sequences that are reserved.
     pub sequences: Sequences,
     /// What new passwords must not be; set once by the server, if at all.
@@ -183,6 +186,7 @@ impl Database {
             memory: Arc::clone(processes.memory()),
         });
         let kept = keep(processes.memory());
+        let first_short_uuid = first_short_uuid(&env);
         let db = Arc::new(Database {
             env,
             rng: parts.rng,
@@ -197,6 +201,7 @@ impl Database {
             user_locks: UserLockHolders::default(),
             account_usages: Arc::default(),
             last_deadlock: Mutex::default(),
+            next_short_uuid: AtomicU64::new(first_short_uuid),
             sequences: Sequences::default(),
             words: OnceLock::new(),
             log_files: RwLock::new(None),
@@ -238,6 +243,14 @@ impl Database {
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits { sessions: Arc::clone(self.processes.memory()), kept: Arc::clone(&self.kept) }
     }
+}
+
+/// The number that UUID_SHORT counts from: the low byte of the server's id, then the second of the start. A run
+/// that lasts so many seconds has so many times 2^24 numbers.
+fn first_short_uuid(env: &TrxEnv) -> u64 {
+    let server = env.globals.uint(VarId::ServerId) & 0xff;
+    let second = env.clock.wall_us() / 1_000_000;
+    (server << 56).wrapping_add(second << 24)
 }
 
 /// `sessions_memory_max`: what all sessions, and the plans that they share, may keep in memory.

@@ -1,6 +1,7 @@
 //! What expressions ask of their session.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_base::Budget;
@@ -88,6 +89,10 @@ impl SessionHooks for SessionState {
 
     fn random(&self) -> u64 {
         self.next_random.take().unwrap_or_else(|| self.db.rng.next_u64())
+    }
+
+    fn next_short_uuid(&self) -> u64 {
+        self.db.next_short_uuid.fetch_add(1, Ordering::Relaxed)
     }
 
     fn check_interrupt(&self) -> SqlResult<()> {

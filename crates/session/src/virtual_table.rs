@@ -40,9 +40,10 @@ pub trait VirtualTable: VirtualDefinition {
     /// All rows, a value per column; what the session may not see is left out, and what is not wanted may be.
     fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>>;
 
-    /// Where the columns TABLE_SCHEMA and TABLE_NAME stand.
+    /// Where the columns of schemas and tables stand by whose names rows are looked up.
     fn names_at(&self) -> [Option<usize>; 2] {
-        ["TABLE_SCHEMA", "TABLE_NAME"].map(|name| self.columns().iter().position(|c| c.name == name))
+        let place = |name: &str| self.columns().iter().position(|column| column.name == name);
+        [place("TABLE_SCHEMA").or_else(|| place("SCHEMA_NAME")), place("TABLE_NAME")]
     }
 }
 
@@ -105,19 +106,43 @@ impl WantedNames {
     }
 
     pub fn has_schema(&self, name: &str) -> bool {
-        is_wanted(&self.schema, name)
+        is_wanted(&self.schema, self.in_any_case(), name)
     }
 
     pub fn has_table(&self, name: &str) -> bool {
-        is_wanted(&self.table, name)
+        is_wanted(&self.table, self.in_any_case(), name)
+    }
+
+    /// Drops the rows of other schemas and tables. A name that is looked up is the name as it is spelled,
+    /// whatever the column's collation says.
+    pub fn retain(&self, names_at: [Option<usize>; 2], rows: &mut Vec<Vec<Value>>) {
+        let any_case = self.in_any_case();
+        for (at, wanted) in names_at.into_iter().zip([&self.schema, &self.table]) {
+            if let (Some(at), Some(_)) = (at, wanted) {
+                rows.retain(|row| match &row[at] {
+                    Value::Str(name) => {
+                        std::str::from_utf8(&name.bytes).is_ok_and(|name| is_wanted(wanted, any_case, name))
+                    }
+                    _ => true,
+                });
+            }
+        }
+    }
+
+    /// The names of information_schema have no case.
+    fn in_any_case(&self) -> bool {
+        self.schema.as_ref().is_some_and(|schema| schema.eq_ignore_ascii_case(b"information_schema"))
     }
 }
 
 /// The collation of the columns.
 const NAMES: Collation = Collation::UTF8MB3_GENERAL_CI;
 
-fn is_wanted(wanted: &Option<Vec<u8>>, name: &str) -> bool {
-    wanted.as_ref().is_none_or(|wanted| NAMES.compare(wanted, name.as_bytes()) == Ordering::Equal)
+fn is_wanted(wanted: &Option<Vec<u8>>, in_any_case: bool, name: &str) -> bool {
+    wanted.as_ref().is_none_or(|wanted| match in_any_case {
+        true => NAMES.compare(wanted, name.as_bytes()) == Ordering::Equal,
+        false => wanted == name.as_bytes(),
+    })
 }
 
 /// `column = text` in the columns' own collation: the column's slot, and the text.
@@ -131,7 +156,12 @@ fn equal_text(condition: &Expr, ctx: &EvalContext<'_>) -> SqlResult<Option<(usiz
         (Expr::Column(column), other) | (other, Expr::Column(column)) => (column, other),
         _ => return Ok(None),
     };
-    if !matches!(other, Expr::Const(_) | Expr::Param(_)) {
+    let mut is_own = other.is_const_per_execution();
+    other.walk(&mut |node| {
+        is_own &= !matches!(node, Expr::Subquery(_) | Expr::Outer(_));
+        is_own
+    });
+    if !is_own {
         return Ok(None);
     }
     Ok(match &*other.eval(&[], ctx)? {

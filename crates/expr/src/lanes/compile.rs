@@ -93,7 +93,7 @@ impl<'c> LaneCompiler<'c> {
         if matches!(expr, Expr::Const(node) if node.ty.flavor != Flavor::Plain) || !is_constant(expr) {
             return None;
         }
-        let value = expr.eval_output(&[], &self.ctx).ok()?.into_owned();
+        let value = expr.eval(&[], &self.ctx).ok()?.into_owned();
         (self.ctx.warning_count() == 0).then_some(value)
     }
 
@@ -361,6 +361,11 @@ impl<'c> LaneCompiler<'c> {
                 }
                 let Operand::Number(b) = self.operand(right)? else { return None };
                 if class == Some(TypeClass::Int) && !(a.is_int && b.is_int) {
+                    return None;
+                }
+                // What has digits beyond its type is compared row by row, where they count or not.
+                let has_more = |number: NumberAt, expr: &Expr| number.scale > expr.ty_cow().decimals;
+                if has_more(a, left) || has_more(b, right) {
                     return None;
                 }
                 self.compare_numbers(op, a, b)

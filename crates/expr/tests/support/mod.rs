@@ -52,6 +52,10 @@ impl SessionHooks for TestSession {
         42
     }
 
+    fn next_short_uuid(&self) -> u64 {
+        42
+    }
+
     fn check_interrupt(&self) -> SqlResult<()> {
         if self.killed.get() { Err(SqlError::interrupted()) } else { Ok(()) }
     }

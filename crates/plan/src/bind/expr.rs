@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
     Aggregate, AggregateOptions, BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, OrderKey,
-    Quantifier, TypeClass, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast,
-    char_using, collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like,
-    or, regexp, row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    Quantifier, TypeClass, UnaryOp, between, build_binary, build_call, build_unary, case, cast, char_using,
+    collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, or, regexp,
+    row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
@@ -320,13 +320,9 @@ impl<'b> Binder<'b> {
         use ast::BinaryOp as B;
         self.ctx.enter()?;
         match expr {
-            ast::Expr::Binary { op: B::And, left, right } => {
-                let left = one_column(self.predicate(left, literals)?)?;
-                Ok(and(vec![left, one_column(self.predicate(right, literals)?)?]))
-            }
-            ast::Expr::Binary { op: B::Or, left, right } => {
-                let left = one_column(self.predicate(left, literals)?)?;
-                Ok(or(vec![left, one_column(self.predicate(right, literals)?)?]))
+            ast::Expr::Binary { op: op @ (B::And | B::Or), left, right } => {
+                let (left, right) = (self.predicate(left, literals)?, self.predicate(right, literals)?);
+                build_binary(convert::binary_op(*op), left, right, self.ctx.names.env())
             }
             ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => {
                 build_unary(UnaryOp::Not, self.predicate(expr, literals)?, self.ctx.names.env())
@@ -559,9 +555,9 @@ impl<'b> Binder<'b> {
     fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         match op {
-            ast::BinaryOp::And => Ok(and(vec![self.expression(left)?, self.expression(right)?])),
-            ast::BinaryOp::Or => Ok(or(vec![self.expression(left)?, self.expression(right)?])),
-            ast::BinaryOp::Xor => build_binary(BinaryOp::Xor, self.bind(left)?, self.bind(right)?, env),
+            ast::BinaryOp::And | ast::BinaryOp::Or | ast::BinaryOp::Xor => {
+                build_binary(convert::binary_op(op), self.bind(left)?, self.bind(right)?, env)
+            }
             op if convert::is_comparison(op) => self.comparison(op, left, right, Literals::Pin),
             op => {
                 let (left, right) = (self.bind(left)?, self.bind(right)?);

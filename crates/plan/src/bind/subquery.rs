@@ -1,7 +1,7 @@
 //! Subqueries in expressions. A subquery is bound where it stands, and kept among the statement's subqueries;
 //! the expression has its number.
 
-use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, compare_exprs, row};
+use cohort_expr::{CompareOp, Expr, ExprType, Subquery, SubqueryTest, TypeClass, compare_exprs, row};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 
@@ -26,6 +26,7 @@ impl Binder<'_> {
 
     pub(super) fn scalar_subquery(&self, query: &ast::Query) -> SqlResult<Expr> {
         let (id, types) = self.subquery(query)?;
+        self.ctx.subqueries.borrow_mut()[id].keep_digits();
         let value = |(n, ty): (usize, ExprType)| {
             expression(id, SubqueryTest::Column(n), ty.taken().with_nullable(true))
         };
@@ -76,6 +77,9 @@ impl Binder<'_> {
             item => vec![item],
         };
         self.make_ready(id, made_ready)?;
+        if !are_exact(&compared.left, &types) {
+            self.ctx.subqueries.borrow_mut()[id].keep_digits();
+        }
         let test = SubqueryTest::Quantified { operand: compared.left, op, all, how: compared.how };
         let reads_table = self.ctx.subqueries.borrow()[id].select().is_none_or(|s| s.from.is_some());
         let ty = match reads_table && is_membership && !all {
@@ -109,6 +113,13 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an operand and the columns of a subquery compare as exact numbers, with the digits of their types.
+fn are_exact(operand: &Expr, types: &[ExprType]) -> bool {
+    let parts = if let Expr::Row(parts) = operand { parts.as_slice() } else { std::slice::from_ref(operand) };
+    let is_exact = |ty: &ExprType| matches!(ty.class(), TypeClass::Int | TypeClass::Decimal);
+    parts.iter().zip(types).all(|(part, ty)| is_exact(&part.ty()) && is_exact(ty))
 }
 
 /// Drops what does not decide whether there is a row: MariaDB does not evaluate the items of EXISTS either.

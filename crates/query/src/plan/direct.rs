@@ -81,6 +81,15 @@ impl Direct<'_> {
             }
             table
         });
+        let kept = self.query.digits_kept();
+        for item in &mut sort {
+            if let SortValue::Item(n) = item.value
+                && kept.get(n) == Some(&true)
+            {
+                // Rows are in the order of what is shown.
+                item.value = SortValue::Expr(items[n].clone());
+            }
+        }
         let items_move = group.is_none() && all_movable(&items);
         let mut plan = DirectPlan {
             table,
@@ -89,6 +98,7 @@ impl Direct<'_> {
             group,
             having,
             items,
+            kept,
             items_move,
             distinct: self.select.distinct,
             sort,

@@ -12,7 +12,7 @@ mod query;
 mod shape;
 mod stored;
 
-use cohort_plan::{Binder, CommonTables, PlanContext, bind_query};
+use cohort_plan::{Binder, CommonTables, PlanContext, Query, bind_query};
 use cohort_session::PlanStatistics;
 use cohort_session::SessionState;
 use cohort_sql::ast;
@@ -22,12 +22,12 @@ pub use query::{DirectPlan, DirectTable, GroupPlan, PlanBody, QueryPlan, SortIte
 pub use shape::PlanShape;
 pub(crate) use stored::{Measure, MeasureOf, StoredWay};
 
-/// Binds and plans a query.
+/// Binds and plans a query whose rows are shown.
 pub fn plan_query(ctx: &PlanContext<'_>, session: &SessionState, query: &ast::Query) -> SqlResult<QueryPlan> {
-    plan_query_within(ctx, session, None, query)
+    plan_bound(ctx, session, bind_query(ctx, &CommonTables::default(), None, query)?)
 }
 
-/// The same within the scope of the row of a data change.
+/// Binds and plans a query whose rows are stored, within the scope of the row of a data change.
 pub fn plan_query_within(
     ctx: &PlanContext<'_>,
     session: &SessionState,
@@ -35,6 +35,11 @@ pub fn plan_query_within(
     query: &ast::Query,
 ) -> SqlResult<QueryPlan> {
     let mut bound = bind_query(ctx, &CommonTables::default(), row, query)?;
+    bound.keep_digits();
+    plan_bound(ctx, session, bound)
+}
+
+fn plan_bound(ctx: &PlanContext<'_>, session: &SessionState, mut bound: Query) -> SqlResult<QueryPlan> {
     let (mut subqueries, mut common) = (ctx.subqueries.take(), ctx.common.take());
     cohort_optimize::merge(&mut bound, &mut subqueries, &mut common);
     cohort_optimize::push_conditions(&mut bound, &mut subqueries, &mut common);

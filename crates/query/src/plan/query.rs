@@ -49,6 +49,8 @@ pub struct DirectPlan {
     pub group: Option<GroupPlan>,
     pub having: Option<Expr>,
     pub items: Vec<Expr>,
+    /// The items that keep all digits they are computed with; empty when none does.
+    pub kept: Vec<bool>,
     /// The items are different columns, none of which needs conversion: values can be moved out of the row.
     pub items_move: bool,
     pub distinct: bool,

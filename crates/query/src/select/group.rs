@@ -90,7 +90,7 @@ impl<'p> Groups<'p> {
         for group in std::mem::take(&mut self.groups) {
             let mut values = Vec::with_capacity(keys.len());
             for (expr, _) in &self.plan.keys {
-                values.push(expr.eval(&group.row, &ctx.eval)?.into_owned());
+                values.push(expr.eval_output(&group.row, &ctx.eval)?.into_owned());
             }
             keyed.push((values, group));
         }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::slice::from_ref;
 
-use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_common_class};
+use cohort_expr::{Expr, append_group_key, compare_rows, sort_rows, to_class_of, to_common_class};
 use cohort_optimize::{ReadMode, Spans};
 use cohort_run::Sorted;
 use cohort_session::StatementContext;
@@ -90,8 +90,12 @@ impl<'p> Output<'p> {
         self.values.clear();
         self.values.reserve(self.select.items.len());
         ctx.eval.let_go(std::mem::take(&mut self.kept));
-        for item in &self.select.items {
+        for (n, item) in self.select.items.iter().enumerate() {
             match item {
+                item if self.select.kept.get(n) == Some(&true) => {
+                    let value = item.eval(row, &ctx.eval)?.into_owned();
+                    self.values.push(to_class_of(value, &item.ty()));
+                }
                 Expr::Column(c) if self.moves => {
                     let value = std::mem::replace(&mut row[c.ordinal], Value::Null);
                     self.values.push(with_digits_of(value, c.ty.decimals));
@@ -142,7 +146,7 @@ impl ScanSink for Output<'_> {
         if self.sorter.is_some() {
             for item in &self.select.sort {
                 if let SortValue::Expr(expr) = &item.value {
-                    keys.push(expr.eval(row, &ctx.eval)?.into_owned());
+                    keys.push(expr.eval_output(row, &ctx.eval)?.into_owned());
                 }
             }
         }

@@ -342,7 +342,8 @@ impl Storage for TrxStorage<'_> {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        let rows = table.rows(&wanted, &mut ctx)?;
+        let mut rows = table.rows(&wanted, &mut ctx)?;
+        wanted.retain(table.names_at(), &mut rows);
         self.hold.set(self.trx.hold_until());
         Ok(rows)
     }

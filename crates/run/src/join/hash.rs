@@ -188,7 +188,10 @@ fn append_key<'p>(
     key: &mut Vec<u8>,
 ) -> SqlResult<bool> {
     for part in keys {
-        let value = side(part).eval_output(row, run.eval)?;
+        let value = match part.mode {
+            KeyMode::Real => side(part).eval(row, run.eval)?,
+            _ => side(part).eval_output(row, run.eval)?,
+        };
         if value.is_null() {
             return Ok(false);
         }

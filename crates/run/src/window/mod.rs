@@ -125,7 +125,7 @@ fn evaluate<'e>(
     out: &mut Vec<Value>,
 ) -> SqlResult<()> {
     for expr in exprs {
-        out.push(expr.eval(row, run.eval)?.into_owned());
+        out.push(expr.eval_output(row, run.eval)?.into_owned());
     }
     Ok(())
 }

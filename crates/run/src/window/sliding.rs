@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use cohort_expr::{Aggregate, AggregateState};
+use cohort_expr::{Aggregate, AggregateState, to_common_class};
 use cohort_types::{Interrupt, SqlResult, Value};
 
 use crate::row_store::{RowStore, StoreReader};
@@ -75,6 +75,7 @@ impl<'p> Sliding<'p> {
         } else {
             self.slide(run, rows, frame.clone())?
         };
+        let value = to_common_class(value, &self.aggregate.ty);
         self.known = Some((frame, value.clone()));
         Ok(value)
     }

@@ -319,6 +319,10 @@ impl SessionHooks for Session {
         4
     }
 
+    fn next_short_uuid(&self) -> u64 {
+        42
+    }
+
     fn check_interrupt(&self) -> SqlResult<()> {
         let Some(left) = self.patience.get() else { return Ok(()) };
         self.patience.set(Some(left.saturating_sub(1)));

@@ -215,6 +215,16 @@ fn collations_and_cases() {
 }
 
 #[test]
+fn digits_of_quotients() {
+    compare(include_str!("scripts/quotients.sql"));
+}
+
+#[test]
+fn casts_and_comparisons() {
+    compare(include_str!("scripts/casts.sql"));
+}
+
+#[test]
 fn joins_sets_and_names() {
     compare(include_str!("scripts/joins_and_sets.sql"));
 }

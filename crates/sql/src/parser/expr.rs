@@ -351,6 +351,7 @@ impl Parser<'_> {
     /// A row of unary operators and their operand.
     fn unary(&mut self) -> SqlResult<Expr> {
         let mut ops = Vec::new();
+        let mut signs = 0;
         loop {
             match self.kind() {
                 Kind::Minus => ops.push(UnaryOp::Negate),
@@ -359,7 +360,16 @@ impl Parser<'_> {
                 Kind::Plus => {}
                 _ => break,
             }
+            signs += 1;
             self.advance();
+        }
+        if self.at_interval() {
+            // `-INTERVAL 1 DAY + x` is `x - INTERVAL 1 DAY`; an interval has one sign.
+            return match ops.as_slice() {
+                [] if signs == 1 => self.leading_interval(false),
+                [UnaryOp::Negate] if signs == 1 => self.leading_interval(true),
+                _ => Err(self.error()),
+            };
         }
         let operand = self.operand(UNARY)?;
         self.grow_by(u32::try_from(ops.len()).unwrap_or(u32::MAX))?;
@@ -399,12 +409,7 @@ impl Parser<'_> {
                 let to = Box::new(DataType::of(DeclaredKind::Column(cohort_types::TypeKind::Binary)));
                 Ok(Expr::Cast { expr, to })
             }
-            b'I' if self.at_interval() => {
-                let (amount, unit) = self.interval()?;
-                self.expect(Kind::Plus)?;
-                let expr = self.operand(SUM + 1)?;
-                Ok(date_arith(expr, false, amount, unit))
-            }
+            b'I' if self.at_interval() => self.leading_interval(false),
             b'D' | b'T' if self.peek(1).kind == Kind::Text => self.temporal_literal(),
             b'N' | b'P' if self.is_word_at(1, "VALUE") && self.is_word_at(2, "FOR") => {
                 Ok(self.sequence_value()?.expect("its words were looked at"))
@@ -720,6 +725,14 @@ impl Parser<'_> {
             }
         }
         true
+    }
+
+    /// `INTERVAL amount unit + x`; with a minus sign before it the interval is subtracted.
+    fn leading_interval(&mut self, subtract: bool) -> SqlResult<Expr> {
+        let (amount, unit) = self.interval()?;
+        self.expect(Kind::Plus)?;
+        let expr = self.operand(SUM + 1)?;
+        Ok(date_arith(expr, subtract, amount, unit))
     }
 
     /// INTERVAL amount unit.

@@ -1,6 +1,7 @@
 //! LIKE.
 
 use super::fold::{decode, weight};
+use super::uca::Uca;
 use super::{Collation, Weighing};
 use crate::{Interrupt, SqlResult, Uninterrupted};
 
@@ -91,6 +92,9 @@ impl Collation {
 
     fn like_weight(self, c: u32) -> u128 {
         match self.weighing() {
+            // These know no weights beyond the first plane: a character is like itself alone, though it may be
+            // equal to others.
+            Weighing::Unicode(Uca::V400 | Uca::Language(_)) if c > 0xffff => u128::MAX - u128::from(c),
             Weighing::Unicode(uca) => match uca.levels() {
                 [level] => uca.of(*level, c).packed(),
                 levels => levels.iter().fold(0, |all, level| mixed(all, uca.of(*level, c).packed())),

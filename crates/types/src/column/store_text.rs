@@ -87,6 +87,11 @@ impl Store<'_> {
             return Ok((out, false));
         }
         if text.collation == Collation::BINARY {
+            let mut text = text;
+            // Zeros stand before bytes that do not fill the units of the character set.
+            let unit = to.mbminlen() as usize;
+            let missing = text.bytes.len().next_multiple_of(unit) - text.bytes.len();
+            text.bytes.splice(0..0, std::iter::repeat_n(0, missing));
             let mut out = Vec::with_capacity(text.bytes.len());
             if let Err(at) = to.decode(&text.bytes, &mut out) {
                 self.bad_string(&text.bytes[at..])?;

@@ -304,7 +304,7 @@ impl Decimal {
         let shift = scale + usize::from(other.scale) - usize::from(self.scale);
         let quotient = self.wide().mul_pow10(shift).div_rem(&other.wide()).0;
         let (quotient, scale) = match scale.checked_sub(usize::from(Decimal::MAX_SCALE)) {
-            Some(over) if over > 0 => (scaled_down(quotient, over, Rounding::Cut), scale - over),
+            Some(over) if over > 0 => (scaled_down(quotient, over, Rounding::HalfUp), scale - over),
             _ => (quotient, scale),
         };
         Some(Decimal::fit(quotient, self.negative != other.negative, scale))

@@ -137,7 +137,22 @@ pub(crate) fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
         }
         return;
     }
-    write!(out, "{:.*}", usize::from(decimals), v).expect("a vector takes all bytes");
+    write!(out, "{v}").expect("a vector takes all bytes");
+    let fraction = out[start..].iter().position(|b| *b == b'.').map(|point| out.len() - start - point - 1);
+    let missing = usize::from(decimals).checked_sub(fraction.unwrap_or(0));
+    match missing {
+        // Behind the digits that tell it from its neighbours stand zeros.
+        Some(zeros) => {
+            if fraction.is_none() && decimals > 0 {
+                out.push(b'.');
+            }
+            out.extend(std::iter::repeat_n(b'0', zeros));
+        }
+        None => {
+            out.truncate(start);
+            write!(out, "{:.*}", usize::from(decimals), v).expect("a vector takes all bytes");
+        }
+    }
     if out[start] == b'-' && out[start + 1..].iter().all(|b| matches!(b, b'0' | b'.')) && v == 0.0 {
         out.remove(start);
     }
