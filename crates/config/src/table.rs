@@ -480,7 +480,7 @@ with_inert_settings! { settings! {
         .doc("Address or host name that the HTTP endpoint listens on. Whoever can connect to it reads all counters; there is no password.");
     Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket; relative to the data directory.");
     SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
-    SkipNameResolve = Setting::global("skip_name_resolve", flag(true)).read_only().doc("Host names of clients are never looked up; accounts match addresses.").no_effect("names are never looked up");
+    SkipNameResolve = Setting::global("skip_name_resolve", flag(false)).read_only().doc("On: accounts match addresses alone, and 127.0.0.1 is not localhost. Off: a loopback address is localhost; other names are never looked up.");
     SkipGrantTables = Setting::global("skip_grant_tables", flag(false)).read_only().doc("Every user may do everything.").no_effect("accounts are always checked");
     BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
     MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).admin(Privilege::ConnectionAdmin).doc("Connections at a time; one more is kept for root.");

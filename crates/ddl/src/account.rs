@@ -7,7 +7,7 @@ use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
 };
-use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_sql::print::{quoted_name, quoted_text_in};
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
@@ -341,8 +341,9 @@ fn change_password(
     };
     method.text = hash.clone();
     account.rules.password_changed_at = now_s(ctx.session);
-    let hash = quoted_text(&hash);
-    let text = format!("SET PASSWORD FOR {}@{}={hash}", quoted_text(&name.0), quoted_text(&name.1));
+    let [user, host, hash] =
+        [&name.0, &name.1, &hash].map(|text| quoted_text_in(text, ctx.session.parse.mode));
+    let text = format!("SET PASSWORD FOR {user}@{host}={hash}");
     book.put(account);
     let changes: Changes = book.close();
     commit(ctx, changes, LogText::Instead(text))

@@ -34,7 +34,8 @@ impl Place {
         let schema = |name: Option<&str>| {
             let name = name.or(current).ok_or_else(SqlError::no_database_selected)?;
             check_length(name)?;
-            match session.db.virtual_tables.has_schema(name) {
+            // All read it, and nothing can be granted on it.
+            match name.eq_ignore_ascii_case("information_schema") {
                 true => Err(session.database_access_denied(name)),
                 false => Ok(name.to_owned()),
             }
@@ -44,7 +45,11 @@ impl Place {
             GrantLevel::Database(name) => Ok(Place::Schema(schema(name.as_deref())?)),
             GrantLevel::Table(name) => {
                 let schema = schema(name.db.as_deref())?;
-                Ok(Place::Table(TableName { schema, table: name.name.clone() }))
+                // Those that the server computes are found in any case.
+                Ok(Place::Table(match session.db.virtual_tables.find(&schema, &name.name) {
+                    Some(found) => TableName { schema: found.schema().into(), table: found.name().into() },
+                    None => TableName { schema, table: name.name.clone() },
+                }))
             }
             GrantLevel::Everywhere => Err(not_supported("privileges without ON")),
             GrantLevel::Routine { .. } | GrantLevel::Role | GrantLevel::RoleAdmin | GrantLevel::Proxy(_) => {
@@ -146,9 +151,26 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
     }
 }
 
-/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054.
-fn check_table_exists(catalog: &Catalog, place: &Place, named: &Named) -> SqlResult<()> {
+/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054. On a table of
+/// performance_schema nothing but SELECT can be granted: error 1142.
+fn check_table_exists(
+    session: &SessionState,
+    catalog: &Catalog,
+    place: &Place,
+    named: &Named,
+) -> SqlResult<()> {
     let Place::Table(TableName { schema, table: name }) = place else { return Ok(()) };
+    if let Some(computed) = session.db.virtual_tables.find(schema, name) {
+        let readable = Privileges::from(Privilege::Select).with(Privilege::GrantOption);
+        let beyond = named.all().without(readable);
+        if session.db.virtual_tables.has_schema(schema) && !beyond.is_empty() {
+            return Err(session.table_access_denied(&format!("{beyond}, GRANT"), schema, name));
+        }
+        let is_known =
+            |column: &&String| computed.columns().iter().any(|known| known.name.eq_ignore_ascii_case(column));
+        let missing = named.columns.keys().find(|column| !is_known(column));
+        return missing.map_or(Ok(()), |column| Err(SqlError::unknown_column(column, name)));
+    }
     if let Some(view) = catalog.view(schema, name) {
         let known = view_columns(view)?;
         let is_known = |column: &&String| known.iter().any(|k| cohort_plan::same_name(k, column));
@@ -184,7 +206,7 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     }
     let mut book = AccountBook::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
-    check_table_exists(&book.catalog, &place, &named)?;
+    check_table_exists(ctx.session, &book.catalog, &place, &named)?;
     for user in &grant.users {
         let mut account = grantee(ctx.session, &book, user, &grant.options)?;
         give(&mut account.grants, &place, &named);

@@ -9,7 +9,7 @@ use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
 };
-use cohort_sql::print::quoted_text;
+use cohort_sql::print::quoted_text_in;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
@@ -245,8 +245,9 @@ fn change_default_role(
     }
     account.default_role = role.to_owned();
     book.put(account);
-    let role = if role.is_empty() { "NONE".to_owned() } else { quoted_text(role) };
-    let (user, host) = (quoted_text(&name.0), quoted_text(&name.1));
+    let quoted = |text: &str| quoted_text_in(text, ctx.session.parse.mode);
+    let role = if role.is_empty() { "NONE".to_owned() } else { quoted(role) };
+    let (user, host) = (quoted(&name.0), quoted(&name.1));
     let text = format!("SET DEFAULT ROLE {role} FOR {user}@{host}");
     commit(ctx, book.close(), LogText::Instead(text))
 }

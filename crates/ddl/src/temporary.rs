@@ -19,6 +19,7 @@ use super::rebuild::{Asked, rebuild};
 use super::work::{Changes, check_table_name, refuse_virtual, schema_of, server_collation};
 use super::{DdlOutcome, create_select, drop_table, sequence};
 use cohort_plan::not_supported;
+use cohort_session::access::drops_own;
 use cohort_session::{Changed, StatementContext};
 use cohort_table::Limits;
 
@@ -187,7 +188,8 @@ fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<Ddl
     }
     let mut missing = Vec::new();
     for name in &names {
-        match ctx.session.temporary.find(&name.schema, &name.table) {
+        let found = ctx.session.temporary.find(&name.schema, &name.table);
+        match found.filter(|table| !drop.sequence || table.is_sequence()) {
             Some(_) => ctx.session.temporary.drop_table(name),
             None => missing.push(format!("{}.{}", name.schema, name.table)),
         }
@@ -195,7 +197,10 @@ fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<Ddl
     if missing.is_empty() {
         return Ok(DdlOutcome::default());
     }
-    let error = SqlError::unknown_table(&missing.join(","));
+    let error = match drop.sequence {
+        true => SqlError::unknown_sequence(&missing.join(",")),
+        false => SqlError::unknown_table(&missing.join(",")),
+    };
     if !drop.if_exists {
         return Err(error);
     }
@@ -206,7 +211,7 @@ fn drop_named(ctx: &mut StatementContext<'_>, drop: &DropTable) -> SqlResult<Ddl
 /// DROP TABLE: of two tables of a name it drops the temporary one.
 fn drop_some(ctx: &mut StatementContext<'_>, drop: &DropTable) -> Option<SqlResult<DdlOutcome>> {
     let (own, others): (Vec<_>, Vec<_>) =
-        drop.names.iter().cloned().partition(|name| named(ctx, name).is_some());
+        drop.names.iter().cloned().partition(|name| drops_own(ctx.session, drop, name));
     if own.is_empty() {
         return None;
     }

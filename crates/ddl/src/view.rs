@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, CatalogChange, TableName, View};
+use cohort_catalog::{AccountName, CatalogChange, PUBLIC, TableName, View};
 use cohort_config::{VarId, VarValue};
 use cohort_locks::MetadataMode;
 use cohort_plan::{CommonTables, Meanings, ParamSource, PlanContext, Query, bind_query, is_mergeable};
 use cohort_plan::{Looks, named_tables};
 use cohort_session::access::check_global;
 use cohort_session::{SessionNames, StatementContext, TableUse};
-use cohort_sql::ast::{self, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity};
+use cohort_sql::ast::{
+    self, Account, CreateMode, CreateView, DropTable, ViewAlgorithm, ViewCheck, ViewSecurity,
+};
 use cohort_sql::print::{Style, quoted_name};
 use cohort_sql::print_query;
 use cohort_types::{Charset, ErrorCode, Privilege, SqlError, SqlResult};
@@ -139,14 +141,27 @@ fn refuse(create: &CreateView) -> SqlResult<()> {
     Ok(())
 }
 
-/// Who the view belongs to: to name somebody else takes the privilege SET USER.
+/// The account or role that the view belongs to: to name another than those of the session takes the
+/// privilege SET USER. A name alone is a role's, if there is one.
 fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<AccountName> {
-    let own = ctx.session.info.account.clone();
-    let Some(named) = &create.definer else { return Ok(own) };
-    let named = resolve(ctx.session, named);
-    if named != own {
+    let Some(named) = &create.definer else { return Ok(ctx.session.info.account.clone()) };
+    let catalog = ctx.db.catalog();
+    let role = |role: &str| (role.to_owned(), String::new());
+    let named = match named {
+        Account::CurrentRole => {
+            let current = ctx.session.role.as_deref();
+            let malformed = || SqlError::new(ErrorCode::MalformedDefiner, "Invalid definer");
+            role(current.ok_or_else(malformed)?)
+        }
+        Account::NameAlone(alone) if alone.eq_ignore_ascii_case(PUBLIC) => {
+            return Err(SqlError::invalid_role(alone));
+        }
+        Account::NameAlone(alone) if catalog.accounts.contains_key(&role(alone)) => role(alone),
+        other => resolve(ctx.session, other),
+    };
+    if !ctx.session.is_definer(&named) {
         check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
-        if !ctx.db.catalog().accounts.contains_key(&named) {
+        if !catalog.accounts.contains_key(&named) {
             let text =
                 format!("The user specified as a definer ('{}'@'{}') does not exist", named.0, named.1);
             ctx.eval.note(ErrorCode::NoSuchUser, text);
@@ -155,9 +170,9 @@ fn definer(ctx: &StatementContext<'_>, create: &CreateView) -> SqlResult<Account
     Ok(named)
 }
 
-/// ALTER VIEW keeps the definer: anybody else needs the privilege SET USER, too.
+/// ALTER VIEW keeps the definer: any other account needs the privilege SET USER, too.
 fn kept_definer(ctx: &StatementContext<'_>, view: &View) -> SqlResult<AccountName> {
-    if view.definer != ctx.session.info.account {
+    if !ctx.session.is_definer(&view.definer) {
         check_global(ctx.session, cohort_types::Privileges::of(&[Privilege::Super, Privilege::SetUser]))?;
     }
     Ok(view.definer.clone())
@@ -365,11 +380,11 @@ fn log_text(ctx: &StatementContext<'_>, create: &CreateView, view: &View) -> Str
 /// `ALGORITHM=.. DEFINER=.. SQL SECURITY .. `.
 pub fn attributes(view: &View, style: Style) -> String {
     let (user, host) = &view.definer;
+    let host = if host.is_empty() { String::new() } else { format!("@{}", style.name(host)) };
     format!(
-        "ALGORITHM={} DEFINER={}@{} SQL SECURITY {} ",
+        "ALGORITHM={} DEFINER={}{host} SQL SECURITY {} ",
         view.algorithm,
         style.name(user),
-        style.name(host),
         if view.by_invoker { "INVOKER" } else { "DEFINER" }
     )
 }

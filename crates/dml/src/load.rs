@@ -105,7 +105,18 @@ pub fn load_data(
         return Err(missing(&error));
     }
     secure?;
-    let mut source = File(server.open(&path).map_err(|error| missing(&error))?);
+    let file = server.open(&path).map_err(|error| match error.kind() {
+        // A folder, a pipe or a device.
+        std::io::ErrorKind::InvalidInput => {
+            let text = format!(
+                "The file '{}' must be in the database directory or be readable by all",
+                path.display()
+            );
+            SqlError::new(ErrorCode::TextfileNotReadable, text)
+        }
+        _ => missing(&error),
+    })?;
+    let mut source = File(file);
     let mut reader = FieldReader::new(&mut source, &load.format, plan.charset, bytes_max);
     plan.run(ctx, load, &mut reader, memory)
 }
@@ -232,7 +243,10 @@ impl LoadPlan {
         }
         if load.targets.is_empty() {
             let visible = (0..table.columns.len()).filter(|c| !table.columns[*c].invisible);
-            targets = visible.map(Target::Column).collect();
+            for column in visible {
+                plan.use_column(&scope, column, Privilege::Insert)?;
+                targets.push(Target::Column(column));
+            }
         }
         let binder = Binder::new(plan, &scope, Clause::Set);
         let bind = |scope: &Scope, assignment: &ast::Assignment| {

@@ -164,7 +164,8 @@ pub(crate) fn make_plan(
     source: ParamSource,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
-    planned(catalog, session, params, source, statement, true)
+    let names = SessionNames::new(catalog, session);
+    plan_with(&names, (catalog, session), params, source, statement)
 }
 
 /// Plans a query that another statement asks: its values are not shown.
@@ -175,19 +176,30 @@ pub(crate) fn make_inner_plan(
     source: ParamSource,
     query: &Statement,
 ) -> SqlResult<CachedPlan> {
-    planned(catalog, session, params, source, query, false)
+    let names = SessionNames::new(catalog, session);
+    planned(&names, (catalog, session), params, source, query, false)
+}
+
+/// Plans a query or data change with names that the caller has looked up.
+pub(crate) fn plan_with(
+    names: &SessionNames<'_>,
+    of: (&Arc<Catalog>, &SessionState),
+    params: &[Value],
+    source: ParamSource,
+    statement: &Statement,
+) -> SqlResult<CachedPlan> {
+    planned(names, of, params, source, statement, true)
 }
 
 fn planned(
-    catalog: &Arc<Catalog>,
-    session: &SessionState,
+    names: &SessionNames<'_>,
+    (catalog, session): (&Arc<Catalog>, &SessionState),
     params: &[Value],
     source: ParamSource,
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
-    let names = SessionNames::new(catalog, session);
-    let ctx = PlanContext::new(&names, params, source);
+    let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let plan = match statement {

@@ -63,8 +63,9 @@ pub use cohort_session::{
     ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil,
     ServerFacts, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
     StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList, adjusted_audit_users, check_domains,
-    parse_gtids, without_secrets,
+    parse_gtids,
 };
+pub use cohort_sql::{message_without_secrets, without_secrets};
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
 pub use kept::{Kept, database};

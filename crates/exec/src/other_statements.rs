@@ -14,6 +14,7 @@ use cohort_sql::ast::{self, LoadData, Statement};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
 
+use crate::cached_plan::{CachedPlan, plan_with};
 use crate::session::Session;
 use cohort_dml::run_binlog_statement;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope, not_supported};
@@ -435,7 +436,8 @@ impl Session {
             return Err(SqlError::new(ErrorCode::SetConstantsOnly, text));
         }
         let process = self.process_of(number, job)?;
-        if !self.state.is_own(&process.identity()) {
+        let is_own = self.state.is_own(&process.identity());
+        if !is_own {
             access::check_global(&self.state, Privilege::Process)?;
         }
         let none = || {
@@ -452,7 +454,11 @@ impl Session {
             return Err(none());
         }
         let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
-        let explained = self.explained(format, &parsed.statement, &[]);
+        // The target was allowed to run it; the privilege PROCESS is enough to look on.
+        let explained = match is_own {
+            true => self.explained(format, &parsed.statement, &[]),
+            false => self.explained_of_server(format, &parsed.statement),
+        };
         self.state.current_schema = own;
         let (mut columns, rows) = explained?;
         if format == ast::ExplainFormat::Json {
@@ -494,15 +500,37 @@ impl Session {
         statement: &Statement,
         params: &[Value],
     ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
-        use ast::ExplainFormat as F;
         let plan = self.describe(statement, params, ParamSource::Placeholders)?;
         plan.check_told(&self.state)?;
         crate::dispatch::tell_tables(&self.state, &plan);
+        Ok(self.explanation(format, &plan, params))
+    }
+
+    /// The same with the server's own privileges.
+    fn explained_of_server(
+        &self,
+        format: ast::ExplainFormat,
+        statement: &Statement,
+    ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
+        let (catalog, session) = (self.state.db.catalog(), &self.state);
+        let names = SessionNames::of_server(&catalog, session);
+        let planned = plan_with(&names, (&catalog, session), &[], ParamSource::Placeholders, statement);
+        session.planning_warnings.borrow_mut().clear();
+        Ok(self.explanation(format, &planned?, &[]))
+    }
+
+    fn explanation(
+        &self,
+        format: ast::ExplainFormat,
+        plan: &CachedPlan,
+        params: &[Value],
+    ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+        use ast::ExplainFormat as F;
         let known = KnownNow { session: &self.state, params };
-        Ok(match format {
+        match format {
             F::Json => crate::explain_json::explain_json(&plan.plan, None),
             _ => crate::explain::explain(&plan.plan, format == F::Extended, None, &known),
-        })
+        }
     }
 
     fn show(&mut self, show: &ast::Show, job: &Job<'_>, sink: &mut dyn ResultSink) -> SqlResult<()> {

@@ -146,7 +146,9 @@ impl Session {
                 }
                 explain_columns(*format)
             }
-            Statement::Show(show) if is_described(show) => self.describe_show(show, text),
+            Statement::Show(show) if is_described(show) => {
+                self.describe_show(&of.parsed.statement, show, text)?
+            }
             Statement::Show(show) if matches!(**show, ast::Show::CountWarnings) => {
                 vec![crate::other_statements::count_column("@@session.warning_count")]
             }
@@ -198,11 +200,23 @@ impl Session {
         }
     }
 
-    /// The columns of a SHOW; none where its execution will say what is wrong.
-    fn describe_show(&mut self, show: &ast::Show, text: &[u8]) -> Vec<ColumnMeta> {
+    /// The columns of a SHOW; none where its execution will say what is wrong, as it does of what the account
+    /// may not know of. SHOW CREATE TABLE says that at once: error 1142.
+    fn describe_show(
+        &mut self,
+        statement: &Statement,
+        show: &ast::Show,
+        text: &[u8],
+    ) -> SqlResult<Vec<ColumnMeta>> {
+        if let Err(error) = cohort_session::access::check_statement(&self.state, statement) {
+            return match show {
+                ast::Show::CreateTable(_) => Err(error),
+                _ => Ok(Vec::new()),
+            };
+        }
         let job = Job { text, param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
         let listing = self.with_context(&job, |ctx| cohort_info::run(ctx, show));
-        listing.map_or_else(|_| Vec::new(), |listing| listing.meta())
+        Ok(listing.map_or_else(|_| Vec::new(), |listing| listing.meta()))
     }
 
     /// A place among max_prepared_stmt_count; error 1461.

@@ -245,7 +245,7 @@ impl Session {
     pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
         self.look_at_clock();
         let query_id = self.state.db.processes.next_query_id();
-        self.process.begin_statement(command, text, self.clock_us, query_id);
+        self.process.begin_statement(command, (text, self.state.parse.mode), self.clock_us, query_id);
     }
 
     /// It has ended; the caller has looked at the clock since.
@@ -301,15 +301,17 @@ impl Session {
     pub fn change_user(&mut self, info: ConnectionInfo) -> SqlResult<()> {
         check_client_charset(info.collation)?;
         self.state.info = info;
+        // Nothing of the old account stays: neither what it held nor what bound it.
+        (self.state.role, self.state.restraint) = (None, None);
         *self.state.access.borrow_mut() = None;
         let schema: Option<Arc<str>> = self.state.info.schema.as_deref().map(Arc::from);
+        self.begin_anew(schema.clone());
+        self.state.adopt_account()?;
+        self.bind_writer();
         if let Some(schema) = &schema {
             check_enterable(&self.state, schema)?;
         }
         self.process.set_schema(schema.as_deref());
-        self.begin_anew(schema);
-        self.state.adopt_account()?;
-        self.bind_writer();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_connect("Change user");
         }

@@ -11,6 +11,7 @@ use cohort_session::{
     ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, short_time,
     shown,
 };
+use cohort_sql::message_without_secrets;
 use cohort_types::{Time, Value};
 
 use crate::cached_plan::Planned;
@@ -135,7 +136,11 @@ impl Session {
     /// Tells the general log of a command, unless the session is left out of it.
     pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
         if !self.state.vars.flag(VarId::SqlLogOff) {
-            self.state.db.log_general((self.state.info.id, &self.user_host()), command, &shown(text));
+            self.state.db.log_general(
+                (self.state.info.id, &self.user_host()),
+                command,
+                &shown(text, self.state.parse.mode),
+            );
         }
     }
 
@@ -158,7 +163,7 @@ impl Session {
         if output & LOG_NOWHERE != 0 {
             return;
         }
-        let text = shown(slow.text);
+        let text = shown(slow.text, self.state.parse.mode);
         if output & LOG_TO_FILE != 0
             && let Some(files) = db.log_files.read().as_ref()
         {
@@ -203,7 +208,7 @@ impl Session {
         let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
         entry.push_str(slow.notes);
         if self.verbosity().tells_warnings() {
-            self.append_warnings(&mut entry);
+            self.append_warnings(slow.text, &mut entry);
         }
         if !schema.is_empty() {
             let _ = writeln!(entry, "use {};", cohort_sql::print::quoted_name(schema));
@@ -213,13 +218,13 @@ impl Session {
         entry
     }
 
-    fn append_warnings(&self, entry: &mut String) {
+    fn append_warnings(&self, text: &[u8], entry: &mut String) {
         let most = self.state.vars.uint(VarId::LogSlowMaxWarnings) as usize;
         for (n, warning) in self.diagnostics.list().iter().take(most).enumerate() {
             let head = if n == 0 { "# Warnings\n" } else { "" };
             let error = &warning.error;
-            let _ =
-                writeln!(entry, "{head}# {} {} {}", warning.level.name(), error.code.number(), error.message);
+            let message = message_without_secrets(&error.message, text, Some(self.state.parse.mode));
+            let _ = writeln!(entry, "{head}# {} {} {message}", warning.level.name(), error.code.number());
         }
     }
 

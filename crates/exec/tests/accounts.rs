@@ -87,6 +87,174 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
     refused(&mut user, "UPDATE test.t SET b = 1", "1142");
 }
 
+/// A text of root's, whose plan is kept, and the same prepared: by an account after each change of what it holds.
+#[test]
+fn a_plan_that_is_kept_obeys_every_change_of_rights() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE TABLE t (id INT PRIMARY KEY, b INT)",
+        "INSERT INTO t VALUES (1, 2)",
+        "CREATE VIEW v AS SELECT id FROM t",
+        "CREATE SEQUENCE s",
+        "CREATE ROLE reading, inner_role",
+        "GRANT SELECT ON test.* TO inner_role",
+        "GRANT SELECT ON mysql.* TO inner_role",
+        "GRANT SELECT, INSERT ON test.s TO inner_role",
+        "GRANT SELECT ON performance_schema.* TO inner_role",
+        "GRANT inner_role TO reading",
+    ] {
+        root.ok(sql);
+    }
+    let queries = [
+        "SELECT b FROM test.t",
+        "SELECT * FROM test.v",
+        "SELECT (SELECT MAX(b) FROM test.t)",
+        "SELECT PREVIOUS VALUE FOR test.s",
+        "SELECT user, authentication_string FROM mysql.user",
+        "SELECT COUNT(*) FROM mysql.global_priv",
+        "SELECT COUNT(*) FROM performance_schema.threads",
+    ];
+    // What is done as root, or with `!` by the account itself; and whether it may read then.
+    let steps: [(&str, bool); 15] = [
+        ("GRANT reading TO u@localhost", false),
+        ("!SET ROLE reading", true),
+        ("!SET ROLE NONE", false),
+        ("!SET ROLE reading", true),
+        ("REVOKE inner_role FROM reading", false),
+        ("GRANT inner_role TO reading", true),
+        ("REVOKE reading FROM u@localhost", true),
+        ("GRANT reading TO u@localhost", true),
+        ("DROP ROLE inner_role", false),
+        ("GRANT SELECT, INSERT ON *.* TO reading", true),
+        ("DROP ROLE reading", false),
+        ("GRANT ALL ON *.* TO u@localhost", true),
+        ("RENAME USER u@localhost TO w@localhost", false),
+        ("RENAME USER w@localhost TO u@localhost", true),
+        ("DROP USER u@localhost", false),
+    ];
+    root.ok("CREATE USER u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    root.ok("GRANT ALL ON *.* TO u@localhost");
+    let prepared: Vec<u32> =
+        queries.iter().map(|sql| user.session.prepare(sql.as_bytes()).expect("it may").id).collect();
+    root.ok("REVOKE ALL, GRANT OPTION FROM u@localhost");
+    for (step, may_read) in steps {
+        match step.strip_prefix('!') {
+            Some(own) => user.ok(own),
+            None => root.ok(step),
+        }
+        for (sql, id) in queries.iter().zip(&prepared) {
+            root.ok(sql);
+            for answer in [user.run(sql), user.execute(*id, &[])] {
+                let is_refused = ["ERROR 1142", "ERROR 1143"].iter().any(|code| answer.starts_with(code));
+                assert_eq!(is_refused, !may_read, "{step}: {sql}: {answer}");
+            }
+        }
+    }
+}
+
+/// A definer's rights are those of every reader of its view, from the cache, too.
+#[test]
+fn a_plan_of_a_view_obeys_what_its_definer_loses() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "CREATE USER d@localhost, u@localhost",
+        "CREATE ROLE r",
+        "GRANT SELECT ON test.* TO d@localhost, r, u@localhost",
+        "GRANT SELECT ON mysql.* TO d@localhost, r",
+        "CREATE DEFINER=d@localhost VIEW of_user AS SELECT t.id, g.user FROM t, mysql.global_priv g",
+        "CREATE DEFINER=r VIEW of_role AS SELECT t.id, g.user FROM t, mysql.global_priv g",
+    ] {
+        root.ok(sql);
+    }
+    let mut user = server.connect_as("u", "localhost");
+    for (view, definer) in [("of_user", "d@localhost"), ("of_role", "r")] {
+        let sql = format!("SELECT * FROM test.{view}");
+        user.ok(&sql);
+        root.ok(&format!("REVOKE SELECT ON mysql.* FROM {definer}"));
+        refused(&mut user, &sql, "1356");
+        refused(&mut root, &sql, "1356");
+    }
+}
+
+#[test]
+fn a_view_names_its_definer_as_the_current_user() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE USER d@localhost, u@localhost",
+        "CREATE ROLE r",
+        "GRANT r TO u@localhost",
+        "GRANT SELECT, CREATE VIEW, DROP ON test.* TO d@localhost, r, u@localhost",
+        "CREATE DEFINER=d@localhost VIEW of_user AS SELECT CURRENT_USER() u, CURRENT_ROLE() r, USER() c",
+        "CREATE DEFINER=r VIEW of_role AS SELECT CURRENT_USER() u, CURRENT_ROLE() r, USER() c",
+        "CREATE SQL SECURITY INVOKER VIEW of_reader AS SELECT CURRENT_USER() u, CURRENT_ROLE() r, USER() c",
+        "CREATE DEFINER=d@localhost VIEW around AS SELECT x.u, y.u w FROM of_reader x, of_role y",
+        "CREATE DEFINER=d@localhost SQL SECURITY INVOKER VIEW beside AS SELECT x.u, CURRENT_USER() w FROM of_user x",
+    ] {
+        root.ok(sql);
+    }
+    let mut user = server.connect_as("u", "localhost");
+    refused(&mut user, "CREATE OR REPLACE DEFINER=r VIEW test.mine AS SELECT 1", "1227");
+    refused(&mut user, "CREATE OR REPLACE DEFINER=CURRENT_ROLE VIEW test.mine AS SELECT 1", "1446");
+    user.ok("SET ROLE r");
+    user.ok("CREATE OR REPLACE DEFINER=r VIEW test.mine AS SELECT 1");
+    user.ok("CREATE OR REPLACE DEFINER=CURRENT_ROLE VIEW test.mine AS SELECT 1");
+    let shown = user.run("SHOW CREATE VIEW test.mine");
+    assert!(shown.contains("DEFINER=`r` SQL SECURITY DEFINER"), "{shown}");
+    // Root's plan is kept, and says the same of another reader.
+    for (client, name, role) in [(&mut root, "root@localhost", "NULL"), (&mut user, "u@localhost", "r")] {
+        for (view, expected) in [
+            ("of_user", format!("u | r | c\nd@localhost | NULL | {name}\n")),
+            ("of_role", format!("u | r | c\n@ | r | {name}\n")),
+            ("of_reader", format!("u | r | c\n{name} | {role} | {name}\n")),
+            ("around", "u | w\nd@localhost | @\n".to_owned()),
+            ("beside", format!("u | w\nd@localhost | {name}\n")),
+        ] {
+            assert_eq!(client.run(&format!("SELECT * FROM test.{view}")), expected, "{view}");
+        }
+    }
+}
+
+#[test]
+fn the_new_account_s_role_counts_when_the_user_changes() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE DATABASE other",
+        "CREATE ROLE r",
+        "GRANT SELECT ON test.* TO r",
+        "CREATE USER with_role@localhost, without@localhost",
+        "GRANT r TO with_role@localhost",
+        "SET DEFAULT ROLE r FOR with_role@localhost",
+    ] {
+        root.ok(sql);
+    }
+    let info = |user: &str, id| ConnectionInfo {
+        id,
+        user: user.to_owned(),
+        host: "localhost".to_owned(),
+        account: (user.to_owned(), "localhost".to_owned()),
+        schema: Some("test".to_owned()),
+        collation: cohort_types::Collation::UTF8MB4_GENERAL_CI,
+        multi_statements: false,
+        found_rows: false,
+        encryption: None,
+        is_local: true,
+    };
+    let mut client = server.connect_as("with_role", "localhost");
+    let id = client.session.process().id();
+    let refusal = client.session.change_user(info("without", id)).expect_err("it has no role");
+    assert_eq!(refusal.code.number(), 1044);
+    let mut client = server.connect_as("without", "localhost");
+    let id = client.session.process().id();
+    client.session.change_user(info("with_role", id)).expect("by its role it may");
+    assert_eq!(client.run("SELECT CURRENT_ROLE()"), "CURRENT_ROLE()\nr\n");
+}
+
 #[test]
 fn handlers_show_no_more_than_select_does() {
     let mut server = server();
@@ -408,5 +576,130 @@ fn nobody_reads_a_definition_before_it_is_published() {
         gate.open(&server.db.commit);
         running.join().expect("it succeeds");
         assert_ne!(ask(&mut reader), before, "{statement} is never seen");
+    }
+}
+
+#[test]
+fn rights_that_were_missed_are_asked_for() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE USER u@localhost, other@localhost",
+        "GRANT FILE ON *.* TO u@localhost",
+        "GRANT INSERT (a) ON test.t TO u@localhost",
+        "CREATE TABLE secret (hidden INT)",
+        "CREATE SEQUENCE both_kinds",
+    ] {
+        root.ok(sql);
+    }
+    let mut user = server.connect_as("u", "localhost");
+    // All columns of a table are those that are not listed.
+    for load in ["LOAD DATA INFILE", "LOAD DATA CONCURRENT INFILE"] {
+        refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t"), "1143");
+        refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t (a, b)"), "1143");
+        refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t (a, @b) SET b = @b"), "1143");
+        refused(&mut user, &format!("{load} '/nowhere' REPLACE INTO TABLE test.t (a)"), "1142");
+    }
+    // What is prepared tells no more than what runs.
+    for sql in ["SHOW CREATE TABLE test.secret", "SHOW CREATE TABLE test.missing"] {
+        let error = user.session.prepare(sql.as_bytes()).expect_err(sql);
+        assert_eq!(error.code.number(), 1142, "{sql}");
+    }
+    for sql in [
+        "SHOW COLUMNS FROM test.secret",
+        "SHOW INDEX FROM test.secret",
+        "SHOW GRANTS FOR other@localhost",
+        "SHOW GRANTS FOR nobody@localhost",
+        "SHOW MASTER STATUS",
+    ] {
+        let info = user.session.prepare(sql.as_bytes()).expect("it is refused when it runs");
+        assert!(info.columns.is_empty(), "{sql}");
+        assert!(user.execute(info.id, &[]).starts_with("ERROR 1"), "{sql}");
+    }
+    // DROP SEQUENCE means sequences, whatever temporary table has the name.
+    root.ok("CREATE TEMPORARY TABLE both_kinds (a INT)");
+    root.ok("CREATE TEMPORARY TABLE alone (a INT)");
+    refused(&mut root, "DROP SEQUENCE alone", "4091");
+    refused(&mut root, "DROP TEMPORARY SEQUENCE alone", "4091");
+    assert!(root.run("DROP SEQUENCE IF EXISTS alone").contains("4091"));
+    root.ok("SELECT * FROM alone");
+    root.ok("GRANT CREATE TEMPORARY TABLES ON test.* TO u@localhost");
+    user.ok("CREATE TEMPORARY TABLE test.both_kinds (a INT)");
+    refused(&mut user, "DROP SEQUENCE test.both_kinds", "1142");
+    root.ok("DROP SEQUENCE both_kinds");
+    root.ok("SELECT * FROM both_kinds");
+    user.ok("CREATE TEMPORARY SEQUENCE test.own");
+    user.ok("DROP SEQUENCE test.own");
+    // An account that cannot be made whole is not made.
+    for auth in [
+        r#""plugin":"mysql_native_password","authentication_string":"no hash""#,
+        r#""plugin":"nosuch","authentication_string":"x""#,
+    ] {
+        let insert = format!("INSERT INTO mysql.global_priv VALUES ('localhost', 'half', '{{{auth}}}')");
+        assert!(root.run(&insert).starts_with("ERROR"), "{insert}");
+        assert_eq!(root.run("SELECT COUNT(*) FROM mysql.user WHERE user = 'half'"), "COUNT(*)\n0\n");
+    }
+    // Names are those that were meant, in every mode.
+    root.ok(r"CREATE USER 'a\\b'@localhost, 'a\\\\b'@localhost");
+    root.ok("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
+    root.ok(r"DELETE FROM mysql.global_priv WHERE user = 'a\b'");
+    let left = r"SELECT user FROM mysql.user WHERE user LIKE 'a%b' ESCAPE '|'";
+    assert_eq!(root.run(left), "user\na\\\\b\n");
+    root.ok("SET sql_mode = DEFAULT");
+    // What the server computes can be granted.
+    root.ok("GRANT SELECT ON mysql.global_priv TO other@localhost");
+    root.ok("GRANT SELECT (user, host) ON mysql.user TO other@localhost");
+    root.ok("GRANT SELECT ON performance_schema.threads TO other@localhost");
+    refused(&mut root, "GRANT INSERT ON performance_schema.threads TO other@localhost", "1142");
+    refused(&mut root, "GRANT SELECT ON performance_schema.missing TO other@localhost", "1146");
+    refused(&mut root, "GRANT SELECT (missing) ON mysql.user TO other@localhost", "1054");
+    refused(&mut root, "GRANT SELECT ON information_schema.tables TO other@localhost", "1044");
+    let mut other = server.connect_as("other", "localhost");
+    other.ok("SELECT COUNT(*) FROM mysql.global_priv");
+    other.ok("SELECT COUNT(*) FROM performance_schema.threads");
+    root.ok("REVOKE SELECT ON mysql.global_priv FROM other@localhost");
+    refused(&mut other, "SELECT COUNT(*) FROM mysql.global_priv", "1142");
+}
+
+#[test]
+fn constraints_are_shown_to_those_who_may_know_of_them() {
+    let mut server = server();
+    let mut root = server.connect();
+    for sql in [
+        "CREATE TABLE p (a INT PRIMARY KEY, b INT, c INT, UNIQUE both_of (b, c), CHECK (a > b))",
+        "CREATE TABLE q (x INT PRIMARY KEY, z INT, CONSTRAINT f FOREIGN KEY (z) REFERENCES p (a))",
+    ] {
+        root.ok(sql);
+    }
+    let keys = "SELECT GROUP_CONCAT(constraint_name, '.', column_name ORDER BY constraint_name, column_name) l \
+                FROM information_schema.key_column_usage WHERE table_schema = 'test'";
+    let checks =
+        "SELECT COUNT(*) l FROM information_schema.check_constraints WHERE constraint_schema = 'test'";
+    let parents = "SELECT GROUP_CONCAT(constraint_name, '.', IFNULL(referenced_table_name, '?')) l \
+                   FROM information_schema.referential_constraints WHERE constraint_schema = 'test'";
+    let all = "both_of.b,both_of.c,f.z,PRIMARY.a,PRIMARY.x";
+    for (n, (grants, expected)) in [
+        (&["SELECT ON test.*"][..], [all, "1", "NULL"]),
+        (&["INSERT ON test.*"], [all, "1", "f.p"]),
+        (&["SELECT (a) ON test.p", "SELECT (b) ON test.p"], ["PRIMARY.a", "0", "NULL"]),
+        (&["INSERT (z) ON test.q", "SELECT (z) ON test.q"], ["NULL", "0", "f.?"]),
+        (&["REFERENCES (z) ON test.q", "INSERT (a) ON test.p"], ["PRIMARY.a", "0", "f.p"]),
+        (&["SELECT ON test.q"], ["f.z,PRIMARY.x", "0", "NULL"]),
+        (&["DROP ON test.p"], ["both_of.b,both_of.c,PRIMARY.a", "1", "NULL"]),
+        (&[], ["NULL", "0", "NULL"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("k{n}");
+        root.ok(&format!("CREATE USER {name}@localhost"));
+        grants.iter().for_each(|grant| root.ok(&format!("GRANT {grant} TO {name}@localhost")));
+        let mut user = server.connect_as(&name, "localhost");
+        for (sql, expected) in [keys, checks, parents].into_iter().zip(expected) {
+            // Root's plan is kept.
+            root.ok(sql);
+            assert_eq!(user.run(sql), format!("l\n{expected}\n"), "{grants:?}: {sql}");
+        }
     }
 }

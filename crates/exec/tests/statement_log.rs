@@ -237,3 +237,78 @@ fn the_slow_log_tells_plans_and_warnings() {
     a.ok("SELECT COUNT(*) FROM t");
     assert!(!lines.slow.lock().contains("# explain"));
 }
+
+/// Statements that hold `gehe1m` where a password or a key stands, read in some mode; not all of them can be run.
+const SECRETS: &[(&str, &str)] = &[
+    ("", r"CREATE USER s@localhost IDENTIFIED BY 'gehe1m'"),
+    ("", r"ALTER USER u@localhost /* it's */ IDENTIFIED BY 'gehe1m'"),
+    ("", r"ALTER USER u@localhost \ IDENTIFIED BY 'gehe1m'"),
+    ("", r"ALTER USER u@localhost /*!50000 IDENTIFIED BY 'gehe1m' */"),
+    ("", r"ALTER USER u@localhost /*! IDENTIFIED */ BY 'gehe1m'"),
+    ("", r"ALTER USER u@localhost IDENTIFIED VIA ed25519 USING PASSWORD('gehe1m') OR unix_socket"),
+    ("", r"ALTER USER u@localhost IDENTIFIED WITH mysql_native_password AS 'gehe1m'"),
+    ("", r"ALTER USER o'brien@localhost IDENTIFIED BY 'gehe1m'"),
+    ("", r"SET PASSWORD FOR u@localhost := 'gehe1m'"),
+    ("", r"SET PASSWORD FOR u@localhost = PASSWORD(CONCAT('gehe1m', ''))"),
+    ("", r"SET STATEMENT max_statement_time = 0 FOR SET PASSWORD FOR u@localhost = PASSWORD('gehe1m')"),
+    ("", r"SET PASSWORD FOR u@localhost = 'cut gehe1m"),
+    ("", r#"GRANT SELECT ON *.* TO u@localhost IDENTIFIED BY "gehe1m""#),
+    ("ANSI_QUOTES", r#"GRANT SELECT ON *.* TO u@localhost IDENTIFIED BY "gehe1m""#),
+    ("ANSI_QUOTES", r#"GRANT SELECT ON *.* TO "it's"@localhost IDENTIFIED BY 'gehe1m'"#),
+    ("NO_BACKSLASH_ESCAPES", r"CREATE USER 'u\'@localhost IDENTIFIED BY 'gehe1m'"),
+    ("NO_BACKSLASH_ESCAPES", r"CREATE USER v IDENTIFIED BY 'gehe1m\', w IDENTIFIED BY 'gehe1m'"),
+    ("", r"CREATE USER 'a\'b'@localhost IDENTIFIED BY 'gehe1m'"),
+    ("", r"CHANGE MASTER TO MASTER_HOST = 'h\'', MASTER_PASSWORD = /* ' */ 'gehe1m'"),
+    ("", r"SELECT PASSWORD('gehe1m'), OLD_PASSWORD('gehe1m')"),
+    ("", r"SELECT AES_ENCRYPT('text', CONCAT('gehe', '1m', 'gehe1m'))"),
+    ("", r"PREPARE p FROM 'SET PASSWORD FOR u@localhost = PASSWORD(''gehe1m'')'"),
+    ("", r"PREPARE p FROM 'SELECT AES_ENCRYPT(''gehe1m'', ''gehe1m'')'"),
+    ("", r"EXECUTE IMMEDIATE CONCAT('SET PASS', 'WORD FOR u@localhost = PASSWORD(''gehe1m'')')"),
+    ("", r"SET @s = 'ALTER USER u@localhost IDENTIFIED BY ''gehe1m'''"),
+    ("", r"SELECT 1 /* ALTER USER u@localhost IDENTIFIED BY 'gehe1m' */"),
+    ("", r"SELECT 1; SET PASSWORD FOR u@localhost = PASSWORD('gehe1m'); SELECT 2"),
+    (
+        "",
+        r"SET sql_mode = 'NO_BACKSLASH_ESCAPES'; SELECT '\'; SET PASSWORD FOR u@localhost = PASSWORD('gehe1m') -- '",
+    ),
+    ("", r"CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h', PASSWORD 'gehe1m')"),
+];
+
+#[test]
+fn no_log_and_no_list_shows_a_secret() {
+    let (mut server, lines) = logging_server();
+    let mut a = server.connect();
+    let mut root = server.connect();
+    let process = Arc::clone(a.session.process());
+    a.ok("CREATE USER u@localhost");
+    a.ok("SET GLOBAL general_log = ON, GLOBAL slow_query_log = ON, GLOBAL log_output = 'FILE,TABLE'");
+    a.ok("SET long_query_time = 0, log_slow_verbosity = 'warnings'");
+    for (mode, sql) in SECRETS {
+        a.ok(&format!("SET sql_mode = '{mode}'"));
+        let before = lines.general.lock().len();
+        a.run(sql);
+        assert!(lines.general.lock().len() > before, "{sql}");
+        // As a replica's thread shows it, whose source had any mode.
+        process.show_text(sql.as_bytes());
+        let info = process.snapshot(&|_| false).info.expect("it runs");
+        assert!(!info.contains("gehe1m"), "{sql}: the list shows {info}");
+        process.show_text(b"");
+        if let Ok(prepared) = a.session.prepare(sql.as_bytes()) {
+            a.execute(prepared.id, &[]);
+        }
+        for (name, log) in [("general", &lines.general), ("slow", &lines.slow)] {
+            let text = log.lock().clone();
+            assert!(!text.contains("gehe1m"), "{sql}: the {name} log has\n{text}");
+        }
+    }
+    a.ok("SET sql_mode = ''");
+    for table in ["general_log", "slow_log"] {
+        let rows = root.run(&format!("SELECT * FROM mysql.{table}"));
+        assert!(rows.contains("ALTER USER") && !rows.contains("gehe1m"), "{rows}");
+    }
+    // What is no secret is there.
+    let plain = r#"SELECT 'it''s', "plain" /* it's */, 'gehe1m-not'"#;
+    a.ok(plain);
+    let text = lines.general.lock().clone();
+    assert!(text.contains(plain), "{text}");
+}

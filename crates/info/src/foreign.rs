@@ -1,11 +1,12 @@
 //! Rows of information_schema about foreign keys.
 
 use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
+use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_table::fit;
 use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
-use super::rows_tables::{integer, number, text, visible_tables};
+use super::rows_tables::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
@@ -61,11 +62,16 @@ pub(super) fn referential_constraints(
     wanted: &WantedNames,
     ctx: &mut StatementContext<'_>,
 ) -> Rows {
-    let catalog = ctx.db.catalog();
+    let (catalog, access) = (ctx.db.catalog(), ctx.session.access());
     let mut rows = Vec::new();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
+        // As of TABLE_CONSTRAINTS: what only reads a table is not shown its constraints.
+        if !does_more_than_read(&access, &table.name) {
+            continue;
+        }
         for key in &table.foreign_keys {
+            let sees_parent = sees_table(&access, &key.parent.schema, &key.parent.table);
             let index = parent_index(&catalog, &table, key);
             rows.push(out.row([
                 ("CONSTRAINT_CATALOG", text("def")),
@@ -78,7 +84,7 @@ pub(super) fn referential_constraints(
                 ("UPDATE_RULE", text(key.on_update.text())),
                 ("DELETE_RULE", text(key.on_delete.text())),
                 ("TABLE_NAME", text(&table.name.table)),
-                ("REFERENCED_TABLE_NAME", text(&key.parent.table)),
+                ("REFERENCED_TABLE_NAME", if sees_parent { text(&key.parent.table) } else { Value::Null }),
             ]));
         }
     }

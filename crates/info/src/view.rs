@@ -67,7 +67,7 @@ pub fn rows(
     let access = ctx.session.access();
     let row = |view: &std::sync::Arc<View>| {
         let held = access.on_table(&view.name.schema, &view.name.table);
-        let is_open = held.has(cohort_types::Privilege::ShowView) || view.definer == ctx.session.info.account;
+        let is_open = held.has(cohort_types::Privilege::ShowView) || ctx.session.is_definer(&view.definer);
         out.row([
             ("TABLE_CATALOG", text("def")),
             ("TABLE_SCHEMA", text(&view.name.schema)),

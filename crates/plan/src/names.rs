@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Table, View};
+use cohort_catalog::{AccountName, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_sql::ast::{DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
@@ -48,6 +48,10 @@ pub trait Names {
     /// Until [`Names::leave_view`] the privileges that count are those that the view's query runs with; error
     /// 1462 for a view inside itself.
     fn enter_view(&self, view: &Arc<View>) -> SqlResult<()>;
+
+    /// The account or role, whose host is empty, that a view's query runs with where an expression stands;
+    /// None: the session's own.
+    fn definer(&self) -> Option<AccountName>;
 
     /// The query of the view entered last is bound.
     fn leave_view(&self);

@@ -11,7 +11,8 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{AllowsOutcome, Applier, ApplyRules, FinishedGroup, GroupHead, without_secrets};
+use cohort_exec::{AllowsOutcome, Applier, ApplyRules, Database, FinishedGroup, GroupHead};
+use cohort_exec::{message_without_secrets, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
 use crate::connection::{Counts, ThreadError};
@@ -568,7 +569,8 @@ impl GroupApplier {
         sql: &[u8],
         outcome: Result<(), SqlError>,
     ) -> Result<(), ApplyError> {
-        let sql = without_secrets(sql);
+        let text = sql;
+        let sql = without_secrets(text, None);
         let sql = String::from_utf8_lossy(&sql);
         let Err(error) = outcome else {
             let text = format!(
@@ -582,8 +584,8 @@ impl GroupApplier {
         if self.is_skipped(kind, error.code.number()) {
             return Ok(());
         }
-        let text =
-            format!("Error '{}' on query. Default database: '{schema}'. Query: '{sql}'", error.message);
+        let message = message_without_secrets(&error.message, text, None);
+        let text = format!("Error '{message}' on query. Default database: '{schema}'. Query: '{sql}'");
         Err(ApplyError { error: ThreadError::new(error.code.number().into(), text), kind })
     }
 

@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 
 use crate::audit_file::{AuditFile, Rotation};
 use crate::error_log::{ErrorLog, local_time};
+use crate::server_files::check_log_path;
 use crate::syslog::Syslog;
 
 /// The audit log's end at the machine.
@@ -152,13 +153,19 @@ impl AuditLog {
         self.state.lock().output.is_some()
     }
 
+    /// No file of the server's own is written into.
+    fn open_file(&self, path: PathBuf) -> io::Result<AuditFile> {
+        check_log_path(&self.globals, &path)?;
+        AuditFile::open(path, self.rotation())
+    }
+
     /// Begins to log. When that fails the log is off: the client's warnings.
     fn open(self: &Arc<Self>) -> Vec<String> {
         let (output, current) = if self.globals.uint(VarId::ServerAuditOutputType) == SYSLOG {
             (Ok(Output::Syslog(self.syslog())), "[SYSLOG]".to_owned())
         } else {
             let (path, shown) = self.path();
-            (AuditFile::open(path, self.rotation()).map(Output::File), shown)
+            (self.open_file(path).map(Output::File), shown)
         };
         let mut state = self.state.lock();
         match output {
@@ -198,7 +205,7 @@ impl AuditLog {
             return Vec::new();
         }
         let (path, shown) = self.path();
-        match AuditFile::open(path, self.rotation()) {
+        match self.open_file(path) {
             Ok(file) => {
                 let mut state = self.state.lock();
                 *state = State::of(Output::File(file), &shown, self.file_path());

@@ -153,7 +153,7 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     if socket.set_nonblocking(true).is_err() {
         return;
     }
-    let peer = peer_of(address);
+    let peer = peer_of(address, shared.globals.flag(VarId::SkipNameResolve));
     if address.as_socket().is_some() {
         // A refusal costs speed only.
         let _ = socket.set_tcp_nodelay(true);
@@ -229,13 +229,14 @@ fn turn_away(socket: &Socket) {
     let _ = socket.send(&bytes);
 }
 
-fn peer_of(address: &SockAddr) -> Peer {
+/// Of all addresses only those of this machine have a name, unless there are to be no names.
+fn peer_of(address: &SockAddr, is_nameless: bool) -> Peer {
     let local = "localhost".to_owned();
     let Some(address) = address.as_socket() else {
         return Peer { host: local.clone(), address: None, origin: None, shown: local };
     };
     let ip = address.ip().to_canonical();
-    let host = if ip.is_loopback() { local } else { ip.to_string() };
+    let host = if ip.is_loopback() && !is_nameless { local } else { ip.to_string() };
     let origin = Some(origin_of(ip));
     Peer { shown: format!("{host}:{}", address.port()), host, address: Some(ip.to_string()), origin }
 }

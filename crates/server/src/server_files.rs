@@ -4,7 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use cohort_config::{Globals, VarId};
 use cohort_exec::ServerFiles;
 use cohort_vfs::refuse_kept;
 
@@ -15,12 +17,87 @@ const MODE: u32 = 0o666;
 /// Everybody may read it.
 const PUBLIC: u32 = 0o004;
 
+/// What the server makes in its data directory; with another ending behind `.` or `-`, too.
+const OWN_NAMES: &[&str] =
+    &["catalog", "cohort", "innodb", "log", "replication", "rocksdb", "spill", "xa-prepared"];
+
+/// Endings of what it reads there, under whatever name an option gives.
+const OWN_ENDINGS: &[&str] = &["cnf", "index", "pem", "pid"];
+
+/// Digits of a log file's number, at least.
+const LOG_DIGITS: usize = 6;
+
+/// Settings that say how files of the server's own begin.
+const BASE_NAMES: &[VarId] = &[VarId::LogBinBasename, VarId::RelayLogBasename];
+
+/// Settings that name such files.
+const NAMED: &[VarId] = &[
+    VarId::PidFile,
+    VarId::LogError,
+    VarId::GeneralLogFile,
+    VarId::SlowQueryLogFile,
+    VarId::ServerAuditFilePath,
+];
+
 pub(crate) struct MachineFiles {
     pub datadir: PathBuf,
+    pub globals: Arc<Globals>,
+}
+
+impl MachineFiles {
+    /// Whether the server takes a file of this name for one of its own, now or at its next start: a client
+    /// that could make one would have it believe what it never wrote.
+    fn is_own(&self, path: &Path) -> bool {
+        is_of_server(&self.globals, &self.datadir, path, BASE_NAMES)
+            || is_of_server(&self.globals, &self.datadir, path, NAMED)
+    }
+}
+
+/// Error EACCES for a log of statements that would be written into a file of the server's own.
+pub(crate) fn check_log_path(globals: &Globals, path: &Path) -> io::Result<()> {
+    let datadir = globals.text(VarId::Datadir).unwrap_or_default();
+    match is_of_server(globals, Path::new(&*datadir), path, BASE_NAMES) {
+        true => Err(io::Error::from_raw_os_error(libc::EACCES)),
+        false => Ok(()),
+    }
+}
+
+/// Whether a path is in the data directory under a name of the server's own, or begins as one of these settings
+/// says.
+fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarId]) -> bool {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
+    // Where there is no such folder, there is nothing to make.
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (path, datadir) = (real(folder).join(name), real(datadir));
+    let is_own = path.strip_prefix(&datadir).is_ok_and(|within| {
+        let first = within.components().next().map(|part| part.as_os_str().to_string_lossy());
+        first.is_none_or(|first| is_own_name(&first))
+    });
+    let mut named = settings.iter().filter_map(|id| globals.text(*id)).filter(|name| !name.is_empty());
+    is_own || named.any(|name| is_of(&path, &datadir.join(&*name)))
+}
+
+/// Whether a path is this one, with or without an ending.
+fn is_of(path: &Path, named: &Path) -> bool {
+    let behind = path.as_os_str().as_encoded_bytes().strip_prefix(named.as_os_str().as_encoded_bytes());
+    behind.is_some_and(|behind| matches!(behind.first(), None | Some(b'.' | b'-')))
+}
+
+/// Whether a file or folder of the data directory is the server's by its name.
+fn is_own_name(name: &str) -> bool {
+    let begins = |own: &&str| {
+        name.strip_prefix(*own).is_some_and(|behind| behind.is_empty() || behind.starts_with(['.', '-']))
+    };
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_number = ending.len() >= LOG_DIGITS && ending.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || OWN_ENDINGS.contains(&ending) || OWN_NAMES.iter().any(|own| begins(&own))
 }
 
 impl ServerFiles for MachineFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>> {
+        if self.is_own(path) {
+            return Err(io::Error::from_raw_os_error(libc::EACCES));
+        }
         // The folder of a database, where names without a folder go, is made by the first file in it.
         if let Some(folder) = path.parent()
             && folder.parent() == Some(&self.datadir)
@@ -65,5 +142,39 @@ impl ServerFiles for MachineFiles {
 
     fn datadir(&self) -> &Path {
         &self.datadir
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_server_are_its_own() {
+        for name in [
+            "catalog",
+            "catalog.new",
+            "cohort.version",
+            "log",
+            "log.engine-1",
+            "xa-prepared.new",
+            "replication",
+            "binlog.000001",
+            "other.index",
+            "host-relay-bin-east.0000012",
+            "innodb",
+            "a.pem",
+        ] {
+            assert!(is_own_name(name), "{name}");
+        }
+        for name in
+            ["a.txt", "catalogue", "logs", "app", "replication_report", "a.12345", "spilled.csv", "index"]
+        {
+            assert!(!is_own_name(name), "{name}");
+        }
+        assert!(
+            is_of(Path::new("/b/rel-east.1"), Path::new("/b/rel"))
+                && !is_of(Path::new("/b/rely"), Path::new("/b/rel"))
+        );
     }
 }

@@ -111,7 +111,7 @@ impl SqlBackend {
         });
         *db.facts.write() = Some(facts.clone());
         cohort_exec::tell_page_forms(&db);
-        *db.files.write() = Some(Arc::new(MachineFiles { datadir }));
+        *db.files.write() = Some(Arc::new(MachineFiles { datadir, globals: Arc::clone(globals) }));
         *db.log_files.write() = Some(log_files);
         SqlBackend { db, facts, source, state }
     }

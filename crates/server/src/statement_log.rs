@@ -12,6 +12,7 @@ use cohort_exec::{LogFiles, StatementLog};
 use parking_lot::Mutex;
 
 use crate::error_log::ErrorLog;
+use crate::server_files::check_log_path;
 
 /// Both files.
 pub struct StatementLogFiles {
@@ -61,6 +62,7 @@ impl StatementLogFiles {
 
     fn write(&self, state: &mut State, log: StatementLog, lines: &[u8]) -> io::Result<()> {
         if let State::Closed = state {
+            check_log_path(&self.globals, &self.path(log))?;
             let mut file = OpenOptions::new().create(true).append(true).mode(0o660).open(self.path(log))?;
             file.write_all(self.header().as_bytes())?;
             *state = State::Open(file);

@@ -22,9 +22,10 @@ pub fn files(session: &SessionState) -> SqlResult<Arc<dyn ServerFiles>> {
     session.db.files.read().clone().ok_or_else(|| SqlError::not_supported("a file of the server"))
 }
 
-/// Where a name of a statement is: in the data directory unless it says otherwise, for reading in that of the
-/// current database.
+/// Where a name of a statement is: a bare name in the folder of the current database, one with a folder from
+/// the data directory on, unless it is absolute.
 pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathBuf {
+    let schema = schema.filter(|_| !name.contains('/'));
     let folder = schema.map_or_else(|| files.datadir().to_owned(), |schema| files.datadir().join(schema));
     // An absolute name takes the folder's place. Dots go here: the folder of a database need not be there.
     let mut path = PathBuf::new();
@@ -38,16 +39,23 @@ pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathB
     path
 }
 
-/// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there.
+/// What the system tells of processes, this one too: no file of a client's.
+const PROCESSES: &str = "/proc";
+
+/// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there. Nothing below `/proc` is
+/// allowed.
 pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path) -> SqlResult<()> {
-    let Some(allowed) = session.db.globals.text(VarId::SecureFilePriv).filter(|path| !path.is_empty()) else {
-        return Ok(());
+    let real = files.real(path);
+    let is_allowed = !real.as_ref().is_ok_and(|path| path.starts_with(PROCESSES));
+    let allowed = session.db.globals.text(VarId::SecureFilePriv).filter(|path| !path.is_empty());
+    let is_inside = match allowed {
+        None => true,
+        Some(allowed) => match (files.real(Path::new(&*allowed)), real) {
+            (Ok(allowed), Ok(path)) => path.starts_with(allowed),
+            _ => false,
+        },
     };
-    let inside = match (files.real(Path::new(&*allowed)), files.real(path)) {
-        (Ok(allowed), Ok(path)) => path.starts_with(allowed),
-        _ => false,
-    };
-    if inside {
+    if is_allowed && is_inside {
         return Ok(());
     }
     let text = "The MariaDB server is running with the --secure-file-priv option so it cannot execute this statement";
@@ -70,6 +78,8 @@ pub fn load(session: &SessionState, name: &str, bytes_max: u64) -> SqlResult<Loa
     loop {
         session.check_interrupt()?;
         match file.read(&mut piece) {
+            // A file of the system's own says another length than it has.
+            Ok(0) if (whole.len() as u64) < bytes => return Ok(LoadedFile::Missing),
             Ok(0) => return Ok(LoadedFile::Bytes(whole)),
             Ok(read) => whole.extend_from_slice(&piece[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

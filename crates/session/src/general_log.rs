@@ -3,10 +3,10 @@
 use cohort_base::ConnectionId;
 use cohort_config::VarId;
 use cohort_expr::TimeZone;
+use cohort_sql::{ParseMode, without_secrets};
 use cohort_types::{DateTime, SqlError, Value};
 
 use crate::database::Database;
-use crate::secrets::without_secrets;
 use crate::statement_log::StatementLog;
 
 /// Of a statement's text.
@@ -65,9 +65,9 @@ pub fn short_time(us: u64) -> String {
     format!("{:02}{:02}{:02} {hour:2}:{minute:02}:{second:02}", date.year % 100, date.month, date.day)
 }
 
-/// A text as logs show it: without secrets, and not without end.
-pub fn shown(text: &[u8]) -> String {
-    let text = without_secrets(text);
+/// A text of a session of this mode as logs show it: without secrets, and not without end.
+pub fn shown(text: &[u8], mode: ParseMode) -> String {
+    let text = without_secrets(text, Some(mode));
     let cut = &text[..text.len().min(TEXT_BYTES_MAX)];
     String::from_utf8_lossy(cut).into_owned()
 }

@@ -17,7 +17,7 @@
 //! | `account_usage`, `restraint` | what accounts are bound to beyond their privileges; how sessions obey it |
 //! | `audit/` | [`Audit`]: the log of who did what |
 //! | `statement_log`, `general_log` | the general and the slow log; entries of the first |
-//! | `annotation`, `secrets` | texts of statements with their values; without passwords |
+//! | `annotation` | texts of statements with their values |
 //! | `diagnostics` | conditions of the last statement |
 //! | `profiles` | SHOW PROFILES |
 //! | `transaction_track` | what clients are told of their transactions |
@@ -51,7 +51,6 @@ mod profiles;
 mod replication;
 mod restraint;
 mod samples;
-mod secrets;
 pub mod sequence;
 mod server_files;
 mod session_state;
@@ -84,7 +83,6 @@ pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains, parse_gtids,
 };
-pub use secrets::without_secrets;
 pub use server_files::ServerFiles;
 pub use session_state::{BinlogStatements, Changed, NamedCharsets, SessionState, check_client_charset};
 pub use settings::set_error;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cohort_catalog::{AccountName, Catalog, Table, View};
+use cohort_catalog::{AccountName, Catalog, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{Names, VirtualDefinition};
 use cohort_sql::ast::{DataType, SequenceOperation};
@@ -78,15 +78,22 @@ impl<'n> SessionNames<'n> {
         self.temporary_used.borrow().clone()
     }
 
+    /// Checks what the statement wants of the table or view of this name, and notes it: each later run of the
+    /// plan, for any session, is checked against the note. Errors 1142, 1449.
+    fn want(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<()> {
+        let viewer = self.viewer();
+        viewer.check_table(self.session, wanted, schema, name)?;
+        let table = TableName { schema: schema.to_owned(), table: name.to_owned() };
+        self.needs.want(&viewer, &table, wanted);
+        Ok(())
+    }
+
     /// Whose privileges count where the name being resolved stands.
     fn viewer(&self) -> Viewer {
         if self.is_server {
             return Viewer::Server;
         }
-        let inside = self.inside.borrow();
-        let definer: Option<AccountName> =
-            inside.iter().rev().find(|view| !view.by_invoker).map(|view| view.definer.clone());
-        Viewer::of(definer)
+        Viewer::of(self.definer())
     }
 }
 
@@ -117,7 +124,7 @@ impl Names for SessionNames<'_> {
 
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>> {
         let Some(found) = self.session.db.virtual_tables.find(schema, name) else { return Ok(None) };
-        self.viewer().check_table(self.session, Privilege::Select.into(), found.schema(), found.name())?;
+        self.want(found.schema(), found.name(), Privilege::Select.into())?;
         Ok(Some(found.clone()))
     }
 
@@ -125,11 +132,9 @@ impl Names for SessionNames<'_> {
         if let Some(own) = self.temporary(schema, name) {
             return Ok(own);
         }
-        self.viewer().check_table(self.session, wanted, schema, name)?;
+        self.want(schema, name, wanted)?;
         let found = self.catalog.table(schema, name).cloned();
-        let table = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
-        self.needs.want(&self.viewer(), &table.name, wanted);
-        Ok(table)
+        found.ok_or_else(|| SqlError::no_such_table(schema, name))
     }
 
     fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {
@@ -155,13 +160,10 @@ impl Names for SessionNames<'_> {
         let base_only = !self.inside.borrow().is_empty();
         let is_own = self.temporary(schema, name).is_some();
         if !is_own {
-            self.viewer().check_table(self.session, how, schema, name)?;
+            self.want(schema, name, how)?;
         }
         let sequence = SequenceName { schema, name, base_only };
         let table = crate::sequence::find(self.session, self.catalog, sequence)?;
-        if !is_own {
-            self.needs.want(&self.viewer(), &table.name, how);
-        }
         let is_written = operation != SequenceOperation::Last;
         let mut sequences = self.sequences.borrow_mut();
         match sequences.iter_mut().find(|(known, _)| known.id == table.id) {
@@ -176,8 +178,7 @@ impl Names for SessionNames<'_> {
         if self.temporary(schema, name).is_some() {
             return Ok(None);
         }
-        self.viewer().check_table(self.session, wanted, schema, name)?;
-        self.needs.want(&self.viewer(), &view.name, wanted);
+        self.want(schema, name, wanted)?;
         Ok(Some(view.clone()))
     }
 
@@ -193,6 +194,11 @@ impl Names for SessionNames<'_> {
             views.push(view.clone());
         }
         Ok(())
+    }
+
+    fn definer(&self) -> Option<AccountName> {
+        let inside = self.inside.borrow();
+        inside.iter().rev().find(|view| !view.by_invoker).map(|view| view.definer.clone())
     }
 
     fn leave_view(&self) {

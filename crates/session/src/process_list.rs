@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, Hold};
 use cohort_locks::{KillFlag, KillLevel};
+use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxGauge};
 use parking_lot::{Mutex, RwLock};
-
-use crate::secrets::without_secrets;
 
 /// What a connection does; the names are those of SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +121,8 @@ struct ProcessInfo {
     query_id: u64,
     running: bool,
     text: Vec<u8>,
+    /// How its session reads it; None: that is not known.
+    mode: Option<ParseMode>,
     state: &'static str,
     progress: u32,
 }
@@ -218,7 +219,13 @@ impl Process {
 
     /// A statement runs. A KILL QUERY from before was not meant for it; one that comes from now on is,
     /// whatever the statement is busy with.
-    pub fn begin_statement(&self, command: Command, text: &[u8], now_us: u64, query_id: u64) {
+    pub fn begin_statement(
+        &self,
+        command: Command,
+        (text, mode): (&[u8], ParseMode),
+        now_us: u64,
+        query_id: u64,
+    ) {
         self.set_command(command, now_us);
         self.gauge.command(now_us);
         let mut info = self.info.lock();
@@ -229,12 +236,14 @@ impl Process {
         info.progress = 0;
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+        info.mode = Some(mode);
     }
 
     /// A replica's thread does something on behalf of its source; it is never idle.
     pub fn show_text(&self, text: &[u8]) {
         let mut info = self.info.lock();
         info.running = !text.is_empty();
+        info.mode = None;
         info.text.clear();
         info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
     }
@@ -347,7 +356,7 @@ impl Process {
             memory_bytes: self.memory.used(),
             memory_bytes_max: self.memory.peak(),
             info: (info.running || waits)
-                .then(|| String::from_utf8_lossy(&without_secrets(&info.text)).into_owned()),
+                .then(|| String::from_utf8_lossy(&without_secrets(&info.text, info.mode)).into_owned()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The machine's files, as the server lets statements see them.
 pub trait ServerFiles: Send + Sync {
-    /// Makes a file; one that is there is an error.
+    /// Makes a file; one that is there is an error, and so is one that the server would take for its own.
     fn create(&self, path: &Path) -> io::Result<Box<dyn io::Write>>;
     /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>>;

@@ -9,8 +9,7 @@
 //! - `log_output` says where they go: files, in MariaDB's form, which the server around writes
 //!   ([`LogFiles`]); and the tables `mysql.general_log` and `mysql.slow_log`, which hold the newest entries
 //!   in memory.
-//! - Texts that speak of passwords are logged without any of their string literals ([`without_secrets`]):
-//!   rather too little is shown than a secret.
+//! - Passwords and keys are hidden ([`without_secrets`](cohort_sql::without_secrets)).
 //!
 //! # On failure
 //! A file that cannot be written is told in the error log and left alone until FLUSH LOGS or a new file name;

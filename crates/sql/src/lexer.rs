@@ -160,6 +160,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Goes on here, behind the beginning of what was no token.
+    pub(crate) fn resume_at(&mut self, at: usize) {
+        self.at = at;
+        (self.after_name, self.after_name_dot) = (false, false);
+    }
+
     #[inline]
     fn byte(&self, ahead: usize) -> u8 {
         self.sql.get(self.at + ahead).copied().unwrap_or(0)

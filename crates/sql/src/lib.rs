@@ -15,7 +15,8 @@
 //! | `plan_cache` | [`PlanCache`]: plans by digest |
 //! | `kind` | [`statement_kind`], [`commits_implicitly`] |
 //! | `first_words` | [`first_words`]: what a text is about, whether it can be read or not |
-//! | `secrets` | [`with_hashed_passwords`], [`secret_literals`]: statements about accounts without their passwords |
+//! | `secrets` | [`with_hashed_passwords`]: statements about accounts as they are logged for replicas |
+//! | `secret_text` | [`without_secrets`], [`secret_literals`]: texts as logs and lists show them |
 //! | `unsafe_words` | [`has_unsafe_words`]: what statement-based replication might do otherwise |
 //! | `print` | quoted identifiers and strings, expressions back to text |
 //! | `print_query`, `print_json_table`, `print_window`, `print_type` | queries and their parts back to text |
@@ -37,6 +38,7 @@ pub mod print_query;
 mod print_text;
 mod print_type;
 mod print_window;
+mod secret_text;
 mod secrets;
 mod unsafe_words;
 
@@ -47,5 +49,6 @@ pub use kind::{StatementKind, commits_implicitly, statement_kind};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{Charge, Parsed, next_statement, parse, parse_charged, syntax_bytes};
 pub use plan_cache::{PlanCache, PlanKey};
-pub use secrets::{StoredForm, secret_literals, with_hashed_passwords};
+pub use secret_text::{message_without_secrets, secret_literals, without_secrets};
+pub use secrets::{StoredForm, with_hashed_passwords};
 pub use unsafe_words::has_unsafe_words;

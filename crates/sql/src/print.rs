@@ -8,7 +8,7 @@ use crate::ast::{
 };
 use crate::print_text::{Text, push, write_literal};
 use crate::print_type::cast_type;
-use crate::{print_query, print_window};
+use crate::{ParseMode, print_query, print_window};
 
 pub use crate::print_text::{Style, quoted_text};
 
@@ -20,6 +20,14 @@ pub fn quoted_name(name: &str) -> String {
 /// `` `db`.`name` `` or `` `name` ``.
 pub fn quoted_object(object: &ObjectName) -> String {
     Style::default().object(object)
+}
+
+/// The same as the mode reads it: under NO_BACKSLASH_ESCAPES a backslash stands for itself.
+pub fn quoted_text_in(text: &str, mode: ParseMode) -> String {
+    match mode.no_backslash_escapes {
+        true => format!("'{}'", text.replace('\'', "''")),
+        false => quoted_text(text),
+    }
 }
 
 /// An expression in the form MariaDB prints it: names quoted, functions in lower case, parentheses where an

@@ -86,6 +86,7 @@ errors! {
     DbDropExists = 1008, "HY000";
     UpdateTableUsed = 1093, "HY000";
     OfPlugin = 1, "HY000";
+    TextfileNotReadable = 1085, "HY000";
     CantGetStat = 13, "HY000";
     CantOpenLibrary = 1126, "HY000";
     PluginDeleteBuiltin = 1619, "HY000";
@@ -390,6 +391,7 @@ errors! {
     ViewMultiUpdate = 1393, "HY000";
     ViewNoInsertFieldList = 1394, "HY000";
     ViewDeleteMergeView = 1395, "HY000";
+    MalformedDefiner = 1446, "0L000";
     NoSuchUser = 1449, "HY000";
     ForbidSchemaChange = 1450, "HY000";
     ItIsAView = 1965, "42S02";

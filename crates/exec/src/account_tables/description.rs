@@ -5,6 +5,7 @@ use cohort_plan::ParamSource;
 use cohort_session::Job;
 use cohort_sql::ast::{Query, Statement};
 use cohort_sql::print::quoted_text;
+use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Privileges, SqlError, SqlResult, Value};
 
 use super::Row;
@@ -131,7 +132,9 @@ impl Session {
 
     /// The one row of a query of our own.
     fn ask(&mut self, text: &str) -> SqlResult<Vec<Value>> {
-        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse)?;
+        // The literals in it are quoted as the default mode reads them.
+        let options = ParseOptions { mode: ParseMode::default(), ..self.state.parse };
+        let parsed = cohort_sql::parse(text.as_bytes(), &options)?;
         let Statement::Query(query) = parsed.statement else { unreachable!("our own text is a query") };
         let query: Query = *query;
         let job =

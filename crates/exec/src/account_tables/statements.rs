@@ -3,7 +3,8 @@
 use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
 use cohort_info::privilege_of_column;
 use cohort_plan::not_supported;
-use cohort_sql::print::{quoted_name, quoted_text};
+use cohort_sql::ParseMode;
+use cohort_sql::print::{quoted_name, quoted_text_in};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::{AccountTable, Row};
@@ -48,6 +49,7 @@ pub(super) fn new_account_row(
     catalog: &Catalog,
     old: Option<&Row>,
     wanted: &Account,
+    mode: ParseMode,
 ) -> SqlResult<Vec<String>> {
     let who = written(&wanted.name);
     let mut list = Vec::new();
@@ -60,19 +62,23 @@ pub(super) fn new_account_row(
         None if catalog.accounts.contains_key(&wanted.name) => {
             return Err(duplicate(&format!("{}-{}", wanted.name.1, wanted.name.0)));
         }
-        None => {
-            list.push(format!("CREATE {} {who}", if wanted.is_role { "ROLE" } else { "USER" }));
-            Some(Account { is_role: wanted.is_role, ..Account::new(wanted.name.clone()) })
-        }
+        None => Some(Account { is_role: wanted.is_role, ..Account::new(wanted.name.clone()) }),
     };
     let Some(before) = before else { return Ok(list) };
     if before.is_role != wanted.is_role || (before.is_role && renamed.is_some()) {
         return Err(not_supported("making roles of users, and other names of roles"));
     }
+    if wanted.is_role && old.is_none() {
+        list.push(format!("CREATE ROLE {who}"));
+    }
     if !wanted.is_role {
-        let clauses = alteration(&before, wanted);
-        if !clauses.is_empty() {
-            list.push(format!("ALTER USER {who}{clauses}"));
+        // A new account has its password, and what binds it, from its first moment on: one statement, which
+        // fails as a whole.
+        let clauses = alteration(&before, wanted, mode);
+        match old {
+            None => list.push(format!("CREATE USER {who}{clauses}")),
+            Some(_) if !clauses.is_empty() => list.push(format!("ALTER USER {who}{clauses}")),
+            Some(_) => {}
         }
         if before.default_role != wanted.default_role {
             let role = match wanted.default_role.as_str() {
@@ -111,8 +117,9 @@ pub(super) fn new_schema_row(catalog: &Catalog, old: Option<&Row>, new: &Row) ->
     Ok(list)
 }
 
-/// Clauses of ALTER USER for all that differs, with a space before each.
-fn alteration(before: &Account, wanted: &Account) -> String {
+/// Clauses of CREATE USER and ALTER USER for all that differs, with a space before each.
+fn alteration(before: &Account, wanted: &Account, mode: ParseMode) -> String {
+    let quoted_text = |text: &str| quoted_text_in(text, mode);
     let mut clauses = String::new();
     if before.methods != wanted.methods {
         let method = |method: &cohort_catalog::AuthMethod| match method.text.as_str() {
@@ -185,8 +192,9 @@ fn on_schema(name: &str) -> String {
     format!("{}.*", quoted_name(name))
 }
 
+/// In quotes that every mode reads alike.
 fn at((user, host): &AccountName) -> String {
-    format!("{}@{}", quoted_text(user), quoted_text(host))
+    format!("{}@{}", quoted_name(user), quoted_name(host))
 }
 
 /// A user with the host, a role without.

@@ -496,12 +496,32 @@ impl<'b> Binder<'b> {
 
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
-        build_call(name, self.list(args)?, env).map_err(|e| match (e.code, self.ctx.names.current_schema()) {
-            (ErrorCode::SpDoesNotExist, Some(schema)) => {
-                SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
+        let call = build_call(name, self.list(args)?, env).map_err(|e| {
+            match (e.code, self.ctx.names.current_schema()) {
+                (ErrorCode::SpDoesNotExist, Some(schema)) => {
+                    SqlError::new(e.code, format!("FUNCTION {schema}.{name} does not exist"))
+                }
+                _ => e,
             }
-            _ => e,
-        })
+        })?;
+        Ok(self.of_definer(name, call))
+    }
+
+    /// CURRENT_USER() and CURRENT_ROLE() name the account that the query of a view runs with, not the one
+    /// that reads the view.
+    fn of_definer(&self, name: &str, call: Expr) -> Expr {
+        let (is_user, is_role) = (name == "current_user", name == "current_role");
+        if !is_user && !is_role {
+            return call;
+        }
+        let Some((user, host)) = self.ctx.names.definer() else { return call };
+        // The definer is a role: there is no user.
+        let (user, role) = if host.is_empty() { (String::new(), Some(user)) } else { (user, None) };
+        let value = match is_user {
+            true => Value::text(format!("{user}@{host}")),
+            false => role.map_or(Value::Null, Value::text),
+        };
+        Expr::typed_constant(value, call.ty())
     }
 
     /// The name is an argument: the session finds the sequence when a value is asked for.

@@ -43,6 +43,40 @@ pub fn all_tests() -> Vec<String> {
     names
 }
 
+/// Whether there is a test of this name.
+pub fn is_there(name: &str) -> bool {
+    Files::of(name).test.is_file()
+}
+
+/// Where the files of a test are: `name` is one of the suite `main`, `suite.name` one of another.
+struct Files {
+    /// The folder of the suite.
+    suite: PathBuf,
+    test: PathBuf,
+    result: PathBuf,
+    options: [PathBuf; 2],
+}
+
+impl Files {
+    fn of(name: &str) -> Files {
+        let installed = Path::new(INSTALLED);
+        let (suite, name) = match name.split_once('.') {
+            Some((suite, name)) => (installed.join("suite").join(suite), name),
+            None => (installed.join("main"), name),
+        };
+        // Some keep tests and results apart.
+        let folder = |apart: &str| Some(suite.join(apart)).filter(|folder| folder.is_dir());
+        let tests = folder("t").unwrap_or_else(|| suite.clone());
+        let results = folder("r").unwrap_or_else(|| suite.clone());
+        Files {
+            test: tests.join(format!("{name}.test")),
+            result: results.join(format!("{name}.result")),
+            options: [".opt", "-master.opt"].map(|ending| tests.join(format!("{name}{ending}"))),
+            suite,
+        }
+    }
+}
+
 /// How a test ended.
 pub enum Outcome {
     Passed,
@@ -65,10 +99,8 @@ impl Suite {
 
     /// One for a test alone whose file of options asks for a server of its own. None: it has no such file.
     pub fn for_test(name: &str) -> Option<Result<Suite, String>> {
-        let file =
-            |ending: &str| std::fs::read(Path::new(INSTALLED).join("main").join(format!("{name}{ending}")));
-        let texts: Vec<Vec<u8>> =
-            [".opt", "-master.opt"].into_iter().filter_map(|end| file(end).ok()).collect();
+        let files = Files::of(name).options;
+        let texts: Vec<Vec<u8>> = files.iter().filter_map(|file| std::fs::read(file).ok()).collect();
         let options: Vec<String> =
             texts.iter().flat_map(|text| words(&String::from_utf8_lossy(text))).collect();
         (!texts.is_empty()).then(|| Suite::with(&options))
@@ -114,8 +146,8 @@ impl Suite {
 
     /// Runs a test in a fresh database.
     pub fn run(&mut self, name: &str) -> Outcome {
-        let test = self.copied(&format!("{name}.test"));
-        let result = self.copied(&format!("{name}.result"));
+        let files = Files::of(name);
+        let (test, result) = (self.copied(&files.test), self.copied(&files.result));
         let (Some(test), Some(result)) = (test, result) else {
             return Outcome::Failed("there is no such test".to_owned());
         };
@@ -123,7 +155,8 @@ impl Suite {
             return Outcome::Failed(format!("the server is out of order: {error}"));
         }
         let (answers, said) = (self.folder.path().join("answers"), self.folder.path().join("said"));
-        let mut command = self.command(&test);
+        let suite = if name.contains('.') { files.suite } else { self.folder.path().join("main") };
+        let mut command = self.command(&test, &suite);
         command.stdout(std::fs::File::create(&answers).expect("a file"));
         command.stderr(std::fs::File::create(&said).expect("a file"));
         let mut child = command.spawn().expect("mariadb-test is installed; ./x test installs it");
@@ -157,16 +190,16 @@ impl Suite {
     }
 
     /// A copy of a file of the suite that expects no warnings.
-    fn copied(&self, name: &str) -> Option<PathBuf> {
-        let bytes = std::fs::read(Path::new(INSTALLED).join("main").join(name)).ok()?;
-        let copy = self.folder.path().join("main").join(name);
+    fn copied(&self, file: &Path) -> Option<PathBuf> {
+        let bytes = std::fs::read(file).ok()?;
+        let copy = self.folder.path().join("main").join(file.file_name()?);
         // It is the link to the installed one.
         let _ = std::fs::remove_file(&copy);
         std::fs::write(&copy, without_suppressions(&bytes)).expect("written");
         Some(copy)
     }
 
-    fn command(&self, test: &Path) -> Command {
+    fn command(&self, test: &Path, suite: &Path) -> Command {
         let folder = self.folder.path();
         let place = |name: &str| folder.join(name).display().to_string();
         let client = |program: &str| {
@@ -187,7 +220,7 @@ impl Suite {
             .args(std::env::var("COHORT_MTR_OPTIONS").iter().flat_map(|options| options.split_whitespace()));
         let variables = [
             ("MYSQL_TEST_DIR", folder.display().to_string()),
-            ("MTR_SUITE_DIR", place("main")),
+            ("MTR_SUITE_DIR", suite.display().to_string()),
             ("MYSQLTEST_VARDIR", place("var")),
             ("MYSQL_TMP_DIR", place("var/tmp")),
             ("MASTER_MYSOCK", self.server.socket.display().to_string()),

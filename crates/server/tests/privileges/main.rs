@@ -9,6 +9,7 @@
 //! What is known to differ stands in [`DIFFERENCES`] and [`VARIABLE_DIFFERENCES`], and must differ. Neither
 //! holds anything that one server allows for want of a check.
 
+mod cached;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -21,6 +21,7 @@ mod foreign_keys;
 mod moved_columns;
 mod online_ddl;
 mod page_form;
+mod server_files;
 mod sessions;
 mod side_by_side;
 mod workloads;

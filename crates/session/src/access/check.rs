@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{TableName, View};
+use cohort_catalog::{AccountName, TableName, View};
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 use crate::access::Access;
@@ -32,6 +32,11 @@ impl SessionState {
     /// account lets in under any.
     pub fn is_own(&self, other: &ProcessIdentity) -> bool {
         (&other.user, other.account.as_ref()) == (&self.info.user, Some(&self.info.account.0))
+    }
+
+    /// Whether the definer of a view is the session's account, or the role in force.
+    pub fn is_definer(&self, definer: &AccountName) -> bool {
+        *definer == self.info.account || (definer.1.is_empty() && self.role.as_ref() == Some(&definer.0))
     }
 
     pub fn database_access_denied(&self, schema: &str) -> SqlError {

@@ -3,9 +3,9 @@
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, Flush, FlushLock,
-    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show, Statement,
-    TableMaintenance,
+    AccessMode, Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, DropTable, Flush,
+    FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Revoke, SetItem, Show,
+    Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlResult};
 
@@ -72,7 +72,10 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         Statement::DropTable(drop) if drop.view => {
             drop.names.iter().try_for_each(|name| gate.shared(P::Drop, name))
         }
-        Statement::DropTable(drop) => drop.names.iter().try_for_each(|name| gate.table(P::Drop, name)),
+        Statement::DropTable(drop) => {
+            let mut shared = drop.names.iter().filter(|name| !drops_own(session, drop, name));
+            shared.try_for_each(|name| gate.shared(P::Drop, name))
+        }
         Statement::CreateView(create) => match (create.alter, create.mode) {
             (false, CreateMode::Create | CreateMode::IfNotExists) => gate.shared(P::CreateView, &create.name),
             (true, _) | (_, CreateMode::OrReplace) => gate.shared(or(P::CreateView, P::Drop), &create.name),
@@ -360,13 +363,23 @@ fn is_temporary(session: &SessionState, name: &ObjectName) -> bool {
     schema.is_some_and(|schema| session.temporary.find(schema, &name.name).is_some())
 }
 
+/// Whether a name of DROP TABLE or DROP SEQUENCE means one of the session's temporary tables: DROP SEQUENCE
+/// passes over those that are none.
+pub fn drops_own(session: &SessionState, drop: &DropTable, name: &ObjectName) -> bool {
+    let schema = name.db.as_deref().or(session.current_schema.as_deref());
+    let found = schema.and_then(|schema| session.temporary.find(schema, &name.name));
+    found.is_some_and(|table| !drop.view && (!drop.sequence || table.is_sequence()))
+}
+
 /// Whether a statement that is no plain change of rows concerns the session's temporary tables alone: neither
 /// `read_only` nor a read-only transaction refuses it.
 pub fn is_about_temporary(session: &SessionState, statement: &Statement) -> bool {
     let own = |name: &ObjectName| is_temporary(session, name);
     match statement {
         Statement::CreateTable(create) => create.temporary,
-        Statement::DropTable(drop) => drop.temporary || (!drop.view && drop.names.iter().all(own)),
+        Statement::DropTable(drop) => {
+            drop.temporary || drop.names.iter().all(|name| drops_own(session, drop, name))
+        }
         Statement::AlterTable(alter) => own(&alter.table),
         Statement::AlterSequence(alter) => own(&alter.name),
         Statement::CreateIndex(create) => own(&create.table),

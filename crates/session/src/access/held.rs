@@ -26,6 +26,20 @@ impl Access {
         Access { version: catalog.version, holders }
     }
 
+    /// What the definer of a view holds: an account without a role of its own, or a role, whose host is empty.
+    pub(crate) fn of_definer(catalog: &Catalog, name: &AccountName) -> Access {
+        match name.1.is_empty() {
+            true => {
+                let mut holders = roles_of(catalog, Some(&name.0));
+                if !holders.is_empty() {
+                    holders.extend(roles_of(catalog, Some(PUBLIC)));
+                }
+                Access { version: catalog.version, holders }
+            }
+            false => Access::of(catalog, name, None),
+        }
+    }
+
     /// What the server itself may do when it applies a source's changes: everything.
     pub(crate) fn of_server(catalog: &Catalog) -> Access {
         Access { version: catalog.version, holders: vec![Arc::new(Account::local_root())] }

@@ -34,7 +34,8 @@ pub use check::{
     sees_schema, sees_table,
 };
 pub use gate::{
-    check_statement, counts_as_write, is_about_temporary, own_renames, refused_in_read_only_transaction,
+    check_statement, counts_as_write, drops_own, is_about_temporary, own_renames,
+    refused_in_read_only_transaction,
 };
 pub use cohort_catalog::roles_of;
 pub use held::Access;

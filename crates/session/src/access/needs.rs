@@ -37,7 +37,7 @@ impl Viewer {
             Viewer::Session => session.access(),
             Viewer::Server => Arc::new(Access::of_server(&session.db.catalog())),
             Viewer::Definer(_) if session.is_applier => session.access(),
-            Viewer::Definer(name) => Arc::new(Access::of(&session.db.catalog(), name, None)),
+            Viewer::Definer(name) => Arc::new(Access::of_definer(&session.db.catalog(), name)),
         }
     }
 

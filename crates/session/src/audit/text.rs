@@ -13,7 +13,7 @@ pub(super) fn put_name(line: &mut Vec<u8>, name: &str) {
 /// A statement, escaped, without its passwords, in at most so many bytes.
 pub(super) fn put_statement(line: &mut Vec<u8>, text: &[u8], bytes_max: usize, mode: ParseMode) {
     let text = &text[..text.len().min(bytes_max)];
-    let secrets = secret_literals(text, mode);
+    let secrets = secret_literals(text, Some(mode));
     let mut secrets = secrets.into_iter().peekable();
     let (begin, mut at) = (line.len(), 0);
     while at < text.len() {
@@ -82,6 +82,8 @@ mod tests {
             ("select 'it\\'s'", "select \\'it\\\\\\'s\\'"),
             ("select 'a\nb\tc\rd\u{8}\u{c}\0'", "select \\'a\\nb\\tc\\rd\\b\\f\\0\\'"),
             ("create user u identified by 's'", "create user u identified by *****"),
+            ("alter user u \\ identified by 's'", "alter user u \\\\ identified by *****"),
+            ("set password for u := 's'", "set password for u := *****"),
         ] {
             assert_eq!(shown(text, usize::MAX), expected);
         }
