@@ -346,7 +346,7 @@ fn change_password(
     let text = format!("SET PASSWORD FOR {user}@{host}={hash}");
     book.put(account);
     let changes: Changes = book.close();
-    commit(ctx, changes, LogText::Instead(text))
+    commit(ctx, changes, LogText::Own(text))
 }
 
 /// How the account proves itself, as SHOW CREATE USER and SHOW GRANTS write it, with a space before it.

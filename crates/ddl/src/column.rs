@@ -300,7 +300,7 @@ pub(super) fn value_now(
             now_in_zone(ctx, now)
         }
         DefaultValue::Expression(text) => {
-            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?;
+            let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
             let expr = cohort_plan::convert::only_item(&parsed.statement)
                 .ok_or_else(|| SqlError::invalid_default(&column.name))?;
             constant(ctx, expr)?

@@ -47,7 +47,7 @@ pub(super) fn create(
     let table = Arc::new(describe(ctx, create, name, schema, selected)?);
     foreign::admit(ctx, &table, &|_| true, foreign::Verb::Create)?;
     let plan = filling(ctx, &table, count, (query, select))?;
-    log_ahead(ctx, LogText::Instead(statement(ctx, create, &table)))?;
+    log_ahead(ctx, LogText::Own(statement(ctx, create, &table)))?;
     // Long values are written before the table is committed.
     page_form::tell_all_of(ctx.db, &table);
     let outcome = plan.run(ctx)?;

@@ -77,7 +77,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
             let table = like(ctx, &name, other)?;
             if temporary::named(ctx, other).is_some() {
                 // Replicas do not have the model.
-                log = LogText::Instead(create_select::statement(ctx, create, &table));
+                log = LogText::Own(create_select::statement(ctx, create, &table));
             }
             table
         }

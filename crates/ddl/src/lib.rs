@@ -93,7 +93,7 @@ pub use orphans::drop_orphans;
 pub use page_form::tell_page_forms;
 pub use role::set_default_role;
 pub use view::{attributes as view_attributes, query_text, shown_text};
-pub use work::{change_event, log_statement, query_event};
+pub use work::{change_event, log_statement, mode_of_own_texts, query_event};
 
 /// What the client is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

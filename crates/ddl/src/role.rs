@@ -249,5 +249,5 @@ fn change_default_role(
     let role = if role.is_empty() { "NONE".to_owned() } else { quoted(role) };
     let (user, host) = (quoted(&name.0), quoted(&name.1));
     let text = format!("SET DEFAULT ROLE {role} FOR {user}@{host}");
-    commit(ctx, book.close(), LogText::Instead(text))
+    commit(ctx, book.close(), LogText::Own(text))
 }

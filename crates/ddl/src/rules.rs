@@ -199,7 +199,7 @@ pub(super) fn text_of(
 
 /// The expression of a kept text.
 pub(super) fn parsed(text: &str) -> SqlResult<Expr> {
-    let statement = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?.statement;
+    let statement = cohort_sql::parse_own(&format!("SELECT {text}"))?.statement;
     let unread = || not_supported(&format!("the expression {text}"));
     cohort_plan::convert::only_item(&statement).cloned().ok_or_else(unread)
 }

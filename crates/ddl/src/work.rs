@@ -11,7 +11,7 @@ use cohort_locks::{MetadataMode, NameKey};
 use cohort_session::{SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
-use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult};
+use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
 
 use super::page_form;
 pub(super) use cohort_plan::not_supported;
@@ -43,6 +43,8 @@ pub(super) enum LogText {
     ByCaller,
     /// Text that must not stand there as it was written (passwords).
     Instead(String),
+    /// The same in the server's own words: no mode of the session changes how they are read.
+    Own(String),
 }
 
 /// What a statement is about to commit.
@@ -258,9 +260,12 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
         LogText::ReplacingTable => (current, written, THREAD_SPECIFIC),
         LogText::Accounts | LogText::AboutUsers => (current, written, 0),
         LogText::DropTables(text) => (current, text.as_bytes(), THREAD_SPECIFIC),
-        LogText::Instead(text) => (current, text.as_bytes(), 0),
+        LogText::Instead(text) | LogText::Own(text) => (current, text.as_bytes(), 0),
     };
     let mut status = status_vars(session, text);
+    if matches!(log, LogText::Own(_)) {
+        status.sql_mode = status.sql_mode.map(|mode| mode_of_own_texts(SqlMode(mode)).0);
+    }
     if ctx.uses_zone.get() {
         status.time_zone = session.vars.text(VarId::TimeZone).map(|zone| zone.as_bytes().to_vec());
     }
@@ -275,6 +280,22 @@ fn event(ctx: &StatementContext<'_>, log: LogText, has_xid: bool) -> Option<(Que
     status.xid = has_xid.then(|| ctx.trx.transaction_id());
     let flags = if schema.is_empty() { flags | SUPPRESS_USE } else { flags };
     Some((QueryEvent::new(thread, &status, schema.as_bytes(), text), flags))
+}
+
+/// A session's mode without what changes how a text is read: for texts that the server writes itself.
+pub fn mode_of_own_texts(mode: SqlMode) -> SqlMode {
+    let reading = [
+        SqlMode::REAL_AS_FLOAT,
+        SqlMode::PIPES_AS_CONCAT,
+        SqlMode::ANSI_QUOTES,
+        SqlMode::IGNORE_SPACE,
+        SqlMode::ORACLE,
+        SqlMode::ANSI,
+        SqlMode::NO_BACKSLASH_ESCAPES,
+        SqlMode::HIGH_NOT_PRECEDENCE,
+        SqlMode::EMPTY_STRING_IS_NULL,
+    ];
+    SqlMode(reading.iter().fold(mode.0, |mode, bit| mode & !bit.0))
 }
 
 /// A statement as text, with what it depends on of the session.

@@ -24,6 +24,7 @@ use crate::apply_scan::apply_by_scan;
 use crate::assign::{Assigner, NullRule, Strictness};
 use crate::binlog_statement::bad_event;
 use crate::rules::RowRules;
+use crate::unpack::room_to_unpack;
 use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
@@ -82,6 +83,7 @@ pub fn apply_rows(
     let generated = Generated::of(ctx, &table, event)?;
     let mut applier =
         RowApplier { columns, writer: TableWriter::open(ctx.trx, &table)?, table, rules: *rules, generated };
+    let _room = room_to_unpack(&ctx.db.globals, ctx.process.memory(), event.inflated_bytes())?;
     let rows = event.plain_rows().map_err(bad_event)?;
     let mut from = Reader::new(&rows);
     let by = applier.index_of(|column| column < applier.columns.len() && bit(&event.present, column));

@@ -20,6 +20,7 @@
 //! | `apply_pass` | a search that goes on where the one before ended |
 //! | `apply_scan` | the same for tables without a key |
 //! | `binlog_statement` | BINLOG '...' |
+//! | `unpack` | room for compressed events |
 //!
 //! Plans are immutable and shared by sessions; what one execution needs is made at its start.
 
@@ -42,6 +43,7 @@ mod returning;
 mod rules;
 mod target;
 mod target_plan;
+mod unpack;
 mod update;
 mod view_check;
 
@@ -58,4 +60,5 @@ pub use outcome::DmlOutcome;
 pub use returning::Returning;
 pub use rules::RowRules;
 pub use target_plan::TargetPlan;
+pub use unpack::room_to_unpack;
 pub use update::UpdatePlan;

@@ -49,7 +49,7 @@ impl RowRules {
         let scope = Scope::of_expressions(Arc::clone(table), 0);
         let binder = Binder::new(&fixed, &scope, Clause::Values);
         let bind = |text: &str| {
-            let parsed = cohort_sql::parse(format!("SELECT {text}").as_bytes(), &Default::default())?;
+            let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
             let expr = convert::only_item(&parsed.statement);
             binder.expression(expr.ok_or_else(|| not_supported("an expression of the table"))?)
         };

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use cohort_base::Reservation;
 use cohort_base::{Budget, CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
 use cohort_binlog::event::{
-    ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap,
+    DecodeError, ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap,
     UserVar, UserVarType, gtid_flags2, rows_flags,
 };
 use cohort_config::{VarId, VarValue};
@@ -190,6 +190,11 @@ impl Applier {
         &self.process
     }
 
+    /// Memory for a compressed event, to be kept as long as its plain form.
+    pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> SqlResult<Option<Reservation>> {
+        cohort_dml::room_to_unpack(&self.session.state.db.globals, self.process.memory(), bytes)
+    }
+
     /// Hands the settings of session and group to the transaction.
     fn obey(&mut self) {
         self.session.state.refresh();
@@ -292,6 +297,7 @@ impl Applier {
         replaces: bool,
     ) -> SqlResult<()> {
         self.apply_held()?;
+        let _room = self.room_to_unpack(event.inflated_bytes())?;
         let sql = event.plain_sql().map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
         self.adopt_context(event, db, timestamp)?;
         let sql = self.in_utf8(sql)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use cohort_binlog::event::{Event, QueryEvent, RowsEvent, RowsKind, gtid_flags2};
 use cohort_binlog::{CacheOptions, EventHeader, EventType};
 use cohort_exec::BinlogCache;
-use cohort_types::{Date, DateTime, Decimal, Time, Value};
+use cohort_types::{Date, DateTime, Decimal, SqlMode, Time, Value};
 use cohort_vfs::SharedFs;
 use world::{Client, Server};
 
@@ -820,6 +820,19 @@ fn a_table_made_of_a_query_is_one_transaction_with_its_rows() {
             EventType::XID,
         ]
     );
+    // The text is the server's own, and is read so.
+    client.ok("SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES'");
+    client.ok("CREATE TABLE e3 (k VARCHAR(9) DEFAULT 'a\\b' COMMENT 'c\\') SELECT 1 AS n");
+    let read = |event: &Event| match event {
+        Event::Query(query) => {
+            let text = String::from_utf8_lossy(&query.sql).into_owned();
+            text.contains("`e3`").then(|| (text, query.status_vars().expect("decodes").sql_mode))
+        }
+        _ => None,
+    };
+    let (text, mode) = events(&server, &disk).iter().find_map(|(_, event)| read(event)).expect("logged");
+    assert!(text.contains("DEFAULT 'a\\\\b' COMMENT 'c\\\\'"), "{text}");
+    assert_eq!(mode, Some(SqlMode::STRICT_ALL_TABLES.0));
     // The rows stand behind a restart, too.
     drop((client, server));
     let mut server = Server::open(&disk).expect("it opens again");

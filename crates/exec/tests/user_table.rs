@@ -309,6 +309,35 @@ fn rows_of_accounts_can_be_changed() {
     assert_eq!(root.run(accounts), "User | Host\na | %\nb | localhost\nroot | localhost\n");
 }
 
+/// The statements that a changed row stands for are the server's own: no mode changes how they are read.
+#[test]
+fn no_mode_of_a_session_changes_which_account_is_meant() {
+    let mut server = Server::open(&world::disk()).expect("an empty disk opens");
+    for mode in ["NO_BACKSLASH_ESCAPES", "ANSI", "EMPTY_STRING_IS_NULL", "ORACLE", "HIGH_NOT_PRECEDENCE"] {
+        let mut root = server.connect();
+        root.ok("CREATE USER `x\\`, `x\\\\`, `x'`, `x''`, `y\\` IDENTIFIED BY 'secret'");
+        root.ok(&format!("SET sql_mode = '{mode}'"));
+        let backslash = "CHAR(92 USING utf8mb4)";
+        for (change, of) in [
+            ("DELETE FROM mysql.global_priv", format!("CONCAT('x', {backslash})")),
+            ("DELETE FROM mysql.user", "CONCAT('x', CHAR(39 USING utf8mb4))".to_owned()),
+            (
+                "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.ssl_type', 3, '$.x509_subject', \
+                 CONCAT('/CN=', CHAR(34 USING utf8mb4), 'q', CHAR(34 USING utf8mb4)))",
+                format!("CONCAT('y', {backslash})"),
+            ),
+        ] {
+            assert_eq!(root.run(&format!("{change} WHERE User = {of}")), "OK 1\n", "{mode}: {change}");
+        }
+        let left = root.run("SELECT User FROM mysql.global_priv WHERE User <> 'root' ORDER BY User");
+        assert_eq!(left, "User\nx''\nx\\\\\ny\\\n", "{mode}");
+        let shown = root.run("SHOW CREATE USER `y\\`");
+        assert!(shown.contains("REQUIRE SUBJECT '/CN=\"q\"'"), "{mode}: {shown}");
+        root.ok("SET sql_mode = DEFAULT");
+        root.ok("DROP USER `x\\\\`, `x''`, `y\\`");
+    }
+}
+
 /// The table's privileges are needed, and those of the statements besides.
 #[test]
 fn nobody_makes_himself_more_by_the_tables_of_accounts() {

@@ -48,9 +48,10 @@ use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
 use crate::job::{Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
 use crate::owners::{Claim, DomainReached, Owners};
+use crate::place::SourcePlace;
 use crate::planner::{Plan, Planner};
 use crate::progress::Reached;
-use crate::relay::{RelayPlace, RelayReader, SourcePlace};
+use crate::relay::{RelayPlace, RelayReader};
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{ReplicaState, StateStore};
@@ -741,7 +742,17 @@ impl Follower<'_> {
             return self.hand_over_place();
         }
         if let Some(planner) = self.planners.get_mut(&gathered.domain) {
-            planner.event(&self.thread.db, &self.applier.rules, &event);
+            let inflated = match &event {
+                Event::Rows(rows) => rows.inflated_bytes(),
+                _ => Ok(0),
+            };
+            let room = self.applier.room_to_unpack(inflated);
+            if room.is_err() {
+                // Applied alone it meets the same error, and tells.
+                planner.keep_alone();
+            } else {
+                planner.event(&self.thread.db, &self.applier.rules, &event);
+            }
         }
         gathered.events.push((raw.header, event));
         true

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{CommitSeq, Gtid, ParticipantId, ServerId};
+use cohort_base::{CommitSeq, Gtid, ParticipantId, Reservation, ServerId};
 use cohort_binlog::EventHeader;
 use cohort_binlog::event::{
-    Event, ExecuteLoadQuery, GtidEvent, QueryEvent, TableMap, XaXid, flags, gtid_flags_extra, gtid_flags2,
+    DecodeError, Event, ExecuteLoadQuery, GtidEvent, QueryEvent, TableMap, XaXid, flags, gtid_flags_extra,
+    gtid_flags2,
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
@@ -15,11 +16,11 @@ use cohort_exec::{AllowsOutcome, Applier, ApplyRules, Database, FinishedGroup, G
 use cohort_exec::{message_without_secrets, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 
-use crate::connection::{Counts, ThreadError};
+use crate::connection::{Counts, ERROR_BYTES_MAX, ThreadError};
 use crate::filter::Filter;
 use crate::flusher::Flusher;
 use crate::group::End;
-use crate::relay::SourcePlace;
+use crate::place::SourcePlace;
 use crate::state::{Change, REPLICATION};
 
 /// Why a group could not be applied.
@@ -253,6 +254,17 @@ impl GroupApplier {
         self.session.rollback();
     }
 
+    /// Memory for a compressed event, to be kept as long as its plain form.
+    pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> Result<Option<Reservation>, ApplyError> {
+        self.session.room_to_unpack(bytes).map_err(|error| self.plain_error(&error))
+    }
+
+    /// The statement before the end of an XA transaction's first half.
+    fn is_xa_end(&self, query: &QueryEvent) -> Result<bool, ApplyError> {
+        let _room = self.room_to_unpack(query.inflated_bytes())?;
+        Ok(query.plain_sql().is_ok_and(|sql| sql.starts_with(b"XA END ")))
+    }
+
     fn kind_of(&self, error: &SqlError) -> Failure {
         kind_of(error, &self.rules.retried)
     }
@@ -274,7 +286,11 @@ impl GroupApplier {
         }
         match event {
             // It says what the group's end says.
-            Event::Query(query) if self.flags2 & gtid_flags2::PREPARED_XA != 0 && is_xa_end(query) => Ok(()),
+            Event::Query(query)
+                if self.flags2 & gtid_flags2::PREPARED_XA != 0 && self.is_xa_end(query)? =>
+            {
+                Ok(())
+            }
             Event::Annotate(annotation) => {
                 self.annotation.clone_from(&annotation.sql);
                 self.session.process().show_text(&self.annotation);
@@ -378,6 +394,7 @@ impl GroupApplier {
         let done = match (event, self.flags2 & HALVES) {
             (Event::XaPrepare(_), gtid_flags2::PREPARED_XA) => self.session.prepare_branch(at, attached),
             (Event::Query(query), gtid_flags2::COMPLETED_XA) => {
+                let _room = self.room_to_unpack(query.inflated_bytes())?;
                 let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
                 self.session.process().show_text(&sql);
                 let commits = sql.starts_with(b"XA COMMIT ");
@@ -482,6 +499,7 @@ impl GroupApplier {
 
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent) -> Result<(), ApplyError> {
         let schema = self.schema_of(query);
+        let _room = self.room_to_unpack(query.inflated_bytes())?;
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
         if !self.passes(query, &schema, &sql)? {
             self.session.forget_context();
@@ -511,6 +529,7 @@ impl GroupApplier {
     /// The statement that is the whole group.
     fn ddl(&mut self, header: &EventHeader, query: &QueryEvent, mark: &Mark) -> Result<Done, ApplyError> {
         let schema = self.schema_of(query);
+        let _room = self.room_to_unpack(query.inflated_bytes())?;
         let sql = query.plain_sql().map_err(|what| ApplyError::fatal(1594, what.to_string()))?;
         if self.passes(query, &schema, &sql)? {
             self.session.process().show_text(&sql);
@@ -571,7 +590,7 @@ impl GroupApplier {
     ) -> Result<(), ApplyError> {
         let text = sql;
         let sql = without_secrets(text, None);
-        let sql = String::from_utf8_lossy(&sql);
+        let sql = String::from_utf8_lossy(&sql[..sql.len().min(ERROR_BYTES_MAX)]);
         let Err(error) = outcome else {
             let text = format!(
                 "Query caused different errors on master and slave. Error on master: message (format)='' error code={}; \
@@ -650,9 +669,4 @@ fn corrupt(what: &str, place: &SourcePlace) -> ApplyError {
         place.file, place.position
     );
     ApplyError::fatal(1594, text)
-}
-
-/// The statement before the end of an XA transaction's first half.
-fn is_xa_end(query: &QueryEvent) -> bool {
-    query.plain_sql().is_ok_and(|sql| sql.starts_with(b"XA END "))
 }

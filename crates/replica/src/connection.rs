@@ -15,8 +15,9 @@ use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
 use parking_lot::{Condvar, Mutex};
 
+use crate::place::SourcePlace;
 use crate::progress::Reached;
-use crate::relay::{RelayLog, RelayPlace, SourcePlace};
+use crate::relay::{RelayLog, RelayPlace};
 use crate::shown::Shown;
 
 /// The receiver's progress, as Slave_IO_Running prints it.
@@ -48,10 +49,16 @@ pub struct ThreadError {
     pub text: String,
 }
 
+/// So many bytes of an error are kept, as in MariaDB: statements and a source's messages may be long.
+pub const ERROR_BYTES_MAX: usize = 1024;
+
 impl ThreadError {
     /// An error with its number.
     pub fn new(number: u32, text: impl Into<String>) -> ThreadError {
-        ThreadError { number, text: text.into() }
+        let mut text: String = text.into();
+        text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX - 1));
+        text.shrink_to_fit();
+        ThreadError { number, text }
     }
 }
 
@@ -456,5 +463,13 @@ mod tests {
         assert_eq!(state(), READING);
         assert!(connection.show_all_read(relay.end(), CommitSeq(5), CommitSeq(5)));
         assert_eq!(state(), ALL_READ);
+    }
+
+    #[test]
+    fn of_an_error_a_thousand_bytes_are_kept() {
+        let error = ThreadError::new(1064, format!("x{}", "é".repeat(50_000)));
+        assert_eq!(error.text.len(), 1023);
+        assert!(error.text.capacity() < 2 * ERROR_BYTES_MAX);
+        assert_eq!(ThreadError::new(1064, "short").text, "short");
     }
 }

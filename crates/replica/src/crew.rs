@@ -44,7 +44,7 @@ use crate::flusher::Flusher;
 use crate::job::{Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
 use crate::progress::{Reached, Ticket};
-use crate::relay::SourcePlace;
+use crate::place::SourcePlace;
 use crate::ring::{After, Taken};
 
 /// How long the head may stand still while others hold locks.

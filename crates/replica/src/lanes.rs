@@ -6,7 +6,7 @@
 use cohort_base::DomainId;
 
 use crate::progress::{Progress, Reached, Ticket};
-use crate::relay::SourcePlace;
+use crate::place::SourcePlace;
 use crate::ring::{After, Next, Ring, Taken};
 
 /// The rings. `G` is a group, `R` what is left of it when it is applied.

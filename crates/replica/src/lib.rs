@@ -9,6 +9,10 @@
 //! | `link` | a connection to a source, as its client |
 //! | `receiver` | the thread that fills the relay log |
 //! | `relay` | the relay log |
+//! | `marks`, `marker` | what of it a semi-synchronous source was told is durable |
+//! | `survey`, `kept`, `begin` | what becomes of it when threads start |
+//! | `names` | names of its files |
+//! | `place` | a place in the source's log |
 //! | `group` | where groups of events begin and end |
 //! | `applier` | the thread that reads the relay log and applies it, or has it applied |
 //! | `crew` | the workers that apply in parallel |
@@ -31,6 +35,7 @@
 
 mod applier;
 mod apply;
+mod begin;
 mod budget;
 mod connection;
 mod crew;
@@ -38,9 +43,14 @@ mod filter;
 mod flusher;
 mod group;
 mod job;
+mod kept;
 mod lanes;
 mod link;
+mod marker;
+mod marks;
+mod names;
 mod owners;
+mod place;
 mod planner;
 mod progress;
 mod receiver;
@@ -53,10 +63,12 @@ mod settings;
 mod shown;
 mod state;
 mod status;
+mod survey;
 mod until;
 
 pub use receiver::current_position;
-pub use replicas::{ReplicaLog, ReplicaParts, Replicas, relay_base_name};
+pub use names::{check_relay_log, relay_base_name};
+pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
 pub use settings::{Secret, SourceSettings, UseGtid};
 pub use state::{Change, REPLICATION, ReplicaState, StateStore};
 pub use status::ReplicaStatus;

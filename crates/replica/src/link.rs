@@ -23,8 +23,12 @@ use crate::settings::{SourceSettings, Tls};
 const READ_BYTES: usize = 256 << 10;
 /// How long an attempt to connect keeps a thread that is to stop.
 const CONNECT_SLICE: Duration = Duration::from_secs(2);
-/// Answers to questions are small.
-const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Answers to questions are small: so many bytes of one are taken.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// What a row of an answer takes besides its bytes.
+const ROW_BYTES: usize = 64;
+/// So many packets of a login.
+const LOGIN_PACKETS_MAX: usize = 16;
 /// utf8mb3_general_ci.
 const COLLATION: u8 = 33;
 
@@ -182,7 +186,7 @@ impl Link {
         let native = NativePassword::of(settings.password.0.as_bytes());
         // What the source stores of the password, and the scramble.
         let mut proof_of = (native.bytes().to_vec(), greeting.scramble);
-        loop {
+        for _ in 0..LOGIN_PACKETS_MAX {
             let payload = self.receive()?;
             match Reply::decode(&payload, true).map_err(|_| malformed())? {
                 Reply::Ok => return self.check_proof(settings, &proof_of, &payload),
@@ -212,6 +216,7 @@ impl Link {
                 Reply::Other(_) | Reply::End => return Err(malformed()),
             }
         }
+        Err(malformed())
     }
 
     /// The source is asked for TLS. What it has sent already behind its greeting is no packet.
@@ -339,10 +344,11 @@ impl Link {
             Reply::Other([0, ..]) => return Ok(Vec::new()),
             _ => {}
         }
-        self.skip_to_end()?;
+        let mut bytes = head.len();
+        self.skip_to_end(&mut bytes)?;
         let mut rows = Vec::new();
         loop {
-            let payload = self.receive()?;
+            let payload = self.receive_answer(&mut bytes)?;
             match Reply::decode(&payload, false).map_err(|_| malformed())? {
                 Reply::End => return Ok(rows),
                 Reply::Error(error) => return Err(LinkError::Refused(error)),
@@ -351,9 +357,20 @@ impl Link {
         }
     }
 
-    fn skip_to_end(&mut self) -> Result<(), LinkError> {
+    /// A packet of an answer of which so many bytes have come.
+    fn receive_answer(&mut self, bytes: &mut usize) -> Result<Vec<u8>, LinkError> {
+        let payload = self.receive()?;
+        // Each packet counts for what its row takes, too.
+        *bytes += payload.len() + ROW_BYTES;
+        match *bytes <= ANSWER_BYTES_MAX {
+            true => Ok(payload),
+            false => Err(malformed()),
+        }
+    }
+
+    fn skip_to_end(&mut self, bytes: &mut usize) -> Result<(), LinkError> {
         loop {
-            let payload = self.receive()?;
+            let payload = self.receive_answer(bytes)?;
             match Reply::decode(&payload, false).map_err(|_| malformed())? {
                 Reply::End => return Ok(()),
                 Reply::Error(error) => return Err(LinkError::Refused(error)),
@@ -414,5 +431,52 @@ impl Link {
             out.extend_from_slice(&position.to_le_bytes());
             out.extend_from_slice(file.as_bytes());
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const END: &[u8] = b"\xfe\0\0\0\0";
+
+    /// A source that answers a question with one packet, and another one without end.
+    fn endless(first: &'static [u8], packet: &'static [u8]) -> Link {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        std::thread::spawn(move || {
+            let (mut source, _) = listener.accept().expect("connected");
+            let mut question = [0; 64];
+            let _ = source.read(&mut question);
+            let framed = |packet: &[u8]| [&[packet.len() as u8, 0, 0, 1], packet].concat();
+            let head = [framed(&[1]), framed(first)].concat();
+            let _ = source.write_all(&head);
+            let bytes = framed(packet).repeat(1000);
+            while source.write_all(&bytes).is_ok() {}
+        });
+        let mut link = Link {
+            socket,
+            tls: None,
+            input: InputBuffer::default(),
+            scratch: vec![0; READ_BYTES],
+            sequence: 0,
+            packet_bytes_max: ANSWER_BYTES_MAX,
+            version: String::new(),
+        };
+        link.input.ignore_sequence();
+        link
+    }
+
+    #[test]
+    fn an_answer_without_end_is_none() {
+        let column = b"\x03def definition of a column";
+        // Definitions of columns, and rows behind these.
+        for (first, packet) in [(column.as_slice(), column.as_slice()), (END, b"\x011")] {
+            let outcome = endless(first, packet).query("SELECT 1");
+            assert!(matches!(outcome, Err(LinkError::Gone(_))), "{:?}", outcome.map(|rows| rows.len()));
+        }
+        assert_eq!(endless(END, END).query("SELECT 1").expect("no rows").len(), 0);
     }
 }

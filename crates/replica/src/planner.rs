@@ -113,6 +113,11 @@ impl Planner {
         self.commit_id = gtid.and_then(|event| event.commit_id);
     }
 
+    /// The group is applied alone: what it changes is not known.
+    pub fn keep_alone(&mut self) {
+        self.is_alone = true;
+    }
+
     /// An event of it.
     pub fn event(&mut self, db: &Database, rules: &Rules, event: &Event) {
         match event {

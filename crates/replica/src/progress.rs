@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::relay::{RelayPlace, SourcePlace};
+use crate::place::SourcePlace;
+use crate::relay::RelayPlace;
 
 /// The number of a group in the order of the relay log.
 pub type Ticket = u64;

@@ -32,12 +32,16 @@ use cohort_vfs::is_no_space;
 use crate::connection::{Connection, IoRunning, ThreadError};
 use crate::group::{Groups, Part};
 use crate::link::{Link, LinkError, Row};
-use crate::relay::{RelayWriter, SourcePlace};
+use crate::marker::{Marker, Stop};
+use crate::place::SourcePlace;
+use crate::relay::RelayWriter;
 use crate::replicas::ReplicaLog;
 use crate::settings::{SourceSettings, UseGtid};
 
 /// master_retry_count.
 pub const RETRIES_MAX: u32 = 100_000;
+/// The longest name of a file of the source: it is kept, and travels with each transaction.
+const FILE_NAME_BYTES_MAX: usize = 512;
 /// Between two tries to write to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
 
@@ -234,6 +238,10 @@ impl Receiver {
         connection.io_state("Checking master version");
         check_version(link.version())?;
         let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
+        if is_semi_sync {
+            // Before the source is told anything.
+            self.despite_full_disk(|| connection.relay.arm())?;
+        }
         connection.io_state("Registering slave on master");
         let host = self.db.globals.text(VarId::ReportHost);
         let port = match self.db.globals.uint(VarId::ReportPort) {
@@ -268,8 +276,10 @@ impl Receiver {
                 }
             ),
         );
+        let marker = Marker::new(&connection.relay);
         let mut stream = Stream {
             receiver: self,
+            marker: &marker,
             writer,
             checksum,
             groups: Groups::default(),
@@ -282,7 +292,16 @@ impl Receiver {
             type_max: usize::MAX,
             is_until_reached: false,
         };
-        let ended = match stream.take_all(&mut link) {
+        let taken = std::thread::scope(|scope| {
+            if is_semi_sync {
+                let thread = std::thread::Builder::new().name("slave-mark".to_owned());
+                let started = thread.spawn_scoped(scope, || self.mark(&marker));
+                started.map_err(|error| fatal(format_args!("Can't create a new thread ({error})")))?;
+            }
+            let _stop = Stop(&marker);
+            stream.take_all(&mut link)
+        });
+        let ended = match taken {
             // What was received is the applier's, also while the source is away.
             Err(Ended::Lost(error)) => stream.flush().and(Err(Ended::Lost(error))),
             ended => ended,
@@ -291,6 +310,14 @@ impl Receiver {
         // A source that ends each dump at its beginning is asked again after a pause.
         *was_connected = stream.has_come_on;
         ended
+    }
+
+    /// The life of the thread that marks what was acknowledged.
+    fn mark(&self, marker: &Marker<'_>) {
+        if let Err(error) = marker.run() {
+            let text = format_args!("The marks of the relay log cannot be written: {error}");
+            self.log.error(&self.connection.name, text);
+        }
     }
 
     fn connect_error(&self, error: &LinkError) -> Ended {
@@ -411,6 +438,7 @@ struct Arrived {
 /// Events of one connection on their way into the relay log.
 struct Stream<'r> {
     receiver: &'r Receiver,
+    marker: &'r Marker<'r>,
     writer: &'r mut RelayWriter,
     checksum: Checksum,
     groups: Groups,
@@ -468,6 +496,7 @@ impl Stream<'_> {
                 // Durable first: that is what the source is told.
                 self.sync()?;
                 link.acknowledge(&self.place.file, self.place.position).map_err(lost)?;
+                self.marker.note(self.writer.place());
                 self.receiver.connection.counts.replies.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -614,6 +643,9 @@ impl Stream<'_> {
                 let Event::Rotate(rotate) = Event::decode(header.kind, body).map_err(damaged)? else {
                     return Err(damaged("a rotate event that is none"));
                 };
+                if rotate.name.len() > FILE_NAME_BYTES_MAX {
+                    return Err(damaged("the name of a file is too long"));
+                }
                 let file = String::from_utf8_lossy(&rotate.name).into_owned();
                 self.place = SourcePlace { file, position: rotate.position };
                 self.arrived.whole = Some(self.place.clone());

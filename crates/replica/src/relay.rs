@@ -1,44 +1,61 @@
 //! The relay log: what a receiver got and the applier has not applied yet, in classic files.
 //!
 //! # Concepts
-//! One writer (the receiver's thread) appends, one reader (the applier's) follows. Files are numbered, the
-//! index lists them. Events are the source's, with the source's positions in them; all have a checksum here,
-//! whatever the source does, so that a damaged file is noticed. A file begins with a format description of
-//! this server and a made-up ROTATE that names the place in the source's log.
+//! One writer (the receiver's thread) appends, one reader (the applier's) follows. Files are numbered without
+//! gaps, the index lists them. Events are the source's, with the source's positions in them; all have a
+//! checksum here, whatever the source does, so that a damaged file is noticed. A file begins with a format
+//! description of this server and a made-up ROTATE that names the place in the source's log. It ends with a
+//! ROTATE that names the next file, also if its receiver ended and another one went on.
 //!
 //! # What is synced
-//! Nothing, unless the source is to be told that the events are durable (semi-synchronous replication): then
-//! [`RelayWriter::sync`]. What a crash takes away is fetched again from where the applier has come to.
+//! A file, before the next one begins, and all of it before the source is told that events are durable
+//! (semi-synchronous replication, [`RelayWriter::sync`]). Before the first time the log gets marks
+//! ([`RelayLog::arm`], [`marks`](crate::marks)): from then on it is kept over restarts, whatever the settings
+//! say, and looked through at each start ([`survey`](crate::survey)). A log without marks is thrown away at a
+//! start: what is not applied is fetched again from where the applier has come to.
 //!
 //! # On failure
 //! A file that cannot be written ends the receiver with error 1595, one that cannot be read the applier with
 //! error 1594. A full disk makes the receiver wait. What a write that failed left in a file is behind the
-//! bytes that count, where nobody reads.
+//! bytes that count, where no reader looks. After a failed sync the system may have lost what was written:
+//! nothing more is acknowledged before the log was looked through.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cohort_base::ServerId;
 use cohort_binlog::event::{
     Event, EventHeader, FormatDescription, MAGIC, Rotate, begin_event, finish_event, flags,
 };
-use cohort_binlog::{BinlogError, BinlogName, Checksum, DecodeError, EventReader, EventType, RawEvent};
+use cohort_binlog::{BinlogError, BinlogName, Checksum, EventReader, EventType, RawEvent};
 use cohort_config::VERSION;
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs, is_no_space};
 use parking_lot::{Condvar, Mutex};
+
+use crate::marks::{Acknowledged, Marks};
+use crate::place::SourcePlace;
+use crate::survey::{Survey, Unsound};
 
 /// Bytes gathered before they are written, unless the source pauses.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The files of one connection.
 pub struct RelayLog {
-    fs: SharedFs,
-    name: BinlogName,
+    pub(crate) fs: SharedFs,
+    /// It changes only while no thread uses the log.
+    name: Mutex<BinlogName>,
     files: Mutex<Files>,
     grown: Condvar,
     /// Held while the index is written: the newest list stays.
     index: Mutex<()>,
+    /// There if anything was, or is about to be, acknowledged.
+    marks: Mutex<Option<Marks>>,
+    has_marks: AtomicBool,
+    /// A sync failed: what was written may be lost.
+    is_doubtful: AtomicBool,
 }
 
 #[derive(Default)]
@@ -48,10 +65,12 @@ struct Files {
 }
 
 /// A file, and how much of it counts: behind that may be what a failed write left.
-#[derive(Clone, Copy)]
-struct RelayFile {
-    number: u32,
-    bytes: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RelayFile {
+    pub number: u32,
+    pub bytes: u64,
+    /// Its last event names the next file, and all of it is durable.
+    pub is_closed: bool,
 }
 
 impl Files {
@@ -77,38 +96,70 @@ pub struct RelayPlace {
     pub offset: u64,
 }
 
+fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(std::io::Error) -> BinlogError {
+    move |source| BinlogError::Io { action, path, source }
+}
+
 impl RelayLog {
-    /// The files that the index lists, as far as they are there.
-    pub fn open(fs: SharedFs, name: BinlogName) -> Result<Arc<RelayLog>, BinlogError> {
-        let index = name.index_path();
-        let mut numbers: Vec<u32> = Vec::new();
-        if fs.exists(&index) {
-            let io = |e| BinlogError::Io { action: "read", path: index.clone(), source: e };
-            let file = fs.open(&index, OpenMode::Read).map_err(io)?;
-            let mut bytes = vec![0; file.len().map_err(io)? as usize];
-            let got = file.read_at(&mut bytes, 0).map_err(io)?;
-            let text = String::from_utf8_lossy(&bytes[..got]).into_owned();
-            numbers = text.lines().filter_map(|line| name.number(line.trim())).collect();
-            numbers.retain(|&number| fs.exists(&name.path(number)));
-            numbers.sort_unstable();
-            numbers.dedup();
-        }
-        let sized = |number: u32| {
-            let length = fs.open(&name.path(number), OpenMode::Read).and_then(|file| file.len());
-            RelayFile { number, bytes: length.unwrap_or(0) }
+    /// The log of this name. What is there is listed as far as it can be read; the start of the threads looks
+    /// at all of it.
+    pub fn open(fs: SharedFs, name: BinlogName) -> Arc<RelayLog> {
+        let log = RelayLog {
+            fs,
+            name: Mutex::new(name),
+            files: Mutex::default(),
+            grown: Condvar::new(),
+            index: Mutex::new(()),
+            marks: Mutex::new(None),
+            has_marks: AtomicBool::new(false),
+            is_doubtful: AtomicBool::new(false),
         };
-        let files = Mutex::new(Files { list: numbers.into_iter().map(sized).collect() });
-        Ok(Arc::new(RelayLog { fs, name, files, grown: Condvar::new(), index: Mutex::new(()) }))
+        if let Ok(listed) = log.listed() {
+            let sized = |number: &u32| {
+                let file = log.fs.open(&log.path(*number), OpenMode::Read).ok()?;
+                Some(RelayFile { number: *number, bytes: file.len().ok()?, is_closed: false })
+            };
+            let list = listed.numbers.iter().filter_map(sized).collect();
+            *log.files.lock() = Files { list };
+            log.has_marks.store(listed.has_marks, Ordering::Release);
+        }
+        Arc::new(log)
+    }
+
+    /// What names of files begin with.
+    pub fn name(&self) -> BinlogName {
+        self.name.lock().clone()
+    }
+
+    /// Another name for the files to come; there are none.
+    pub fn rename(&self, name: BinlogName) {
+        *self.name.lock() = name;
+    }
+
+    pub(crate) fn path(&self, number: u32) -> PathBuf {
+        self.name.lock().path(number)
+    }
+
+    pub(crate) fn marks_path(&self) -> PathBuf {
+        self.name.lock().index_path().with_extension("marks")
+    }
+
+    /// The line of the index that names the marks.
+    pub(crate) fn marks_line(&self) -> String {
+        let name = self.name();
+        // As that of a file, without its number.
+        let line = name.index_line(1);
+        format!("{}.marks", line.strip_suffix(".000001").unwrap_or(&line))
     }
 
     /// The name of a file, as SHOW SLAVE STATUS prints it.
     pub fn file_name(&self, number: u32) -> String {
-        self.name.file(number)
+        self.name.lock().file(number)
     }
 
     /// The number of a file.
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.name.number(name).filter(|&number| self.has(number))
+        self.name.lock().number(name).filter(|&number| self.has(number))
     }
 
     fn has(&self, number: u32) -> bool {
@@ -130,18 +181,37 @@ impl RelayLog {
         self.files.lock().list.iter().map(|file| file.bytes).sum()
     }
 
-    /// Removes all files; nobody writes or reads them.
+    /// Removes all files; no thread writes or reads them.
     pub fn clear(&self) -> Result<(), BinlogError> {
-        let removed = std::mem::take(&mut self.files.lock().list);
-        removed.iter().for_each(|file| self.remove_file(file.number));
-        self.write_index()
+        let name = self.name();
+        // Also those that a list that cannot be read may name.
+        let found = self.fs.list(name.dir()).unwrap_or_default();
+        let mut removed: Vec<u32> =
+            found.iter().filter_map(|file| name.number(&file.to_string_lossy())).collect();
+        removed.extend(std::mem::take(&mut self.files.lock().list).iter().map(|file| file.number));
+        removed.sort_unstable();
+        removed.dedup();
+        let had_marks = self.has_marks.swap(false, Ordering::AcqRel);
+        *self.marks.lock() = None;
+        // The list first, as in a purge.
+        let listed = self.write_index();
+        self.is_doubtful.store(false, Ordering::Release);
+        removed.into_iter().for_each(|number| self.remove_file(number));
+        let path = self.marks_path();
+        match self.fs.remove(&path) {
+            Err(error) if had_marks && error.kind() != ErrorKind::NotFound => {
+                return Err(io_error("remove", path)(error));
+            }
+            _ => {}
+        }
+        listed.or_else(|_| self.write_index())
     }
 
     /// Removes the index, too: the connection is forgotten.
     pub fn remove(&self) -> Result<(), BinlogError> {
         self.clear()?;
         // It may never have been made.
-        let _ = self.fs.remove(&self.name.index_path());
+        let _ = self.fs.remove(&self.name.lock().index_path());
         Ok(())
     }
 
@@ -158,59 +228,121 @@ impl RelayLog {
         if removed.is_empty() {
             return Ok(());
         }
+        // The list first: it names no file that is not there. On a full disk the files have to go first.
+        let listed = self.write_index();
         removed.into_iter().for_each(|number| self.remove_file(number));
         // The receiver that waits for space looks again.
         self.grown.notify_all();
-        self.write_index()
+        listed.or_else(|_| self.write_index())
     }
 
     /// A file that cannot be removed takes room; the index does not name it any more.
-    fn remove_file(&self, number: u32) {
-        let _ = self.fs.remove(&self.name.path(number));
+    pub(crate) fn remove_file(&self, number: u32) {
+        let _ = self.fs.remove(&self.path(number));
     }
 
     fn write_index(&self) -> Result<(), BinlogError> {
         let _index = self.index.lock();
-        let path = self.name.index_path();
+        let name = self.name();
+        let path = name.index_path();
         let new = PathBuf::from(format!("{}.tmp", path.display()));
         let numbers = self.files.lock().numbers();
-        let text: String = numbers.iter().map(|&n| self.name.index_line(n) + "\n").collect();
-        let written = self.fs.replace(&path, &new, text.as_bytes());
-        written.map_err(|e| BinlogError::Io { action: "write", path: path.clone(), source: e })
-    }
-
-    /// Looks through what an earlier server left, and cuts it where it is torn: what follows was not synced.
-    /// `see` gets every event.
-    pub fn recover(&self, see: &mut dyn FnMut(&RawEvent)) -> Result<(), BinlogError> {
-        let numbers = self.files.lock().numbers();
-        let mut kept = Vec::new();
-        for (at, &number) in numbers.iter().enumerate() {
-            let path = self.name.path(number);
-            let io = |e| BinlogError::Io { action: "recover", path: path.clone(), source: e };
-            let file = self.fs.open(&path, OpenMode::Write).map_err(io)?;
-            let length = file.len().map_err(io)?;
-            let mut whole = 0;
-            if let Ok(mut reader) = EventReader::open(&self.fs, &path) {
-                while let Ok(Some(raw)) = reader.next_event() {
-                    whole = raw.end();
-                    see(&raw);
-                }
-            }
-            if whole > 0 {
-                kept.push(RelayFile { number, bytes: whole });
-            }
-            if whole < length {
-                file.set_len(whole).map_err(io)?;
-                file.sync_data().map_err(io)?;
-                numbers[at + usize::from(whole > 0)..].iter().for_each(|&number| self.remove_file(number));
-                break;
-            }
+        let mut text: String = numbers.iter().map(|&n| name.index_line(n) + "\n").collect();
+        if self.has_marks.load(Ordering::Acquire) {
+            text += &(self.marks_line() + "\n");
         }
-        self.files.lock().list = kept;
-        self.write_index()
+        self.fs.replace(&path, &new, text.as_bytes()).map_err(io_error("write", path))
     }
 
-    /// Waits until more is there than `seen`, or somebody calls [`RelayLog::wake`], for this long at most.
+    /// The source is about to be told what is durable here: from now on the log is kept. Durable at return.
+    pub fn arm(&self) -> Result<(), BinlogError> {
+        let path = self.marks_path();
+        let mut marks = self.marks.lock();
+        if let Some(marks) = &mut *marks {
+            let is_open = Acknowledged { is_open: true, ..marks.newest() };
+            return marks.put(is_open).map_err(io_error("write", path));
+        }
+        let made = Marks::create(&self.fs, &path).map_err(io_error("create", path))?;
+        self.has_marks.store(true, Ordering::Release);
+        self.write_index()?;
+        *marks = Some(made);
+        Ok(())
+    }
+
+    /// Everything before this place was acknowledged; `is_open`: more will be. Durable at return.
+    pub fn mark(&self, until: RelayPlace, is_open: bool) -> std::io::Result<()> {
+        let mut marks = self.marks.lock();
+        let Some(marks) = &mut *marks else { return Ok(()) };
+        let until = until.max(marks.newest().until);
+        marks.put(Acknowledged { until, is_open })
+    }
+
+    /// What a survey found is the log from now on.
+    pub(crate) fn take_over(&self, survey: &Survey) -> Result<(), Unsound> {
+        let path = self.marks_path();
+        let mut marks = None;
+        if survey.has_marks {
+            let opened = Marks::open(&self.fs, &path).map_err(Unsound::io(&path))?;
+            let mut opened = opened.ok_or_else(|| Unsound::new(&path, "is damaged"))?;
+            let found = Acknowledged { is_open: false, ..survey.acknowledged };
+            if opened.newest() != found {
+                opened.put(found).map_err(Unsound::io(&path))?;
+            }
+            marks = Some(opened);
+        }
+        *self.marks.lock() = marks;
+        self.has_marks.store(survey.has_marks, Ordering::Release);
+        self.files.lock().list.clone_from(&survey.files);
+        self.is_doubtful.store(false, Ordering::Release);
+        self.write_index().map_err(|error| Unsound::new(&self.name().index_path(), error))
+    }
+
+    /// Ends the newest file, if that is not done: its last event names the next one, and it is durable.
+    fn close_newest(&self, server_id: ServerId, now_s: u32) -> Result<(), BinlogError> {
+        let Some(last) = self.files.lock().list.last().copied().filter(|last| !last.is_closed) else {
+            return Ok(());
+        };
+        let path = self.path(last.number);
+        let io = |source| BinlogError::Io { action: "end", path: path.clone(), source };
+        let file = self.fs.open(&path, OpenMode::Write).map_err(io)?;
+        let mut bytes = Vec::new();
+        let next = Rotate { position: 4, name: self.file_name(last.number + 1).into_bytes() };
+        make_up(&mut bytes, last.bytes, EventType::ROTATE, now_s, server_id, &Event::Rotate(next));
+        file.set_len(last.bytes).map_err(io)?;
+        file.write_at(&bytes, last.bytes).map_err(io)?;
+        self.synced(file.sync_data()).map_err(io)?;
+        self.set_end(last.number, last.bytes + bytes.len() as u64, true);
+        Ok(())
+    }
+
+    fn set_end(&self, number: u32, bytes: u64, is_closed: bool) {
+        let mut files = self.files.lock();
+        if let Some(file) = files.list.iter_mut().find(|file| file.number == number) {
+            (file.bytes, file.is_closed) = (bytes, is_closed);
+        }
+        drop(files);
+        self.grown.notify_all();
+    }
+
+    /// How a sync ended. One that failed for another reason than a full disk says nothing of later ones.
+    fn synced(&self, outcome: std::io::Result<()>) -> std::io::Result<()> {
+        if outcome.as_ref().is_err_and(|error| !is_no_space(error)) {
+            self.is_doubtful.store(true, Ordering::Release);
+        }
+        outcome
+    }
+
+    fn check_sound(&self) -> Result<(), BinlogError> {
+        match self.is_doubtful.load(Ordering::Acquire) {
+            true => Err(BinlogError::Failed(
+                "an earlier flush of the relay log failed; STOP SLAVE and START SLAVE look at what is there"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits until more is there than `seen`, or for [`RelayLog::wake`], for this long at most.
     pub fn await_growth(&self, seen: RelayPlace, most: Duration) {
         let mut files = self.files.lock();
         if files.end() <= seen {
@@ -232,7 +364,7 @@ impl RelayLog {
 
     /// Reads a file from its beginning.
     pub fn read_file(&self, number: u32) -> Result<EventReader, BinlogError> {
-        let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
+        let mut reader = EventReader::open(&self.fs, &self.path(number))?;
         reader.set_limit(self.files.lock().bytes_of(number));
         Ok(reader)
     }
@@ -242,62 +374,20 @@ impl RelayLog {
     }
 }
 
-/// A place in the source's log.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct SourcePlace {
-    pub file: String,
-    pub position: u64,
-}
-
-/// Places are copied for each event, and their files hardly change: `clone_from` takes no memory then.
-impl Clone for SourcePlace {
-    fn clone(&self) -> SourcePlace {
-        SourcePlace { file: self.file.clone(), position: self.position }
-    }
-
-    fn clone_from(&mut self, other: &SourcePlace) {
-        self.file.clone_from(&other.file);
-        self.position = other.position;
-    }
-}
-
-impl SourcePlace {
-    /// Moves behind an event of the source.
-    pub fn follow(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), DecodeError> {
-        if header.kind == EventType::ROTATE {
-            if let Event::Rotate(rotate) = Event::decode(header.kind, body)? {
-                self.file = String::from_utf8_lossy(&rotate.name).into_owned();
-                self.position = rotate.position;
-            }
-        } else {
-            self.pass(header);
-        }
-        Ok(())
-    }
-
-    /// Moves behind an event that is no rotation. What a source makes up is nowhere in its log, but for the
-    /// list of GTIDs that says how far it has passed over what the replica has already.
-    pub fn pass(&mut self, header: &EventHeader) {
-        if header.log_pos == 0 {
-            return;
-        }
-        let before = self.position;
-        let is_made_up = header.flags & flags::ARTIFICIAL != 0;
-        if !is_made_up || header.kind == EventType::GTID_LIST {
-            self.move_to(header.log_pos);
-        }
-        if is_made_up {
-            self.position = self.position.max(before);
-        }
-    }
-
-    /// Moves to a later position of which only the lower half is known.
-    pub fn move_to(&mut self, log_pos: u32) {
-        let before = self.position;
-        let position = before & !u64::from(u32::MAX) | u64::from(log_pos);
-        let has_wrapped = position < before && before - position > u64::from(u32::MAX / 2);
-        self.position = position + if has_wrapped { 1 << 32 } else { 0 };
-    }
+/// Appends an event of this server to a buffer whose first byte is to be at `base` in the file.
+fn make_up(
+    buffer: &mut Vec<u8>,
+    base: u64,
+    kind: EventType,
+    timestamp: u32,
+    server_id: ServerId,
+    event: &Event,
+) {
+    let offset = base + buffer.len() as u64;
+    let flags = flags::RELAY_LOG | if timestamp == 0 { flags::ARTIFICIAL } else { 0 };
+    let start = begin_event(buffer, kind, timestamp, server_id, flags);
+    event.encode(buffer);
+    finish_event(buffer, start, offset, Checksum::Crc32);
 }
 
 /// Appends to the relay log.
@@ -324,11 +414,17 @@ impl RelayWriter {
         now_s: u32,
         place: &SourcePlace,
     ) -> Result<RelayWriter, BinlogError> {
+        log.check_sound()?;
+        log.close_newest(server_id, now_s)?;
         let number = log.end().file + 1;
-        let path = log.name.path(number);
+        let path = log.path(number);
         let io = |e| BinlogError::Io { action: "create", path: path.clone(), source: e };
-        let file = log.fs.open(&path, OpenMode::CreateOrOpen).map_err(io)?;
-        file.set_len(0).map_err(io)?;
+        // What an earlier log left must not come back by a power failure.
+        match log.fs.remove(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        let file = log.fs.open(&path, OpenMode::CreateNew).map_err(io)?;
         let mut writer = RelayWriter {
             log: Arc::clone(log),
             server_id,
@@ -348,7 +444,7 @@ impl RelayWriter {
         }
         // Readers see it with its head.
         writer.write_buffer()?;
-        log.files.lock().list.push(RelayFile { number, bytes: writer.written });
+        log.files.lock().list.push(RelayFile { number, bytes: writer.written, is_closed: false });
         // The file is in use from here on; what is to be durable waits for the index (`sync`).
         writer.is_listed = log.write_index().is_ok();
         log.grown.notify_all();
@@ -356,14 +452,10 @@ impl RelayWriter {
     }
 
     fn make_up(&mut self, kind: EventType, timestamp: u32, event: &Event) {
-        let offset = self.written + self.buffer.len() as u64;
-        let flags = flags::RELAY_LOG | if timestamp == 0 { flags::ARTIFICIAL } else { 0 };
-        let start = begin_event(&mut self.buffer, kind, timestamp, self.server_id, flags);
-        event.encode(&mut self.buffer);
-        finish_event(&mut self.buffer, start, offset, Checksum::Crc32);
+        make_up(&mut self.buffer, self.written, kind, timestamp, self.server_id, event);
     }
 
-    /// Adds an event that has a checksum. Nobody sees it before the next flush.
+    /// Adds an event that has a checksum. No reader sees it before the next flush.
     pub fn append(&mut self, event: &[u8]) {
         self.buffer.extend_from_slice(event);
     }
@@ -394,18 +486,12 @@ impl RelayWriter {
             return Ok(());
         }
         self.write_buffer()?;
-        {
-            let mut files = self.log.files.lock();
-            if let Some(file) = files.list.iter_mut().find(|file| file.number == self.number) {
-                file.bytes = self.written;
-            }
-        }
-        self.log.grown.notify_all();
+        self.log.set_end(self.number, self.written, false);
         Ok(())
     }
 
     fn write_buffer(&mut self) -> Result<(), BinlogError> {
-        let path = self.log.name.path(self.number);
+        let path = self.log.path(self.number);
         self.file.write_at(&self.buffer, self.written).map_err(|e| BinlogError::Io {
             action: "write",
             path,
@@ -422,9 +508,10 @@ impl RelayWriter {
     /// Makes all of it durable.
     pub fn sync(&mut self) -> Result<(), BinlogError> {
         self.flush()?;
+        self.log.check_sound()?;
         if self.has_unsynced {
-            let path = self.log.name.path(self.number);
-            self.file.sync_data().map_err(|e| BinlogError::Io { action: "sync", path, source: e })?;
+            let synced = self.log.synced(self.file.sync_data());
+            synced.map_err(io_error("sync", self.log.path(self.number)))?;
             self.has_unsynced = false;
         }
         if !self.is_listed {
@@ -432,6 +519,11 @@ impl RelayWriter {
             self.is_listed = true;
         }
         Ok(())
+    }
+
+    /// Behind what is in the file.
+    pub fn place(&self) -> RelayPlace {
+        RelayPlace { file: self.number, offset: self.written }
     }
 
     /// Bytes of the file.
@@ -442,10 +534,11 @@ impl RelayWriter {
     /// Ends the file and begins the next one. After an error it is to be called again before anything else.
     pub fn rotate(&mut self, now_s: u32, place: &SourcePlace) -> Result<(), BinlogError> {
         if !std::mem::replace(&mut self.is_closed, true) {
-            let next = Rotate { position: 4, name: self.log.name.file(self.number + 1).into_bytes() };
+            let next = Rotate { position: 4, name: self.log.file_name(self.number + 1).into_bytes() };
             self.make_up(EventType::ROTATE, now_s, &Event::Rotate(next));
         }
         self.sync()?;
+        self.log.set_end(self.number, self.written, true);
         *self = RelayWriter::begin(&self.log, self.server_id, now_s, place)?;
         Ok(())
     }
@@ -464,7 +557,7 @@ impl RelayReader {
         if !log.has(place.file) {
             return Ok(None);
         }
-        let mut reader = EventReader::open(&log.fs, &log.name.path(place.file))?;
+        let mut reader = EventReader::open(&log.fs, &log.path(place.file))?;
         reader.seek(place.offset.max(MAGIC.len() as u64));
         Ok(Some(RelayReader { log: Arc::clone(log), number: place.file, reader }))
     }
@@ -479,14 +572,26 @@ impl RelayReader {
         loop {
             // Looked at first: what comes behind the answer is in a later file.
             let next = self.log.next_after(self.number);
-            self.reader.set_limit(self.log.files.lock().bytes_of(self.number));
+            let end = self.log.files.lock().bytes_of(self.number);
+            self.reader.set_limit(end);
             if let Some(raw) = self.reader.next_event()? {
                 return Ok(Some(raw));
             }
+            // What was written is not there any more.
+            if self.reader.offset() < end {
+                return Err(self.corrupt(format!("its events go on up to offset {end}, and are not there")));
+            }
             let Some(next) = next else { return Ok(None) };
+            if next != self.number + 1 {
+                return Err(self.corrupt(format!("the next file is '{}'", self.log.file_name(next))));
+            }
+            self.reader = EventReader::open(&self.log.fs, &self.log.path(next))?;
             self.number = next;
-            self.reader = EventReader::open(&self.log.fs, &self.log.name.path(next))?;
         }
+    }
+
+    fn corrupt(&self, what: String) -> BinlogError {
+        BinlogError::Corrupt { path: self.log.path(self.number), offset: self.reader.offset(), what }
     }
 }
 
@@ -515,7 +620,7 @@ mod tests {
         let fs: SharedFs = Arc::new(MemFs::new());
         fs.create_dir_all(Path::new("/d")).expect("made");
         let name = BinlogName::new(Path::new("/d"), "relay");
-        let log = RelayLog::open(fs.clone(), name.clone()).expect("empty");
+        let log = RelayLog::open(fs.clone(), name.clone());
         assert!(RelayReader::at(&log, RelayPlace { file: 1, offset: 4 }).expect("no file").is_none());
         let place = SourcePlace { file: "b.000001".to_owned(), position: 77 };
         let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
@@ -546,13 +651,14 @@ mod tests {
         log.purge_before(2).expect("purged");
         assert_eq!((log.first(), log.bytes() < bytes), (Some(2), true));
         assert!(!fs.exists(Path::new("/d/relay.000001")));
-        let again = RelayLog::open(fs.clone(), name).expect("the index is there");
+        let again = RelayLog::open(fs.clone(), name);
         assert_eq!(again.first(), Some(2));
         // A crash tore the last event.
         let file = fs.open(Path::new("/d/relay.000002"), OpenMode::Write).expect("there");
         file.set_len(log.end().offset - 3).expect("cut");
         let mut seen = Vec::new();
-        again.recover(&mut |raw| seen.push(raw.header.kind)).expect("recovers");
+        let survey = again.survey(&mut |_, raw| seen.push(raw.header.kind)).expect("sound");
+        again.adopt(&survey).expect("cut");
         assert_eq!(seen, [EventType::FORMAT_DESCRIPTION, EventType::ROTATE]);
         assert_eq!(file.len().expect("there"), again.end().offset);
         let mut reader =
@@ -575,7 +681,7 @@ mod tests {
             let faulty = FaultFs::new(below.clone());
             let fs: SharedFs = Arc::new(faulty.clone());
             fs.create_dir_all(Path::new("/d")).expect("made");
-            let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay")).expect("empty");
+            let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay"));
             let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
             let first = faulty.ops();
             faulty.set(Fault::ErrorAt(first + nth, std::io::ErrorKind::StorageFull));
@@ -592,7 +698,7 @@ mod tests {
             writer.append_plain(&header, &body);
             again(&mut || writer.sync());
             // A file begun by another thread ends the one before, whatever lies behind its end.
-            let torn = below.open(&log.name.path(2), OpenMode::Write).expect("there");
+            let torn = below.open(&log.path(2), OpenMode::Write).expect("there");
             torn.write_at(b"torn", log.end().offset).expect("written");
             let begin = || RelayWriter::begin(&log, ServerId(5), 5, &place);
             let mut writer = begin().or_else(|_| begin()).expect("begins");
@@ -602,10 +708,119 @@ mod tests {
             let count = |kind| kinds.iter().filter(|found| **found == kind).count();
             assert_eq!(count(EventType::ANNOTATE_ROWS), 3, "{nth}: {kinds:?}");
             assert_eq!(count(EventType::FORMAT_DESCRIPTION), 3, "{nth}: {kinds:?}");
-            let known = RelayLog::open(below, log.name.clone()).expect("the index is there");
+            let known = RelayLog::open(below, log.name());
             assert_eq!(known.files.lock().numbers(), [1, 2, 3], "{nth}");
+            let survey = known.survey(&mut |_, _| {}).expect("the files join on");
+            assert_eq!((survey.end(), survey.torn), (log.end(), None), "{nth}");
             if faulty.ops() - first <= nth {
                 assert!(nth > 10, "{nth}");
+                return;
+            }
+        }
+    }
+
+    fn begun(fs: SharedFs) -> (Arc<RelayLog>, RelayWriter) {
+        fs.create_dir_all(Path::new("/d")).expect("made");
+        let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay"));
+        let place = SourcePlace { file: "b.000001".to_owned(), position: 77 };
+        let writer = RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins");
+        (log, writer)
+    }
+
+    #[test]
+    fn what_was_written_and_is_gone_is_no_end() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let (log, mut writer) = begun(fs.clone());
+        let (header, body) = query(b"one");
+        writer.append_plain(&header, &body);
+        writer.rotate(4, &SourcePlace::default()).expect("next file");
+        for (number, cut) in [(1, 3), (1, 60), (2, 3)] {
+            let path = log.path(number);
+            let file = fs.open(&path, OpenMode::Write).expect("there");
+            let mut bytes = vec![0; file.len().expect("known") as usize];
+            file.read_at(&mut bytes, 0).expect("read");
+            file.set_len(bytes.len() as u64 - cut).expect("cut");
+            let mut reader =
+                RelayReader::at(&log, RelayPlace { file: 1, offset: 0 }).expect("opens").expect("there");
+            let outcome = std::iter::from_fn(|| reader.next_event().transpose()).find_map(Result::err);
+            assert!(matches!(outcome, Some(BinlogError::Corrupt { .. })), "{number} {cut}: {outcome:?}");
+            file.write_at(&bytes, 0).expect("put right");
+        }
+    }
+
+    #[test]
+    fn a_failed_flush_ends_acknowledgements_until_the_log_was_looked_through() {
+        let faulty = FaultFs::new(Arc::new(MemFs::new()));
+        let (log, mut writer) = begun(Arc::new(faulty.clone()));
+        log.arm().expect("marks");
+        let (header, body) = query(b"one");
+        writer.append_plain(&header, &body);
+        writer.flush().expect("written");
+        faulty.set(Fault::ErrorAt(faulty.ops(), std::io::ErrorKind::Other));
+        writer.sync().expect_err("EIO");
+        writer.sync().expect_err("the same again says nothing");
+        let begin = || RelayWriter::begin(&log, ServerId(5), 5, &SourcePlace::default());
+        assert!(begin().is_err());
+        let survey = log.survey(&mut |_, _| {}).expect("sound");
+        log.adopt(&survey).expect("whole");
+        begin().expect("begins").sync().expect("durable");
+    }
+
+    #[test]
+    fn what_was_marked_is_there_after_a_power_failure_at_any_operation() {
+        for at in 0.. {
+            let memory = MemFs::new();
+            let faulty = FaultFs::new(Arc::new(memory.clone()));
+            faulty.set(Fault::CrashAt(at));
+            // What the source was told.
+            let mut told = RelayPlace::default();
+            let mut run = || -> Result<(), BinlogError> {
+                let fs: SharedFs = Arc::new(faulty.clone());
+                fs.create_dir_all(Path::new("/d")).map_err(io_error("make", "/d".into()))?;
+                let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay"));
+                for round in 0..3 {
+                    let place = SourcePlace { file: "b.000001".to_owned(), position: 77 };
+                    // Each receiver of a connection begins a file.
+                    let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place)?;
+                    log.arm()?;
+                    let (header, body) = query(b"one");
+                    for n in 0..4 {
+                        writer.append_plain(&header, &body);
+                        if n == 2 {
+                            writer.rotate(4, &place)?;
+                        }
+                        writer.sync()?;
+                        told = writer.place();
+                        // Marks may lag behind.
+                        if n % 2 == 1 {
+                            log.mark(told, true).map_err(io_error("mark", log.marks_path()))?;
+                        }
+                    }
+                    writer.append_plain(&header, &body);
+                    writer.flush()?;
+                    if round == 1 {
+                        log.purge_before(2)?;
+                    }
+                }
+                Ok(())
+            };
+            let done = run();
+            for seed in 0..4 {
+                let left: SharedFs = Arc::new(memory.crash_clone(seed));
+                let log = RelayLog::open(left, BinlogName::new(Path::new("/d"), "relay"));
+                let what = format!("operation {at}, seed {seed}");
+                if told > RelayPlace::default() {
+                    assert!(log.is_acknowledged().expect("an index"), "{what}");
+                }
+                let survey = log.survey(&mut |_, _| {}).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert!(survey.end() >= told, "{what}: {:?} and not {told:?}", survey.end());
+                assert!(survey.acknowledged.until >= told, "{what}");
+                log.adopt(&survey).expect("adopted");
+                let place = SourcePlace::default();
+                RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins").sync().expect("durable");
+            }
+            if done.is_ok() {
+                assert!(at > 50, "{at}");
                 return;
             }
         }

@@ -1,8 +1,8 @@
 //! All connections to sources, and the statements about them.
 //!
 //! # START SLAVE
-//! With neither thread running the relay log is thrown away, and the source asked for what lies behind the
-//! applied position: what was received and not applied comes once more. With one running the other joins it.
+//! With neither thread running both begin where the position and the relay log say ([`begin`](crate::begin)).
+//! With one running the other joins it.
 //!
 //! # Lock order
 //! `connections` is held for look-ups only; a connection's `control` is held for a whole statement.
@@ -17,9 +17,9 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use cohort_base::{ConnectionId, Gtid};
-use cohort_binlog::event::{CHECKSUM_LEN, HEADER_LEN};
-use cohort_binlog::{BinlogError, BinlogName, EventType, GtidState, RawEvent};
-use cohort_config::{Globals, VarId};
+use cohort_binlog::GtidState;
+use cohort_binlog::event::Event;
+use cohort_config::VarId;
 use cohort_exec::{
     Database, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains,
@@ -29,13 +29,12 @@ use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
 
 use crate::applier::SqlThread;
+use crate::begin::{Relay, relay_error};
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
-use crate::group::{Groups, Part};
 use crate::owners::Owners;
-use crate::receiver::{Receiver, current_position, start_gtids};
-use crate::relay::{RelayLog, RelayPlace, SourcePlace};
+use crate::receiver::{Receiver, current_position};
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};
 use crate::until::number_of;
@@ -109,10 +108,6 @@ fn must_stop(name: &str) -> SqlError {
 
 fn note(code: ErrorCode, text: impl Into<String>) -> Warning {
     Warning { level: Level::Note, error: SqlError::new(code, text) }
-}
-
-fn relay_error(error: BinlogError) -> SqlError {
-    SqlError::new(ErrorCode::UnknownError, format!("Relay log: {error}"))
 }
 
 impl Replicas {
@@ -199,23 +194,22 @@ impl Replicas {
         if let Some(known) = self.connections.lock().get(name) {
             return Ok(Arc::clone(known));
         }
-        let relay = RelayLog::open(self.parts.fs.clone(), self.relay_name(name)).map_err(relay_error)?;
+        let relay = self.open_relay_log(name)?;
         let mut connections = self.connections.lock();
         let made = || Connection::new(name.to_owned(), relay);
         Ok(Arc::clone(connections.entry(name.to_owned()).or_insert_with(made)))
     }
 
-    fn relay_name(&self, name: &str) -> BinlogName {
-        let base = relay_base_name(&self.parts.db.globals);
-        // As a file name: what is no letter or digit goes as its code.
-        let suffix: String =
-            name.chars()
-                .map(|c| {
-                    if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("@{:04x}", c as u32) }
-                })
-                .collect();
-        let base = if suffix.is_empty() { base } else { format!("{base}-{suffix}") };
-        BinlogName::new(Path::new(&self.parts.datadir), &base)
+    pub(crate) fn fs(&self) -> &SharedFs {
+        &self.parts.fs
+    }
+
+    pub(crate) fn datadir(&self) -> &Path {
+        &self.parts.datadir
+    }
+
+    pub(crate) fn log(&self) -> &ReplicaLog {
+        &self.parts.log
     }
 
     fn runs(connection: &Connection) -> (bool, bool) {
@@ -282,67 +276,8 @@ impl Replicas {
         Ok(starts_io || starts_sql)
     }
 
-    /// Neither thread runs: what is not applied is received once more. But what a semi-synchronous source was
-    /// told to be durable is kept, and applied before anything else: the source may not have it any more.
-    fn begin_anew(
-        &self,
-        connection: &Arc<Connection>,
-        settings: &SourceSettings,
-        relay: Relay,
-    ) -> SqlResult<()> {
-        let is_kept = relay == Relay::MayStay
-            && settings.use_gtid != UseGtid::No
-            && self.parts.db.globals.flag(VarId::RplSemiSyncSlaveEnabled);
-        let mut received = Vec::new();
-        let mut groups = Groups::default();
-        let mut gtid = None;
-        match is_kept {
-            false => connection.relay.clear().map_err(relay_error)?,
-            true => {
-                let mut see = |raw: &RawEvent| {
-                    let body = raw.bytes.get(HEADER_LEN..raw.bytes.len() - CHECKSUM_LEN).unwrap_or_default();
-                    if raw.header.kind == EventType::FORMAT_DESCRIPTION {
-                        groups.abandon();
-                    }
-                    match groups.see(&raw.header, body) {
-                        Ok(Part::Gtid(_, found)) => gtid = Some(found),
-                        Ok(Part::End(_)) => received.extend(gtid.take()),
-                        _ => {}
-                    }
-                };
-                connection.relay.recover(&mut see).map_err(relay_error)?;
-            }
-        }
-        let (logged, own_id) = (self.logged(), self.own_id());
-        let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
-        let mut gtids = start_gtids(settings.use_gtid, &applied, &logged, own_id);
-        for gtid in received {
-            if gtids.last_in(gtid.domain).is_none_or(|last| last.seq_no < gtid.seq_no) {
-                gtids.update(gtid);
-            }
-        }
-        let place = SourcePlace { file: settings.file.clone(), position: settings.position };
-        // What an applier has ordered before may wait for replicas of this server.
-        let (placed, published) = (self.parts.db.commit.placed(), self.parts.db.commit.read_view().seq());
-        let shown = self.state.published(published, |state| {
-            let of = state.sources.get(&connection.name);
-            of.map(|of| SourcePlace { file: of.file.clone(), position: of.position })
-        });
-        {
-            let mut io = connection.io.lock();
-            io.gtids = gtids;
-            (io.read, io.whole) = (place.clone(), place.clone());
-        }
-        let mut sql = connection.sql.lock();
-        sql.begin_at(RelayPlace::default(), shown.unwrap_or_default());
-        sql.came_to(RelayPlace::default(), &place, placed);
-        sql.ahead.clear();
-        sql.known_until = if is_kept { connection.relay.end() } else { RelayPlace::default() };
-        Ok(())
-    }
-
     /// What the binary log ends with.
-    fn logged(&self) -> GtidState {
+    pub(crate) fn logged(&self) -> GtidState {
         self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default()
     }
 
@@ -383,7 +318,7 @@ impl Replicas {
         Ok(warnings)
     }
 
-    fn own_id(&self) -> u32 {
+    pub(crate) fn own_id(&self) -> u32 {
         self.parts.db.globals.uint(VarId::ServerId) as u32
     }
 
@@ -483,7 +418,7 @@ impl Replicas {
         }
     }
 
-    fn commit(&self, changes: &[Change]) -> SqlResult<()> {
+    pub(crate) fn commit(&self, changes: &[Change]) -> SqlResult<()> {
         self.parts.db.commit_redo(REPLICATION, Change::redo(changes))
     }
 
@@ -519,24 +454,20 @@ impl Replicas {
     }
 }
 
-/// `relay_log`: what names of relay log files begin with.
-pub fn relay_base_name(globals: &Globals) -> String {
-    let given = globals.text(VarId::RelayLog);
-    match given.as_deref() {
-        None | Some("") => {
-            let host = globals.text(VarId::Hostname);
-            let host = host.as_deref().unwrap_or("localhost");
-            format!("{}-relay-bin", host.split('.').next().unwrap_or(host))
-        }
-        Some(given) => given.split_once('.').map_or(given, |(stem, _)| stem).to_owned(),
-    }
+/// Why CHANGE MASTER is refused.
+fn would_lose(promised: &str) -> String {
+    format!(
+        "CHANGE MASTER would remove transactions that the source was told are durable here, and that are not applied: \
+         {promised}. START SLAVE SQL_THREAD applies them, RESET SLAVE gives them up"
+    )
 }
 
-/// What becomes of the relay log when threads begin anew.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Relay {
-    MayStay,
-    Goes,
+/// What SET GLOBAL gtid_slave_pos takes with it.
+fn removed_with_position(promised: &str) -> String {
+    format!(
+        "The relay log was removed with transactions that the source was told are durable here, and that were not \
+         applied: {promised}"
+    )
 }
 
 fn hit_a_bug() -> ThreadError {
@@ -570,8 +501,22 @@ impl ReplicaControl for Replicas {
         let _control = connection.control.lock();
         Replicas::check_stopped(&connection)?;
         // Looked at once more: an applier may have come further until it stopped.
-        let mut settings = self.settings(name);
+        let before = self.settings(name);
+        let mut settings = before.clone();
         let notes = settings.change(options, net_timeout_s)?;
+        // Files that a connection of this name left are not its own.
+        let is_known = self.state.ordered(|state| state.sources.contains_key(name));
+        let relay = match is_known && settings.goes_on_from(&before, options) {
+            true => Relay::MayStay,
+            false => Relay::Goes,
+        };
+        if relay == Relay::Goes && is_known {
+            if let Some(promised) = self.promised(&connection, &before)? {
+                return Err(SqlError::new(ErrorCode::MasterInfo, would_lose(&promised)));
+            }
+            // Before the settings change: a crash between both leaves none that is taken for the new source's.
+            self.begin_anew(&connection, &before, Relay::Goes)?;
+        }
         let mut changes =
             vec![Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }];
         if settings.demotes(options)? {
@@ -587,9 +532,13 @@ impl ReplicaControl for Replicas {
             }
             return Err(error);
         }
-        self.begin_anew(&connection, &settings, Relay::Goes)?;
         connection.sql.lock().cured();
         connection.io.lock().error = ThreadError::default();
+        match (self.begin_anew(&connection, &settings, relay), relay) {
+            // The settings are changed; START SLAVE says the same again.
+            (Err(error), Relay::MayStay) => self.parts.log.error(name, format_args!("{}", error.message)),
+            (begun, _) => begun?,
+        }
         Ok(notes)
     }
 
@@ -647,6 +596,15 @@ impl ReplicaControl for Replicas {
         let connection = self.find(name)?;
         let _control = connection.control.lock();
         Replicas::check_stopped(&connection)?;
+        if let Ok(Some(promised)) = self.promised(&connection, &self.settings(name)) {
+            let text = format_args!(
+                "RESET SLAVE removes transactions that the source was told are durable here, and that are not \
+                 applied: {promised}"
+            );
+            self.parts.log.warning(name, text);
+        }
+        // First of all: a crash leaves no relay log that lies behind another place.
+        self.begin_anew(&connection, &self.settings(name), Relay::Goes)?;
         if all {
             self.commit(&[Change::Forget { name: name.to_owned() }])?;
             self.connections.lock().remove(name);
@@ -713,9 +671,14 @@ impl ReplicaControl for Replicas {
                 ask(0)?;
                 continue;
             }
-            let info = reader.decode(&raw).and_then(|event| event.info(&raw.header));
-            let info = info.map_err(|e| no_log(&e.to_string()))?;
-            ask(info.len())?;
+            let event = reader.decode(&raw).map_err(|e| no_log(&e.to_string()))?;
+            let inflated = match &event {
+                Event::Query(query) => query.inflated_bytes().map_err(|e| no_log(&e.to_string()))?,
+                _ => 0,
+            };
+            ask(inflated as usize)?;
+            let info = event.info(&raw.header).map_err(|e| no_log(&e.to_string()))?;
+            ask(info.len().saturating_sub(inflated as usize))?;
             rows.push(vec![
                 Value::text(relay.file_name(number)),
                 Value::UInt(raw.offset),
@@ -747,17 +710,27 @@ impl ReplicaControl for Replicas {
         let all = self.all();
         let _controls: Vec<_> = all.iter().map(|connection| connection.control.lock()).collect();
         all.iter().try_for_each(|connection| Replicas::check_stopped(connection))?;
-        let warnings = self.behind_own_log(&gtids)?;
+        let mut warnings = self.behind_own_log(&gtids)?;
+        let follow_by_gtid =
+            |connection: &&Arc<Connection>| self.settings(&connection.name).use_gtid != UseGtid::No;
+        for connection in all.iter().filter(follow_by_gtid) {
+            let promised = self.promised(connection, &self.settings(&connection.name));
+            if let Some(lost) = promised.unwrap_or_else(|error| Some(error.message)) {
+                warnings.push(SqlError::new(ErrorCode::UnknownError, removed_with_position(&lost)));
+            }
+        }
+        let forget_received = || {
+            all.iter().filter(follow_by_gtid).try_for_each(|connection| {
+                self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes)
+            })
+        };
+        // Before the position changes: a crash leaves no relay log that lies behind another one.
+        forget_received()?;
         let mut changes = vec![Change::NoGtids];
         changes.extend(gtids.iter().copied().map(Change::Applied));
         self.commit(&changes)?;
         gtids.iter().for_each(|gtid| self.parts.db.commit.raise_gtid(gtid.domain, gtid.seq_no));
-        // What is received lies behind the former position.
-        all.iter()
-            .filter(|connection| self.settings(&connection.name).use_gtid != UseGtid::No)
-            .try_for_each(|connection| {
-                self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes)
-            })?;
+        forget_received()?;
         Ok(warnings)
     }
 

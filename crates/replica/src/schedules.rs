@@ -13,7 +13,8 @@ use crate::group::End;
 use crate::lanes::{LaneNo, Lanes};
 use crate::planner::{Plan, Planner};
 use crate::progress::{Reached, Ticket};
-use crate::relay::{RelayPlace, SourcePlace};
+use crate::place::SourcePlace;
+use crate::relay::RelayPlace;
 use crate::ring::Taken;
 
 /// Random numbers from a seed.

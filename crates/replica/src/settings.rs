@@ -280,6 +280,21 @@ impl SourceSettings {
         Duration::from_millis(self.heartbeat_ms.map_or(default_ms, u64::from))
     }
 
+    /// Whether what was received by former settings is still what is to be applied next. With GTIDs it is,
+    /// from whatever server it came. A place in a file is one of a certain log.
+    pub fn goes_on_from(&self, before: &SourceSettings, options: &[SourceOption]) -> bool {
+        let names_place = ["MASTER_LOG_FILE", "MASTER_LOG_POS"];
+        let is_by_gtid = |settings: &SourceSettings| settings.use_gtid != UseGtid::No;
+        match (is_by_gtid(before), is_by_gtid(self)) {
+            (true, true) => true,
+            (false, false) => {
+                (&self.host, self.port) == (&before.host, before.port)
+                    && !options.iter().any(|(name, _)| names_place.contains(&name.as_str()))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether transactions of a domain are passed over.
     pub fn ignores_domain(&self, domain: u32) -> bool {
         let is_wanted = self.do_domain_ids.is_empty() || self.do_domain_ids.contains(&domain);

@@ -50,7 +50,8 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay::{RelayPlace, SourcePlace};
+    use crate::place::SourcePlace;
+    use crate::relay::RelayPlace;
 
     fn at(position: u64) -> Reached {
         let source = SourcePlace { file: "b.1".to_owned(), position };

@@ -24,6 +24,7 @@
 //! 3 no gtids
 //! 4 source     lenenc name | lenenc settings
 //! 5 forget     lenenc name
+//! 6 relay log  lenenc name | lenenc base name of its files
 //! ```
 //!
 //! # On failure
@@ -69,6 +70,11 @@ pub enum Change {
     Forget {
         name: String,
     },
+    /// The files of a source's relay log begin with this name, wherever the server runs next.
+    RelayLog {
+        name: String,
+        base: String,
+    },
 }
 
 impl Change {
@@ -97,6 +103,11 @@ impl Change {
             Change::Forget { name } => {
                 out.put_u8(5);
                 out.put_lenenc_bytes(name.as_bytes());
+            }
+            Change::RelayLog { name, base } => {
+                out.put_u8(6);
+                out.put_lenenc_bytes(name.as_bytes());
+                out.put_lenenc_bytes(base.as_bytes());
             }
         }
     }
@@ -129,6 +140,7 @@ impl Change {
                     }
                 }
                 5 => Change::Forget { name: text(r)? },
+                6 => Change::RelayLog { name: text(r)?, base: text(r)? },
                 _ => return Ok(None),
             }))
         }
@@ -148,6 +160,8 @@ pub struct ReplicaState {
     pub gtids: BTreeMap<DomainId, Gtid>,
     /// By name. The place in each is where its first event that is not applied begins.
     pub sources: BTreeMap<String, SourceSettings>,
+    /// What names of relay log files begin with, by name of the source.
+    pub relay_logs: BTreeMap<String, String>,
 }
 
 impl ReplicaState {
@@ -156,7 +170,11 @@ impl ReplicaState {
             Change::Applied(gtid) => drop(self.gtids.insert(gtid.domain, gtid)),
             Change::NoGtids => self.gtids.clear(),
             Change::Source { name, settings } => drop(self.sources.insert(name, *settings)),
-            Change::Forget { name } => drop(self.sources.remove(&name)),
+            Change::Forget { name } => {
+                self.sources.remove(&name);
+                self.relay_logs.remove(&name);
+            }
+            Change::RelayLog { name, base } => drop(self.relay_logs.insert(name, base)),
             Change::Executed { name, file, position } => {
                 if let Some(source) = self.sources.get_mut(&name) {
                     (source.file, source.position) = (file, position);
@@ -171,7 +189,10 @@ impl ReplicaState {
             settings: Box::new(settings.clone()),
         };
         let applied = self.gtids.values().map(|gtid| Change::Applied(*gtid));
-        self.sources.iter().map(source).chain(applied).collect()
+        let relay_log =
+            |(name, base): (&String, &String)| Change::RelayLog { name: name.clone(), base: base.clone() };
+        let relay_logs = self.relay_logs.iter().map(relay_log);
+        self.sources.iter().map(source).chain(applied).chain(relay_logs).collect()
     }
 }
 
@@ -354,9 +375,10 @@ mod tests {
         let fs: SharedFs = Arc::new(MemFs::new());
         let store = StateStore::open(fs.clone(), Path::new("/")).expect("empty");
         let source = Change::Source { name: "a".to_owned(), settings: Box::default() };
+        let relay_log = Change::RelayLog { name: "a".to_owned(), base: "host-relay-bin".to_owned() };
         let at =
             |file: &str, position| Change::Executed { name: "a".to_owned(), file: file.to_owned(), position };
-        let first = Change::redo(&[source, Change::Applied(gtid("0-1-5")), at("b.1", 77)]);
+        let first = Change::redo(&[source, relay_log, Change::Applied(gtid("0-1-5")), at("b.1", 77)]);
         let second = Change::redo(&[Change::Applied(gtid("0-2-6")), Change::Applied(gtid("3-1-1"))]);
         store.commit_ordered(CommitSeq(1), &[&first]);
         store.commit_ordered(CommitSeq(2), &[&second]);
@@ -369,6 +391,7 @@ mod tests {
         assert_eq!(again.durable_lsn(), Lsn(9));
         assert_eq!(again.published(CommitSeq(0), Clone::clone), store.ordered(Clone::clone));
         assert_eq!(again.ordered(|state| state.sources["a"].position), 77);
+        assert_eq!(again.ordered(|state| state.relay_logs["a"].clone()), "host-relay-bin");
         again.replay(&[Change::redo(&[Change::NoGtids])]).expect("decodes");
         assert_eq!(again.ordered(newest), None);
     }

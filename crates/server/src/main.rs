@@ -105,6 +105,9 @@ fn run(options: &Options) -> Result<(), Failed> {
         return Ok(());
     }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
+    globals.put(VarId::Hostname, &VarValue::text(&machine::host_name()));
+    cohort_replica::check_relay_log(&globals, &path, options.log_bin.as_deref(), &[])
+        .map_err(|e| refuse(&e))?;
     let storage_options = StorageOptions { log_bin: options.log_bin.clone(), failpoint, layout: None };
     if options.convert_log_layout {
         let datadir = inspected.take().map_err(|e| refuse(&e))?;
@@ -445,7 +448,6 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let path = datadir.path();
     let put = |id, value: &str| globals.put(id, &VarValue::text(value));
     put(VarId::Datadir, &format!("{}/", path.display()));
-    put(VarId::Hostname, &machine::host_name());
     put(VarId::VersionComment, &format!("Cohort {}", BUILD.version));
     put(VarId::VersionSourceRevision, BUILD.revision.unwrap_or_default());
     put(VarId::SystemTimeZone, &machine::time_zone());

@@ -45,6 +45,8 @@ pub enum OpenError {
     Engine(&'static str, EngineError),
     /// The commit path.
     Recovery(RecoveryError),
+    /// Names of files, as the settings have them.
+    Names(String),
     /// The directory holds tables of an engine that this server is built without.
     #[cfg(not(feature = "rocksdb"))]
     WithoutRocksdb(PathBuf),
@@ -55,6 +57,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Engine(what, error) => write!(f, "Can't open the {what}: {error}"),
             OpenError::Recovery(error) => write!(f, "Can't recover: {error}"),
+            OpenError::Names(why) => f.write_str(why),
             #[cfg(not(feature = "rocksdb"))]
             OpenError::WithoutRocksdb(dir) => write!(
                 f,
@@ -152,6 +155,10 @@ pub fn open(
     engines.push(open_innodb(datadir, world, globals).map_err(|e| OpenError::Engine("InnoDB tables", e))?);
     let replica = StateStore::open(world.fs.clone(), datadir);
     let replica = Arc::new(replica.map_err(|e| OpenError::Engine("replica's state", e))?);
+    // Before anything of the binary log is touched.
+    let relay_logs: Vec<String> = replica.ordered(|state| state.relay_logs.values().cloned().collect());
+    cohort_replica::check_relay_log(globals, datadir, options.log_bin.as_deref(), &relay_logs)
+        .map_err(OpenError::Names)?;
     let mut participants: Vec<Arc<dyn Participant>> = vec![catalog, Arc::clone(&replica) as _];
     participants.extend(engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Participant>));
     let locks = LockTable::new(world.rng.next_u64(), sleeper);

@@ -1,5 +1,6 @@
 //! Cohort as a replica when something is wrong: receivers that are stopped, sources that go away and come
-//! back, bytes that change on their way, positions that are set by hand.
+//! back, bytes that change on their way, positions that are set by hand, relay logs that are damaged or have
+//! another name.
 
 mod support;
 
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, wait_until};
+use support::{Cohort, Maria, error_code, refused, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
@@ -262,4 +263,180 @@ fn statements_of_tables_that_filters_name_are_passed_over() {
     assert_eq!(replica.sql("SELECT * FROM test.yes ORDER BY a"), "1\t3\n2\t2");
     assert_eq!(replica.sql("SHOW TABLES IN test"), "yes");
     assert_eq!(replica.sql("SHOW DATABASES LIKE 'hidden'"), "");
+}
+
+/// A source and a replica that are semi-synchronous by SET GLOBAL. The replica has acknowledged rows that it
+/// has not applied.
+struct Promise {
+    source: Cohort,
+    replica: Cohort,
+}
+
+const REPLICA: [&str; 3] = [LOGS, "--server-id=7", "--max-relay-log-size=4096"];
+const ROWS: usize = 40;
+const ALL_ROWS: &str = "40\t40\t0\t39";
+
+impl Promise {
+    fn new(by: &str) -> Promise {
+        let source = Cohort::new(&["--rpl-semi-sync-master-timeout=60000"]);
+        let replica = Cohort::new(&REPLICA);
+        source.sql("CREATE TABLE test.t (n INT)");
+        replica.sql("SET GLOBAL rpl_semi_sync_slave_enabled = 1");
+        change_master(&replica, source.port, &format!("master_use_gtid={by}"));
+        replica.sql("START SLAVE");
+        replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+        source.sql("SET GLOBAL rpl_semi_sync_master_enabled = 1");
+        wait_until("it is not semi-synchronous", || {
+            source.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'").ends_with("\t1")
+        });
+        replica.sql("STOP SLAVE SQL_THREAD");
+        (0..ROWS).for_each(|n| drop(source.sql(&format!("INSERT INTO test.t VALUES ({n})"))));
+        let unacknowledged = source.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_no_tx'");
+        assert!(unacknowledged.ends_with("\t0"), "{unacknowledged}");
+        Promise { source, replica }
+    }
+
+    /// Both die; the replica starts with other options.
+    fn replica_alone(&mut self, options: &[&str]) {
+        self.replica.kill();
+        self.source.kill();
+        self.replica.restart_with(&[&REPLICA[..], options].concat());
+    }
+
+    fn is_whole(&self) -> bool {
+        self.replica.sql(DIGEST) == ALL_ROWS
+    }
+
+    /// Files of the relay log, oldest first.
+    fn relay_files(&self) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(&self.replica.datadir).expect("the data directory");
+        let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.retain(|path| {
+            let name = path.to_string_lossy();
+            let number = name.rsplit('.').next().unwrap_or_default();
+            name.contains("-relay-bin.") && number.parse::<u32>().is_ok()
+        });
+        paths.sort();
+        paths
+    }
+}
+
+#[test]
+fn what_was_acknowledged_is_applied_whatever_the_settings_of_the_next_start() {
+    for by in ["slave_pos", "no"] {
+        for options in [&[][..], &["--relay-log=other"]] {
+            let mut promise = Promise::new(by);
+            // Once without a crash: the threads begin anew.
+            promise.replica.sql("STOP SLAVE; CHANGE MASTER TO master_delay=0");
+            promise.replica.sql("START SLAVE IO_THREAD");
+            promise.replica_alone(options);
+            wait_until("it is not applied", || promise.is_whole());
+            promise.replica.kill_and_restart();
+            // The source returns.
+            promise.source.restart();
+            for n in 40..50 {
+                promise.source.sql(&format!("INSERT INTO test.t VALUES ({n})"));
+            }
+            promise.replica.wait_for(&promise.source.sql("SELECT @@gtid_binlog_pos"));
+            assert_eq!(promise.replica.sql(DIGEST), "50\t50\t0\t49", "{by} {options:?}");
+            assert_eq!(promise.replica.replica_field("Last_SQL_Errno"), "0");
+        }
+    }
+}
+
+#[test]
+fn a_relay_log_that_cannot_be_read_starts_nothing_and_is_kept() {
+    let mut promise = Promise::new("slave_pos");
+    promise.replica_alone(&["--skip-slave-start"]);
+    let files = promise.relay_files();
+    assert!(files.len() > 3, "{files:?}");
+    type Damage = fn(&std::path::Path, &[u8]);
+    let damages: [(&str, Damage); 4] = [
+        ("missing", |path, _| std::fs::remove_file(path).expect("removed")),
+        ("empty", |path, _| std::fs::write(path, b"").expect("written")),
+        ("cut", |path, bytes| std::fs::write(path, &bytes[..bytes.len() / 2]).expect("written")),
+        ("flipped", |path, bytes| {
+            let mut bytes = bytes.to_vec();
+            let at = bytes.len() / 2;
+            bytes[at] ^= 4;
+            std::fs::write(path, bytes).expect("written");
+        }),
+    ];
+    let mut client = promise.replica.client();
+    for file in [&files[0], &files[1], &files[files.len() - 1]] {
+        let bytes = std::fs::read(file).expect("there");
+        for (what, damage) in damages {
+            damage(file, &bytes);
+            let left = std::fs::read(file).ok();
+            let what = format!("{what} {}", file.display());
+            assert_eq!(error_code(client.query_drop("START SLAVE")), 1594, "{what}");
+            assert_eq!(promise.replica.replica_field("Last_SQL_Errno"), "1594", "{what}");
+            assert!(promise.replica.replica_field("Last_SQL_Error").contains("relay log file"), "{what}");
+            assert_eq!(promise.replica.replica_field("Slave_IO_Running"), "No", "{what}");
+            assert_eq!(std::fs::read(file).ok(), left, "{what}");
+            assert_eq!(promise.relay_files().len(), files.len() - usize::from(left.is_none()), "{what}");
+            std::fs::write(file, &bytes).expect("put right");
+        }
+    }
+    promise.replica.sql("START SLAVE");
+    wait_until("it is not applied", || promise.is_whole());
+}
+
+#[test]
+fn changes_that_throw_the_relay_log_away_say_what_goes_with_it() {
+    let promise = Promise::new("slave_pos");
+    let (source, replica) = (&promise.source, &promise.replica);
+    let mut client = replica.client();
+    client.query_drop("STOP SLAVE").expect("stopped");
+    // Places in files are those of another log than GTIDs are.
+    for change in ["master_use_gtid=no", "master_log_file='b.000001', master_log_pos=4"] {
+        let error = client.query_drop(format!("CHANGE MASTER TO {change}")).expect_err("refused");
+        let text = error.to_string();
+        assert!(text.contains("START SLAVE SQL_THREAD applies them") && text.contains("0-1-2"), "{text}");
+    }
+    // By GTID nothing goes, whatever server is next.
+    replica.sql("CHANGE MASTER TO master_host='127.0.0.2', master_delay=0");
+    replica.sql("START SLAVE SQL_THREAD");
+    wait_until("it is not applied", || promise.is_whole());
+    replica.sql("STOP SLAVE; CHANGE MASTER TO master_host='127.0.0.1'; START SLAVE IO_THREAD");
+    source.sql("INSERT INTO test.t VALUES (40)");
+    let end = source.sql("SELECT @@gtid_binlog_pos");
+    wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
+    // Its position is older than what it takes away, so that comes again.
+    let before = replica.sql("SELECT @@gtid_slave_pos");
+    client.query_drop("STOP SLAVE").expect("stopped");
+    client.query_drop(format!("SET GLOBAL gtid_slave_pos = '{before}'")).expect("set");
+    let warnings: Vec<(String, u16, String)> = client.query("SHOW WARNINGS").expect("shown");
+    assert!(warnings.iter().any(|(_, _, text)| text.contains(&end)), "{warnings:?}");
+    replica.sql("START SLAVE IO_THREAD");
+    wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
+    replica.sql("STOP SLAVE; RESET SLAVE");
+    assert!(replica.log().contains(&format!("RESET SLAVE removes transactions that the source was told are durable here, and that are not applied: {end}")), "{}", replica.log());
+    replica.sql("START SLAVE");
+    replica.wait_for(&end);
+    assert_eq!(replica.sql(DIGEST), "41\t41\t0\t40");
+}
+
+#[test]
+fn names_of_relay_logs_leave_the_binary_log_alone() {
+    let mut source = Cohort::new(&["--log-bin=own", "--relay-log=./rel"]);
+    source.sql("CREATE TABLE test.t (n INT); INSERT INTO test.t VALUES (0)");
+    let other = Cohort::new(&["--server-id=9"]);
+    // A connection that never gets through makes files, too.
+    change_master(&source, other.port, "master_use_gtid=slave_pos");
+    source.sql("START SLAVE");
+    wait_until("no relay log", || source.datadir.join("rel.000001").exists());
+    source.sql("STOP SLAVE; START SLAVE; STOP SLAVE; INSERT INTO test.t VALUES (1); RESET SLAVE ALL");
+    source.kill_and_restart();
+    assert_eq!(source.sql(DIGEST), "2\t2\t0\t1");
+    source.stop();
+    let datadir = format!("--datadir={}", source.datadir.display());
+    for names in [["--log-bin=rel", "--relay-log=./rel.x"], ["--log-bin=./own", "--relay-log=own"]] {
+        let (code, said) = refused(&[&datadir, names[0], names[1], "--skip-networking"]);
+        assert!(code != 0 && said.contains("have the same files"), "{names:?}: {said}");
+    }
+    let (code, said) = refused(&[&datadir, "--relay-log=sub/", "--skip-networking"]);
+    assert!(code != 0 && said.contains("is a directory name"), "{said}");
+    source.restart();
+    assert_eq!(source.sql(DIGEST), "2\t2\t0\t1");
 }

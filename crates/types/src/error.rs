@@ -455,6 +455,7 @@ errors! {
     TooLongIndexComment = 1688, "HY000";
     MultiUpdateKeyConflict = 1706, "HY000";
     SlaveMustStop = 1198, "HY000";
+    SlaveRelayLogReadFailure = 1594, "HY000";
     MasterInfo = 1201, "HY000";
     SlaveNotRunning = 1199, "HY000";
     BadSlave = 1200, "HY000";

@@ -1,4 +1,4 @@
-//! A file system that calls a test before each read, write and sync of a file: to count them, to make them
+//! A file system that calls a test before each open, read, write and sync of a file: to count them, to make them
 //! slow, to hold them up, or to let them fail.
 
 use std::io;
@@ -11,6 +11,8 @@ use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 /// What is about to be done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// [`Fs::open`]
+    Open,
     /// [`File::read_at`]
     Read,
     /// [`File::write_at`]
@@ -57,6 +59,7 @@ impl HookFs {
 impl Fs for HookFs {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (self.before)(Operation::Open, &name)?;
         let inner = self.inner.open(path, mode)?;
         Ok(Arc::new(HookFile { inner, name, before: Arc::clone(&self.before) }))
     }

@@ -24,9 +24,12 @@ pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
     done.expect("a Vec takes everything");
 }
 
-/// Decompresses. Memory grows with what is really there, not with what the length field claims.
-pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let mut r = Reader::new(packed);
+/// The length of the plain form, as the packed one says; more of it is never inflated.
+pub fn plain_len(packed: &[u8]) -> Result<u64, DecodeError> {
+    read_head(&mut Reader::new(packed))
+}
+
+fn read_head(r: &mut Reader<'_>) -> Result<u64, DecodeError> {
     let head = r.u8()?;
     if head & 0x80 == 0 || head & 0x70 != 0 {
         return Err(DecodeError::BadValue("unknown compression"));
@@ -39,6 +42,13 @@ pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
     if len > PLAIN_LEN_MAX {
         return Err(DecodeError::BadValue("plain length of a compressed event is too large"));
     }
+    Ok(len)
+}
+
+/// Decompresses. Memory grows with what is really there, up to what [`plain_len`] says.
+pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let mut r = Reader::new(packed);
+    let len = read_head(&mut r)?;
     let mut plain = Vec::new();
     flate2::read::ZlibDecoder::new(r.rest())
         .take(len + 1)
@@ -60,6 +70,7 @@ mod tests {
             let plain: Vec<u8> = (0..len).map(|n: u32| (n % 7) as u8).collect();
             let mut packed = Vec::new();
             deflate(&plain, &mut packed);
+            assert_eq!(plain_len(&packed), Ok(len.into()), "{len}");
             assert_eq!(inflate(&packed), Ok(plain), "{len}");
         }
         let mut packed = Vec::new();

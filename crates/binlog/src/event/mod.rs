@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use cohort_base::{Reader, Truncated};
 
-pub use compressed::{PLAIN_LEN_MAX, deflate, inflate};
+pub use compressed::{PLAIN_LEN_MAX, deflate, inflate, plain_len};
 pub use format_description::{FormatDescription, POST_HEADER_LENGTHS};
 pub use gtid::{GtidEvent, flags_extra as gtid_flags_extra, flags2 as gtid_flags2};
 pub use gtid_list::GtidListEvent;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use cohort_base::{Reader, Write};
 
-use super::{DecodeError, Packing, StatusVars, deflate, inflate};
+use super::{DecodeError, Packing, StatusVars, deflate, inflate, plain_len};
 
 /// What stands before the status variables, and the zero byte behind the database.
 const HEAD_BYTES: usize = 14;
@@ -65,6 +65,14 @@ impl QueryEvent {
     /// The status variables, decoded.
     pub fn status_vars(&self) -> Result<StatusVars, DecodeError> {
         StatusVars::decode(&self.status)
+    }
+
+    /// Bytes that [`QueryEvent::plain_sql`] takes memory for: none if it is not compressed.
+    pub fn inflated_bytes(&self) -> Result<u64, DecodeError> {
+        match self.packing {
+            Packing::Plain => Ok(0),
+            Packing::Compressed => plain_len(&self.sql),
+        }
     }
 
     /// The statement, decompressed.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use cohort_base::{Reader, Write};
 
-use super::{DecodeError, EventType, SharedBytes, inflate};
+use super::{DecodeError, EventType, SharedBytes, inflate, plain_len};
 
 /// Most columns a table has.
 const WIDTH_MAX: u64 = 4096;
@@ -100,6 +100,14 @@ pub struct RowsEvent {
 }
 
 impl RowsEvent {
+    /// Bytes that [`RowsEvent::plain_rows`] takes memory for: none if it is not compressed.
+    pub fn inflated_bytes(&self) -> Result<u64, DecodeError> {
+        match self.packing {
+            Packing::Plain => Ok(0),
+            Packing::Compressed => plain_len(&self.rows),
+        }
+    }
+
     /// The images, decompressed.
     pub fn plain_rows(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
         match self.packing {

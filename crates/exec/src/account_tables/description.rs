@@ -132,9 +132,7 @@ impl Session {
 
     /// The one row of a query of our own.
     fn ask(&mut self, text: &str) -> SqlResult<Vec<Value>> {
-        // The literals in it are quoted as the default mode reads them.
-        let options = ParseOptions { mode: ParseMode::default(), ..self.state.parse };
-        let parsed = cohort_sql::parse(text.as_bytes(), &options)?;
+        let parsed = cohort_sql::parse_own(text)?;
         let Statement::Query(query) = parsed.statement else { unreachable!("our own text is a query") };
         let query: Query = *query;
         let job =

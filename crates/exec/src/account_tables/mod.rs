@@ -31,6 +31,7 @@ use cohort_plan::{ParamSource, not_supported};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_session::access::check_table;
 use cohort_session::{Job, SessionState};
+use cohort_sql::ParseOptions;
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, ObjectName, OrderItem, Query, QueryBody, Select,
     SelectItem, Statement, TableRef, Update,
@@ -245,10 +246,20 @@ impl Session {
         Ok(rows.into_iter().map(split).collect())
     }
 
-    /// Runs statements about accounts, each as if the client had sent it.
+    /// Runs statements about accounts, each as if the client had sent it. They are the server's own: they are
+    /// read, and logged for replicas, without the modes that would change how they are read.
     fn run_all(&mut self, texts: &[String]) -> SqlResult<()> {
+        let kept = (self.state.env.sql_mode, self.state.parse);
+        let own = (cohort_ddl::mode_of_own_texts(kept.0), ParseOptions::default());
+        (self.state.env.sql_mode, self.state.parse) = own;
+        let outcome = self.run_own(texts);
+        (self.state.env.sql_mode, self.state.parse) = kept;
+        outcome
+    }
+
+    fn run_own(&mut self, texts: &[String]) -> SqlResult<()> {
         for text in texts {
-            let parsed = cohort_sql::parse(text.as_bytes(), &self.state.parse)?;
+            let parsed = cohort_sql::parse_own(text)?;
             let (text, source) = (text.as_bytes(), ParamSource::Literals);
             let job = Job { text, param_at: &[], params: &[], source, more: false };
             self.run_statement(&parsed.statement, &job, None, &mut Unheard)?;

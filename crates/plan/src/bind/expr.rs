@@ -297,8 +297,7 @@ impl<'b> Binder<'b> {
                 build_call("now", vec![digits], self.ctx.names.env())
             }
             DefaultValue::Expression(text) => {
-                let sql = format!("SELECT {text}");
-                let parsed = cohort_sql::parse(sql.as_bytes(), &Default::default())?;
+                let parsed = cohort_sql::parse_own(&format!("SELECT {text}"))?;
                 let expr = convert::only_item(&parsed.statement)
                     .ok_or_else(|| not_supported("DEFAULT (expression)"))?;
                 let fixed = PlanContext::new(self.ctx.names, &[], ParamSource::Placeholders);

@@ -5,14 +5,14 @@
 #[path = "../../../exec/tests/world/mod.rs"]
 mod world;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cohort_base::{ConnectionId, DomainId};
-use cohort_binlog::event::Event;
-use cohort_binlog::{BinlogName, EventReader};
+use cohort_base::{ConnectionId, DomainId, ServerId};
+use cohort_binlog::event::{Event, Rotate, begin_event, crc_of_event, finish_event, flags};
+use cohort_binlog::{BinlogName, Checksum, EventReader, EventType};
 use cohort_config::{VarId, VarValue};
 use cohort_exec::{BinlogCache, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName};
 use cohort_replica::{ReplicaLog, ReplicaParts, Replicas, StateStore};
@@ -22,6 +22,9 @@ pub use world::{Server, disk};
 
 const DATADIR: &str = "/data";
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Columns of SHOW ALL SLAVES STATUS.
+const SQL_RUNNING: usize = 13;
+const LAST_SQL_ERRNO: usize = 37;
 
 /// Each statement is one group of the binary log.
 pub const SCRIPT: [&str; 12] = [
@@ -95,8 +98,6 @@ impl Replica {
         globals.put(VarId::LogSlaveUpdates, &VarValue::Bool(true));
         globals.put(VarId::RelayLog, &VarValue::text("relay"));
         globals.put(VarId::SlaveParallelThreads, &VarValue::UInt(threads));
-        // What is in the relay log stays there.
-        globals.put(VarId::RplSemiSyncSlaveEnabled, &VarValue::Bool(true));
         let next = AtomicU64::new(1000);
         let replicas = Replicas::open(ReplicaParts {
             db: Arc::clone(&server.db),
@@ -136,50 +137,172 @@ impl Replica {
         published
     }
 
-    /// Applies all that is in the relay log; how many groups are published.
-    pub fn run_all(&self) -> usize {
+    /// The error of a start that is refused, and what SHOW SLAVE STATUS has of it.
+    pub fn refused(&self) -> (u16, String) {
         let threads = ReplicaThreads { io: false, sql: true };
         let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
-        started.expect("started");
+        let error = started.expect_err("refused");
+        let status = self.replicas.status(&SourceName::All).expect("there");
+        let shown = &status[0];
+        assert!(shown.contains(&Value::UInt(error.code.number().into())), "{shown:?}");
+        assert!(shown.contains(&Value::text(&error.message)), "{shown:?}");
+        self.replicas.close();
+        (error.code.number(), error.message)
+    }
+
+    /// Applies all that is in the relay log; how many groups are published.
+    pub fn run_all(&self) -> usize {
+        self.try_run_all().unwrap_or_else(|number| {
+            panic!("error {number}: {:?}", self.replicas.status(&SourceName::All));
+        })
+    }
+
+    /// The same, or the error that ended it.
+    pub fn try_run_all(&self) -> Result<usize, u32> {
+        let threads = ReplicaThreads { io: false, sql: true };
+        let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
+        if let Err(error) = started {
+            self.replicas.close();
+            return Err(error.code.number().into());
+        }
         let end = Instant::now() + PATIENCE;
-        let is_idle = || {
+        let shown = |column: usize| {
             let status = self.replicas.status(&SourceName::All).expect("there");
-            status[0][1].to_text().starts_with("Slave has read all relay log")
+            status[0][column].to_text().into_owned()
         };
-        while !is_idle() {
+        while !shown(1).starts_with("Slave has read all relay log") {
+            if shown(SQL_RUNNING) == "No" {
+                let number = shown(LAST_SQL_ERRNO).parse().expect("a number");
+                self.replicas.close();
+                return Err(number);
+            }
             assert!(Instant::now() < end, "{:?}", self.replicas.status(&SourceName::All));
             std::thread::sleep(Duration::from_millis(1));
         }
         // What is ordered is published when the threads have ended.
         self.replicas.close();
-        self.published()
+        Ok(self.published())
     }
 }
 
 /// A disk with a source that is configured, and all its groups in the relay log.
 pub fn received(binlog: &[u8]) -> MemFs {
-    let memory = MemFs::new();
-    let disk: SharedFs = Arc::new(memory.clone());
-    let replica = Replica::open(&disk, 0).expect("opens");
-    let option = ("MASTER_HOST".to_owned(), Value::text("nowhere"));
-    replica.replicas.change_master("", &[option]).expect("taken");
-    replica.replicas.close();
-    drop(replica);
-    receive(&disk, binlog);
+    let memory = configured(&[]);
+    receive(&(Arc::new(memory.clone()) as SharedFs), binlog);
     memory
 }
 
-/// Makes this the relay log, as if it had just come.
+/// A disk with a source that is configured.
+pub fn configured(more: &[(String, Value)]) -> MemFs {
+    let memory = MemFs::new();
+    let disk: SharedFs = Arc::new(memory.clone());
+    let replica = Replica::open(&disk, 0).expect("opens");
+    let host = ("MASTER_HOST".to_owned(), Value::text("nowhere"));
+    replica.replicas.change_master("", &[&[host], more].concat()).expect("taken");
+    replica.replicas.close();
+    memory
+}
+
+/// Makes this the relay log, as if it had just come: its receiver was cut off, and may have acknowledged all
+/// that is whole.
 pub fn receive(disk: &SharedFs, binlog: &[u8]) {
-    let name = BinlogName::new(Path::new(DATADIR), "relay");
-    let line = name.index_line(1) + "\n";
-    for (path, bytes) in [(name.path(1), binlog), (name.index_path(), line.as_bytes())] {
-        let file = disk.open(&path, OpenMode::CreateOrOpen).expect("made");
-        file.set_len(0).expect("empty");
-        file.write_at(bytes, 0).expect("written");
-        file.sync_data().expect("durable");
+    put_relay_log(disk, &[binlog.to_vec()], (0, 0), true);
+}
+
+/// Makes these the files of the relay log, with what was acknowledged: before a place, and perhaps more.
+pub fn put_relay_log(disk: &SharedFs, files: &[Vec<u8>], until: (u32, u64), is_open: bool) {
+    let name = relay_name();
+    let numbers = 1..=files.len() as u32;
+    let lines: String = numbers.clone().map(|number| name.index_line(number) + "\n").collect();
+    let index = lines + "./relay.marks\n";
+    for (number, bytes) in numbers.zip(files) {
+        put(disk, &name.path(number), bytes);
     }
+    put(disk, &name.index_path(), index.as_bytes());
+    put(disk, &marks_path(), &mark(until, is_open));
     disk.sync_dir(Path::new(DATADIR)).expect("durable");
+}
+
+pub fn relay_name() -> BinlogName {
+    BinlogName::new(Path::new(DATADIR), "relay")
+}
+
+pub fn marks_path() -> PathBuf {
+    Path::new(DATADIR).join("relay.marks")
+}
+
+/// Makes this the content of a file.
+pub fn put(disk: &SharedFs, path: &Path, bytes: &[u8]) {
+    let file = disk.open(path, OpenMode::CreateOrOpen).expect("made");
+    file.set_len(0).expect("empty");
+    file.write_at(bytes, 0).expect("written");
+    file.sync_data().expect("durable");
+}
+
+pub fn content(disk: &SharedFs, path: &Path) -> Vec<u8> {
+    let file = disk.open(path, OpenMode::Read).expect("there");
+    let mut bytes = vec![0; file.len().expect("known") as usize];
+    file.read_at(&mut bytes, 0).expect("read");
+    bytes
+}
+
+/// A mark, as the file keeps it.
+fn mark((file, offset): (u32, u64), is_open: bool) -> Vec<u8> {
+    let mut bytes = b"COHMRK01".to_vec();
+    bytes.extend_from_slice(&7u64.to_le_bytes());
+    bytes.extend_from_slice(&file.to_le_bytes());
+    bytes.extend_from_slice(&offset.to_le_bytes());
+    bytes.push(is_open.into());
+    bytes.extend_from_slice(&crc_of_event(&bytes).to_le_bytes());
+    bytes
+}
+
+/// A binary log as the files of a relay log, the next one from each of these places on.
+pub fn relay_files(binlog: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
+    let head_end = {
+        let disk = disk();
+        let path = Path::new("/binlog");
+        put(&disk, path, binlog);
+        EventReader::open(&disk, path).expect("opens").next_event().expect("sound").expect("there").end()
+    };
+    let mut files = Vec::new();
+    let ends = cuts.iter().copied().chain([binlog.len()]);
+    let mut from = 0;
+    for (n, end) in ends.enumerate() {
+        let mut file = Vec::new();
+        if from > 0 {
+            file.extend_from_slice(&binlog[..head_end as usize]);
+            own_rotate(&mut file, "binlog.000001", from as u64, flags::ARTIFICIAL);
+        }
+        file.extend_from_slice(&binlog[from..end]);
+        if n < cuts.len() {
+            own_rotate(&mut file, &relay_name().file(n as u32 + 2), 4, 0);
+        }
+        files.push(file);
+        from = end;
+    }
+    files
+}
+
+fn own_rotate(file: &mut Vec<u8>, name: &str, position: u64, more: u16) {
+    let offset = file.len() as u64;
+    let start = begin_event(file, EventType::ROTATE, 9, ServerId(7), flags::RELAY_LOG | more);
+    Event::Rotate(Rotate { position, name: name.as_bytes().to_vec() }).encode(file);
+    finish_event(file, start, offset, Checksum::Crc32);
+}
+
+/// Where the first group of a binary log begins.
+pub fn first_group(binlog: &[u8]) -> usize {
+    let disk = disk();
+    let path = Path::new("/binlog");
+    put(&disk, path, binlog);
+    let mut reader = EventReader::open(&disk, path).expect("opens");
+    loop {
+        let raw = reader.next_event().expect("sound").expect("a group");
+        if matches!(reader.decode(&raw), Ok(Event::Gtid(_))) {
+            return raw.offset as usize;
+        }
+    }
 }
 
 /// Where each group of a binary log ends.

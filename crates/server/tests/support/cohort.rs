@@ -350,6 +350,12 @@ impl Cohort {
         self.child = restarted.unwrap_or_else(|refusal| panic!("{refusal:?}"));
     }
 
+    /// The same with other options.
+    pub fn restart_with(&mut self, options: &[&str]) {
+        self.place.options = options.iter().map(|option| (*option).to_owned()).collect();
+        self.restart();
+    }
+
     pub fn kill_and_restart(&mut self) {
         self.kill();
         self.restart();

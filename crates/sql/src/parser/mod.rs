@@ -125,6 +125,12 @@ pub fn parse_charged(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> 
     }
 }
 
+/// Reads a statement that the server wrote itself, by [`print`](crate::print): no mode of a session, and no
+/// event's, changes how it is read.
+pub fn parse_own(sql: &str) -> SqlResult<Parsed> {
+    parse(sql.as_bytes(), &ParseOptions::default())
+}
+
 fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
     if u32::try_from(sql.len()).is_err() {
         return Err(SqlError::new(ErrorCode::OutOfResources, "Out of memory."));

@@ -1,0 +1,56 @@
+//! Room for compressed events: a few bytes of one may stand for a gigabyte.
+
+use std::sync::Arc;
+
+use cohort_base::{Budget, Reservation};
+use cohort_binlog::event::DecodeError;
+use cohort_config::{Globals, VarId};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::binlog_statement::bad_event;
+
+/// Takes memory of a session for what an event holds when it is decompressed, before that is done. Error 1153
+/// for more than `slave_max_allowed_packet`, which other events obey where they arrive.
+pub fn room_to_unpack(
+    globals: &Globals,
+    memory: &Arc<Budget>,
+    inflated_bytes: Result<u64, DecodeError>,
+) -> SqlResult<Option<Reservation>> {
+    let bytes = inflated_bytes.map_err(bad_event)?;
+    if bytes == 0 {
+        return Ok(None);
+    }
+    if bytes > globals.uint(VarId::SlaveMaxAllowedPacket) {
+        let text = "Got a packet bigger than 'slave_max_allowed_packet' bytes";
+        return Err(SqlError::new(ErrorCode::NetPacketTooLarge, text));
+    }
+    let mut room = Reservation::new(Arc::clone(memory));
+    room.grow(bytes)?;
+    Ok(Some(room))
+}
+
+#[cfg(test)]
+mod tests {
+    use cohort_config::VarValue;
+
+    use super::*;
+
+    #[test]
+    fn room_is_taken_before_anything_is_inflated_and_given_back() {
+        let globals = Globals::new();
+        globals.put(VarId::SlaveMaxAllowedPacket, &VarValue::UInt(1 << 20));
+        let server = Budget::of_server();
+        let memory = Budget::of_session(&server);
+        let room = |bytes| room_to_unpack(&globals, &memory, Ok(bytes));
+        assert!(room(0).expect("not compressed").is_none());
+        let held = room(1 << 20).expect("as large as it may be");
+        assert_eq!((memory.used(), server.used()), (1 << 20, 1 << 20));
+        drop(held);
+        assert_eq!(memory.used(), 0);
+        assert_eq!(room((1 << 20) + 1).expect_err("too large").code, ErrorCode::NetPacketTooLarge);
+        server.set_limit(1000);
+        assert!(room(1001).is_err());
+        assert_eq!(server.used(), 0);
+        assert!(room_to_unpack(&globals, &memory, Err(DecodeError::Truncated)).is_err());
+    }
+}

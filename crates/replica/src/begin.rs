@@ -1,0 +1,249 @@
+//! Where threads begin: what becomes of the relay log that is there, and the places on both sides of it.
+//!
+//! A relay log without marks is thrown away, and the source asked for what lies behind the applied position.
+//! One with marks holds, or held, what a semi-synchronous source was told is durable here, and which the
+//! source may have lost: it is looked through and kept, and what of it is not applied is applied before
+//! anything else. If it cannot be read as a whole nothing starts (error 1594), and nothing of it is changed.
+//!
+//! # Names
+//! The files go on under the name that they were begun with, which the state remembers: it may come from the
+//! name of the host, and that may be another one now. A new name is taken when nothing is kept.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cohort_base::Gtid;
+use cohort_binlog::{BinlogError, BinlogName, GtidState};
+use cohort_config::VarId;
+use cohort_types::{ErrorCode, SqlError, SqlResult};
+
+use crate::connection::{Connection, ThreadError};
+use crate::kept::{Applied, Kept};
+use crate::names::{are_same, base_of, check_relay_log};
+use crate::place::SourcePlace;
+use crate::receiver::start_gtids;
+use crate::relay::{RelayLog, RelayPlace};
+use crate::replicas::Replicas;
+use crate::settings::{SourceSettings, UseGtid};
+use crate::state::Change;
+use crate::survey::Unsound;
+
+/// What becomes of the relay log when threads begin anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relay {
+    MayStay,
+    Goes,
+}
+
+/// The relay log cannot be read.
+const UNREADABLE: u32 = 1594;
+
+/// So many transactions a message names.
+const NAMED_MAX: usize = 5;
+
+pub(crate) fn relay_error(error: BinlogError) -> SqlError {
+    SqlError::new(ErrorCode::UnknownError, format!("Relay log: {error}"))
+}
+
+fn unsound_text(unsound: &Unsound) -> String {
+    format!(
+        "Relay log read failure: {unsound}. The relay log holds, or held, transactions that the source was told are \
+         durable here; it is kept as it is. Make its files readable again, or give up what is not applied by RESET \
+         SLAVE"
+    )
+}
+
+/// The names of transactions, for a message.
+fn named(promised: &[String]) -> String {
+    let shown = promised.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match promised.len() {
+        count if count > NAMED_MAX => format!("{shown} and {} more", count - NAMED_MAX),
+        _ => shown,
+    }
+}
+
+impl Replicas {
+    /// The relay log of a connection: by the name that its files were begun with.
+    pub(crate) fn open_relay_log(&self, name: &str) -> SqlResult<Arc<RelayLog>> {
+        let base = self.state.ordered(|state| state.relay_logs.get(name).cloned());
+        let base = base.unwrap_or_else(|| base_of(&self.db().globals, name));
+        let files = self.relay_files(name, &base)?;
+        Ok(RelayLog::open(self.fs().clone(), files))
+    }
+
+    /// The files of a base name; refused if they are those of something else.
+    fn relay_files(&self, name: &str, base: &str) -> SqlResult<BinlogName> {
+        let globals = &self.db().globals;
+        let log_bin = globals.text(VarId::LogBinBasename).filter(|_| globals.flag(VarId::LogBin));
+        let log_bin = log_bin.as_deref().filter(|base| !base.is_empty());
+        let refused = |why: String| SqlError::new(ErrorCode::MasterInfo, why);
+        check_relay_log(globals, self.datadir(), log_bin, &[base.to_owned()]).map_err(refused)?;
+        let files = BinlogName::new(Path::new(self.datadir()), base);
+        let all = self.all();
+        let mut others = all.iter().filter(|other| other.name != name);
+        if let Some(other) = others.find(|other| are_same(&other.relay.name(), &files)) {
+            let text =
+                format!("The connections '{name}' and '{}' have relay logs of the same name", other.name);
+            return Err(SqlError::new(ErrorCode::MasterInfo, text));
+        }
+        Ok(files)
+    }
+
+    /// Neither thread runs: what is not applied is received once more, but what is kept. The places of both
+    /// threads are set.
+    pub(crate) fn begin_anew(
+        &self,
+        connection: &Arc<Connection>,
+        settings: &SourceSettings,
+        relay: Relay,
+    ) -> SqlResult<()> {
+        let kept = match relay {
+            Relay::MayStay => {
+                self.keep(connection, settings).map_err(|unsound| self.unsound(connection, &unsound))?
+            }
+            Relay::Goes => None,
+        };
+        if kept.is_none() {
+            connection.relay.clear().map_err(relay_error)?;
+            let base = base_of(&self.db().globals, &connection.name);
+            match self.relay_files(&connection.name, &base) {
+                Ok(files) => {
+                    connection.relay.rename(files);
+                    self.remember(&connection.name, &base)?;
+                }
+                // It goes on under the name that it has.
+                Err(error) => self.log().warning(&connection.name, format_args!("{}", error.message)),
+            }
+        }
+        let mut gtids = self.begin_gtids(settings);
+        let executed = SourcePlace { file: settings.file.clone(), position: settings.position };
+        let mut whole = executed.clone();
+        if let Some(kept) = &kept {
+            for &gtid in &kept.gtids {
+                if gtids.last_in(gtid.domain).is_none_or(|last| last.seq_no < gtid.seq_no) {
+                    gtids.update(gtid);
+                }
+            }
+            let is_later = |place: &&SourcePlace| place.order() > executed.order();
+            whole = kept.whole.as_ref().filter(is_later).unwrap_or(&executed).clone();
+        }
+        // Transactions that an applier has ordered before may wait for replicas of this server.
+        let (placed, published) = (self.db().commit.placed(), self.db().commit.read_view().seq());
+        let shown = self.state.published(published, |state| {
+            let of = state.sources.get(&connection.name);
+            of.map(|of| SourcePlace { file: of.file.clone(), position: of.position })
+        });
+        {
+            let mut io = connection.io.lock();
+            io.gtids = gtids;
+            (io.read, io.whole) = (whole.clone(), whole);
+        }
+        let mut sql = connection.sql.lock();
+        if sql.error.number == UNREADABLE {
+            sql.cured();
+        }
+        sql.ahead.clear();
+        sql.known_until = RelayPlace::default();
+        let mut start = (RelayPlace::default(), executed);
+        if let Some(kept) = &kept {
+            let end = connection.relay.end();
+            sql.known_until = end;
+            // With GTIDs the position says of each group whether it is applied, in whatever order they were.
+            if settings.use_gtid == UseGtid::No {
+                match &kept.first_open {
+                    Some((relay, place)) => start = (*relay, place.clone()),
+                    None => start.0 = end,
+                }
+            }
+        }
+        sql.begin_at(RelayPlace::default(), shown.unwrap_or_default());
+        sql.came_to(start.0, &start.1, placed);
+        Ok(())
+    }
+
+    /// The state that a receiver begins with, without what is in the relay log.
+    fn begin_gtids(&self, settings: &SourceSettings) -> GtidState {
+        let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
+        start_gtids(settings.use_gtid, &applied, &self.logged(), self.own_id())
+    }
+
+    fn look(&self, connection: &Connection, settings: &SourceSettings) -> Result<Option<Kept>, Unsound> {
+        if !connection.relay.is_acknowledged()? {
+            return Ok(None);
+        }
+        let executed = SourcePlace { file: settings.file.clone(), position: settings.position };
+        let applied = match settings.use_gtid {
+            UseGtid::No => Applied::Place(executed.clone()),
+            UseGtid::CurrentPos | UseGtid::SlavePos => Applied::Gtids(self.begin_gtids(settings)),
+        };
+        Kept::look(&connection.relay, &applied, &executed).map(Some)
+    }
+
+    /// Keeps a relay log that has to be. None: it may go.
+    fn keep(&self, connection: &Connection, settings: &SourceSettings) -> Result<Option<Kept>, Unsound> {
+        let Some(kept) = self.look(connection, settings)? else { return Ok(None) };
+        let (name, log) = (&connection.name, self.log());
+        let asked = base_of(&self.db().globals, name);
+        if !are_same(&connection.relay.name(), &BinlogName::new(self.datadir(), &asked)) {
+            if kept.first_open.is_none() {
+                return Ok(None);
+            }
+            let files = connection.relay.file_name(kept.survey.first());
+            log.warning(
+                name,
+                format_args!(
+                    "The relay log from '{files}' on holds transactions that are not applied; it goes on under its \
+                     name, and not as '{asked}'"
+                ),
+            );
+        }
+        if let Some(torn) = &kept.survey.torn {
+            log.warning(
+                name,
+                format_args!(
+                    "Relay log file '{}' is cut at offset {} of {}: it {}. Nothing behind it was acknowledged",
+                    torn.path.display(),
+                    torn.whole,
+                    torn.length,
+                    torn.what
+                ),
+            );
+        }
+        connection.relay.adopt(&kept.survey)?;
+        Ok(Some(kept))
+    }
+
+    /// The threads do not start, and SHOW SLAVE STATUS says why: error 1594.
+    fn unsound(&self, connection: &Connection, unsound: &Unsound) -> SqlError {
+        let text = unsound_text(unsound);
+        let error = ThreadError::new(UNREADABLE, text.clone());
+        connection.sql.lock().failed(error, self.db().clock.wall_us());
+        SqlError::new(ErrorCode::SlaveRelayLogReadFailure, text)
+    }
+
+    /// The state remembers what names of a connection's relay log files begin with.
+    fn remember(&self, name: &str, base: &str) -> SqlResult<()> {
+        let is_known = self.state.ordered(|state| {
+            // RESET SLAVE ALL forgets both.
+            !state.sources.contains_key(name) || state.relay_logs.get(name).is_some_and(|known| known == base)
+        });
+        match is_known {
+            true => Ok(()),
+            false => self.commit(&[Change::RelayLog { name: name.to_owned(), base: base.to_owned() }]),
+        }
+    }
+
+    /// What a change that throws the relay log away takes with it: transactions that the source was told are
+    /// durable here, and that are not applied. An error if the log cannot be read.
+    pub(crate) fn promised(
+        &self,
+        connection: &Connection,
+        settings: &SourceSettings,
+    ) -> SqlResult<Option<String>> {
+        let kept = self
+            .look(connection, settings)
+            .map_err(|unsound| SqlError::new(ErrorCode::SlaveRelayLogReadFailure, unsound_text(&unsound)))?;
+        let promised = kept.map(|kept| kept.promised).unwrap_or_default();
+        Ok((!promised.is_empty()).then(|| named(&promised)))
+    }
+}

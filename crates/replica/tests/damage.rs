@@ -1,0 +1,229 @@
+//! A relay log that holds what a semi-synchronous source was told is durable, and that cannot be read as a
+//! whole: nothing starts (error 1594), nothing of it is changed, and when it can be read again all of it is
+//! applied. No setting says that it is kept: the log itself does.
+
+mod pair;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cohort_types::Value;
+use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
+use pair::{
+    Replica, configured, content, dump, first_group, group_ends, groups, marks_path, put, put_relay_log,
+    received, relay_files, relay_name, source_of,
+};
+
+const SCRIPT: [&str; 6] = [
+    "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
+    "INSERT INTO test.t VALUES (1, 1), (2, 2)",
+    "INSERT INTO test.t VALUES (3, 3)",
+    "UPDATE test.t SET a = a + 10",
+    "INSERT INTO test.t VALUES (4, 4)",
+    "DELETE FROM test.t WHERE id = 1",
+];
+
+/// The groups in three files; the first one is applied. All of it was acknowledged.
+struct Scene {
+    memory: MemFs,
+    states: Vec<String>,
+    files: Vec<Vec<u8>>,
+    /// Where the last group begins in the newest file.
+    last_group: usize,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let (states, binlog) = source_of(&SCRIPT);
+        let ends = group_ends(&binlog);
+        let memory = received(&binlog[..ends[0]]);
+        let disk: SharedFs = Arc::new(memory.clone());
+        assert_eq!(Replica::open(&disk, 0).expect("opens").run_all(), 1);
+        let files = relay_files(&binlog, &[ends[1], ends[3]]);
+        let newest = files.last().expect("three").len();
+        put_relay_log(&disk, &files, (3, newest as u64), false);
+        let last_group = newest - (ends[5] - ends[4]);
+        Scene { memory, states, files, last_group }
+    }
+
+    /// A copy on which something is done.
+    fn disk(&self) -> SharedFs {
+        Arc::new(self.memory.kill_clone())
+    }
+
+    fn check_whole(&self, disk: &SharedFs, threads: u64, what: &str) {
+        let mut replica = Replica::open(disk, threads).expect("opens");
+        assert_eq!(replica.run_all(), SCRIPT.len(), "{what}");
+        assert_eq!(dump(&mut replica.server), self.states[SCRIPT.len()], "{what}");
+        assert_eq!(groups(&replica.server, disk), SCRIPT.len(), "{what}: the binary log");
+    }
+}
+
+/// All files of the relay log.
+fn relay_log(disk: &SharedFs) -> Vec<(PathBuf, Vec<u8>)> {
+    let names = disk.list(relay_name().dir()).expect("listed");
+    let own = names.into_iter().filter(|name| name.to_string_lossy().starts_with("relay."));
+    own.map(|name| (name.clone(), content(disk, &relay_name().dir().join(&name)))).collect()
+}
+
+fn cut(disk: &SharedFs, path: &Path, end: usize) {
+    put(disk, path, &content(disk, path)[..end]);
+}
+
+fn flip(disk: &SharedFs, path: &Path, at: usize, bit: usize) {
+    let mut bytes = content(disk, path);
+    bytes[at] ^= 1 << bit;
+    put(disk, path, &bytes);
+}
+
+#[test]
+fn what_is_missing_or_damaged_ends_the_start_and_stays_as_it_is() {
+    let scene = Scene::new();
+    let (name, index) = (relay_name(), relay_name().index_path());
+    let lines = String::from_utf8(content(&scene.disk(), &index)).expect("text");
+    type Damage<'d> = Box<dyn Fn(&SharedFs) + 'd>;
+    let mut cases: Vec<(String, Damage<'_>)> = Vec::new();
+    for number in 1..=3u32 {
+        let (path, bytes) = (name.path(number), &scene.files[number as usize - 1]);
+        let of = |what: &str| format!("file {number} {what}");
+        let own = path.clone();
+        cases.push((of("missing"), Box::new(move |disk| disk.remove(&own).expect("removed"))));
+        let own = path.clone();
+        cases.push((of("empty"), Box::new(move |disk| put(disk, &own, b""))));
+        let own = path.clone();
+        cases.push((of("without its end"), Box::new(move |disk| cut(disk, &own, bytes.len() - 1))));
+        let own = path.clone();
+        // To the end of an event.
+        let event = if number == 3 { scene.last_group } else { bytes.len() - own_rotate_bytes() };
+        cases.push((of("without its last event"), Box::new(move |disk| cut(disk, &own, event))));
+        for at in (0..bytes.len()).step_by(23) {
+            let own = path.clone();
+            cases.push((of(&format!("flipped at {at}")), Box::new(move |disk| flip(disk, &own, at, at % 8))));
+        }
+    }
+    let own = index.clone();
+    cases.push(("no index".to_owned(), Box::new(move |disk| disk.remove(&own).expect("removed"))));
+    for (n, line) in lines.lines().enumerate().filter(|(_, line)| !line.ends_with("marks")) {
+        let (own, rest) = (index.clone(), lines.replace(&format!("{line}\n"), ""));
+        if n > 0 {
+            cases.push((format!("no line {line}"), Box::new(move |disk| put(disk, &own, rest.as_bytes()))));
+        }
+    }
+    cases.push(("no marks".to_owned(), Box::new(|disk| disk.remove(&marks_path()).expect("removed"))));
+    cases.push(("empty marks".to_owned(), Box::new(|disk| put(disk, &marks_path(), b""))));
+    cases.push(("flipped marks".to_owned(), Box::new(|disk| flip(disk, &marks_path(), 20, 3))));
+    for (n, (what, damage)) in cases.iter().enumerate() {
+        let disk = scene.disk();
+        damage(&disk);
+        let before = relay_log(&disk);
+        let (number, text) = Replica::open(&disk, 0).expect("the server starts").refused();
+        assert_eq!(number, 1594, "{what}: {text}");
+        assert_eq!(relay_log(&disk), before, "{what}: it is kept");
+        if n % 8 == 0 {
+            // It is put right.
+            relay_log(&scene.disk())
+                .iter()
+                .for_each(|(file, bytes)| put(&disk, &name.dir().join(file), bytes));
+            scene.check_whole(&disk, n as u64 % 3, what);
+        }
+    }
+    scene.check_whole(&scene.disk(), 0, "nothing");
+}
+
+/// The event that names the next file, which all files but the newest end with.
+fn own_rotate_bytes() -> usize {
+    19 + 8 + relay_name().file(1).len() + 4
+}
+
+#[test]
+fn one_operation_that_fails_is_no_end_of_data() {
+    let scene = Scene::new();
+    for (threads, stride) in [(0, 1), (2, 3)] {
+        for wanted in [Operation::Open, Operation::Read, Operation::Sync] {
+            let mut refusals = 0;
+            for nth in (0..).step_by(stride) {
+                let inner = scene.disk();
+                let seen = Arc::new(AtomicUsize::new(0));
+                let count = Arc::clone(&seen);
+                let fail = move |operation, name: &str| {
+                    let is_meant = operation == wanted && name.starts_with("relay.");
+                    match is_meant && count.fetch_add(1, Ordering::Relaxed) == nth {
+                        // EMFILE, EIO.
+                        true if wanted == Operation::Open => Err(std::io::Error::from_raw_os_error(24)),
+                        true => Err(std::io::Error::from_raw_os_error(5)),
+                        false => Ok(()),
+                    }
+                };
+                let disk: SharedFs = Arc::new(HookFs::failing(Arc::clone(&inner), fail));
+                let what = format!("{wanted:?} {nth} with {threads} threads");
+                let outcome = Replica::open(&disk, threads).expect("the server starts").try_run_all();
+                match outcome {
+                    Ok(done) => assert_eq!(done, SCRIPT.len(), "{what}"),
+                    Err(number) => assert_eq!(number, 1594, "{what}"),
+                }
+                refusals += usize::from(outcome.is_err());
+                scene.check_whole(&inner, threads, &what);
+                if seen.load(Ordering::Relaxed) <= nth {
+                    break;
+                }
+            }
+            assert!(refusals >= 3, "{wanted:?}: {refusals} refusals with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn only_an_end_that_was_not_acknowledged_is_cut() {
+    let scene = Scene::new();
+    let newest = relay_name().path(3);
+    let length = scene.files[2].len();
+    for end in [0, 3, 10, scene.last_group, scene.last_group + 1, length - 1] {
+        for acknowledged in [0, scene.last_group, length] {
+            let disk = scene.disk();
+            // All before the newest file was acknowledged in any case.
+            let until =
+                if acknowledged == 0 { (2, scene.files[1].len() as u64) } else { (3, acknowledged as u64) };
+            put_relay_log(&disk, &scene.files, until, true);
+            cut(&disk, &newest, end);
+            let replica = Replica::open(&disk, 0).expect("opens");
+            let what = format!("{end} of {length} bytes, {acknowledged} acknowledged");
+            if end < acknowledged {
+                assert_eq!(replica.refused().0, 1594, "{what}");
+                continue;
+            }
+            let whole = if end >= scene.last_group { SCRIPT.len() - 1 } else { SCRIPT.len() - 2 };
+            assert_eq!(replica.run_all(), whole, "{what}");
+        }
+    }
+}
+
+#[test]
+fn without_gtids_what_is_kept_begins_where_the_place_says() {
+    let (states, binlog) = source_of(&SCRIPT);
+    let ends = group_ends(&binlog);
+    // The relay log when so many groups have come.
+    let put_groups = |disk: &SharedFs, count: usize| {
+        let end = if count == 0 { first_group(&binlog) } else { ends[count - 1] };
+        let cuts: Vec<usize> = [ends[2]].into_iter().filter(|cut| *cut < end).collect();
+        put_relay_log(disk, &relay_files(&binlog[..end], &cuts), (0, 0), true);
+    };
+    for threads in [0, 2] {
+        for before in 0..=SCRIPT.len() {
+            let by_place = [
+                ("MASTER_USE_GTID".to_owned(), Value::text("no")),
+                ("MASTER_LOG_FILE".to_owned(), Value::text("binlog.000001")),
+                ("MASTER_LOG_POS".to_owned(), Value::Int(4)),
+            ];
+            let disk: SharedFs = Arc::new(configured(&by_place));
+            for count in [before, SCRIPT.len(), SCRIPT.len()] {
+                put_groups(&disk, count);
+                let mut replica = Replica::open(&disk, threads).expect("opens");
+                replica.run_all();
+                let what = format!("{threads} threads, {before} before, {count}");
+                assert_eq!(dump(&mut replica.server), states[count], "{what}");
+                assert_eq!(groups(&replica.server, &disk), count, "{what}: the binary log");
+            }
+        }
+    }
+}
