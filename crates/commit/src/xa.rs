@@ -385,7 +385,7 @@ impl XaBranches {
         let holds = |branch: &Branch| match branch {
             Branch::Begun => false,
             Branch::Prepared(prepared) => {
-                prepared.held.iter().any(|held| held.locks.held_names().any(|(held, _)| held == name))
+                prepared.held.iter().any(|held| held.locks.held_names().iter().any(|(held, _)| held == name))
             }
         };
         state.branches.values().any(holds)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Table, View};
+use cohort_catalog::{AccountName, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
 use cohort_sql::ast::{DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
@@ -69,6 +69,10 @@ impl Names for TableNames<'_> {
 
     fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool> {
         self.session.sequence(schema, name, operation)
+    }
+
+    fn definer(&self) -> Option<AccountName> {
+        self.session.definer()
     }
 
     fn view(&self, schema: &str, name: &str, wanted: Privileges) -> SqlResult<Option<Arc<View>>> {

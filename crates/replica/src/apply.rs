@@ -12,7 +12,7 @@ use cohort_binlog::event::{
 };
 use cohort_config::{Globals, VarId};
 use cohort_engine::Redo;
-use cohort_exec::{AllowsOutcome, Applier, ApplyRules, Database, FinishedGroup, GroupHead};
+use cohort_exec::{AllowsOutcome, Applier, ApplyRules, FinishedGroup, GroupHead};
 use cohort_exec::{message_without_secrets, without_secrets};
 use cohort_types::{ErrorCode, SqlError, SqlMode};
 

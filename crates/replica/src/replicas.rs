@@ -34,6 +34,8 @@ use crate::budget::QueueBudget;
 use crate::connection::{Connection, Io, IoRunning, ThreadError};
 use crate::flusher::Flusher;
 use crate::owners::Owners;
+use crate::place::SourcePlace;
+use crate::relay::RelayPlace;
 use crate::receiver::{Receiver, current_position};
 use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};

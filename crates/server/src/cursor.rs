@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cohort_base::{Budget, Reservation};
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, ResultWriter, SessionChange, StatusFlags};
-use cohort_types::{ErrorCode, SqlError, SqlResult, StoredColumns, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
 use cohort_vfs::SharedFile;
 
 /// Files of one connection's cursors.

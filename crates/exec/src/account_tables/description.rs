@@ -5,7 +5,6 @@ use cohort_plan::ParamSource;
 use cohort_session::Job;
 use cohort_sql::ast::{Query, Statement};
 use cohort_sql::print::quoted_text;
-use cohort_sql::{ParseMode, ParseOptions};
 use cohort_types::{Privileges, SqlError, SqlResult, Value};
 
 use super::Row;

@@ -6,7 +6,6 @@
 //! and ORDER BY. Otherwise the next query inside of that one does whose clause allows it. Without any column
 //! it is the query where the aggregate stands, or else the first one around that may.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use cohort_expr::{Aggregate, AggregateOptions, Expr, OrderKey, Quantifier};
