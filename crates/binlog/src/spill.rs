@@ -109,7 +109,8 @@ impl SpillDir {
 
     pub(crate) fn create(self: &Arc<SpillDir>) -> io::Result<SpillFile> {
         let name = self.next_name(EVENTS_SUFFIX);
-        let file = Arc::new(SteadyFile::new(self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?));
+        let file =
+            Arc::new(SteadyFile::new(self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?));
         Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
     }
 

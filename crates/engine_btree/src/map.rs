@@ -395,7 +395,8 @@ impl PageMap {
         let mut used: Vec<Extent> = self.extents().chain(parts).collect();
         used.sort_unstable();
         let first = used.first().is_some_and(|extent| extent.block < FIRST_FREE_BLOCK);
-        let twice = used.windows(2).find(|pair| pair[0].block.saturating_add(pair[0].blocks()) > pair[1].block);
+        let twice =
+            used.windows(2).find(|pair| pair[0].block.saturating_add(pair[0].blocks()) > pair[1].block);
         match used.first().filter(|_| first).or(twice.map(|pair| &pair[1])) {
             Some(extent) => Err(format!("the page map is damaged: block {} is in use twice", extent.block)),
             None => Ok(()),

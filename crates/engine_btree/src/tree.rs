@@ -275,7 +275,9 @@ impl Tree {
                     true => Some(parent.key(n + 1)),
                     false => parent.high().map(<[u8]>::to_vec),
                 };
-                page.level() + 1 == parent.level() && page.low() == parent.key(n) && page.high() == high.as_deref()
+                page.level() + 1 == parent.level()
+                    && page.low() == parent.key(n)
+                    && page.high() == high.as_deref()
             }
         };
         if !is_right {

@@ -263,8 +263,14 @@ fn survives(memory: &MemFs, what: &str) -> bool {
     };
     rows(&engine).map_or_else(&mut accept, drop);
     let mut batch = Batch::default();
-    let backward =
-        engine.begin().scan(ReadAt::Latest, TABLE, &KeyRange::default(), Direction::Backward, 1 << 20, &mut batch);
+    let backward = engine.begin().scan(
+        ReadAt::Latest,
+        TABLE,
+        &KeyRange::default(),
+        Direction::Backward,
+        1 << 20,
+        &mut batch,
+    );
     backward.map_or_else(&mut accept, drop);
     for n in (0..400_u32).step_by(9) {
         let mut trx = engine.begin();
@@ -332,7 +338,8 @@ fn wrong_content_under_a_right_checksum_panics_nowhere() {
             let mut bytes = read(&damaged, image);
             scramble(&mut bytes, 4, &rng);
             write(&damaged, image.at, &with_checksum(bytes, 4, 0));
-            noticed += u64::from(survives(&damaged, &format!("{form:?}, round {round}, image at {}", image.at)));
+            noticed +=
+                u64::from(survives(&damaged, &format!("{form:?}, round {round}, image at {}", image.at)));
         }
         assert!(noticed > 200, "{noticed} noticed");
     }

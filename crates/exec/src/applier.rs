@@ -35,8 +35,8 @@ use std::sync::Arc;
 use cohort_base::Reservation;
 use cohort_base::{Budget, CommitSeq, ConnectionId, DomainId, Gtid, ParticipantId, ServerId};
 use cohort_binlog::event::{
-    DecodeError, ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars, TableMap,
-    UserVar, UserVarType, gtid_flags2, rows_flags,
+    DecodeError, ExecuteLoadQuery, FileBlock, Intvar, IntvarKind, QueryEvent, Rand, RowsEvent, StatusVars,
+    TableMap, UserVar, UserVarType, gtid_flags2, rows_flags,
 };
 use cohort_config::{VarId, VarValue};
 use cohort_engine::Redo;

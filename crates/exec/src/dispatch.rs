@@ -113,8 +113,8 @@ impl Session {
             literals.clear();
         }
         let mut syntax = Reservation::new(Arc::clone(self.process.memory()));
-        let parsed = parse_charged(text, &self.state.parse, &mut syntax)
-            .inspect_err(|_| self.diagnostics.clear())?;
+        let parsed =
+            parse_charged(text, &self.state.parse, &mut syntax).inspect_err(|_| self.diagnostics.clear())?;
         if parsed.params > 0 {
             return Err(cohort_session::syntax_error("?"));
         }
@@ -178,8 +178,7 @@ impl Session {
             guards::check_read_only(&self.state)?;
         }
         let commits = cohort_sql::commits_implicitly(statement);
-        if access::refused_in_read_only_transaction(&self.state, statement)
-            && self.trx.may_only_read(commits)
+        if access::refused_in_read_only_transaction(&self.state, statement) && self.trx.may_only_read(commits)
         {
             return Err(SqlError::read_only_transaction());
         }

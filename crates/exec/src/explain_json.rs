@@ -337,7 +337,8 @@ impl<'p> Blocks<'p> {
                         JoinMethod::Loop { gate, .. } => gate.as_ref(),
                         _ => None,
                     };
-                    let parts: Vec<String> = gate.into_iter().chain(&join.on).map(|on| on.to_string()).collect();
+                    let parts: Vec<String> =
+                        gate.into_iter().chain(&join.on).map(|on| on.to_string()).collect();
                     if !parts.is_empty() {
                         inner.push(("attached_condition", Json::Text(parts.join(" and "))));
                     }

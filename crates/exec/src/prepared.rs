@@ -188,9 +188,14 @@ impl Session {
                     return Err(SqlError::new(ErrorCode::UnsupportedPs, text));
                 }
                 cohort_plan::charset::check_names(&parsed.statement)?;
-                let cohort_sql::Parsed { statement, params, param_at, rows_examined, memory_bytes, .. } = parsed;
+                let cohort_sql::Parsed { statement, params, param_at, rows_examined, memory_bytes, .. } =
+                    parsed;
                 let param_at = param_at.into();
-                texts.add(text, options, Parsed { statement, params, param_at, rows_examined, memory_bytes })?
+                texts.add(
+                    text,
+                    options,
+                    Parsed { statement, params, param_at, rows_examined, memory_bytes },
+                )?
             }
         };
         let limit_bytes = self.state.vars.uint(VarId::MaxSessionMemUsed);

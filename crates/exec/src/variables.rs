@@ -314,10 +314,7 @@ impl Session {
         }
         let is_of_transaction = matches!(
             id,
-            VarId::TransactionIsolation
-                | VarId::TxIsolation
-                | VarId::TransactionReadOnly
-                | VarId::TxReadOnly
+            VarId::TransactionIsolation | VarId::TxIsolation | VarId::TransactionReadOnly | VarId::TxReadOnly
         );
         if is_of_transaction && is_without_scope {
             if self.trx.in_transaction() {

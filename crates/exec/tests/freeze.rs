@@ -64,10 +64,7 @@ fn nothing_commits_after_the_reply_of_set_read_only() {
         let frozen = position(&mut root);
         let answer = running.join().expect("no panic");
         assert_eq!(position(&mut root), frozen, "{statement}: {answer}");
-        assert!(
-            answer.starts_with("ERROR 1290") || statement.starts_with("CREATE"),
-            "{statement}: {answer}"
-        );
+        assert!(answer.starts_with("ERROR 1290") || statement.starts_with("CREATE"), "{statement}: {answer}");
         root.ok("SET GLOBAL read_only = 0");
     }
     root.ok("DROP TABLE IF EXISTS c");
@@ -166,7 +163,8 @@ fn sequences_wait_while_commits_are_kept_out() {
         (&["FLUSH TABLES WITH READ LOCK"][..], "UNLOCK TABLES"),
         (&["BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"][..], "BACKUP STAGE END"),
     ] {
-        for statement in ["SELECT SLEEP(0.4), NEXTVAL(s)", "SELECT SLEEP(0.4), SETVAL(s, NEXTVAL(s) + 1000)"] {
+        for statement in ["SELECT SLEEP(0.4), NEXTVAL(s)", "SELECT SLEEP(0.4), SETVAL(s, NEXTVAL(s) + 1000)"]
+        {
             let mut client = user(&mut server);
             let running = thread::spawn(move || client.run(statement));
             thread::sleep(SLEEPS);

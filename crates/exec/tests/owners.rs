@@ -87,7 +87,12 @@ const WAITS: &[Held] = &[
         between: &["ALTER TABLE w ADD x INT"],
         waits: "INSERT INTO child VALUES (1, 1)",
     },
-    Held { name: "a row", takes: &["BEGIN", "UPDATE w SET v = 5"], between: &[], waits: "UPDATE w SET v = 6" },
+    Held {
+        name: "a row",
+        takes: &["BEGIN", "UPDATE w SET v = 5"],
+        between: &[],
+        waits: "UPDATE w SET v = 6",
+    },
     Held {
         name: "a definition",
         takes: &["BEGIN", "SELECT * FROM w"],
@@ -156,9 +161,14 @@ const TIMEOUTS: &str = "SET lock_wait_timeout = 40, innodb_lock_wait_timeout = 4
 const SETTLES: Duration = Duration::from_millis(60);
 
 fn give_all_back(client: &mut Client) {
-    for statement in
-        ["ROLLBACK", "XA END 'x'", "XA ROLLBACK 'x'", "UNLOCK TABLES", "BACKUP UNLOCK", "DO RELEASE_ALL_LOCKS()"]
-    {
+    for statement in [
+        "ROLLBACK",
+        "XA END 'x'",
+        "XA ROLLBACK 'x'",
+        "UNLOCK TABLES",
+        "BACKUP UNLOCK",
+        "DO RELEASE_ALL_LOCKS()",
+    ] {
         client.run(statement);
     }
 }

@@ -43,8 +43,8 @@ use crate::connection::{Connection, READING, ThreadError, WorkerProgress};
 use crate::flusher::Flusher;
 use crate::job::{Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
-use crate::progress::{Reached, Ticket};
 use crate::place::SourcePlace;
+use crate::progress::{Reached, Ticket};
 use crate::ring::{After, Taken};
 
 /// How long the head may stand still while others hold locks.

@@ -5,8 +5,8 @@
 
 use cohort_base::DomainId;
 
-use crate::progress::{Progress, Reached, Ticket};
 use crate::place::SourcePlace;
+use crate::progress::{Progress, Reached, Ticket};
 use crate::ring::{After, Next, Ring, Taken};
 
 /// The rings. `G` is a group, `R` what is left of it when it is applied.

@@ -66,8 +66,8 @@ mod status;
 mod survey;
 mod until;
 
-pub use receiver::current_position;
 pub use names::{check_relay_log, relay_base_name};
+pub use receiver::current_position;
 pub use replicas::{ReplicaLog, ReplicaParts, Replicas};
 pub use settings::{Secret, SourceSettings, UseGtid};
 pub use state::{Change, REPLICATION, ReplicaState, StateStore};

@@ -11,9 +11,9 @@ use cohort_exec::KeySet;
 
 use crate::group::End;
 use crate::lanes::{LaneNo, Lanes};
+use crate::place::SourcePlace;
 use crate::planner::{Plan, Planner};
 use crate::progress::{Reached, Ticket};
-use crate::place::SourcePlace;
 use crate::relay::RelayPlace;
 use crate::ring::Taken;
 

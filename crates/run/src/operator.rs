@@ -178,7 +178,10 @@ fn assemble<'p>(node: &'p Node, inputs: Vec<Input<'p>>, run: Run<'_, 'p>) -> Sql
                 JoinMethod::Json(scan) => Input::new(crate::join::JsonRows::new(join, left, scan), locks),
                 JoinMethod::Loop { right, right_width, gate } => {
                     let varies = varies(right, run.state.plan);
-                    Input::new(crate::join::Loop::new(join, left, below(), (*right_width, gate.as_ref()), varies), locks)
+                    Input::new(
+                        crate::join::Loop::new(join, left, below(), (*right_width, gate.as_ref()), varies),
+                        locks,
+                    )
                 }
             }
         }

@@ -395,7 +395,8 @@ fn descriptors_that_run_out_are_an_error_for_their_client_alone() {
         }
         // A transaction that is larger than its cache.
         client.query_drop("BEGIN").expect("begun");
-        let large = (0..4).try_for_each(|_| client.query_drop("INSERT INTO t (v) VALUES (REPEAT('y', 100000))"));
+        let large =
+            (0..4).try_for_each(|_| client.query_drop("INSERT INTO t (v) VALUES (REPEAT('y', 100000))"));
         match large.and_then(|()| client.query_drop("COMMIT")) {
             Ok(()) => written += 4,
             Err(error) => {

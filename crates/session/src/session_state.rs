@@ -309,8 +309,7 @@ impl SessionState {
         (temporary, party): (Arc<TemporaryTables>, Arc<Party>),
     ) -> SessionState {
         let vars = db.globals.new_session();
-        let user_locks =
-            UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
+        let user_locks = UserLocks::new(Arc::clone(&db), info.id.0, Arc::clone(&party), Arc::clone(&memory));
         let env = SessionEnv::new(0);
         let current_schema = info.schema.as_deref().map(Arc::from);
         let mut state = SessionState {

@@ -114,10 +114,12 @@ impl SessionTrx {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 match aliases.and_then(|aliases| aliases.get(alias)) {
                     None => Err(not_locked(alias)),
-                    Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => Err(SqlError::new(
-                        ErrorCode::TableNotLockedForWrite,
-                        format!("Table '{alias}' was locked with a READ lock and can't be updated"),
-                    )),
+                    Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => {
+                        Err(SqlError::new(
+                            ErrorCode::TableNotLockedForWrite,
+                            format!("Table '{alias}' was locked with a READ lock and can't be updated"),
+                        ))
+                    }
                     Some(_) => {
                         if mode == MetadataMode::Exclusive {
                             self.publish_own()?;
@@ -220,7 +222,8 @@ impl SessionTrx {
     /// The same with the strongest lock of each.
     pub fn locked_tables_with_locks(&self) -> impl Iterator<Item = (&TableId, TableLock)> {
         let tables = self.session_locks.iter().flat_map(|locks| &locks.tables);
-        let strongest = |aliases: &BTreeMap<String, AliasLock>| aliases.values().map(|alias| alias.lock).max();
+        let strongest =
+            |aliases: &BTreeMap<String, AliasLock>| aliases.values().map(|alias| alias.lock).max();
         tables.map(move |(name, aliases)| (name, strongest(aliases).unwrap_or(TableLock::Read)))
     }
 

@@ -114,6 +114,11 @@ errors! {
     InvalidGroupFuncUse = 1111, "HY000";
     WrongGroupField = 1056, "42000";
     CantUseOptionHere = 1234, "42000";
+    EmptyRowInTvc = 4141, "HY000";
+    SumFuncWithWindowFuncAsArg = 4074, "HY000";
+    WrongTypeForPercentileFunc = 4101, "HY000";
+    ArgumentNotConstant = 4102, "HY000";
+    WrongTypeOfArgument = 4104, "HY000";
     NotStandardCompliantRecursive = 4008, "HY000";
     NotAllowedInThisContext = 4172, "HY000";
     UnknownTable = 1109, "42S02";

@@ -245,6 +245,16 @@ texts! {
     invalid_group_function() = InvalidGroupFuncUse, "Invalid use of group function";
     wrong_group_field(name: &str) = WrongGroupField, "Can't group on '{name}'";
     not_allowed_here(what: &str) = NotAllowedInThisContext, "'{what}' is not allowed in this context";
+    window_in_aggregate() = SumFuncWithWindowFuncAsArg,
+        "Window functions can not be used as arguments to group functions.";
+    empty_row_of_values() = EmptyRowInTvc,
+        "Row with no elements is not allowed in table value constructor in this context";
+    percentile_of_no_number(function: &str) = WrongTypeForPercentileFunc,
+        "Numeric datatype is required for {function} function";
+    percentile_varies(function: &str) = ArgumentNotConstant,
+        "Argument to the {function} function is not a constant for a partition";
+    percentile_no_number(function: &str) = WrongTypeOfArgument,
+        "{function} function only accepts arguments that can be converted to numerical types";
     cant_use_option_here(option: &str) = CantUseOptionHere, "Incorrect usage/placement of '{option}'";
     mix_of_group_columns() = MixOfGroupFuncAndFields,
         "Mixing of GROUP columns (MIN(),MAX(),COUNT(),...) with no GROUP columns is illegal if there is no GROUP BY \

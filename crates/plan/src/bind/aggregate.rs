@@ -19,6 +19,7 @@ use crate::walk::each_expr;
 
 impl Binder<'_> {
     pub(super) fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
+        refuse_windows(aggregate)?;
         // Arguments are over the rows of the group; tables are visible even in HAVING, and come first.
         let names_items = matches!(self.clause, Clause::Having | Clause::OrderBy);
         let inner = Binder {
@@ -115,6 +116,15 @@ impl Binder<'_> {
             ast::Expr::Literal(literal) => item_position(self.ctx, literal, count, Clause::OrderBy),
             _ => Ok(None),
         }
+    }
+}
+
+/// Error 4074 for a window function in an argument.
+pub(super) fn refuse_windows(aggregate: &ast::Aggregate) -> SqlResult<()> {
+    let is_window = |part: &ast::Expr| matches!(part, ast::Expr::Window(_));
+    match aggregate.args.iter().any(|arg| arg.has_part(is_window)) {
+        true => Err(SqlError::window_in_aggregate()),
+        false => Ok(()),
     }
 }
 

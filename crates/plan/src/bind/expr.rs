@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    CompareOp, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between, build_binary, build_call, build_unary, case, cast, char_using,
-    collate, compare_exprs, convert_using, date_arith, extract, in_list, is_null, is_truth, like, or, regexp,
-    row, system_variable, timestamp_diff, trim, user_variable, user_variable_assign,
+    BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between,
+    build_binary, build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using,
+    date_arith, extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff,
+    trim, user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
@@ -319,7 +320,8 @@ impl<'b> Binder<'b> {
         self.ctx.enter()?;
         match expr {
             ast::Expr::Binary { op: op @ (B::And | B::Or), left, right } => {
-                let (left, right) = (self.predicate(left, literals)?, self.predicate(right, literals)?);
+                let left = one_column(self.predicate(left, literals)?)?;
+                let right = one_column(self.predicate(right, literals)?)?;
                 build_binary(convert::binary_op(*op), left, right, self.ctx.names.env())
             }
             ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => {
@@ -574,7 +576,7 @@ impl<'b> Binder<'b> {
         let env = self.ctx.names.env();
         match op {
             ast::BinaryOp::And | ast::BinaryOp::Or | ast::BinaryOp::Xor => {
-                build_binary(convert::binary_op(op), self.bind(left)?, self.bind(right)?, env)
+                build_binary(convert::binary_op(op), self.expression(left)?, self.expression(right)?, env)
             }
             op if convert::is_comparison(op) => self.comparison(op, left, right, Literals::Pin),
             op => {

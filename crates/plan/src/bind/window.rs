@@ -3,8 +3,9 @@
 
 use cohort_expr::{Expr, ExprType, SortKey, TypeClass};
 use cohort_sql::ast;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
+use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
 
+use crate::bind::aggregate::refuse_windows;
 use crate::bind::expr::{Binder, not_supported};
 use crate::window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};
 
@@ -105,6 +106,7 @@ impl Binder<'_> {
             order.push((expr, key));
         }
         let function = inner.window_function(&call.function, spec.frame.is_some(), &mut order)?;
+        check_percentile(&function, &partition, &order)?;
         let ty = type_of(&function, &order);
         let frame = inner.window_frame(spec.frame, &order)?;
         let column = self.ctx.new_columns(1);
@@ -143,6 +145,7 @@ impl Binder<'_> {
                 }
                 _ => {}
             }
+            refuse_windows(aggregate)?;
             let args = aggregate.args.iter().map(|arg| self.bind(arg)).collect::<SqlResult<_>>()?;
             return self.aggregate_of(aggregate, args, self).map(WindowFunction::Aggregate);
         }
@@ -263,6 +266,32 @@ fn is_number(expr: &Expr) -> bool {
 
 fn not_numeric() -> SqlError {
     SqlError::new(ErrorCode::WrongTypeForRangeFrame, "Numeric datatype is required for RANGE-type frame")
+}
+
+/// Errors 4101, 4102 and 4104 for what a percentile cannot be taken of.
+fn check_percentile(
+    function: &WindowFunction,
+    partition: &[(Expr, Collation)],
+    order: &[(Expr, SortKey)],
+) -> SqlResult<()> {
+    let (name, fraction) = match function {
+        WindowFunction::PercentileCont { fraction } => ("percentile_cont", fraction),
+        WindowFunction::PercentileDisc { fraction } => ("percentile_disc", fraction),
+        _ => return Ok(()),
+    };
+    let is_text = |expr: &Expr| expr.ty().class() == TypeClass::String || expr.ty().null_literal;
+    if is_text(fraction) {
+        return Err(SqlError::percentile_no_number(name));
+    }
+    let of_partition = |column: &usize| partition.iter().any(|(expr, _)| expr.columns().contains(column));
+    if !fraction.columns().iter().all(of_partition) {
+        return Err(SqlError::percentile_varies(name));
+    }
+    let is_continuous = matches!(function, WindowFunction::PercentileCont { .. });
+    if is_continuous && order.first().is_some_and(|(key, _)| key.ty().class() == TypeClass::String) {
+        return Err(SqlError::percentile_of_no_number(name));
+    }
+    Ok(())
 }
 
 fn type_of(function: &WindowFunction, order: &[(Expr, SortKey)]) -> ExprType {

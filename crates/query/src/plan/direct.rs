@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, LimitCount, ReadMode, RowCosts, Statistics, WantedOrder, conditions,
-    unanswered,
+    Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, LimitCount, ReadMode, RowCosts, Statistics,
+    WantedOrder, conditions, unanswered,
 };
 use cohort_plan::conjuncts::all_of;
 use cohort_plan::{Body, Collected, From, FromTable, OrderBy, Query, Select, Source};

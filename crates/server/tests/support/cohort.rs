@@ -164,8 +164,7 @@ impl Cohort {
     /// A server that may have so many files open.
     pub fn with_descriptors(descriptors: u32, options: &[&str]) -> Cohort {
         let folder = tempfile::tempdir().expect("a folder");
-        let place =
-            Place { descriptors: Some(descriptors), ..Place::new(folder.path(), "data", options) };
+        let place = Place { descriptors: Some(descriptors), ..Place::new(folder.path(), "data", options) };
         let mut server = Cohort::start_at(place, None).unwrap_or_else(|refusal| panic!("{refusal:?}"));
         server.own_folder = Some(folder);
         server

@@ -271,7 +271,10 @@ fn a_page_of_wrong_content_fails_its_table_alone() {
     let said = server.log();
     let line = said.lines().find(|line| line.contains("[ERROR]") && line.contains("btree.data"));
     let line = line.unwrap_or_else(|| panic!("nothing is logged: {said}"));
-    assert!(line.contains("block") && line.contains("page") && line.contains("does not lie inside"), "{line}");
+    assert!(
+        line.contains("block") && line.contains("page") && line.contains("does not lie inside"),
+        "{line}"
+    );
     client.query_drop("DROP TABLE t").expect("a damaged table can go");
     server.stop();
     let server = Cohort::start(folder.path(), "data", &[]);

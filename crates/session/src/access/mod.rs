@@ -33,10 +33,10 @@ pub use check::{
     check_all_of, check_global, check_schema, check_schemas, check_table, check_view_told, may_enter,
     sees_schema, sees_table,
 };
+pub use cohort_catalog::roles_of;
 pub use gate::{
     check_statement, counts_as_write, drops_own, is_about_temporary, own_renames,
     refused_in_read_only_transaction,
 };
-pub use cohort_catalog::roles_of;
 pub use held::Access;
 pub use needs::{Needs, TableNeed, Viewer};

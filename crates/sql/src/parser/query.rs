@@ -226,7 +226,10 @@ impl Parser<'_> {
         }
         if self.eat_word("VALUES") {
             let literals = self.literal_params;
-            let rows = self.list(|p| p.paren_list(Self::expr))?;
+            let rows = self.list(|p| match p.peek(1).kind {
+                Kind::RightParen => Err(SqlError::empty_row_of_values()),
+                _ => p.paren_list(Self::expr),
+            })?;
             self.fixed |= self.names_matter && literals != self.literal_params;
             self.ends_in_parens = false;
             return Ok(QueryBody::Values(rows));
