@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cohort_catalog::{DefaultValue, Table};
 use cohort_expr::{
-    BinaryOp, CompareOp, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between,
-    build_binary, build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using,
-    date_arith, extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff,
-    trim, user_variable, user_variable_assign,
+    CompareOp, Expr, ExprType, IntervalOp, LikeEscape, TypeClass, UnaryOp, and, between, build_binary,
+    build_call, build_unary, case, cast, char_using, collate, compare_exprs, convert_using, date_arith,
+    extract, in_list, is_null, is_truth, like, or, regexp, row, system_variable, timestamp_diff, trim,
+    user_variable, user_variable_assign,
 };
 use cohort_sql::ast;
 use cohort_types::{Collation, DateTime, ErrorCode, SqlError, SqlResult, TimeZone, TypeKind, Value};
