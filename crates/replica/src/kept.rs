@@ -35,8 +35,9 @@ struct Reading<'a> {
     groups: Groups,
     gtid: Option<Gtid>,
     place: SourcePlace,
-    /// Where the log begins, in the source's log.
+    /// Where the log begins, in the source's log; None: its first group came before any place.
     begins: Option<SourcePlace>,
+    has_groups: bool,
     /// Where the group that is read begins.
     start: (RelayPlace, SourcePlace),
     first_open: Option<(RelayPlace, SourcePlace)>,
@@ -66,10 +67,12 @@ impl Reading<'_> {
         if !was_open && part != Part::Outside {
             self.start.0 = RelayPlace { file: number, offset: raw.offset };
             self.start.1.clone_from(&self.place);
+            self.has_groups = true;
         }
         if self.place.follow(header, body).is_err() {
             return;
         }
+        self.note_begin();
         match part {
             Part::Gtid(_, gtid) => self.gtid = Some(gtid),
             Part::End(_) => self.end(RelayPlace { file: number, offset: raw.end() }),
@@ -85,7 +88,14 @@ impl Reading<'_> {
         if let Ok(Event::Rotate(rotate)) = Event::decode(raw.header.kind, body_of(raw)) {
             let file = String::from_utf8_lossy(&rotate.name).into_owned();
             self.place = SourcePlace { file, position: rotate.position };
-            self.begins.get_or_insert_with(|| self.place.clone());
+            self.note_begin();
+        }
+    }
+
+    /// Notes the first place of all.
+    fn note_begin(&mut self) {
+        if self.begins.is_none() && !self.has_groups && !self.place.file.is_empty() {
+            self.begins = Some(self.place.clone());
         }
     }
 
@@ -122,6 +132,7 @@ impl Kept {
             gtid: None,
             place: SourcePlace::default(),
             begins: None,
+            has_groups: false,
             start: Default::default(),
             first_open: None,
             gtids: Vec::new(),

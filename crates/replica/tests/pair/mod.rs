@@ -24,7 +24,7 @@ const DATADIR: &str = "/data";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Columns of SHOW ALL SLAVES STATUS.
 const SQL_RUNNING: usize = 13;
-const LAST_SQL_ERRNO: usize = 37;
+const LAST_ERRNO: usize = 20;
 
 /// Each statement is one group of the binary log.
 pub const SCRIPT: [&str; 12] = [
@@ -168,11 +168,11 @@ impl Replica {
         let end = Instant::now() + PATIENCE;
         let shown = |column: usize| {
             let status = self.replicas.status(&SourceName::All).expect("there");
-            status[0][column].to_text().into_owned()
+            status[0][column].to_text()
         };
         while !shown(1).starts_with("Slave has read all relay log") {
             if shown(SQL_RUNNING) == "No" {
-                let number = shown(LAST_SQL_ERRNO).parse().expect("a number");
+                let number = shown(LAST_ERRNO).parse().expect("a number");
                 self.replicas.close();
                 return Err(number);
             }
@@ -270,11 +270,10 @@ pub fn relay_files(binlog: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
     let mut from = 0;
     for (n, end) in ends.enumerate() {
         let mut file = Vec::new();
-        if from > 0 {
-            file.extend_from_slice(&binlog[..head_end as usize]);
-            own_rotate(&mut file, "binlog.000001", from as u64, flags::ARTIFICIAL);
-        }
-        file.extend_from_slice(&binlog[from..end]);
+        let head_end = head_end as usize;
+        file.extend_from_slice(&binlog[..head_end]);
+        own_rotate(&mut file, "binlog.000001", from.max(4) as u64, flags::ARTIFICIAL);
+        file.extend_from_slice(&binlog[from.max(head_end)..end]);
         if n < cuts.len() {
             own_rotate(&mut file, &relay_name().file(n as u32 + 2), 4, 0);
         }
