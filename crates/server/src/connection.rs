@@ -646,6 +646,9 @@ impl Connection {
             Ok(Some(sequence)) => self.count_frames_from(sequence.wrapping_add(1)),
             Ok(None) => {}
             Err(error) => {
+                // The number of the packet that is too long counts, not that of its first part.
+                let limit = inner.packet_bytes_max().saturating_sub(1);
+                let _ = inner.input.next(limit);
                 if let Some(unpack) = &inner.unpack {
                     self.count_frames_from(unpack.refusal_sequence());
                 }

@@ -87,8 +87,15 @@ pub struct Parsed {
     pub memory_bytes: usize,
 }
 
-/// Bytes of a token, of the tree and of the plan for each token of a text that is full of short values.
-const BYTES_OF_A_TOKEN: usize = size_of::<Packed>() + 160;
+/// Bytes of a token, of the tree and of the plan for each token of an ordinary statement, and of rows of
+/// values. Measured.
+const BYTES_OF_A_TOKEN: usize = 176;
+/// The same for a text that is full of short values elsewhere, and what each string takes besides: lists are
+/// sorted and converted.
+const BYTES_IN_A_LIST: usize = 300;
+const BYTES_OF_A_LISTED_TEXT: usize = 360;
+/// Up to this length a text is thought to be an ordinary statement.
+const ORDINARY_BYTES: usize = 16 << 10;
 /// Copies of a long literal: in the tree, and in the plan.
 const LITERAL_COPIES: usize = 2;
 
@@ -136,7 +143,7 @@ fn parse_by_grammar(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> S
         return Err(SqlError::new(ErrorCode::OutOfResources, "Out of memory."));
     }
     let mut parser = Parser::new(sql, options, charge)?;
-    let memory_bytes = memory_bytes(parser.tokens.len(), sql.len());
+    let memory_bytes = parser.memory_bytes();
     charge(memory_bytes)?;
     if parser.at_end() {
         return Err(SqlError::new(ErrorCode::EmptyQuery, "Query was empty"));
@@ -295,6 +302,27 @@ impl<'a> Parser<'a> {
             select_depth: 0,
             height: 0,
         })
+    }
+
+    /// Roughly what tokens, tree and plan take.
+    fn memory_bytes(&self) -> usize {
+        let (tokens, bytes) = (self.tokens.len(), self.sql.len());
+        if bytes <= ORDINARY_BYTES || self.has_rows_only() {
+            return memory_bytes(tokens, bytes);
+        }
+        let is_text = |token: &&Packed| matches!(token.kind, Kind::Text | Kind::NationalText);
+        let texts = self.tokens.iter().filter(is_text).count();
+        tokens * BYTES_IN_A_LIST + texts * BYTES_OF_A_LISTED_TEXT + bytes * LITERAL_COPIES
+    }
+
+    /// Whether the statement is one that inserts rows of values, without lists or queries.
+    fn has_rows_only(&self) -> bool {
+        let is_list = |token: &Packed| {
+            let word = self.bytes(token.token());
+            token.kind == Kind::Word
+                && (word.eq_ignore_ascii_case(b"IN") || word.eq_ignore_ascii_case(b"SELECT"))
+        };
+        self.is_any(&["INSERT", "REPLACE"]) && !self.tokens.iter().any(is_list)
     }
 
     /// Offsets of the question marks.

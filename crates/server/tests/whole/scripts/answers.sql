@@ -325,6 +325,7 @@ select sum(n) over (order by id rows 0x01 preceding) from frames;
 select sum(n) over (order by id rows 1.5 preceding) from frames;
 select sum(n) over (order by id rows date'2001-01-01' preceding) from frames;
 select sum(n) over (order by id rows _utf8mb4 0x31 preceding) from frames;
+-- differs: the distance overflows there
 select sum(n) over (order by id rows 18446744073709551615 preceding) from frames;
 select sum(n) over (order by id rows 99999999999999999999 preceding) from frames;
 select sum(n) over (order by id range 'a' preceding) from frames;
@@ -334,4 +335,3 @@ select sum(n) over (order by id range 0x01 preceding) from frames;
 select sum(n) over (order by d range date'2001-01-01' preceding) from frames;
 select sum(n) over (order by s range 1 preceding) from frames;
 select sum(n) over (range 1 preceding) from frames;
-select sum(n) over (rows 1 preceding) from frames;
