@@ -7,7 +7,7 @@
 //! | what | why |
 //! |---|---|
 //! | slots, entries and fences lie inside the image, and their sum fits | they are sliced |
-//! | keys ascend between the fences, behind the prefix of both | searches end, and splits divide |
+//! | keys ascend between the fences and share the prefix of both | searches end, and splits divide |
 //! | an inner node has children, each once, the first at the low fence | ways down have a child for each key |
 //! | names of children and long values have their length | they are decoded |
 //! | an image of a checkpoint names no version | records of an earlier run are gone |

@@ -813,7 +813,7 @@ fn large_bytes(value: &Value) -> usize {
 impl RowSink for ClientSink<'_> {
     fn row(&mut self, eval: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
         self.start(eval);
-        // The packet is made beside the row.
+        // The packet is a copy of the row.
         let bytes: usize = values.iter().map(large_bytes).sum();
         if bytes > 0 {
             eval.keep(bytes)?;

@@ -43,7 +43,7 @@ impl TextState {
         self.text.capacity() + self.parts.iter().map(Part::bytes).sum::<usize>()
     }
 
-    /// Appends a part behind its separator.
+    /// Appends a part after its separator.
     fn append(&mut self, aggregate: &Aggregate, part: &[u8], ctx: &EvalContext<'_>) -> SqlResult<()> {
         self.count += 1;
         if self.is_full {

@@ -68,7 +68,7 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// The number of the frame that refuses what has come.
+    /// Returns the number of the frame that refuses what has come.
     pub fn refusal_sequence(&self) -> u8 {
         self.sequence.wrapping_add(1)
     }

@@ -82,12 +82,13 @@ impl InputBuffer {
         &self.bytes[packet.range.clone()]
     }
 
-    /// Where the header of the next frame is: right behind what is joined.
+    /// Returns where the header of the next frame is: after what is joined.
     fn header_at(&self) -> usize {
         self.start + if self.joined == 0 { 0 } else { HEADER + self.joined }
     }
 
-    /// The number of an answer that refuses what has come of a packet: behind the last header that came.
+    /// Returns the number of an answer that refuses what has come of a packet: the one after that of the last
+    /// header.
     pub fn refusal_sequence(&self) -> u8 {
         let header = self.bytes.get(self.header_at()..).and_then(|rest| rest.first_chunk::<HEADER>());
         header.map_or(self.expected, |header| header[3].wrapping_add(1))
