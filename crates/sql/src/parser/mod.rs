@@ -90,10 +90,10 @@ pub struct Parsed {
 /// Bytes of a token, of the tree and of the plan for each token of an ordinary statement, and of rows of
 /// values. Measured.
 const BYTES_OF_A_TOKEN: usize = 176;
-/// The same for a text that is full of short values elsewhere, and what each string takes besides: lists are
-/// sorted and converted.
-const BYTES_IN_A_LIST: usize = 300;
-const BYTES_OF_A_LISTED_TEXT: usize = 360;
+/// The same for a text that is full of short values elsewhere, where lists are sorted and converted, and what
+/// each SELECT takes besides.
+const BYTES_ELSEWHERE: usize = 500;
+const BYTES_OF_A_SELECT: usize = 600;
 /// Up to this length a text is thought to be an ordinary statement.
 const ORDINARY_BYTES: usize = 16 << 10;
 /// Copies of a long literal: in the tree, and in the plan.
@@ -307,22 +307,27 @@ impl<'a> Parser<'a> {
     /// Roughly what tokens, tree and plan take.
     fn memory_bytes(&self) -> usize {
         let (tokens, bytes) = (self.tokens.len(), self.sql.len());
-        if bytes <= ORDINARY_BYTES || self.has_rows_only() {
-            return memory_bytes(tokens, bytes);
+        let ordinary = memory_bytes(tokens, bytes);
+        if bytes <= ORDINARY_BYTES {
+            return ordinary;
         }
-        let is_text = |token: &&Packed| matches!(token.kind, Kind::Text | Kind::NationalText);
-        let texts = self.tokens.iter().filter(is_text).count();
-        tokens * BYTES_IN_A_LIST + texts * BYTES_OF_A_LISTED_TEXT + bytes * LITERAL_COPIES
-    }
-
-    /// Whether the statement is one that inserts rows of values, without lists or queries.
-    fn has_rows_only(&self) -> bool {
-        let is_list = |token: &Packed| {
-            let word = self.bytes(token.token());
-            token.kind == Kind::Word
-                && (word.eq_ignore_ascii_case(b"IN") || word.eq_ignore_ascii_case(b"SELECT"))
+        let count = |word: &str| {
+            let is_it = |token: &&Packed| {
+                let bytes = self.bytes(token.token());
+                token.kind == Kind::Word && bytes.eq_ignore_ascii_case(word.as_bytes())
+            };
+            self.tokens.iter().filter(is_it).count()
         };
-        self.is_any(&["INSERT", "REPLACE"]) && !self.tokens.iter().any(is_list)
+        let selects = count("SELECT");
+        let is_list = |word: &str| count(word) > 0;
+        // Rows of values, without lists or queries.
+        if self.is_any(&["INSERT", "REPLACE"])
+            && selects == 0
+            && !["IN", "OR", "AND"].into_iter().any(is_list)
+        {
+            return ordinary;
+        }
+        tokens * BYTES_ELSEWHERE + selects * BYTES_OF_A_SELECT + bytes * LITERAL_COPIES
     }
 
     /// Offsets of the question marks.
