@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cohort_types::{Collation, FixedKind, Interrupt, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, Interrupt, SqlResult, TypeKind, Value};
 
 use crate::args::{Args, or_null};
 use crate::context::{SequenceName, SessionEnv};
@@ -114,8 +114,8 @@ fn type_done(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     Ok(ExprType::boolean().with_nullable(false))
 }
 
-fn type_uuid(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
-    Ok(ExprType::fixed(FixedKind::Uuid).with_nullable(true))
+fn type_uuid(_: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
+    Ok(ExprType { kind: TypeKind::Char, ..ascii_string(env, 36) })
 }
 
 fn type_uuid_short(_: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
@@ -294,7 +294,7 @@ fn uuid(a: Args<'_>) -> SqlResult<Value> {
         time >> 32 & 0xFFFF,
         time >> 48 & 0x0FFF | 0x1000,
     );
-    Ok(FixedKind::Uuid.of_value(&Value::text(text)).map_or(Value::Null, Value::Fixed))
+    a.string(text)
 }
 
 fn uuid_short(a: Args<'_>) -> SqlResult<Value> {

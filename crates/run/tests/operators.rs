@@ -24,7 +24,7 @@ fn numbers(last: u64) -> Node {
 #[test]
 fn rows_of_nothing_and_of_expressions() {
     let mut storage = Memory::new(&[]);
-    let unit = plan(Node::Project { input: Box::new(Node::Unit), items: vec![lit(7)] }, 1);
+    let unit = plan(Node::Project { input: Box::new(Node::Unit), items: vec![lit(7)], kept: Vec::new() }, 1);
     assert_eq!(shown_all(&rows_of(&unit, &mut storage)), ["7"]);
     assert!(rows_of(&plan(Node::Empty, 1), &mut storage).is_empty());
     let values = plan(Node::Values(vec![vec![lit(1), lit(2)], vec![lit(3), Expr::null()]]), 1);
@@ -111,7 +111,7 @@ fn projections_move_what_is_read_once() {
     let rows = vec![vec![Value::text("a"), Value::text("b")]];
     let mut storage = Memory::new(&[("t", rows)]);
     let items = vec![text_col(1), text_col(0), text_col(1), text_col(0)];
-    let node = Node::Project { input: Box::new(of("t", 2)), items };
+    let node = Node::Project { input: Box::new(of("t", 2)), items, kept: Vec::new() };
     assert_eq!(shown_all(&rows_of(&plan(node, 4), &mut storage)), ["b a b a"]);
 }
 
@@ -414,6 +414,7 @@ fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Se
             condition: cmp(CompareOp::Lt, col(0), lit(limit)),
         }),
         items: vec![next],
+        kept: Vec::new(),
     };
     let mut table = common(Node::Values(vec![vec![lit(1)]]));
     table.step = Some(RecursiveStep { node: step, distinct, collations: vec![CI] });

@@ -76,7 +76,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
             let items = (0..count)
                 .map(|_| if random.below(2) == 0 { col(random.below(width)) } else { item(random) })
                 .collect();
-            (Node::Project { input: Box::new(input), items }, count)
+            (Node::Project { input: Box::new(input), items, kept: Vec::new() }, count)
         }
         2 => {
             let (input, width) = generate(random, depth - 1);
@@ -88,6 +88,7 @@ fn generate(random: &mut Random, depth: usize) -> (Node, usize) {
             let narrowed = |node: Node, from: usize| Node::Project {
                 input: Box::new(node),
                 items: (0..width).map(|n| col(n % from)).collect(),
+                kept: Vec::new(),
             };
             let right = {
                 let from = node_width(&right);
@@ -236,7 +237,7 @@ impl Interpreter<'_> {
             Node::Filter { input, condition } => {
                 self.rows(input).into_iter().filter(|row| self.holds(condition, row)).collect()
             }
-            Node::Project { input, items } => {
+            Node::Project { input, items, .. } => {
                 let project = |row: &Vec<Value>| items.iter().map(|item| self.value(item, row)).collect();
                 self.rows(input).iter().map(project).collect()
             }
@@ -460,7 +461,7 @@ fn set_chain(random: &mut Random, left: Node, right: Node, width: usize, depth: 
             None => {
                 let (node, from) = generate(random, depth.min(2) - 1);
                 let items = (0..width).map(|n| col(n % from)).collect();
-                Node::Project { input: Box::new(node), items }
+                Node::Project { input: Box::new(node), items, kept: Vec::new() }
             }
         };
         let op = SetOperator::ALL[random.below(3)];

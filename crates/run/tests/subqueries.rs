@@ -14,7 +14,7 @@ use support::*;
 fn with_item(table: &str, width: usize, item: Expr) -> Plan {
     let mut items: Vec<Expr> = (0..width).map(col).collect();
     items.push(item);
-    plan(Node::Project { input: Box::new(of(table, width)), items }, width + 1)
+    plan(Node::Project { input: Box::new(of(table, width)), items, kept: Vec::new() }, width + 1)
 }
 
 fn storage() -> Memory {
@@ -28,7 +28,7 @@ fn storage() -> Memory {
 /// `SELECT y FROM u WHERE u.x = <slot 0>`.
 fn correlated() -> Node {
     let filter = Node::Filter { input: Box::new(of("u", 2)), condition: eq(col(0), outer(0)) };
-    Node::Project { input: Box::new(filter), items: vec![col(1)] }
+    Node::Project { input: Box::new(filter), items: vec![col(1)], kept: Vec::new() }
 }
 
 #[test]
@@ -163,8 +163,14 @@ fn ask(operand: Value, op: CompareOp, all: bool, values: &[Value]) -> Value {
             let reads: &[usize] = if is_correlated { &[0] } else { &[] };
             let filled = if is_correlated { vec![(0, lit(1))] } else { vec![] };
             let item = quantified(0, Expr::constant(operand.clone()), op, all, with.clone(), filled);
-            let mut root =
-                plan(Node::Project { input: Box::new(Node::Unit), items: vec![item.clone(), item] }, 2);
+            let mut root = plan(
+                Node::Project {
+                    input: Box::new(Node::Unit),
+                    items: vec![item.clone(), item],
+                    kept: Vec::new(),
+                },
+                2,
+            );
             root.frame = 1;
             root.subqueries.push(subplan(of("v", 1), 1, reads));
             let row = rows_of(&root, &mut Memory::new(&[("v", rows.clone())])).remove(0);
@@ -259,7 +265,8 @@ fn rows_in_a_query_answer_as_mariadb() {
             let operand = Expr::Row(vec![Expr::constant(a.clone()), Expr::constant(b.clone())]);
             let how = CompareHow::Row(vec![CompareHow::scalar(CI), CompareHow::scalar(CI)]);
             let item = subquery(0, SubqueryTest::Quantified { operand, op, all, how }, vec![]);
-            let mut root = plan(Node::Project { input: Box::new(Node::Unit), items: vec![item] }, 1);
+            let mut root =
+                plan(Node::Project { input: Box::new(Node::Unit), items: vec![item], kept: Vec::new() }, 1);
             root.subqueries.push(subplan(of("n", 2), 2, &[]));
             let got = rows_of(&root, &mut Memory::new(&[("n", rows.clone())])).remove(0).remove(0);
             let wanted = match (&wanted, all) {
@@ -295,7 +302,7 @@ fn answers_of_many_outer_rows_take_bounded_memory() {
     let rows: Rows = (0..100_000).map(|n| ints(&[Some(n % 50_000)])).collect();
     let mut root = with_item("v", 1, subquery(0, SubqueryTest::Column(0), vec![(0, col(0))]));
     root.frame = 1;
-    let same = Node::Project { input: Box::new(Node::Unit), items: vec![outer(0)] };
+    let same = Node::Project { input: Box::new(Node::Unit), items: vec![outer(0)], kept: Vec::new() };
     root.subqueries.push(subplan(same, 1, &[0]));
     let mut storage = Memory::new(&[("v", rows)]);
     let env = SessionEnv::new(0);

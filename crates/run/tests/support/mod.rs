@@ -340,7 +340,7 @@ pub fn plan(root: Node, width: usize) -> Plan {
 }
 
 pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
-    SubqueryPlan { root, width, reads: reads.to_vec(), is_volatile: false }
+    SubqueryPlan { root, width, reads: reads.to_vec(), is_volatile: false, keeps_digits: false }
 }
 
 pub fn common(seed: Node) -> CommonPlan {

@@ -368,7 +368,10 @@ impl Parser<'_> {
             return match ops.as_slice() {
                 [] if signs == 1 => self.leading_interval(false),
                 [UnaryOp::Negate] if signs == 1 => self.leading_interval(true),
-                _ => Err(self.error()),
+                _ => {
+                    self.advance();
+                    Err(self.error())
+                }
             };
         }
         let operand = self.operand(UNARY)?;
