@@ -82,6 +82,12 @@ pub(super) fn rebuild(
             copy_beside(ctx, before, &after, others, rule)
         }
     };
+    let made = made.and_then(|rows| {
+        if extent == Extent::Rows {
+            after.table.auto_increment_start = counted(ctx, before, &after)?;
+        }
+        Ok(rows)
+    });
     match made {
         Ok(rows) => {
             changes.loaded = loaded;
@@ -95,6 +101,21 @@ pub(super) fn rebuild(
             Err(error)
         }
     }
+}
+
+/// Where the counter of a table goes on whose rows were copied: behind the numbers that it has given, whether
+/// their rows are there or not. AUTO_INCREMENT of the statement decides if it is another one than before.
+fn counted(ctx: &mut StatementContext<'_>, before: &Arc<Table>, after: &Described) -> SqlResult<u64> {
+    let start = after.table.auto_increment_start;
+    let counts_on = after.table.columns.iter().zip(&after.column_origins).any(|(column, origin)| {
+        column.auto_increment && origin.is_some_and(|origin| before.columns[origin].auto_increment)
+    });
+    if !counts_on || start != before.auto_increment_start {
+        return Ok(start);
+    }
+    let open = ctx.trx.open_table(before)?;
+    let next = ctx.trx.auto_increment_next(&open)?.filter(|next| *next > 1);
+    Ok(next.map_or(start, |next| next.max(start)))
 }
 
 /// What columns that were added hold in the rows that are there.
