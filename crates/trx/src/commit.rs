@@ -54,7 +54,8 @@ struct Ending<'e> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadOnly {
     Binds,
-    /// As in MariaDB: XA PREPARE, and statements that are logged and change nothing, such as FLUSH.
+    /// As in MariaDB: XA PREPARE, and statements that are logged and change nothing that lasts, such as FLUSH
+    /// and those about temporary tables.
     Passes,
 }
 
@@ -73,12 +74,18 @@ impl SessionTrx {
     /// The same for a transaction that runs, whatever it is in the binlog.
     pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
         self.counts.count(Counted::Commit);
-        let read_only = if kind == GroupKind::XaPrepare { ReadOnly::Passes } else { ReadOnly::Binds };
+        let writes = self.active.as_deref().is_some_and(Active::has_writes);
+        let read_only = match kind {
+            GroupKind::XaPrepare => ReadOnly::Passes,
+            // What is logged without is about temporary tables.
+            _ if writes => ReadOnly::Binds,
+            _ => ReadOnly::Passes,
+        };
         let permitted = match self.has_something_to_commit() {
             true => self.permit_commit(read_only).map(Some),
             // Counters alone are no change that a client asked for.
             false if !self.active_mut().counters.is_empty() => {
-                let permitted = self.permit_commit(read_only);
+                let permitted = self.permit_commit(ReadOnly::Binds);
                 if permitted.is_err() {
                     self.active_mut().counters.clear();
                 }
@@ -140,7 +147,9 @@ impl SessionTrx {
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         self.check_no_branch()?;
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
-        let permitted = allowed.and_then(|()| self.permit_commit(ReadOnly::Binds));
+        let changes = ddl.has_rows || !ddl.redo.is_empty();
+        let read_only = if changes { ReadOnly::Binds } else { ReadOnly::Passes };
+        let permitted = allowed.and_then(|()| self.permit_commit(read_only));
         let kind = if ddl.has_rows { GroupKind::Transaction } else { GroupKind::Ddl };
         self.commit_ddl_if(permitted, ddl, kind)
     }
