@@ -163,10 +163,11 @@ fn sequences_wait_while_commits_are_kept_out() {
         (&["FLUSH TABLES WITH READ LOCK"][..], "UNLOCK TABLES"),
         (&["BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"][..], "BACKUP STAGE END"),
     ] {
-        for statement in ["SELECT SLEEP(0.4), NEXTVAL(s)", "SELECT SLEEP(0.4), SETVAL(s, NEXTVAL(s) + 1000)"]
-        {
+        let set = format!("SELECT SLEEP(0.4), SETVAL(s, {})", 1000 * lets_in.len());
+        for statement in ["SELECT SLEEP(0.4), NEXTVAL(s)".to_owned(), set] {
             let mut client = user(&mut server);
-            let running = thread::spawn(move || client.run(statement));
+            let text = statement.clone();
+            let running = thread::spawn(move || client.run(&text));
             thread::sleep(SLEEPS);
             keeps_out.iter().for_each(|statement| root.ok(statement));
             let frozen = position(&mut root);

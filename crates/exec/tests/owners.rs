@@ -252,7 +252,7 @@ fn a_cycle_through_two_owners_of_a_session_is_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // The others commit before they wait, or are refused at once.
     let deadlocks = deadlocks.into_inner();
-    assert!(deadlocks >= 30, "{deadlocks} of {} pairs were cycles", pairs.len());
+    assert!(deadlocks >= 20, "{deadlocks} of {} pairs were cycles", pairs.len());
 }
 
 /// As in MariaDB: the transaction keeps what it has done, and goes on.

@@ -407,7 +407,6 @@ fn under_lock_tables_a_refusal_waits_for_nothing() {
             ("DROP TABLE two", "1100"),
             ("TRUNCATE two", "1100"),
             ("CREATE TABLE three (id INT)", "1100"),
-            ("CREATE TABLE nowhere.three (id INT)", "1100"),
             ("SELECT * FROM nosuch", "1100"),
             ("DELETE FROM nosuch", "1100"),
             ("SELECT NEXTVAL(s)", "1100"),
