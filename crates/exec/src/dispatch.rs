@@ -294,7 +294,7 @@ impl Session {
             let plan = match make_plan(&catalog, ctx.session, job.params, job.source, statement) {
                 Ok(plan) => plan,
                 Err(error) if is_of_definitions(&error) => {
-                    return match await_definitions(ctx, statement, &catalog)? {
+                    return match await_definitions(ctx, statement, &catalog, error.code)? {
                         Freshness::Stale => {
                             ctx.session.planning_warnings.borrow_mut().clear();
                             Ok(None)

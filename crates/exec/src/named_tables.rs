@@ -34,11 +34,15 @@ pub(crate) fn await_definitions(
     ctx: &mut StatementContext<'_>,
     statement: &Statement,
     planned_with: &Arc<Catalog>,
+    error: ErrorCode,
 ) -> SqlResult<Freshness> {
     let names = named(ctx, statement);
-    // LOCK TABLES has waited already. What it has not locked is told first, whether it is there or not.
+    // LOCK TABLES has waited already. What is missing is told as what it has not locked: error 1100.
     if ctx.trx.has_locked_tables() {
-        return ctx.trx.check_locked(names.iter()).map(|()| Freshness::Fresh);
+        if error == ErrorCode::NoSuchTable {
+            ctx.trx.check_locked(names.iter())?;
+        }
+        return Ok(Freshness::Fresh);
     }
     let held = ctx.trx.names_held();
     let locked = names.iter().try_for_each(|(schema, table)| {
