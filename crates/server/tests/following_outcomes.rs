@@ -348,7 +348,7 @@ fn rows_that_the_replica_s_table_refuses_become_what_mariadb_makes_of_them() {
     cohort.follow(source.port);
     maria.follow(source.port);
     source.sql(
-        "CREATE TABLE test.n (a INT PRIMARY KEY, b INT, c VARCHAR(9), d DATETIME, e INT); \
+        "CREATE TABLE test.n (a INT PRIMARY KEY, b INT, c VARCHAR(9), d DATETIME, e INT) CHARACTER SET utf8mb4; \
          CREATE TABLE test.p (a INT PRIMARY KEY, b INT); INSERT INTO test.p VALUES (1, 1), (2, 2), (3, 3); \
          CREATE TABLE test.k (a INT PRIMARY KEY, b INT)",
     );
