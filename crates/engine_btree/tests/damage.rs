@@ -228,7 +228,8 @@ fn images(memory: &MemFs) -> Vec<Stretch> {
             match r.u8().expect("a record") {
                 2 => {
                     index = r.u32().expect("a record");
-                    (r.u64().expect("a record"), r.u64().expect("a record"));
+                    r.u64().expect("a record");
+                    r.u64().expect("a record");
                 }
                 4 => {
                     let id = r.u64().expect("a record");
@@ -236,7 +237,8 @@ fn images(memory: &MemFs) -> Vec<Stretch> {
                     let len = r.u32().expect("a record") as usize;
                     newest.insert((index, id), Stretch { at, len });
                     for _ in 0..r.u16().expect("a record") {
-                        (r.u64().expect("a record"), r.u32().expect("a record"));
+                        r.u64().expect("a record");
+                        r.u32().expect("a record");
                     }
                 }
                 other => panic!("no record of this kind was expected: {other}"),

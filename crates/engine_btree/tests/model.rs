@@ -73,6 +73,8 @@ mod report;
 mod scan;
 #[path = "../src/segment.rs"]
 mod segment;
+#[path = "../src/sound.rs"]
+mod sound;
 #[path = "../src/space.rs"]
 mod space;
 #[path = "../src/spill.rs"]

@@ -389,7 +389,6 @@ impl Expr {
     }
 
     /// Its type without a copy, where the node keeps one.
-
     pub(crate) fn type_ref(&self) -> Option<&ExprType> {
         match self {
             Expr::Const(node) => Some(&node.ty),

@@ -58,7 +58,7 @@ pub fn without_secrets(sql: &[u8], mode: Option<ParseMode>) -> Cow<'_, [u8]> {
     let (mut out, mut at) = (Vec::with_capacity(sql.len()), 0);
     for (start, end) in secrets {
         out.extend_from_slice(&sql[at..start]);
-        let quote = sql[start..end].iter().find(|byte| is_quote(byte));
+        let quote = sql[start..end].iter().find(is_quote);
         out.extend(quote);
         out.extend_from_slice(HIDDEN);
         out.extend(quote);
@@ -382,7 +382,7 @@ fn unescaped(quoted: &[u8], mode: ParseMode) -> Cow<'_, [u8]> {
         return Cow::Borrowed(inner);
     }
     match is_whole {
-        true => Cow::Owned(literal::text(quoted, mode).into()),
+        true => Cow::Owned(literal::text(quoted, mode)),
         false => Cow::Owned(inner.iter().copied().filter(|byte| *byte != b'\\').collect()),
     }
 }
@@ -418,6 +418,7 @@ mod tests {
         high_not_precedence: false,
         ignore_space: false,
         oracle: false,
+        real_as_float: false,
     });
 
     fn masked(sql: &str, mode: Option<ParseMode>) -> String {

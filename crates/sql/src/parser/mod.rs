@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
                 // Both lists are there while one is copied into the other.
                 charge(packed_bytes(tokens.len() * 3))?;
             }
-            let (start, end) = (token.start as u32, token.end as u32);
+            let (start, end) = (token.start, token.end as u32);
             tokens.push(Packed { start, end, ordinal: literals, kind: token.kind });
             literals += u32::from(token.kind.is_literal());
             if token.kind == Kind::End {
@@ -333,7 +333,7 @@ impl<'a> Parser<'a> {
     /// Offsets of the question marks.
     fn param_places(&self) -> Vec<u32> {
         let marks = self.tokens.iter().filter(|token| token.kind == Kind::Param);
-        marks.map(|token| token.start as u32).collect()
+        marks.map(|token| token.start).collect()
     }
 
     // ---- the cursor

@@ -190,7 +190,7 @@ mod tests {
             "XA START '01234567890123456789012345678901234567890123456789012345678901234'",
         ];
         let options = ParseOptions::default();
-        let of_grammar = |text: &str| parse_by_grammar(text.as_bytes(), &options);
+        let of_grammar = |text: &str| parse_by_grammar(text.as_bytes(), &options, &mut |_| Ok(()));
         for text in quick {
             let read = statement(text.as_bytes());
             assert_eq!(read, of_grammar(text).ok().map(|parsed| parsed.statement), "{text}");
@@ -208,7 +208,7 @@ mod tests {
             let options = ParseOptions::default();
             assert_eq!(
                 crate::parse(text.as_bytes(), &options),
-                parse_by_grammar(text.as_bytes(), &options),
+                parse_by_grammar(text.as_bytes(), &options, &mut |_| Ok(())),
                 "{text}"
             );
         }
