@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
                 // Both lists are there while one is copied into the other.
                 charge(packed_bytes(tokens.len() * 3))?;
             }
-            let (start, end) = (token.start, token.end as u32);
+            let (start, end) = (token.start as u32, token.end as u32);
             tokens.push(Packed { start, end, ordinal: literals, kind: token.kind });
             literals += u32::from(token.kind.is_literal());
             if token.kind == Kind::End {
