@@ -194,7 +194,7 @@ pub fn recreate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<
     let asked = Asked { forced: true, options: &AlterOptions::default() };
     let (table, _) = rebuild(ctx, &before, after, asked, &mut changes)?;
     changes.catalog.push(CatalogChange::PutTable(table));
-    commit(ctx, changes.as_part(), LogText::ByCaller)
+    commit(ctx, changes.into_part(), LogText::ByCaller)
 }
 
 /// MariaDB drops before it adds or renames, whatever the order they are written in: names of what goes are

@@ -83,7 +83,7 @@ impl Changes {
     }
 
     /// One step of a statement that commits several times.
-    pub(super) fn as_part(mut self) -> Changes {
+    pub(super) fn into_part(mut self) -> Changes {
         self.is_part = true;
         self
     }

@@ -203,7 +203,7 @@ fn a_view_names_its_definer_as_the_current_user() {
     user.ok("SET ROLE r");
     user.ok("CREATE OR REPLACE DEFINER=r VIEW test.mine AS SELECT 1");
     user.ok("CREATE OR REPLACE DEFINER=CURRENT_ROLE VIEW test.mine AS SELECT 1");
-    let shown = user.run("SHOW CREATE VIEW test.mine");
+    let shown = root.run("SHOW CREATE VIEW test.mine");
     assert!(shown.contains("DEFINER=`r` SQL SECURITY DEFINER"), "{shown}");
     // Root's plan is kept, and says the same of another reader.
     for (client, name, role) in [(&mut root, "root@localhost", "NULL"), (&mut user, "u@localhost", "r")] {

@@ -157,7 +157,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     let window =
         WindowNode { input: table(2), partition: vec![(col(0), CI)], order: vec![(col(1), asc())], calls };
     let distinct = Node::Distinct {
-        input: Box::new(Node::Project { input: Box::new(table(2)), items: vec![col(0)] }),
+        input: Box::new(Node::Project { input: Box::new(table(2)), items: vec![col(0)], kept: Vec::new() }),
         collations: vec![CI],
     };
     vec![

@@ -28,6 +28,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
             aggregates: vec![aggregate(AggregateKind::Sum, vec![col(1)])],
             rollup,
             ordered,
+            descending: Vec::new(),
         }))
     };
     let frame = Frame { unit: FrameUnit::Rows, start: FrameBound::CurrentRow, end: FrameBound::CurrentRow };

@@ -332,7 +332,7 @@ fn distinct_keeps_the_first_of_equal_rows() {
     let rows =
         ["a", "B", "A", "b ", "c"].iter().zip(0..).map(|(t, n)| vec![Value::text(*t), int(n)]).collect();
     let mut storage = Memory::new(&[("t", rows)]);
-    let node = Node::Distinct { input: Box::new(of("t", 2)), told_by: vec![(0, CI)] };
+    let node = Node::Distinct { input: Box::new(of("t", 2)), collations: vec![CI] };
     assert_eq!(shown_all(&rows_of(&plan(node, 2), &mut storage)), ["a 0", "B 1", "c 4"]);
 }
 
@@ -417,7 +417,7 @@ fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Se
         kept: Vec::new(),
     };
     let mut table = common(Node::Values(vec![vec![lit(1)]]));
-    table.step = Some(RecursiveStep { node: step, distinct, collations: vec![CI] });
+    table.step = Some(RecursiveStep { node: step, distinct, told_by: vec![(0, CI)] });
     let mut root = plan(Node::Common { number: 0 }, 1);
     root.common.push(table);
     let session = Session::default();

@@ -143,6 +143,7 @@ fn try_all(sql: &[u8]) {
             ignore_space: true,
             oracle: true,
             empty_string_is_null: true,
+            real_as_float: true,
         },
     ];
     for mode in modes {

@@ -544,6 +544,7 @@ impl Random {
                     name: r.name(),
                     columns: r.list(0, 2, Self::name),
                     query: Box::new(Query::of(r.select(d - 1))),
+                    cycle: r.list(0, 2, Self::name),
                 }),
             });
             query.order_by = self.order(0, d - 1);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
+use crate::raw::RawClient;
 use crate::support::{Cohort, error_code, rows};
 
 fn run(client: &mut Conn, sql: &str) {
@@ -321,4 +322,33 @@ fn a_statement_that_only_waits_ends_with_its_client() {
     let lock = "SELECT GET_LOCK('a', 30) + GET_LOCK('b', 30)";
     let got: u64 = server.client().query_first(lock).expect("answered").expect("a row");
     assert_eq!(got, 2);
+}
+
+/// The only row of a result of one column, as it was sent.
+fn sent_row(raw: &mut RawClient) -> Vec<u8> {
+    // The number of columns, the column, its end, the row, the end.
+    let mut packets: Vec<Vec<u8>> = (0..5).map(|_| raw.payload().expect("a packet")).collect();
+    packets.swap_remove(3)
+}
+
+/// Statements of one text: each result has the character set that holds when it begins.
+#[test]
+fn rows_come_in_the_character_set_of_their_statement() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let mut raw = RawClient::login(&server);
+    let (latin1, utf8) = (b"\x01\xe9".to_vec(), b"\x02\xc3\xa9".to_vec());
+    raw.query(
+        "SELECT 'é'; SET character_set_results = latin1; SELECT 'é'; SET STATEMENT character_set_results = utf8mb4 \
+         FOR SELECT 'é'; SELECT 'é'; SET NAMES utf8mb4; SELECT 'é'"
+            .as_bytes(),
+    );
+    let ok = |raw: &mut RawClient| assert_eq!(raw.payload().expect("an answer")[0], 0);
+    assert_eq!(sent_row(&mut raw), utf8);
+    ok(&mut raw);
+    assert_eq!(sent_row(&mut raw), latin1, "SET within the text");
+    assert_eq!(sent_row(&mut raw), utf8, "for one statement");
+    assert_eq!(sent_row(&mut raw), latin1, "after it");
+    ok(&mut raw);
+    assert_eq!(sent_row(&mut raw), utf8, "SET NAMES within the text");
 }

@@ -309,6 +309,26 @@ fn changes_over_joins_and_of_queries() {
 }
 
 #[test]
+fn kept_texts_read_back_as_in_mariadb() {
+    compare(include_str!("scripts/stored_texts.sql"));
+}
+
+#[test]
+fn settings_of_one_statement_end_with_it() {
+    compare(include_str!("scripts/set_statement.sql"));
+}
+
+#[test]
+fn modes_mean_what_they_mean_in_mariadb() {
+    compare(include_str!("scripts/sql_modes.sql"));
+}
+
+#[test]
+fn columns_and_keys_are_defined_as_in_mariadb() {
+    compare(include_str!("scripts/columns_and_keys.sql"));
+}
+
+#[test]
 fn foreign_keys_are_defined_as_in_mariadb() {
     compare(include_str!("scripts/foreign_ddl.sql"));
 }

@@ -95,9 +95,13 @@ create table y (a int);
 insert into y values (1);
 create table y0 (a int);
 set sql_mode='strict_trans_tables,no_zero_date,no_zero_in_date';
+-- differs: a warning of the conversion stands before the error there
 alter table z add nd date not null;
+-- differs: a warning of the conversion stands before the error there
 alter table z add e int;
+-- differs: a warning of the conversion stands before the error there
 alter table z modify id bigint;
+-- differs: a warning of the conversion stands before the error there
 create table z2 like z;
 insert into z(id) values (77);
 insert into z(id,d) values (77,'2001-01-01');
@@ -107,7 +111,9 @@ alter table y add d datetime not null first;
 alter table y add d3 time not null, add d4 year not null;
 alter table y0 add d date not null;
 show create table y0;
+-- differs: a warning of the conversion stands before the error there
 alter table y0 alter d set default '0000-00-00';
+-- differs: a warning of the conversion stands before the error there
 alter table y0 alter d set default '2001-00-01';
 set sql_mode='no_zero_date,no_zero_in_date';
 alter table y add d date not null;
