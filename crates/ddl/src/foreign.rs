@@ -37,7 +37,7 @@ use cohort_config::VarId;
 use cohort_locks::{MetadataMode, NameKey};
 use cohort_sql::ast::{self, ReferenceAction};
 use cohort_sql::print::quoted_name;
-use cohort_types::{ErrorCode, SqlError, SqlResult, Warning};
+use cohort_types::{ColumnType, ErrorCode, SqlError, SqlResult, Warning};
 
 use super::draft::{Described, TableDraft};
 use super::work::{check_identifier, schema_of};
@@ -443,7 +443,7 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
         }
         for (old, new) in old.iter().zip(now.into_iter().flatten()) {
             let (old, new) = (&before.columns[*old], &draft.columns[new].column);
-            if old.ty != new.ty {
+            if changes_key(&old.ty, &new.ty) {
                 let (column, name) = (&old.name, &key.name);
                 let text =
                     format!("Cannot change column '{column}': used in a foreign key constraint '{name}'");
@@ -460,6 +460,14 @@ pub(super) fn check_kept(ctx: &StatementContext<'_>, before: &Table, draft: &Tab
         }
     }
     Ok(())
+}
+
+/// Returns whether a column of a foreign key becomes another one: the display width of an integer is nothing.
+fn changes_key(old: &ColumnType, new: &ColumnType) -> bool {
+    match old.kind == new.kind && old.kind.is_integer() {
+        true => (old.unsigned, old.zerofill) != (new.unsigned, new.zerofill),
+        false => old != new,
+    }
 }
 
 fn key_columns(table: &Table, name: &str) -> Vec<usize> {
@@ -507,7 +515,7 @@ pub(super) fn follow(
             };
             let (old, new_column) = (&before.columns[old], &after.table.columns[new]);
             // Whether keys are checked or not.
-            if old.ty != new_column.ty {
+            if changes_key(&old.ty, &new_column.ty) {
                 let of = &child.name;
                 let text = format!(
                     "Cannot change column '{name}': used in a foreign key constraint '{}' of table '{}.{}'",

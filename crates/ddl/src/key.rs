@@ -155,7 +155,8 @@ pub(super) fn check_keys(ctx: &StatementContext<'_>, draft: &mut TableDraft) -> 
             part.column = column.column.name.clone();
             part.prefix = checked_prefix(part, &column.column, key.kind)?;
             if part.prefix.is_none() && column.column.ty.kind.is_blob() && key.kind == IndexKind::Secondary {
-                part.prefix = whole_length(&column.column.ty);
+                // As many characters as there may be bytes.
+                part.prefix = u32::try_from(column.column.ty.byte_len_max()).ok();
             }
             if key.kind == IndexKind::FullText {
                 let ty = &column.column.ty;

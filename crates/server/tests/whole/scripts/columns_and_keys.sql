@@ -89,6 +89,7 @@ create table ch (a int, foreign key (a) references p(a));
 set foreign_key_checks=0;
 alter table ch modify a varchar(20);
 alter table ch modify a bigint;
+alter table ch modify a int(5);
 alter table p modify a bigint;
 alter table ch change a b int;
 drop table p;
