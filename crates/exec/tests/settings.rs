@@ -39,6 +39,47 @@ fn a_setting_of_the_next_transaction_ends_with_one_for_all() {
     a.ok("start transaction read only, with consistent snapshot, read only");
 }
 
+/// `SET @@x` of isolation and access mode is about the next transaction alone; `SET x` is about all.
+#[test]
+fn a_setting_without_a_scope_is_of_the_next_transaction() {
+    let (_server, mut a, mut b) = two_sessions();
+    a.ok("set @@tx_isolation = 'READ-COMMITTED'");
+    assert_eq!(a.run("select @@tx_isolation"), "@@tx_isolation\nREPEATABLE-READ\n");
+    for sees_changes in [true, false] {
+        a.ok("begin");
+        let before = a.run("select k from t where id = 1");
+        b.run("update t set k = k + 1 where id = 1");
+        assert_eq!(a.run("select k from t where id = 1") != before, sees_changes);
+        assert!(a.run("set @@tx_isolation = 'SERIALIZABLE'").starts_with("ERROR 1568"));
+        a.ok("commit");
+    }
+    a.ok("set @@tx_read_only = 1");
+    a.ok("begin");
+    assert!(a.run("insert into t values (9, 9)").starts_with("ERROR 1792"));
+    a.ok("rollback");
+    a.ok("insert into t values (9, 9)");
+}
+
+/// A statement that commits first is in no read-only transaction, nor is what SET TRANSACTION has said meant
+/// for those after it; the session's own setting holds.
+#[test]
+fn definitions_are_changed_outside_of_read_only_transactions() {
+    let (_server, mut a, _b) = two_sessions();
+    for (before, statement) in [
+        ("set transaction read only", "create table u (a int)"),
+        ("start transaction read only", "alter table u add b int"),
+        ("set transaction read only", "drop table u"),
+    ] {
+        a.ok(before);
+        a.ok(statement);
+        a.ok("replace into t values (9, 9)");
+    }
+    a.ok("set session transaction read only");
+    for refused in ["create table u (a int)", "insert into t values (8, 8)"] {
+        assert!(a.run(refused).starts_with("ERROR 1792"), "{refused}");
+    }
+}
+
 /// MariaDB computes and checks all items before it sets the first.
 #[test]
 fn set_sets_all_of_its_items_or_none() {
