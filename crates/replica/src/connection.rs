@@ -13,6 +13,7 @@ use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
 use cohort_binlog::GtidState;
 use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
+use cohort_types::whole_chars;
 use parking_lot::{Condvar, Mutex};
 
 use crate::place::SourcePlace;
@@ -56,7 +57,7 @@ impl ThreadError {
     /// An error with its number.
     pub fn new(number: u32, text: impl Into<String>) -> ThreadError {
         let mut text: String = text.into();
-        text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX - 1));
+        text.truncate(whole_chars(&text, ERROR_BYTES_MAX - 1).len());
         text.shrink_to_fit();
         ThreadError { number, text }
     }
