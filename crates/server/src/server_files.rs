@@ -90,7 +90,7 @@ fn is_own_name(name: &str) -> bool {
     };
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_number = ending.len() >= LOG_DIGITS && ending.bytes().all(|byte| byte.is_ascii_digit());
-    is_number || OWN_ENDINGS.contains(&ending) || OWN_NAMES.iter().any(|own| begins(&own))
+    is_number || OWN_ENDINGS.contains(&ending) || OWN_NAMES.iter().any(begins)
 }
 
 impl ServerFiles for MachineFiles {
