@@ -311,7 +311,7 @@ impl Coordinator {
         self.stream_room_of(binlog, 0)
     }
 
-    /// The same for so many bytes at least.
+    /// Reserves at least this many bytes.
     pub(crate) fn stream_room_of(&self, binlog: &Binlog, bytes: u64) -> Result<Option<Room>, CommitError> {
         match self.env().logs.separate() {
             None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes().max(bytes))?)),

@@ -318,7 +318,7 @@ impl Coordinator {
         Ok(self.pipeline.wait_acknowledged(seq)?)
     }
 
-    /// The same as long as the caller goes on; false if it does not.
+    /// Visits entries as long as the caller goes on; returns false if it stops.
     pub fn wait_acknowledged_while(
         &self,
         seq: CommitSeq,

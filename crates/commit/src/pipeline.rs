@@ -692,7 +692,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.wait_acknowledged_while(seq, &|| true).map(|_| ())
     }
 
-    /// The same as long as the caller goes on; false if it does not.
+    /// Visits entries as long as the caller goes on; returns false if it stops.
     pub fn wait_acknowledged_while(
         &self,
         seq: CommitSeq,

@@ -1,8 +1,8 @@
 //! Prepare: all that can fail in a commit (I6).
 //!
-//! A request brings the permit of the server's lock (`cohort_locks::WritePermit`): FLUSH TABLES WITH READ LOCK,
-//! BACKUP STAGE BLOCK_COMMIT and SET GLOBAL read_only wait for all that have one, and keep the others from
-//! getting it.
+//! A request brings the permit of the server's lock (`cohort_locks::WritePermit`): FLUSH TABLES WITH READ
+//! LOCK, BACKUP STAGE BLOCK_COMMIT and SET GLOBAL read_only wait for all that have one, and keep the others
+//! from getting it.
 //!
 //! Prepare spills large redo and syncs it, has the engines stage what would hold the order stage for long,
 //! and reserves the room in the log. It may wait for a checkpoint that makes room.

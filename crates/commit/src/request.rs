@@ -65,7 +65,7 @@ pub struct CommitRequest {
     /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks
     /// at publish.
     pub locks: LockOwner,
-    /// What keeps commits out of the server does not keep this one out.
+    /// Proof that no lock that keeps commits out of the server is held against this one.
     pub permit: WritePermit,
     /// The connection's memory for the pace of groups; one per session, none for the server's own
     /// transactions.

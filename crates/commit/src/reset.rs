@@ -1,6 +1,6 @@
 //! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a
-//! file that may have the number of one that was there before. SET GLOBAL gtid_binlog_state does the same to a
-//! log without transactions, and its first file begins with the GTIDs that are set.
+//! file that may have the number of one that was there before. SET GLOBAL gtid_binlog_state does the same to
+//! a log without transactions, and its first file begins with the GTIDs that are set.
 //!
 //! # Steps
 //! ```text

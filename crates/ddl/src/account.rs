@@ -7,7 +7,7 @@ use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, AlterUser, AuthPlugin, Authentication, CreateMode, CreateUser, PasswordValue, UserSpec,
 };
-use cohort_sql::print::{quoted_name, quoted_text_in};
+use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
@@ -173,8 +173,8 @@ fn finish(
     }
 }
 
-/// The list ends at an account that is refused. Those before it are done, as in MariaDB, whose replicas expect
-/// that.
+/// The list ends at an account that is refused. Those before it are done, as in MariaDB, whose replicas
+/// expect that.
 fn stop(ctx: &mut StatementContext<'_>, book: AccountBook, error: SqlError) -> SqlResult<DdlOutcome> {
     let changes = book.close();
     if changes.catalog.is_empty() {
@@ -341,8 +341,7 @@ fn change_password(
     };
     method.text = hash.clone();
     account.rules.password_changed_at = now_s(ctx.session);
-    let [user, host, hash] =
-        [&name.0, &name.1, &hash].map(|text| quoted_text_in(text, ctx.session.parse.mode));
+    let [user, host, hash] = [&name.0, &name.1, &hash].map(|text| quoted_text(text));
     let text = format!("SET PASSWORD FOR {user}@{host}={hash}");
     book.put(account);
     let changes: Changes = book.close();

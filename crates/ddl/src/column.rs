@@ -224,7 +224,8 @@ pub(super) fn default_of(
     }
 }
 
-/// Error 1067 for a default that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: of columns that are described again.
+/// Error 1067 for a default that NO_ZERO_DATE or NO_ZERO_IN_DATE refuses: of columns that are described
+/// again.
 pub(super) fn check_zero_dates<'c>(
     ctx: &StatementContext<'_>,
     mut columns: impl Iterator<Item = &'c Column>,

@@ -9,7 +9,7 @@ use cohort_sql::print::{Style, expr_in, quoted_name, quoted_text};
 use cohort_table::constraint_text_in;
 use cohort_types::{Collation, DateTime, SqlMode, TimeZone, TypeKind, Value};
 
-/// What `sql_mode` and `sql_quote_show_create` make of SHOW CREATE.
+/// Style of SHOW CREATE by `sql_mode` and `sql_quote_show_create`.
 #[derive(Clone, Copy, Debug)]
 pub struct ShowStyle {
     pub style: Style,
@@ -43,7 +43,7 @@ impl ShowStyle {
         !self.mode.has(SqlMode::NO_TABLE_OPTIONS) && !self.is_foreign()
     }
 
-    /// The same of DEFAULT, which keeps the parentheses that it needs.
+    /// Prints a DEFAULT, which keeps the parentheses that it needs.
     fn expression_default(&self, text: &str) -> String {
         match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
             // Both belong together: what is no whole expression is not read.
@@ -78,7 +78,7 @@ pub fn in_zone<'c>(column: &'c Column, zone: &dyn TimeZone) -> Cow<'c, Column> {
     }
 }
 
-/// The same of all columns.
+/// Checks all columns.
 fn all_in_zone<'t>(table: &'t Table, zone: &dyn TimeZone) -> Cow<'t, Table> {
     let is_shifted = |column: &Column| matches!(column.default, DefaultValue::Value(Value::Timestamp(_)));
     if !table.columns.iter().any(is_shifted) {

@@ -151,8 +151,8 @@ fn check_giver(session: &SessionState, place: &Place, named: &Named) -> SqlResul
     }
 }
 
-/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054. On a table of
-/// performance_schema nothing but SELECT can be granted: error 1142.
+/// A table on which something is granted must be there, unless it may be made: errors 1146, 1054. On a table
+/// of performance_schema nothing but SELECT can be granted: error 1142.
 fn check_table_exists(
     session: &SessionState,
     catalog: &Catalog,

@@ -9,7 +9,7 @@ use cohort_session::{SessionState, StatementContext};
 use cohort_sql::ast::{
     Account as Name, CreateMode, CreateRole, DropRole, Grant, GrantLevel, Privilege as Word, Revoke,
 };
-use cohort_sql::print::quoted_text_in;
+use cohort_sql::print::quoted_text;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlResult};
 
 use super::DdlOutcome;
@@ -245,7 +245,7 @@ fn change_default_role(
     }
     account.default_role = role.to_owned();
     book.put(account);
-    let quoted = |text: &str| quoted_text_in(text, ctx.session.parse.mode);
+    let quoted = quoted_text;
     let role = if role.is_empty() { "NONE".to_owned() } else { quoted(role) };
     let (user, host) = (quoted(&name.0), quoted(&name.1));
     let text = format!("SET DEFAULT ROLE {role} FOR {user}@{host}");

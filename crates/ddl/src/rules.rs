@@ -90,8 +90,8 @@ fn depends_on_session(name: &str, args: &[Expr]) -> bool {
     }
 }
 
-/// Those of them whose value is another for another session: a format may have none of the names of months and
-/// days.
+/// Those of them whose value is another for another session: a format may have none of the names of months
+/// and days.
 fn differs_by_session(name: &str, args: &[Expr]) -> bool {
     let format = || match args.get(1) {
         Some(Expr::Literal(literal)) => Some(literal.value.to_text()),
@@ -242,7 +242,7 @@ pub(super) fn is_same(
     numbered(old, old_column).is_some_and(|text| Some(text) == numbered(new, new_column))
 }
 
-/// What an index over a VIRTUAL column may not read: error 1901.
+/// Rejects an index over a VIRTUAL column that reads what it may not: error 1901.
 fn check_indexed(text: &str, column: &str) -> SqlResult<()> {
     let clause = Clause::Generated { stored: true };
     let mut outcome = Ok(());

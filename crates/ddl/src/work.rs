@@ -43,7 +43,7 @@ pub(super) enum LogText {
     ByCaller,
     /// Text that must not stand there as it was written (passwords).
     Instead(String),
-    /// The same in the server's own words: no mode of the session changes how they are read.
+    /// Variant for texts of the server's own: no mode of the session changes how they are read.
     Own(String),
 }
 

@@ -298,7 +298,7 @@ impl JoinedChange {
     }
 }
 
-/// What RETURNING may name where rows go from a view whose columns are those of one table.
+/// Names that RETURNING may use where rows go from a view whose columns are those of one table.
 fn returned_view(ctx: &PlanContext<'_>, delete: &ast::Delete) -> SqlResult<Option<Scope>> {
     let ast::TableRef::Table(factor) = &delete.from else { return Ok(None) };
     if delete.returning.is_empty() || !delete.targets.is_empty() {

@@ -28,21 +28,21 @@ pub struct Returning {
     pub columns: Vec<ColumnMeta>,
 }
 
-/// What the subqueries of a RETURNING have answered, if they do not look at the row.
+/// Results of a RETURNING's subqueries, if they do not depend on the row.
 #[derive(Default)]
 pub(crate) struct FixedAnswers(Option<Vec<Value>>);
 
-/// What RETURNING belongs to.
+/// The statement that RETURNING belongs to.
 pub(crate) struct Returned<'r> {
     pub table: &'r Arc<Table>,
-    /// What the items may name: the columns of the table, maybe under the names of a view.
+    /// Names for the items: the columns of the table, maybe under the names of a view.
     pub scope: Scope,
     /// `INSERT` and the like.
     pub statement: &'static str,
     pub items: &'r [ast::SelectItem],
 }
 
-/// What RETURNING may name of a view that shows these columns of its table.
+/// Names that RETURNING may use of a view that shows these columns of its table.
 pub(crate) fn scope_of_view(scope: &Scope, shown: &[usize]) -> Scope {
     let mut scope = scope.clone();
     scope.star = shown.to_vec();
@@ -119,7 +119,7 @@ impl Returning {
         self.asked.as_ref()
     }
 
-    /// What is returned of a row. `fixed` keeps what subqueries answer that do not look at the row.
+    /// Computes the items of a row. `fixed` keeps results of subqueries that do not depend on the row.
     pub(crate) fn row(
         &self,
         row: &[Value],

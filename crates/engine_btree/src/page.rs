@@ -62,7 +62,7 @@ const LOOKED_AT_MAX: usize = 4;
 /// Bytes that a processor reads from memory at once.
 const CACHE_LINE: usize = 64;
 
-/// Of an image that is not what was written.
+/// Fault of an image that differs from the one written.
 pub const BAD_CHECKSUM: Unsound = "the page fails its checksum";
 
 const DELETED: u8 = 1;

@@ -12,7 +12,7 @@
 //! | names of children and long values have their length | they are decoded |
 //! | an image of a checkpoint names no version | records of an earlier run are gone |
 //!
-//! What a page says of its place in the tree is looked at on the first way down ([`crate::tree`]).
+//! A page's claims about its place in the tree are checked on the first way down ([`crate::tree`]).
 
 use crate::page::{
     ENTRY_HEADER, HAS_HIGH, HEADER, KEY_BYTES_MAX, OVERFLOW, REFERENCE, REFERRED, SLOT, shared_prefix,
@@ -31,7 +31,7 @@ pub type Unsound = &'static str;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageOf {
     Checkpoint,
-    /// Of this run: its entries may name versions.
+    /// Image of this run: its entries may name versions.
     Eviction,
 }
 

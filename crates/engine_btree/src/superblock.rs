@@ -20,7 +20,8 @@ const FIRST_MAGIC: &[u8; 8] = b"COHBTR01";
 const FIRST_BYTES: usize = 52;
 const HEAD_BYTES: usize = 36;
 const PART_BYTES: usize = 17;
-/// Numbers that count up from zero never come here: a superblock that says so was damaged before its checksum.
+/// Numbers that count up from zero never come here: a superblock that says so was damaged before its
+/// checksum.
 const COUNT_MAX: u64 = 1 << 62;
 /// Parts that one can name.
 pub const PARTS_MAX: usize = (BLOCK_BYTES as usize - HEAD_BYTES - 4) / PART_BYTES;

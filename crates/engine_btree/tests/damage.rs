@@ -1,5 +1,5 @@
-//! Damage to the data file: refused with file, place and cure, or without effect. Never a wrong answer, unless
-//! the damage is older than the checksum; then never a panic.
+//! Damage to the data file: refused with file, place and cure, or without effect. Never a wrong answer,
+//! unless the damage is older than the checksum; then never a panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -37,7 +37,7 @@ pub(crate) fn await_definitions(
     error: ErrorCode,
 ) -> SqlResult<Freshness> {
     let names = named(ctx, statement);
-    // LOCK TABLES has waited already. What is missing is told as what it has not locked: error 1100.
+    // LOCK TABLES has waited already. What is missing is reported as a name that is not locked: error 1100.
     if ctx.trx.has_locked_tables() {
         if error == ErrorCode::NoSuchTable {
             ctx.trx.check_locked(names.iter())?;

@@ -506,7 +506,7 @@ impl Session {
         Ok(self.explanation(format, &plan, params))
     }
 
-    /// The same with the server's own privileges.
+    /// Variant with the server's own privileges.
     fn explained_of_server(
         &self,
         format: ast::ExplainFormat,

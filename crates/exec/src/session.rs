@@ -394,7 +394,7 @@ fn behind_semicolons(sent: &[u8], count: usize) -> &[u8] {
     &sent[from.unwrap_or(sent.len())..]
 }
 
-/// What a session's state and its transactions share.
+/// State that a session and its transactions share.
 fn shared_by(trx: &SessionTrx) -> (Arc<TemporaryTables>, Arc<Party>) {
     (Arc::clone(trx.temporary()), Arc::clone(trx.party()))
 }

@@ -48,7 +48,7 @@ const NOT_FOR_A_STATEMENT: [&str; 13] = [
     "wait_timeout",
 ];
 
-/// What SET STATEMENT puts back: the variables, and what setting one of them has changed beside it.
+/// Values that SET STATEMENT restores: the variables, and what setting one of them has also changed.
 struct BeforeStatement {
     vars: SessionVars,
     clock_override: Option<i64>,
@@ -325,7 +325,7 @@ impl Session {
         Ok(Step::Variable { scope, name, value })
     }
 
-    /// What the next transaction alone is, by the name of a variable.
+    /// Property of the next transaction alone, by the name of a variable.
     fn set_next(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let mut with_it = self.state.vars.clone();
         match value {
@@ -358,8 +358,9 @@ impl Session {
         self.state.audit_always.set(is_one_of(&USERS));
     }
 
-    /// SET of `read_only` waits for the commits that are on their way, as FLUSH TABLES WITH READ LOCK does, and
-    /// keeps the others waiting until the value is there: none comes after the reply that was not to come.
+    /// SET of `read_only` waits for the commits that are on their way, as FLUSH TABLES WITH READ LOCK does,
+    /// and keeps the others waiting until the value is there: none comes after the reply that was not to
+    /// come.
     fn set_variable(&mut self, scope: Scope, name: &str, value: Option<VarValue>) -> SqlResult<()> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
         if id != VarId::ReadOnly {

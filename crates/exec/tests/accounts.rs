@@ -87,7 +87,8 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
     refused(&mut user, "UPDATE test.t SET b = 1", "1142");
 }
 
-/// A text of root's, whose plan is kept, and the same prepared: by an account after each change of what it holds.
+/// A text of root's, whose plan is kept, and the same prepared: by an account after each change of what it
+/// holds.
 #[test]
 fn a_plan_that_is_kept_obeys_every_change_of_rights() {
     let mut server = server();
@@ -601,7 +602,7 @@ fn rights_that_were_missed_are_asked_for() {
         refused(&mut user, &format!("{load} '/nowhere' INTO TABLE test.t (a, @b) SET b = @b"), "1143");
         refused(&mut user, &format!("{load} '/nowhere' REPLACE INTO TABLE test.t (a)"), "1142");
     }
-    // What is prepared tells no more than what runs.
+    // A prepared statement reveals no more than one that runs.
     for sql in ["SHOW CREATE TABLE test.secret", "SHOW CREATE TABLE test.missing"] {
         let error = user.session.prepare(sql.as_bytes()).expect_err(sql);
         assert_eq!(error.code.number(), 1142, "{sql}");

@@ -1,5 +1,6 @@
-//! What keeps commits out keeps all of them out: SET GLOBAL read_only, FLUSH TABLES WITH READ LOCK, BACKUP
-//! STAGE BLOCK_COMMIT. After their replies nothing gets into the binary log, whatever ran when they came.
+//! A lock that keeps commits out keeps all of them out: SET GLOBAL read_only, FLUSH TABLES WITH READ LOCK,
+//! BACKUP STAGE BLOCK_COMMIT. After their replies nothing gets into the binary log, whatever ran when they
+//! came.
 
 mod world;
 
@@ -144,8 +145,8 @@ fn read_only_admin_counts_when_the_commit_comes() {
         client.ok("INSERT INTO own VALUES (1)");
         root.ok("SET GLOBAL read_only = 1");
         client.ok(&format!("SET ROLE {role}"));
-        let told = client.run("COMMIT");
-        assert!(told.starts_with(answer), "{role}: {told}");
+        let answered = client.run("COMMIT");
+        assert!(answered.starts_with(answer), "{role}: {answered}");
         root.ok("SET GLOBAL read_only = 0");
     }
     root.ok("SET GLOBAL read_only = 1");

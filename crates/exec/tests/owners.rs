@@ -21,7 +21,7 @@ struct Held {
     waits: &'static str,
 }
 
-/// What the session holds that is looked at.
+/// The lock that the examined session holds.
 const HOLDS: &[Held] = &[
     Held {
         name: "names of the transaction",
@@ -73,7 +73,7 @@ const HOLDS: &[Held] = &[
     },
 ];
 
-/// What the session waits for; the other one takes it.
+/// The lock that the session waits for; the other one takes it.
 const WAITS: &[Held] = &[
     Held {
         name: "a name",
@@ -157,7 +157,7 @@ const WAITS: &[Held] = &[
 
 /// No wait of a lock ends by itself sooner.
 const TIMEOUTS: &str = "SET lock_wait_timeout = 40, innodb_lock_wait_timeout = 40";
-/// So long a session takes at most until it waits.
+/// Longest time until a session waits.
 const SETTLES: Duration = Duration::from_millis(60);
 
 fn give_all_back(client: &mut Client) {

@@ -238,7 +238,8 @@ fn the_slow_log_tells_plans_and_warnings() {
     assert!(!lines.slow.lock().contains("# explain"));
 }
 
-/// Statements that hold `gehe1m` where a password or a key stands, read in some mode; not all of them can be run.
+/// Statements that hold `gehe1m` where a password or a key stands, read in some mode; not all of them can be
+/// run.
 const SECRETS: &[(&str, &str)] = &[
     ("", r"CREATE USER s@localhost IDENTIFIED BY 'gehe1m'"),
     ("", r"ALTER USER u@localhost /* it's */ IDENTIFIED BY 'gehe1m'"),

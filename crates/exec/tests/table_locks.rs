@@ -383,8 +383,8 @@ fn a_query_gets_out_of_the_way_of_a_ddl_statement() {
     assert!(!swap.join().expect("no panic").contains("ERROR"));
 }
 
-/// What LOCK TABLES has not locked is refused at once, whoever has locked it, or the server, meanwhile; and
-/// what it refuses whatever is locked is 1192, as in MariaDB.
+/// A name that LOCK TABLES has not locked is rejected at once, whether it or the server is locked meanwhile;
+/// and what it refuses whatever is locked is 1192, as in MariaDB.
 #[test]
 fn under_lock_tables_a_refusal_waits_for_nothing() {
     let (_server, mut a, mut b) = two_sessions();

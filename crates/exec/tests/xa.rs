@@ -196,7 +196,7 @@ fn a_deadlock_leaves_a_branch_that_can_only_be_rolled_back() {
 }
 
 #[test]
-fn a_wait_that_rolls_back_the_branch_is_told_by_its_commit() {
+fn a_wait_that_rolls_back_the_branch_is_distinct_by_its_commit() {
     let mut server = server_with_table(&world::disk());
     server.db.globals.put(VarId::InnodbRollbackOnTimeout, &VarValue::Bool(true));
     for end in ["XA COMMIT 'x'", "XA COMMIT 'x' ONE PHASE", "XA ROLLBACK 'x'"] {

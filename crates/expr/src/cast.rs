@@ -284,8 +284,8 @@ fn to_char(
     Ok(string_value(bytes, collation))
 }
 
-/// Bytes read as text of a character set; for each byte that is of none a question mark. Zeros stand before bytes that
-/// do not fill the units of the set.
+/// Bytes read as text of a character set; for each byte that is of none a question mark. Zeros stand before
+/// bytes that do not fill the units of the set.
 fn decoded(bytes: &[u8], to: Charset, ctx: &EvalContext<'_>) -> SqlResult<Vec<u8>> {
     let unit = to.mbminlen() as usize;
     let missing = bytes.len().next_multiple_of(unit) - bytes.len();
@@ -359,8 +359,8 @@ fn to_binary(node: &Cast, length: Option<u32>, row: &[Value], ctx: &EvalContext<
     Ok(string_value(bytes, Collation::BINARY))
 }
 
-/// Text that was cut warns, in strict mode too: cutting is what the statement asks for. Numbers and dates that
-/// were cut are an error there.
+/// Text that was cut warns, in strict mode too: cutting is what the statement asks for. Numbers and dates
+/// that were cut are an error there.
 fn warn_cut(node: &Cast, bytes: &[u8], end: usize, to: &str, ctx: &EvalContext<'_>) -> SqlResult<()> {
     if end == bytes.len() {
         return Ok(());

@@ -30,7 +30,7 @@ pub fn to_common_class(value: Value, ty: &ExprType) -> Value {
     }
 }
 
-/// The same with all digits that a decimal has.
+/// Variant with all digits that a decimal has.
 pub fn to_class_of(value: Value, ty: &ExprType) -> Value {
     match (&value, ty.class()) {
         (Value::Decimal(_), TypeClass::Decimal) => value,

@@ -223,8 +223,8 @@ pub(crate) fn to_datetime(
     checked(parsed, from, "datetime", value, ctx)
 }
 
-/// As DATETIME where the date counts: CAST, DATE(), TIMESTAMP(). NO_ZERO_DATE and NO_ZERO_IN_DATE make what they
-/// name no date there.
+/// As DATETIME where the date counts: CAST, DATE(), TIMESTAMP(). NO_ZERO_DATE and NO_ZERO_IN_DATE make what
+/// they name no date there.
 pub(crate) fn to_whole_datetime(
     value: &Value,
     from: Origin<'_>,

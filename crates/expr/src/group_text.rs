@@ -13,7 +13,7 @@ use crate::expr::Expr;
 use crate::json_write::append_json;
 use crate::sort::sort_rows;
 
-/// What was gathered so far. Parts that nothing orders or counts become one text at once; the others are kept
+/// Gathered parts. Those that nothing orders or counts become one text at once; the others are kept
 /// with what orders them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextState {

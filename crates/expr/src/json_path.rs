@@ -91,7 +91,7 @@ impl Path {
         self.find_members(root, Members::First, interrupt)
     }
 
-    /// The same where all members of one name count: JSON_VALUE and JSON_QUERY take the first that suits.
+    /// Variant where all members of one name count: JSON_VALUE and JSON_QUERY take the first that suits.
     pub fn find_every<'j>(&self, root: &'j Json, interrupt: &dyn Interrupt) -> SqlResult<Vec<&'j Json>> {
         self.find_members(root, Members::Every, interrupt)
     }

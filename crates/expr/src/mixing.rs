@@ -1,5 +1,5 @@
-//! Operands of several character sets and collations in one operation: which collation it has, and what becomes
-//! of the operands.
+//! Operands of several character sets and collations in one operation: which collation it has, and what
+//! becomes of the operands.
 //!
 //! Text is UTF-8 in memory, whatever its character set. Beside a binary string it is the bytes of its own
 //! character set.
@@ -25,7 +25,7 @@ pub(crate) fn joined_texts(args: &mut [Expr], env: &SessionEnv, operation: &str)
     Ok(or_connection(joined, env))
 }
 
-/// The same for two arguments that do not stand side by side.
+/// Variant for two arguments that are not adjacent.
 pub(crate) fn joined_pair(
     left: &mut Expr,
     right: &mut Expr,
@@ -40,7 +40,7 @@ pub(crate) fn joined_pair(
     Ok(or_connection(joined, env))
 }
 
-/// The same where the arguments are compared with each other.
+/// Variant for arguments that are compared with each other.
 pub(crate) fn compared_texts(args: &mut [Expr], env: &SessionEnv, operation: &str) -> SqlResult<Derived> {
     Ok(or_connection(compared(args, operation)?, env))
 }

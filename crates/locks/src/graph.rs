@@ -4,12 +4,13 @@
 //! New waits begin one at a time, under the graph's mutex; so the wait that closes a cycle finds it, and
 //! while somebody searches no edge is added.
 //!
-//! The nodes are parties (`party.rs`): owners of one session are one node, and wait for what any of them waits
-//! for.
+//! The nodes are parties (`party.rs`): owners of one session are one node, and wait for what any of them
+//! waits for.
 //!
 //! Two things keep the search short. An owner for whom nobody has waited, and that is its session's only one,
-//! is in no cycle: the typical waiter on a hot row holds nothing else and does not search at all. And in a queue of exclusive requests the one
-//! behind waits for all ahead, so one look at a queue covers every waiter in it.
+//! is in no cycle: the typical waiter on a hot row holds nothing else and does not search at all. And in a
+//! queue of exclusive requests the one behind waits for all ahead, so one look at a queue covers every waiter
+//! in it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,8 +1,8 @@
 //! Row, range and metadata locks with one wait-for graph. `README.md` has the theory.
 //!
-//! A transaction is a [`LockOwner`]; the owners of one session are a [`Party`]. An owner takes row locks ([`LockTable::lock_row`]) and metadata locks
-//! ([`LockTable::lock_name`]); a caller that must wait does so here, and a cycle of waiters, over all kinds
-//! of locks, is found the moment it closes.
+//! A transaction is a [`LockOwner`]; the owners of one session are a [`Party`]. An owner takes row locks
+//! ([`LockTable::lock_row`]) and metadata locks ([`LockTable::lock_name`]); a caller that must wait does so
+//! here, and a cycle of waiters, over all kinds of locks, is found the moment it closes.
 //!
 //! | file | concept |
 //! |---|---|

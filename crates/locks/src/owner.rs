@@ -37,11 +37,12 @@ pub(crate) struct Owner {
     pub range_bytes: AtomicU64,
     /// The keys that it has put.
     pub claims: Mutex<Claims>,
-    /// Of its own locks the innermost; a party's `waiting` comes after it.
+    /// Innermost of its own locks; a party's `waiting` comes after it.
     pub wait: Mutex<Wait>,
     /// The session that it belongs to, and its part there.
     pub party: Mutex<Option<(Arc<Party>, Part)>>,
-    /// The names that it has locked. Its own thread alone looks at them, also by another owner of the session.
+    /// The names that it has locked. Its own thread alone looks at them, also by another owner of the
+    /// session.
     pub names: Mutex<Vec<Ticket>>,
 }
 

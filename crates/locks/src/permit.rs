@@ -1,9 +1,9 @@
 //! [`WritePermit`]: the proof that a transaction may be ordered now.
 //!
 //! The server's name keeps commits out: FLUSH TABLES WITH READ LOCK, BACKUP STAGE BLOCK_COMMIT and SET GLOBAL
-//! read_only hold it as `SharedNoWrite`, and every commit holds it as `SharedWrite` from before it is prepared
-//! until it is published. A commit is prepared with a permit, and a permit is had for that lock alone; so
-//! there is no way to the binary log that passes by it.
+//! read_only hold it as `SharedNoWrite`, and every commit holds it as `SharedWrite` from before it is
+//! prepared until it is published. A commit is prepared with a permit, and a permit is had for that lock
+//! alone; so there is no way to the binary log that passes by it.
 //!
 //! A session whose lasting owner has the name commits under that lock: it has locked tables for writing, or
 //! it keeps the others out itself. It gives the name back only when what it has committed is published.

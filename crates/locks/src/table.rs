@@ -284,7 +284,8 @@ impl LockTable {
         waited
     }
 
-    /// Makes the anonymous locks of the owner and of its session known, and lets no other wait begin until the guard goes.
+    /// Makes the anonymous locks of the owner and of its session known, and lets no other wait begin until
+    /// the guard goes.
     pub(crate) fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
         let graph = self.graph.lock();
         owner.shared.make_names_known();

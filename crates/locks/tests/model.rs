@@ -275,8 +275,8 @@ fn owners_of_a_session_are_one_node() {
     });
 }
 
-/// What has left its session is waited for by that session like any other: a transaction on its way to be
-/// published.
+/// An owner that has left its session is waited for by that session like any other: a transaction on its way
+/// to be published.
 #[test]
 fn a_session_waits_for_what_has_left_it() {
     check(1_000, || {

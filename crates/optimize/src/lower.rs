@@ -576,11 +576,11 @@ impl Lowering<'_> {
         let step = match &common.step {
             Some(step) => {
                 let all = common.seed.collations().into_iter().enumerate();
-                let is_told = |n: usize| step.cycle.is_empty() || step.cycle.contains(&n);
+                let counts = |n: usize| step.cycle.is_empty() || step.cycle.contains(&n);
                 Some(RecursiveStep {
                     node: self.operand(&step.query, &common.seed)?,
                     distinct: step.distinct,
-                    told_by: all.filter(|(n, _)| is_told(*n)).collect(),
+                    distinct_by: all.filter(|(n, _)| counts(*n)).collect(),
                 })
             }
             None => None,

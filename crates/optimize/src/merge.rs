@@ -5,8 +5,8 @@
 //! statement, so one map from numbers to items serves every block, subqueries included.
 //!
 //! On the inner side of an outer join the conditions go to its ON. There the columns are NULL in padded
-//! rows, which only items that are columns themselves become; with other items nothing is merged. An item that
-//! names a column of a table merged below is what that column stands for.
+//! rows, which only items that are columns themselves become; with other items nothing is merged. An item
+//! that names a column of a table merged below is what that column stands for.
 //!
 //! FOR UPDATE around a derived table does not lock the rows that it reads (those of a view it does), so such
 //! a table stays apart.

@@ -70,8 +70,8 @@ pub struct RecursiveStep {
     pub node: Node,
     /// UNION, not UNION ALL: a row that was there before is not new.
     pub distinct: bool,
-    /// The columns that tell rows apart then, and how they compare.
-    pub told_by: Vec<(usize, Collation)>,
+    /// The columns that make rows distinct, and how they compare.
+    pub distinct_by: Vec<(usize, Collation)>,
 }
 
 /// An operator with its inputs.
@@ -348,7 +348,7 @@ pub struct AggregateNode {
     /// WITH ROLLUP: behind the groups of each prefix of the keys comes a row for all of them, whose further
     /// keys are NULL.
     pub rollup: bool,
-    /// Of a rollup: keys that come in descending order; of none if it is empty.
+    /// Keys of a rollup that come in descending order; none if it is empty.
     pub descending: Vec<bool>,
     /// Groups come in the order of their keys. A rollup is always in order.
     pub ordered: bool,

@@ -100,7 +100,7 @@ fn add_compare(column: &Expr, op: CompareOp, value: &Expr, how: &CompareHow, fou
     push(found, slot, sarg, &[value]);
 }
 
-/// What `=` and its siblings compare an exact number with: a quotient has the digits of its type there.
+/// Operand of `=` and its siblings next to an exact number: a quotient has the digits of its type there.
 fn compared(column: &Expr, value: &Expr) -> Expr {
     let ty = value.ty();
     let is_exact = matches!(column.ty().class(), TypeClass::Int | TypeClass::Decimal);

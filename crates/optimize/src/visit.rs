@@ -1,4 +1,4 @@
-//! What query blocks bring, and what they read from around.
+//! Columns that query blocks produce, and those that they read from outer blocks.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

@@ -132,7 +132,7 @@ pub struct AssignedTo {
 #[derive(Clone)]
 pub struct Group {
     pub keys: Vec<Expr>,
-    /// Of WITH ROLLUP: keys whose groups come in descending order.
+    /// Keys of WITH ROLLUP whose groups come in descending order.
     pub descending: Vec<bool>,
     /// There was a GROUP BY.
     pub explicit: bool,
@@ -229,7 +229,7 @@ pub struct Step {
     pub query: Query,
     /// UNION, not UNION ALL.
     pub distinct: bool,
-    /// CYCLE: the columns whose values tell rows apart; empty for all.
+    /// CYCLE: the columns whose values make rows distinct; empty for all.
     pub cycle: Vec<usize>,
 }
 
@@ -265,8 +265,8 @@ impl Query {
     }
 
     /// Which items of its SELECT keep all digits they are computed with; empty when none does. Rows that a
-    /// temporary table holds in MariaDB (DISTINCT, windows, what a grouped query does not aggregate) have the digits
-    /// of their types.
+    /// temporary table holds in MariaDB (DISTINCT, windows, what a grouped query does not aggregate) have the
+    /// digits of their types.
     pub fn digits_kept(&self) -> Vec<bool> {
         let Some(select) = self.select().filter(|_| self.keeps_digits) else { return Vec::new() };
         let group = select.group.as_ref();

@@ -1,5 +1,5 @@
-//! ONLY_FULL_GROUP_BY: what a SELECT that groups may show. As in MariaDB a column must be one of GROUP BY's, or
-//! within an expression that is; that a key determines it does not count.
+//! ONLY_FULL_GROUP_BY: what a SELECT that groups may show. As in MariaDB a column must be one of GROUP BY's,
+//! or within an expression that is; that a key determines it does not count.
 
 use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};
@@ -7,7 +7,7 @@ use cohort_types::{SqlError, SqlResult};
 use crate::bind::Scope;
 use crate::window::WindowUse;
 
-/// What groups.
+/// The grouping keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {
     /// GROUP BY.

@@ -17,7 +17,7 @@
 //!
 //! # Where it begins
 //! Behind the last group before which all are applied. When events are read again (behind that place, or
-//! after a restart with events that the source was told are durable), groups that the position covers are
+//! after a restart with events that are acknowledged), groups that the position covers are
 //! passed over without a commit.
 //!
 //! # From several sources
@@ -748,7 +748,7 @@ impl Follower<'_> {
             };
             let room = self.applier.room_to_unpack(inflated);
             if room.is_err() {
-                // Applied alone it meets the same error, and tells.
+                // Applied alone it meets the same error, and reports it.
                 planner.keep_alone();
             } else {
                 planner.event(&self.thread.db, &self.applier.rules, &event);

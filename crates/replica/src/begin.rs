@@ -1,7 +1,7 @@
 //! Where threads begin: what becomes of the relay log that is there, and the places on both sides of it.
 //!
 //! A relay log without marks is thrown away, and the source asked for what lies behind the applied position.
-//! One with marks holds, or held, what a semi-synchronous source was told is durable here, and which the
+//! One with marks holds, or held, events acknowledged to a semi-synchronous source, and which the
 //! source may have lost: it is looked through and kept, and what of it is not applied is applied before
 //! anything else. If it cannot be read as a whole nothing starts (error 1594), and nothing of it is changed.
 //!
@@ -28,7 +28,7 @@ use crate::settings::{SourceSettings, UseGtid};
 use crate::state::Change;
 use crate::survey::Unsound;
 
-/// What becomes of the relay log when threads begin anew.
+/// Fate of the relay log when both threads start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relay {
     MayStay,
@@ -38,7 +38,7 @@ pub(crate) enum Relay {
 /// The relay log cannot be read.
 const UNREADABLE: u32 = 1594;
 
-/// So many transactions a message names.
+/// Most transactions that a message names.
 const NAMED_MAX: usize = 5;
 
 pub(crate) fn relay_error(error: BinlogError) -> SqlError {
@@ -47,7 +47,7 @@ pub(crate) fn relay_error(error: BinlogError) -> SqlError {
 
 fn unsound_text(unsound: &Unsound) -> String {
     format!(
-        "Relay log read failure: {unsound}. The relay log holds, or held, transactions that the source was told are \
+        "Relay log read failure: {unsound}. The relay log holds, or held, transactions that are acknowledged to the source \
          durable here; it is kept as it is. Make its files readable again, or give up what is not applied by RESET \
          SLAVE"
     )
@@ -233,7 +233,7 @@ impl Replicas {
         }
     }
 
-    /// What a change that throws the relay log away takes with it: transactions that the source was told are
+    /// Transactions that a change that removes the relay log would lose: they are acknowledged to the source,
     /// durable here, and that are not applied. An error if the log cannot be read.
     pub(crate) fn promised(
         &self,

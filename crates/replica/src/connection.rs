@@ -50,7 +50,7 @@ pub struct ThreadError {
     pub text: String,
 }
 
-/// So many bytes of an error are kept, as in MariaDB: statements and a source's messages may be long.
+/// Bytes of an error that are kept, as in MariaDB: statements and a source's messages may be long.
 pub const ERROR_BYTES_MAX: usize = 1024;
 
 impl ThreadError {

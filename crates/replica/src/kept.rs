@@ -1,4 +1,4 @@
-//! What a relay log that is kept holds: transactions that are applied, and others that are not.
+//! Contents of a relay log that is kept: transactions that are applied, and others that are not.
 
 use cohort_base::Gtid;
 use cohort_binlog::event::{Event, flags};
@@ -10,23 +10,23 @@ use crate::place::SourcePlace;
 use crate::relay::{RelayLog, RelayPlace};
 use crate::survey::{Survey, Unsound};
 
-/// What is applied.
+/// The applied position.
 pub enum Applied {
     Gtids(GtidState),
     /// Everything before this place of the source's log; an empty file is its beginning.
     Place(SourcePlace),
 }
 
-/// What was found.
+/// The findings.
 pub struct Kept {
     pub survey: Survey,
-    /// Of all groups that are whole, in their order.
+    /// GTIDs of all groups that are whole, in their order.
     pub gtids: Vec<Gtid>,
     /// Behind the last whole group, in the source's log; None: there is none.
     pub whole: Option<SourcePlace>,
     /// Where the first group that is not applied begins, here and in the source's log.
     pub first_open: Option<(RelayPlace, SourcePlace)>,
-    /// Whole groups that are not applied and that the source was told are durable here.
+    /// Whole groups that are acknowledged to the source and not applied.
     pub promised: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ struct Reading<'a> {
     open: Vec<(RelayPlace, String)>,
 }
 
-/// So many transactions that are not applied are kept by name: for messages.
+/// Most transactions that are kept by name, for messages.
 const NAMED_MAX: usize = 100_000;
 
 impl Reading<'_> {

@@ -9,7 +9,7 @@
 //! | `link` | a connection to a source, as its client |
 //! | `receiver` | the thread that fills the relay log |
 //! | `relay` | the relay log |
-//! | `marks`, `marker` | what of it a semi-synchronous source was told is durable |
+//! | `marks`, `marker` | the part that is acknowledged to a semi-synchronous source |
 //! | `survey`, `kept`, `begin` | what becomes of it when threads start |
 //! | `names` | names of its files |
 //! | `place` | a place in the source's log |

@@ -25,9 +25,9 @@ const READ_BYTES: usize = 256 << 10;
 const CONNECT_SLICE: Duration = Duration::from_secs(2);
 /// Answers to questions are small: so many bytes of one are taken.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// What a row of an answer takes besides its bytes.
+/// Memory of a row of an answer besides its bytes.
 const ROW_BYTES: usize = 64;
-/// So many packets of a login.
+/// Most packets of a login.
 const LOGIN_PACKETS_MAX: usize = 16;
 /// utf8mb3_general_ci.
 const COLLATION: u8 = 33;
@@ -58,7 +58,7 @@ impl From<io::Error> for LinkError {
 }
 
 /// Number and text of an error, as MariaDB's client prints them.
-fn told_by_system(error: &io::Error) -> String {
+fn distinct_by_system(error: &io::Error) -> String {
     let text = error.to_string();
     match (error.raw_os_error(), error.kind()) {
         (Some(number), _) => {
@@ -144,7 +144,7 @@ impl Link {
         stops: impl Fn() -> bool,
     ) -> Result<Link, LinkError> {
         let socket =
-            connect(settings, timeout, stops).map_err(|error| LinkError::Gone(told_by_system(&error)))?;
+            connect(settings, timeout, stops).map_err(|error| LinkError::Gone(distinct_by_system(&error)))?;
         socket.set_nodelay(true)?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;

@@ -1,9 +1,9 @@
-//! [`Marker`]: the thread that writes down what a semi-synchronous source was told, after it was told.
+//! [`Marker`]: the thread that records acknowledgements to a semi-synchronous source after they are sent.
 //!
 //! A mark is one more flush. It waits for none of the receiver's and the receiver for none of its: it is
 //! written by a thread of its own, at once if the last one is some time ago, and at most once in
 //! [`PAUSE`]. What was acknowledged between the newest mark and a crash is whole on disk all the same; only
-//! damage there could not be told from an end that was never written.
+//! damage there looks like an end that was never written.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ struct Wanted {
     is_stopped: bool,
 }
 
-/// What the thread is told.
+/// The thread's orders.
 pub struct Marker<'l> {
     relay: &'l RelayLog,
     wanted: Mutex<Wanted>,

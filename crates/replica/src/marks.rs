@@ -1,4 +1,4 @@
-//! The marks of a relay log: up to where a semi-synchronous source was told that everything is durable here.
+//! The marks of a relay log: up to where everything is acknowledged to a semi-synchronous source.
 //!
 //! # The file `BASE.marks`
 //! Two slots at offsets 0 and 512, written in turn; the valid one with the higher number counts. So a torn
@@ -30,7 +30,7 @@ const MAGIC: &[u8; 8] = b"COHMRK01";
 const SLOT_BYTES: usize = 33;
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
 
-/// What was acknowledged.
+/// The acknowledged place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Everything before this place.

@@ -1,9 +1,10 @@
 //! Names of relay log files: what the settings ask for, and what they must not be.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use cohort_binlog::BinlogName;
 use cohort_config::{Globals, VarId};
+use cohort_vfs::resolved;
 
 /// `relay_log`: what names of relay log files begin with. An extension of the file name is dropped.
 pub fn relay_base_name(globals: &Globals) -> String {
@@ -70,20 +71,7 @@ pub fn check_relay_log(
 
 /// Whether two names are those of the same files.
 pub fn are_same(a: &BinlogName, b: &BinlogName) -> bool {
-    a.base() == b.base() && real(a.dir()) == real(b.dir())
-}
-
-/// A directory without links and detours, as far as it is there.
-fn real(dir: &Path) -> PathBuf {
-    let plain = dir.components().fold(PathBuf::new(), |mut path, part| {
-        match part {
-            Component::CurDir => {}
-            part => path.push(part),
-        }
-        path
-    });
-    let plain = if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain };
-    std::fs::canonicalize(&plain).unwrap_or(plain)
+    a.base() == b.base() && resolved(a.dir()) == resolved(b.dir())
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Planner {
                 };
                 match map {
                     Some(map) if is_wanted(map) => {
-                        // Applied alone it meets the same error, and tells.
+                        // Applied alone it meets the same error, and reports it.
                         let found = self.keys.add(db, map, rows, &mut self.set);
                         self.is_alone |= found.is_err();
                     }

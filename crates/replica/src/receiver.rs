@@ -239,7 +239,7 @@ impl Receiver {
         check_version(link.version())?;
         let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
         if is_semi_sync {
-            // Before the source is told anything.
+            // Before the source gets an acknowledgement.
             self.despite_full_disk(|| connection.relay.arm())?;
         }
         connection.io_state("Registering slave on master");

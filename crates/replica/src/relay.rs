@@ -8,7 +8,7 @@
 //! ROTATE that names the next file, also if its receiver ended and another one went on.
 //!
 //! # What is synced
-//! A file, before the next one begins, and all of it before the source is told that events are durable
+//! A file, before the next one begins, and all of it before the source is promised that events are durable
 //! (semi-synchronous replication, [`RelayWriter::sync`]). Before the first time the log gets marks
 //! ([`RelayLog::arm`], [`marks`](crate::marks)): from then on it is kept over restarts, whatever the settings
 //! say, and looked through at each start ([`survey`](crate::survey)). A log without marks is thrown away at a
@@ -126,7 +126,7 @@ impl RelayLog {
         Arc::new(log)
     }
 
-    /// What names of files begin with.
+    /// Base name of the files.
     pub fn name(&self) -> BinlogName {
         self.name.lock().clone()
     }
@@ -254,7 +254,8 @@ impl RelayLog {
         self.fs.replace(&path, &new, text.as_bytes()).map_err(io_error("write", path))
     }
 
-    /// The source is about to be told what is durable here: from now on the log is kept. Durable at return.
+    /// The source is about to be promised what is durable here: from now on the log is kept. Durable at
+    /// return.
     pub fn arm(&self) -> Result<(), BinlogError> {
         let path = self.marks_path();
         let mut marks = self.marks.lock();
@@ -277,7 +278,7 @@ impl RelayLog {
         marks.put(Acknowledged { until, is_open })
     }
 
-    /// What a survey found is the log from now on.
+    /// Makes the findings of a survey the log.
     pub(crate) fn take_over(&self, survey: &Survey) -> Result<(), Unsound> {
         let path = self.marks_path();
         let mut marks = None;
@@ -772,8 +773,8 @@ mod tests {
             let memory = MemFs::new();
             let faulty = FaultFs::new(Arc::new(memory.clone()));
             faulty.set(Fault::CrashAt(at));
-            // What the source was told.
-            let mut told = RelayPlace::default();
+            // The acknowledged place.
+            let mut promised = RelayPlace::default();
             let mut run = || -> Result<(), BinlogError> {
                 let fs: SharedFs = Arc::new(faulty.clone());
                 fs.create_dir_all(Path::new("/d")).map_err(io_error("make", "/d".into()))?;
@@ -790,10 +791,10 @@ mod tests {
                             writer.rotate(4, &place)?;
                         }
                         writer.sync()?;
-                        told = writer.place();
+                        promised = writer.place();
                         // Marks may lag behind.
                         if n % 2 == 1 {
-                            log.mark(told, true).map_err(io_error("mark", log.marks_path()))?;
+                            log.mark(promised, true).map_err(io_error("mark", log.marks_path()))?;
                         }
                     }
                     writer.append_plain(&header, &body);
@@ -809,12 +810,12 @@ mod tests {
                 let left: SharedFs = Arc::new(memory.crash_clone(seed));
                 let log = RelayLog::open(left, BinlogName::new(Path::new("/d"), "relay"));
                 let what = format!("operation {at}, seed {seed}");
-                if told > RelayPlace::default() {
+                if promised > RelayPlace::default() {
                     assert!(log.is_acknowledged().expect("an index"), "{what}");
                 }
                 let survey = log.survey(&mut |_, _| {}).unwrap_or_else(|e| panic!("{what}: {e}"));
-                assert!(survey.end() >= told, "{what}: {:?} and not {told:?}", survey.end());
-                assert!(survey.acknowledged.until >= told, "{what}");
+                assert!(survey.end() >= promised, "{what}: {:?} and not {promised:?}", survey.end());
+                assert!(survey.acknowledged.until >= promised, "{what}");
                 log.adopt(&survey).expect("adopted");
                 let place = SourcePlace::default();
                 RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins").sync().expect("durable");

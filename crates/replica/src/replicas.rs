@@ -459,15 +459,15 @@ impl Replicas {
 /// Why CHANGE MASTER is refused.
 fn would_lose(promised: &str) -> String {
     format!(
-        "CHANGE MASTER would remove transactions that the source was told are durable here, and that are not applied: \
+        "CHANGE MASTER would remove transactions that are acknowledged to the source and are not applied: \
          {promised}. START SLAVE SQL_THREAD applies them, RESET SLAVE gives them up"
     )
 }
 
-/// What SET GLOBAL gtid_slave_pos takes with it.
+/// Transactions that SET GLOBAL gtid_slave_pos would lose.
 fn removed_with_position(promised: &str) -> String {
     format!(
-        "The relay log was removed with transactions that the source was told are durable here, and that were not \
+        "The relay log was removed with transactions that are acknowledged to the source and were not \
          applied: {promised}"
     )
 }
@@ -516,7 +516,8 @@ impl ReplicaControl for Replicas {
             if let Some(promised) = self.promised(&connection, &before)? {
                 return Err(SqlError::new(ErrorCode::MasterInfo, would_lose(&promised)));
             }
-            // Before the settings change: a crash between both leaves none that is taken for the new source's.
+            // Before the settings change: a crash between both leaves none that is taken for the new
+            // source's.
             self.begin_anew(&connection, &before, Relay::Goes)?;
         }
         let mut changes =
@@ -600,7 +601,7 @@ impl ReplicaControl for Replicas {
         Replicas::check_stopped(&connection)?;
         if let Ok(Some(promised)) = self.promised(&connection, &self.settings(name)) {
             let text = format_args!(
-                "RESET SLAVE removes transactions that the source was told are durable here, and that are not \
+                "RESET SLAVE removes transactions that are acknowledged to the source and are not \
                  applied: {promised}"
             );
             self.parts.log.warning(name, text);

@@ -160,7 +160,7 @@ pub struct ReplicaState {
     pub gtids: BTreeMap<DomainId, Gtid>,
     /// By name. The place in each is where its first event that is not applied begins.
     pub sources: BTreeMap<String, SourceSettings>,
-    /// What names of relay log files begin with, by name of the source.
+    /// Base names of relay log files, by name of the source.
     pub relay_logs: BTreeMap<String, String>,
 }
 

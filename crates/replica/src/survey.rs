@@ -45,16 +45,16 @@ impl fmt::Display for Unsound {
     }
 }
 
-/// What was found.
+/// The findings.
 pub struct Survey {
     pub(crate) files: Vec<RelayFile>,
     /// There are marks.
     pub has_marks: bool,
-    /// What was acknowledged; of a receiver that was cut off all that is whole may have been.
+    /// The acknowledged place; after a receiver that was cut off, the end of all that is whole.
     pub acknowledged: Acknowledged,
     /// The files before the first one are gone: they were applied, or are lost.
     pub lacks_first: bool,
-    /// What is to be cut off the newest file.
+    /// The part to be cut off the newest file.
     pub torn: Option<Torn>,
 }
 
@@ -84,7 +84,7 @@ impl Survey {
     }
 }
 
-/// What the index names.
+/// Files that the index names.
 #[derive(Default)]
 pub(crate) struct Listed {
     pub numbers: Vec<u32>,
@@ -137,7 +137,7 @@ impl RelayLog {
         Ok(listed)
     }
 
-    /// Whether the relay log holds, or held, something that a source was told is durable.
+    /// Whether the relay log holds, or held, something acknowledged to a source.
     pub fn is_acknowledged(&self) -> Result<bool, Unsound> {
         self.listed().map(|listed| listed.has_marks)
     }

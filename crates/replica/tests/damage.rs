@@ -1,4 +1,4 @@
-//! A relay log that holds what a semi-synchronous source was told is durable, and that cannot be read as a
+//! A relay log that holds acknowledged events, and that cannot be read as a
 //! whole: nothing starts (error 1594), nothing of it is changed, and when it can be read again all of it is
 //! applied. No setting says that it is kept: the log itself does.
 

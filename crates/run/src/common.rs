@@ -152,7 +152,7 @@ impl<'p> Seen<'p> {
     /// Whether the row is new.
     fn insert(&mut self, run: Run<'_, '_>, row: &[Value]) -> SqlResult<bool> {
         self.key.clear();
-        for (column, collation) in &self.step.told_by {
+        for (column, collation) in &self.step.distinct_by {
             append_group_key(&row[*column], *collation, &mut self.key, run.eval)?;
         }
         if self.keys.contains(self.key.as_slice()) {

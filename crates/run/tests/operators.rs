@@ -417,7 +417,7 @@ fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Se
         kept: Vec::new(),
     };
     let mut table = common(Node::Values(vec![vec![lit(1)]]));
-    table.step = Some(RecursiveStep { node: step, distinct, told_by: vec![(0, CI)] });
+    table.step = Some(RecursiveStep { node: step, distinct, distinct_by: vec![(0, CI)] });
     let mut root = plan(Node::Common { number: 0 }, 1);
     root.common.push(table);
     let session = Session::default();

@@ -2,7 +2,7 @@
 
 /// Kept for the log, the binary log, checkpoints and spilled redo ([`cohort_vfs::keep_descriptors_from`]).
 const KEPT: u64 = 32;
-/// What the server has open besides connections, and what statements use of files at once.
+/// Descriptors of the server besides connections, and of files that statements use at once.
 const OWN: u64 = 32;
 /// Fewer connections are of no use.
 const CONNECTIONS_MIN: u64 = 10;
@@ -19,7 +19,7 @@ pub struct DescriptorLimits {
 }
 
 impl DescriptorLimits {
-    /// Of so many descriptors, when so many connections are asked for.
+    /// Divides so many descriptors when so many connections are wanted.
     pub fn of(files: u64, connections: u64) -> DescriptorLimits {
         DescriptorLimits {
             wanted: connections.saturating_add(KEPT + OWN),

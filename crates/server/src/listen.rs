@@ -229,7 +229,7 @@ fn turn_away(socket: &Socket) {
     let _ = socket.send(&bytes);
 }
 
-/// Of all addresses only those of this machine have a name, unless there are to be no names.
+/// Only addresses of this machine have a name, unless names are switched off.
 fn peer_of(address: &SockAddr, is_nameless: bool) -> Peer {
     let local = "localhost".to_owned();
     let Some(address) = address.as_socket() else {

@@ -17,7 +17,7 @@ const MODE: u32 = 0o666;
 /// Everybody may read it.
 const PUBLIC: u32 = 0o004;
 
-/// What the server makes in its data directory; with another ending behind `.` or `-`, too.
+/// Names that the server uses in its data directory; with another ending after `.` or `-`, too.
 const OWN_NAMES: &[&str] =
     &["catalog", "cohort", "innodb", "log", "replication", "rocksdb", "spill", "xa-prepared"];
 
@@ -62,8 +62,8 @@ pub(crate) fn check_log_path(globals: &Globals, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a path is in the data directory under a name of the server's own, or begins as one of these settings
-/// says.
+/// Whether a path is in the data directory under a name of the server's own, or begins as one of these
+/// settings says.
 fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarId]) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
     // Where there is no such folder, there is nothing to make.

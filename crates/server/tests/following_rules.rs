@@ -72,7 +72,7 @@ fn what_is_due_already_is_applied_in_parallel_by_a_delayed_replica() {
 }
 
 #[test]
-fn ages_are_told_by_the_clock_of_the_source() {
+fn ages_are_distinct_by_the_clock_of_the_source() {
     let source = Maria::source(&["--binlog-format=ROW"]);
     source.sql(
         "CREATE USER repl@localhost IDENTIFIED BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO repl@localhost; \

@@ -141,7 +141,7 @@ pub struct Database {
     pub user_locks: UserLockHolders,
     /// When the last deadlock was, and who was in it.
     pub last_deadlock: Mutex<Option<(u64, String)>>,
-    /// What UUID_SHORT answers next.
+    /// Next result of UUID_SHORT.
     pub(crate) next_short_uuid: AtomicU64,
     /// Numbers of sequences that are reserved.
     pub sequences: Sequences,
@@ -245,8 +245,8 @@ impl Database {
     }
 }
 
-/// The number that UUID_SHORT counts from: the low byte of the server's id, then the second of the start. A run
-/// that lasts so many seconds has so many times 2^24 numbers.
+/// The number that UUID_SHORT counts from: the low byte of the server's id, then the second of the start. A
+/// run that lasts so many seconds has so many times 2^24 numbers.
 fn first_short_uuid(env: &TrxEnv) -> u64 {
     let server = env.globals.uint(VarId::ServerId) & 0xff;
     let second = env.clock.wall_us() / 1_000_000;

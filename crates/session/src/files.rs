@@ -39,11 +39,11 @@ pub fn place(files: &dyn ServerFiles, name: &str, schema: Option<&str>) -> PathB
     path
 }
 
-/// What the system tells of processes, this one too: no file of a client's.
+/// Directories in which the system shows processes, this one too: no file of a client's.
 const PROCESSES: &str = "/proc";
 
-/// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there. Nothing below `/proc` is
-/// allowed.
+/// Error 1290 unless `secure_file_priv` allows the folder, or the file that is there. Nothing below `/proc`
+/// is allowed.
 pub fn check_secure(session: &SessionState, files: &dyn ServerFiles, path: &Path) -> SqlResult<()> {
     let real = files.real(path);
     let is_allowed = !real.as_ref().is_ok_and(|path| path.starts_with(PROCESSES));

@@ -86,7 +86,7 @@ pub struct SessionState {
     pub examined: RowsExamined,
     /// While a prepared statement of the protocol runs: how many result columns its client knows of.
     pub columns_told: Cell<Option<usize>>,
-    /// What FOUND_ROWS() says of the query of the running statement, if that reads one without sending its rows.
+    /// FOUND_ROWS() of the query of the running statement, if that reads one without sending its rows.
     pub rows_found: Cell<Option<u64>>,
     /// A table of the running statement is read as a whole: the client is told.
     pub reads_whole_table: Cell<bool>,

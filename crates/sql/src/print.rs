@@ -22,7 +22,7 @@ pub fn quoted_object(object: &ObjectName) -> String {
     Style::default().object(object)
 }
 
-/// The same as the mode reads it: under NO_BACKSLASH_ESCAPES a backslash stands for itself.
+/// Quotes a text as the mode reads it: under NO_BACKSLASH_ESCAPES a backslash stands for itself.
 pub fn quoted_text_in(text: &str, mode: ParseMode) -> String {
     match mode.no_backslash_escapes {
         true => format!("'{}'", text.replace('\'', "''")),
@@ -36,7 +36,7 @@ pub fn expr(expr: &Expr) -> String {
     expr_in(expr, Style::default())
 }
 
-/// The same for a reader of this style.
+/// Prints for a reader of this style.
 pub fn expr_in(expr: &Expr, style: Style) -> String {
     let mut out = Text::new(style);
     write_expr(expr, &mut out);

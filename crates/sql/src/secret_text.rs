@@ -1,20 +1,23 @@
 //! Texts as logs and lists show them: without passwords, what is stored of them, and keys.
 //!
 //! # Concepts
-//! - A *secret* is a literal: behind IDENTIFIED, in SET PASSWORD, behind a word such as MASTER_PASSWORD, among the
+//! - A *secret* is a literal: behind IDENTIFIED, in SET PASSWORD, behind a word such as MASTER_PASSWORD,
+//!   among the
 //!   arguments of a function such as PASSWORD() or AES_ENCRYPT(). So is a literal that holds a statement with such
 //!   words.
-//! - The lexer is the parser's. Here it goes on behind what is no token, since a text that cannot be parsed is
+//! - The lexer is the parser's. Here it goes on behind what is no token, since a text that cannot be parsed
+//!   is
 //!   logged, too; and it looks into comments.
-//! - A text is read in the mode of its session. Where that is not known, or the text may change it, it is read in
+//! - A text is read in the mode of its session. Where that is not known, or the text may change it, it is
+//!   read in
 //!   every mode, and what is a secret in one of them is not shown.
 //!
 //! # On doubt
-//! More is hidden than needed. When a text that speaks of passwords ends within a literal, nothing from its first
-//! quote on is shown: a quote that is missing turns what is within and what is between.
+//! More is hidden than needed. When a text that speaks of passwords ends within a literal, nothing from its
+//! first quote on is shown: a quote that is missing turns what is within and what is between.
 //!
 //! # Missing
-//! A text does not tell what variables and the values of EXECUTE .. USING are for.
+//! A text does not show what variables and the values of EXECUTE .. USING are for.
 
 use std::borrow::Cow;
 
@@ -22,7 +25,7 @@ use crate::ParseMode;
 use crate::lexer::{Kind, Lexer, Token};
 use crate::literal;
 
-/// What stands in the place of a secret.
+/// Replacement for a secret.
 const HIDDEN: &[u8] = b"<secret>";
 
 /// Words that a password follows, maybe after `=`, `:=` or `(`.
@@ -68,7 +71,8 @@ pub fn without_secrets(sql: &[u8], mode: Option<ParseMode>) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The message of an error that a statement ended with: what it quotes is hidden if the statement has secrets.
+/// The message of an error that a statement ended with: what it quotes is hidden if the statement has
+/// secrets.
 pub fn message_without_secrets<'m>(message: &'m str, sql: &[u8], mode: Option<ParseMode>) -> Cow<'m, str> {
     let (Some(first), Some(last)) = (message.find(['\'', '"']), message.rfind(['\'', '"'])) else {
         return Cow::Borrowed(message);
@@ -126,7 +130,7 @@ struct Scan<'t> {
     first_quote: Option<usize>,
 }
 
-/// What was read of the statement under way.
+/// Tokens of the statement so far.
 #[derive(Default)]
 struct Statement<'t> {
     first_word: &'t [u8],
@@ -363,7 +367,7 @@ fn is_quote(byte: &&u8) -> bool {
     matches!(byte, b'\'' | b'"')
 }
 
-/// What a literal holds, as far as words in it are concerned.
+/// Contents of a literal, as far as words in it are concerned.
 fn value_of(token: &[u8], mode: ParseMode) -> Cow<'_, [u8]> {
     match token {
         [b'x' | b'X', b'\'', digits @ .., b'\''] | [b'0', b'x', digits @ ..] => Cow::Owned(unhex(digits)),

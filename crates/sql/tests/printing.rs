@@ -617,7 +617,8 @@ impl Random {
     }
 }
 
-/// The number of an expression's kind. A new kind of node needs a number here, and a place in [`Random::expr`].
+/// The number of an expression's kind. A new kind of node needs a number here, and a place in
+/// [`Random::expr`].
 fn kind(expr: &Expr) -> usize {
     match expr {
         Expr::Literal(_) => 0,
@@ -659,7 +660,7 @@ fn kind(expr: &Expr) -> usize {
 
 const KINDS: usize = 34;
 
-/// What a text says as an expression.
+/// Parses a text as an expression.
 fn parsed(text: &str, collation: Collation, mode: ParseMode) -> Result<Expr, String> {
     let options = ParseOptions { collation, mode, ..ParseOptions::default() };
     let parsed = parse(format!("SELECT {text}").as_bytes(), &options).map_err(|error| error.to_string())?;
@@ -732,7 +733,7 @@ fn every_expression_reads_as_it_was_printed() {
     assert_eq!(missing, None, "a kind of node was not made");
 }
 
-/// The same for readers whose strings have another collation: those of another character set get introducers.
+/// Variant for readers whose strings have another collation: those of another character set get introducers.
 #[test]
 fn strings_keep_their_character_set() {
     for collation in [Collation::UTF8MB3_GENERAL_CI, Collation::BINARY, Charset::Latin1.default_collation()] {

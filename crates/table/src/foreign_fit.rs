@@ -90,7 +90,7 @@ pub fn constraint_text(child: &Table, key: &ForeignKey) -> String {
     constraint_text_in(child, key, Style::default())
 }
 
-/// The same for a reader of this style.
+/// Prints for a reader of this style.
 pub fn constraint_text_in(child: &Table, key: &ForeignKey, style: Style) -> String {
     let mut text = without_actions(child, key, key.parent.schema != child.name.schema, style);
     for (on, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {

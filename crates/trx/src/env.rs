@@ -111,7 +111,7 @@ impl TrxEnv {
         let _ = self.witness.set(witness);
     }
 
-    /// A deadlock was met: its witness is told.
+    /// Notifies the witness of a deadlock.
     pub fn note_deadlock(&self) {
         if let Some(witness) = self.witness.get() {
             witness.note_deadlock();

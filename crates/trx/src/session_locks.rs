@@ -100,8 +100,9 @@ impl SessionTrx {
             }
             // What the session has, its transaction must not ask for: it would wait behind those who wait for
             // the session.
-            // Under LOCK TABLES nothing is waited for before the statement's tables are looked at: what it may
-            // write the session has locked with these names; the rest is refused, or asks when it commits.
+            // Under LOCK TABLES nothing is waited for before the statement's tables are looked at: what it
+            // may write the session has locked with these names; the rest is refused, or asks when it
+            // commits.
             NameKey::Global | NameKey::Definitions if locks.is_locking => Ok(Holder::Session),
             NameKey::Schema(schema)
                 if mode == MetadataMode::SharedRead && (locks.is_locking || locks.uses(schema)) =>
@@ -178,7 +179,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// What the session has locked; nothing yet if it is new.
+    /// Locks of the session; none yet if it is new.
     fn own_locks(&mut self) -> &mut SessionLocks {
         if self.session_locks.is_none() {
             self.session_locks = Some(Box::new(SessionLocks::new(self.new_owner(Part::Lasting))));
@@ -461,8 +462,8 @@ impl SessionTrx {
         Ok(permit)
     }
 
-    /// Keeps all other sessions from committing, until [`SessionTrx::let_others_commit`]: SET GLOBAL read_only.
-    /// Waits for the commits that are on their way.
+    /// Keeps all other sessions from committing, until [`SessionTrx::let_others_commit`]: SET GLOBAL
+    /// read_only. Waits for the commits that are on their way.
     pub fn keep_others_from_committing(&mut self) -> SqlResult<()> {
         self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])
     }

@@ -558,8 +558,8 @@ impl SqlError {
         }
     }
 
-    /// The same, undoing the statement alone where others of its number undo the transaction: a deadlock over
-    /// locks that outlive transactions.
+    /// Variant that undoes the statement alone where others of its number undo the transaction: a deadlock
+    /// over locks that outlive transactions.
     pub fn keeping_transaction(self) -> SqlError {
         SqlError { keeps_transaction: true, ..self }
     }

@@ -1,5 +1,5 @@
-//! A file system that calls a test before each open, read, write and sync of a file: to count them, to make them
-//! slow, to hold them up, or to let them fail.
+//! A file system that calls a test before each open, read, write and sync of a file: to count them, to make
+//! them slow, to hold them up, or to let them fail.
 
 use std::io;
 use std::ops::Range;

@@ -27,7 +27,7 @@ pub use descriptors::{keep_descriptors_from, refuse_kept};
 pub use fault::{Fault, FaultFs};
 pub use hook::{HookFs, Operation};
 pub use mem::MemFs;
-pub use real::RealFs;
+pub use real::{RealFs, resolved};
 pub use rng::{RealRng, SeededRng};
 pub use steady::SteadyFile;
 pub use trace::TraceFs;

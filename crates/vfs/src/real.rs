@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::descriptors::refuse_kept;
@@ -200,4 +200,11 @@ impl File for RealFile {
             Err(TryLockError::Error(e)) => Err(e),
         }
     }
+}
+
+/// Returns a directory without links and detours, as far as it exists.
+pub fn resolved(dir: &Path) -> PathBuf {
+    let plain: PathBuf = dir.components().filter(|part| !matches!(part, Component::CurDir)).collect();
+    let plain = if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain };
+    fs::canonicalize(&plain).unwrap_or(plain)
 }

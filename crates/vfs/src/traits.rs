@@ -67,7 +67,7 @@ pub enum OpenMode {
 pub trait Fs: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile>;
-    /// The same for a file without which only its client fails: it takes none of the descriptors that are kept
+    /// Opens a file without which only its client fails: it takes none of the descriptors that are kept
     /// for others ([`crate::keep_descriptors_from`]).
     fn open_for_client(&self, path: &Path, mode: OpenMode) -> io::Result<SharedFile> {
         self.open(path, mode)

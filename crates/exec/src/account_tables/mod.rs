@@ -218,7 +218,7 @@ impl Session {
         };
         let catalog = self.state.db.catalog();
         let list = match &described {
-            Some(described) => statements::new_account_row(&catalog, old, described, self.state.parse.mode)?,
+            Some(described) => statements::new_account_row(&catalog, old, described)?,
             None => statements::new_schema_row(&catalog, old, new)?,
         };
         self.run_all(&list)

@@ -3,8 +3,7 @@
 use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
 use cohort_info::privilege_of_column;
 use cohort_plan::not_supported;
-use cohort_sql::ParseMode;
-use cohort_sql::print::{quoted_name, quoted_text_in};
+use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
 use super::{AccountTable, Row};
@@ -49,7 +48,6 @@ pub(super) fn new_account_row(
     catalog: &Catalog,
     old: Option<&Row>,
     wanted: &Account,
-    mode: ParseMode,
 ) -> SqlResult<Vec<String>> {
     let who = written(&wanted.name);
     let mut list = Vec::new();
@@ -74,7 +72,7 @@ pub(super) fn new_account_row(
     if !wanted.is_role {
         // A new account has its password, and what binds it, from its first moment on: one statement, which
         // fails as a whole.
-        let clauses = alteration(&before, wanted, mode);
+        let clauses = alteration(&before, wanted);
         match old {
             None => list.push(format!("CREATE USER {who}{clauses}")),
             Some(_) if !clauses.is_empty() => list.push(format!("ALTER USER {who}{clauses}")),
@@ -118,8 +116,7 @@ pub(super) fn new_schema_row(catalog: &Catalog, old: Option<&Row>, new: &Row) ->
 }
 
 /// Clauses of CREATE USER and ALTER USER for all that differs, with a space before each.
-fn alteration(before: &Account, wanted: &Account, mode: ParseMode) -> String {
-    let quoted_text = |text: &str| quoted_text_in(text, mode);
+fn alteration(before: &Account, wanted: &Account) -> String {
     let mut clauses = String::new();
     if before.methods != wanted.methods {
         let method = |method: &cohort_catalog::AuthMethod| match method.text.as_str() {

@@ -71,7 +71,7 @@ fn layered(queries: &Queries<'_>, alias: &str) -> Layered {
 }
 
 impl Checker<'_> {
-    /// The same query over tables that are merged and tables that are kept.
+    /// One query over derived tables that are merged, and over others that are materialised.
     pub(crate) fn levels(&mut self) -> Result<(), Refused> {
         let left = self.queries.named_table("x");
         let first = layered(&self.queries, "y");

@@ -1,5 +1,5 @@
-//! Aggregates in expressions. An aggregate becomes a column of its own; the SELECT that gathers its rows keeps
-//! what it is computed from.
+//! Aggregates in expressions. An aggregate becomes a column of its own; the SELECT that gathers its rows
+//! keeps what it is computed from.
 //!
 //! An aggregate in a subquery may be one of a query around. The innermost query whose columns its arguments
 //! read gathers the rows, if the clause where the subquery stands allows aggregates: the select list, HAVING

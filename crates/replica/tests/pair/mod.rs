@@ -157,7 +157,7 @@ impl Replica {
         })
     }
 
-    /// The same, or the error that ended it.
+    /// The result, or the error that ended it.
     pub fn try_run_all(&self) -> Result<usize, u32> {
         let threads = ReplicaThreads { io: false, sql: true };
         let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);

@@ -1,8 +1,8 @@
-//! The same statements once more, from the plan cache: what another account's plan is kept for, an account is
+//! All statements once more, from the plan cache: where another account's plan is kept, an account is
 //! answered as before.
 //!
-//! Each statement that can have a kept plan is asked by the account alone, then by root, whose plan is kept, then
-//! by the account again. So is every table that the server computes.
+//! Each statement that can have a kept plan is asked by the account alone, then by root, whose plan is kept,
+//! then by the account again. So is every table that the server computes.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -32,7 +32,7 @@ fn computed(root: &mut Conn) -> Vec<String> {
     tables.into_iter().map(|(schema, table)| format!("SELECT * FROM {schema}.{table} LIMIT 1")).collect()
 }
 
-/// What a statement is answered; what it changes is undone.
+/// Runs a statement, undoes its changes, and returns the answer.
 fn ask(client: &mut Conn, sql: &str) -> Answer {
     client.query_drop("BEGIN").expect("begins");
     let found = answer(client, Kind::Plain, sql);

@@ -349,7 +349,7 @@ impl Cohort {
         self.child = restarted.unwrap_or_else(|refusal| panic!("{refusal:?}"));
     }
 
-    /// The same with other options.
+    /// Variant with other options.
     pub fn restart_with(&mut self, options: &[&str]) {
         self.place.options = options.iter().map(|option| (*option).to_owned()).collect();
         self.restart();

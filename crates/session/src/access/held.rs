@@ -26,7 +26,7 @@ impl Access {
         Access { version: catalog.version, holders }
     }
 
-    /// What the definer of a view holds: an account without a role of its own, or a role, whose host is empty.
+    /// Privileges of a view's definer: an account without a role of its own, or a role, whose host is empty.
     pub(crate) fn of_definer(catalog: &Catalog, name: &AccountName) -> Access {
         match name.1.is_empty() {
             true => {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_told_by_either_list() {
+    fn users_are_distinct_by_either_list() {
         let rules =
             |only: &str, except: &str| Rules { only: names(only), except: names(except), ..Rules::default() };
         assert!(rules("", "").wants_user("a"));

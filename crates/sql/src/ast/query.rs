@@ -35,7 +35,7 @@ pub struct CommonTable {
     pub name: String,
     pub columns: Vec<String>,
     pub query: Box<Query>,
-    /// CYCLE .. RESTRICT: the columns whose values tell rows apart.
+    /// CYCLE .. RESTRICT: the columns whose values make rows distinct.
     pub cycle: Vec<String>,
 }
 

@@ -90,7 +90,7 @@ pub struct Parsed {
 /// Bytes of a token, of the tree and of the plan for each token of an ordinary statement, and of rows of
 /// values. Measured.
 const BYTES_OF_A_TOKEN: usize = 176;
-/// The same for a text that is full of short values elsewhere, where lists are sorted and converted, and what
+/// Variant for a text that is full of short values elsewhere, where lists are sorted and converted, and what
 /// each SELECT takes besides.
 const BYTES_ELSEWHERE: usize = 500;
 const BYTES_OF_A_SELECT: usize = 600;
@@ -119,7 +119,7 @@ pub fn parse(sql: &[u8], options: &ParseOptions) -> SqlResult<Parsed> {
     parse_charged(sql, options, &mut |_| Ok(()))
 }
 
-/// The same, asking for memory before it takes it. What is refused is the error.
+/// Variant that asks for memory before it takes it. A refusal is the error.
 pub fn parse_charged(sql: &[u8], options: &ParseOptions, charge: Charge<'_>) -> SqlResult<Parsed> {
     match quick::statement(sql) {
         // No plan is made of any of them; names of XA branches are literals that are no parameters.

@@ -249,8 +249,8 @@ const RESERVED: &[&str] = &[
     "ZEROFILL",
 ];
 
-/// Functions whose name is one only with its parenthesis right after it, unless IGNORE_SPACE is set; and which
-/// is nothing else there. ROW_NUMBER is reserved anyway.
+/// Functions whose name is one only with its parenthesis right after it, unless IGNORE_SPACE is set; and
+/// which is nothing else there. ROW_NUMBER is reserved anyway.
 const BOUND_FUNCTIONS: &[&str] = &[
     "ADDDATE",
     "ADD_MONTHS",

@@ -92,8 +92,8 @@ impl Collation {
 
     fn like_weight(self, c: u32) -> u128 {
         match self.weighing() {
-            // These know no weights beyond the first plane: a character is like itself alone, though it may be
-            // equal to others.
+            // These know no weights beyond the first plane: a character is like itself alone, though it may
+            // be equal to others.
             Weighing::Unicode(Uca::V400 | Uca::Language(_)) if c > 0xffff => u128::MAX - u128::from(c),
             Weighing::Unicode(uca) => match uca.levels() {
                 [level] => uca.of(*level, c).packed(),

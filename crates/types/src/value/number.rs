@@ -141,7 +141,7 @@ pub(crate) fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let fraction = out[start..].iter().position(|b| *b == b'.').map(|point| out.len() - start - point - 1);
     let missing = usize::from(decimals).checked_sub(fraction.unwrap_or(0));
     match missing {
-        // Behind the digits that tell it from its neighbours stand zeros.
+        // Zeros follow the digits that distinguish it from its neighbours.
         Some(zeros) => {
             if fraction.is_none() && decimals > 0 {
                 out.push(b'.');
