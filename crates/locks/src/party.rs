@@ -22,8 +22,7 @@
 //! 1. A party waits for one lock at a time, and `waiting` is the owner that does. It is set with the request,
 //!    under the graph's mutex, so that the wait that closes a cycle finds it.
 //! 2. While a party waits, none of its locks is anonymous: the transaction's are made known when a wait of
-//! any
-//!    of its owners begins, the other owners take none anonymously.
+//!    any of its owners begins, the other owners take none anonymously.
 //! 3. A party with owners besides its transaction searches for cycles whenever it waits: which of them is
 //!    waited for is not known to the one that waits.
 //! 4. `server` is what a lasting owner holds of the server's name. No other owner of the party asks for that
