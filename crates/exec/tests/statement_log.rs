@@ -261,6 +261,9 @@ const SECRETS: &[(&str, &str)] = &[
     ("", r"CREATE USER 'a\'b'@localhost IDENTIFIED BY 'gehe1m'"),
     ("", r"CHANGE MASTER TO MASTER_HOST = 'h\'', MASTER_PASSWORD = /* ' */ 'gehe1m'"),
     ("", r"SELECT PASSWORD('gehe1m'), OLD_PASSWORD('gehe1m')"),
+    // The slow log has what reads a whole table.
+    ("", r"SELECT PASSWORD('gehe1m') FROM all_rows /* ALTER USER it's */"),
+    ("", r"SELECT AES_ENCRYPT(a, 'gehe1m') FROM all_rows"),
     ("", r"SELECT AES_ENCRYPT('text', CONCAT('gehe', '1m', 'gehe1m'))"),
     ("", r"PREPARE p FROM 'SET PASSWORD FOR u@localhost = PASSWORD(''gehe1m'')'"),
     ("", r"PREPARE p FROM 'SELECT AES_ENCRYPT(''gehe1m'', ''gehe1m'')'"),
@@ -282,8 +285,10 @@ fn no_log_and_no_list_shows_a_secret() {
     let mut root = server.connect();
     let process = Arc::clone(a.session.process());
     a.ok("CREATE USER u@localhost");
+    a.ok("CREATE TABLE all_rows (a INT)");
+    a.ok("INSERT INTO all_rows VALUES (1), (2)");
     a.ok("SET GLOBAL general_log = ON, GLOBAL slow_query_log = ON, GLOBAL log_output = 'FILE,TABLE'");
-    a.ok("SET long_query_time = 0, log_slow_verbosity = 'warnings'");
+    a.ok("SET slow_query_log = ON, log_queries_not_using_indexes = ON, log_slow_verbosity = 'warnings'");
     for (mode, sql) in SECRETS {
         a.ok(&format!("SET sql_mode = '{mode}'"));
         let before = lines.general.lock().len();
