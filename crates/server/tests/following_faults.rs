@@ -349,7 +349,7 @@ fn a_relay_log_that_cannot_be_read_starts_nothing_and_is_kept() {
     let mut promise = Promise::new("slave_pos");
     promise.replica_alone(&["--skip-slave-start"]);
     let files = promise.relay_files();
-    assert!(files.len() > 3, "{files:?}");
+    assert!(files.len() >= 3, "{files:?}");
     type Damage = fn(&std::path::Path, &[u8]);
     let damages: [(&str, Damage); 4] = [
         ("missing", |path, _| std::fs::remove_file(path).expect("removed")),
@@ -410,17 +410,16 @@ fn changes_that_throw_the_relay_log_away_say_what_goes_with_it() {
     assert!(warnings.iter().any(|(_, _, text)| text.contains(&end)), "{warnings:?}");
     replica.sql("START SLAVE IO_THREAD");
     wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == end);
+    // The source asks for an answer to what is new to it, and the answer is of all before.
+    source.sql("INSERT INTO test.t VALUES (41)");
+    let newest = source.sql("SELECT @@gtid_binlog_pos");
+    wait_until("it is not received", || replica.replica_field("Gtid_IO_Pos") == newest);
     replica.sql("STOP SLAVE; RESET SLAVE");
-    assert!(
-        replica.log().contains(&format!(
-            "RESET SLAVE removes transactions that are acknowledged to the source and are not applied: {end}"
-        )),
-        "{}",
-        replica.log()
-    );
+    let removed = format!("are not applied: {end}, {newest}");
+    assert!(replica.log().contains(&removed), "{}", replica.log());
     replica.sql("START SLAVE");
-    replica.wait_for(&end);
-    assert_eq!(replica.sql(DIGEST), "41\t41\t0\t40");
+    replica.wait_for(&newest);
+    assert_eq!(replica.sql(DIGEST), "42\t42\t0\t41");
 }
 
 #[test]
