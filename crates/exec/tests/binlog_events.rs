@@ -562,7 +562,8 @@ fn maintenance_is_logged_unless_it_says_otherwise() {
         ("OPTIMIZE TABLE t", true),
         ("OPTIMIZE NO_WRITE_TO_BINLOG TABLE t", false),
         ("REPAIR TABLE t", true),
-        ("ANALYZE TABLE missing", true),
+        // Nothing was done: a replica would wait for a table that the source has not touched.
+        ("ANALYZE TABLE missing", false),
         ("CHECK TABLE t", false),
         ("CHECKSUM TABLE t", false),
     ] {

@@ -157,9 +157,9 @@ fn names_in_the_condition_leave_no_row_out() {
     a.ok("CREATE TABLE other.t (y INT)");
     for (condition, columns) in [
         ("table_schema = 'test' AND table_name = 't'", "id,v"),
-        ("table_schema = 'TEST' AND table_name = 'T'", "id,v"),
-        ("table_name = 't ' AND table_schema <> 'x'", "id,v,y"),
-        ("'ta' = table_name", "x"),
+        ("table_schema = 'TEST' AND table_name = 'T'", "NULL"),
+        ("table_name = 't ' AND table_schema <> 'x'", "NULL"),
+        ("'ta' = table_name", "NULL"),
         ("table_name = 't' OR table_name = 'Tä'", "id,v,x,y"),
         ("table_name = 't' AND table_schema = 'other'", "y"),
         ("table_name IN ('t')", "id,v,y"),

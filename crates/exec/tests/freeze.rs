@@ -36,7 +36,7 @@ fn user(server: &mut Server) -> Client {
 }
 
 fn position(root: &mut Client) -> String {
-    root.run("SELECT @@gtid_binlog_pos")
+    root.run("SHOW MASTER STATUS")
 }
 
 #[track_caller]

@@ -106,10 +106,8 @@ golden! {
     select_semi
     select_subquery
     select_nested
-    select_outer_levels
     select_outer_aggregates
     select_found_rows
-    select_sets_and_tables
     select_windows
     select_tables
     names_and_errors
@@ -120,7 +118,6 @@ golden! {
     dml_insert
     dml_update
     dml_returning
-    dml_returning_asked
     dml_joined
     dml_transaction
     dml_types

@@ -212,7 +212,7 @@ fn sessions_share_what_they_prepare_and_it_counts_once() {
 fn prepared_statements_are_bounded_for_each_session_and_for_all() {
     let (db, mut session) = filled();
     let prepare = |n: usize| {
-        format!("prepare s{n} from 'select {} from t where id = {n}'", vec!["k + 1"; 1000].join(","))
+        format!("prepare s{n} from 'select {} from t where id = {n}'", vec!["k + 1"; 250].join(","))
     };
     run(&mut session, "set max_session_mem_used = 1000000");
     let refused = (0..100).find_map(|n| {

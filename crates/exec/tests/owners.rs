@@ -35,12 +35,7 @@ const HOLDS: &[Held] = &[
         between: &[],
         waits: "UPDATE h SET v = 6",
     },
-    Held {
-        name: "LOCK TABLES",
-        takes: &["LOCK TABLES h READ, child WRITE"],
-        between: &[],
-        waits: "UPDATE h SET v = 6",
-    },
+    Held { name: "LOCK TABLES", takes: &["LOCK TABLES h READ"], between: &[], waits: "UPDATE h SET v = 6" },
     Held {
         name: "BACKUP LOCK",
         takes: &["BACKUP LOCK h"],

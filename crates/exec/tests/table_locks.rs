@@ -118,7 +118,7 @@ fn a_write_lock_keeps_others_out_and_lets_the_session_do_everything() {
     let (_server, mut a, mut b) = two_sessions();
     a.ok("LOCK TABLES one WRITE, two READ");
     a.ok("INSERT INTO one VALUES (1)");
-    a.ok("INSERT INTO one SELECT id + 10 FROM one");
+    a.ok("INSERT INTO one SELECT id + 10 FROM two UNION SELECT 11");
     a.ok("ALTER TABLE one ADD b INT DEFAULT 7");
     a.ok("UPDATE one SET b = 8 WHERE id = 1");
     refused(&mut b, "SELECT * FROM one", "1205");

@@ -456,9 +456,12 @@ pub fn between(operand: Expr, low: Expr, high: Expr, negated: bool) -> SqlResult
     let types = [operand.ty(), low.ty(), high.ty()];
     let is_text = |ty: &ExprType| ty.class() == TypeClass::String && !ty.null_literal;
     let class = match forced_class(&[&operand, &low, &high]) {
-        // Two texts make a text of the bounds, which is no exact number beside a constant.
+        // Two texts make a text of the bounds, which is an exact number only next to a column that a double
+        // does not hold exactly.
         Some(TypeClass::Decimal)
-            if matches!(operand, Expr::Const(_)) && is_text(&types[1]) && is_text(&types[2]) =>
+            if is_text(&types[1])
+                && is_text(&types[2])
+                && (matches!(operand, Expr::Const(_)) || types[0].kind != cohort_types::TypeKind::BigInt) =>
         {
             Some(TypeClass::Real)
         }

@@ -368,7 +368,7 @@ fn write_call(expr: &Expr, out: &mut Text) {
             });
             out.push_str("))");
         }
-        Expr::Values(column) => call(out, "values", |out| write_column(column, out)),
+        Expr::Values(column) => call(out, "value", |out| write_column(column, out)),
         _ => unreachable!("the other printers took every other kind"),
     }
 }

@@ -538,14 +538,18 @@ impl Random {
         let is_select = matches!(body, QueryBody::Select(_));
         let mut query = Query::of(body);
         if d > 0 && is_select {
-            query.with = self.maybe(|r| With {
-                recursive: r.coin(),
-                tables: r.list(1, 2, |r| CommonTable {
-                    name: r.name(),
-                    columns: r.list(0, 2, Self::name),
-                    query: Box::new(Query::of(r.select(d - 1))),
-                    cycle: r.list(0, 2, Self::name),
-                }),
+            query.with = self.maybe(|r| {
+                let recursive = r.coin();
+                With {
+                    recursive,
+                    tables: r.list(1, 2, |r| CommonTable {
+                        name: r.name(),
+                        columns: r.list(0, 2, Self::name),
+                        query: Box::new(Query::of(r.select(d - 1))),
+                        // CYCLE belongs to WITH RECURSIVE.
+                        cycle: if recursive { r.list(0, 2, Self::name) } else { Vec::new() },
+                    }),
+                }
             });
             query.order_by = self.order(0, d - 1);
             query.limit = self.maybe(Self::limit);

@@ -98,8 +98,12 @@ ERROR 1067 (42000): Invalid default value for 'a'
 ERROR 1067 (42000): Invalid default value for 'a'
 > CREATE TABLE t (a INT ON UPDATE CURRENT_TIMESTAMP)
 ERROR 1294 (HY000): Invalid ON UPDATE clause for 'a' column
-> CREATE TABLE t (a TEXT, KEY (a))
+> CREATE TABLE t (a TEXT, PRIMARY KEY (a))
 ERROR 1170 (42000): BLOB/TEXT column 'a' used in key specification without a key length
+> CREATE TABLE long_key (a TEXT, KEY (a))
+OK
+> DROP TABLE long_key
+OK
 > CREATE TABLE t (a INT, KEY (a(3)))
 ERROR 1089 (HY000): Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys
 > CREATE TABLE t (a VARCHAR(1000), UNIQUE (a))

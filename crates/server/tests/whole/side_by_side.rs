@@ -337,3 +337,18 @@ fn foreign_keys_are_defined_as_in_mariadb() {
 fn foreign_keys_check_and_act_as_in_mariadb() {
     compare(include_str!("scripts/foreign_dml.sql"));
 }
+
+#[test]
+fn returning_asks_subqueries_and_views() {
+    compare(include_str!("scripts/dml_returning_asked.sql"));
+}
+
+#[test]
+fn items_below_outer_joins_are_null_without_a_match() {
+    compare(include_str!("scripts/select_outer_levels.sql"));
+}
+
+#[test]
+fn sets_and_common_tables() {
+    compare(include_str!("scripts/select_sets_and_tables.sql"));
+}

@@ -505,11 +505,9 @@ impl Parser<'_> {
     }
 
     fn locking(&mut self) -> SqlResult<Option<Locking>> {
-        if self.is_all(&["FOR", "SHARE"]) {
-            return Err(self.error_at(self.at + 1));
-        }
         let strength = match () {
             () if self.eat_words(&["FOR", "UPDATE"]) => LockStrength::Update,
+            () if self.eat_words(&["FOR", "SHARE"]) => LockStrength::Share,
             () if self.eat_words(&["LOCK", "IN", "SHARE", "MODE"]) => LockStrength::Share,
             () => return Ok(None),
         };

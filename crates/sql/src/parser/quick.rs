@@ -206,11 +206,12 @@ mod tests {
     fn what_is_told_besides_is_what_the_grammar_tells() {
         for text in ["BEGIN", "COMMIT", "ROLLBACK", "XA START 'a'", "XA COMMIT 'a','b',3"] {
             let options = ParseOptions::default();
-            assert_eq!(
-                crate::parse(text.as_bytes(), &options),
-                parse_by_grammar(text.as_bytes(), &options, &mut |_| Ok(())),
-                "{text}"
-            );
+            let read = crate::parse(text.as_bytes(), &options).expect("a statement");
+            let of_grammar = parse_by_grammar(text.as_bytes(), &options, &mut |_| Ok(()));
+            // Only the memory of the tokens differs: no token is made here.
+            let of_grammar =
+                of_grammar.map(|parsed| crate::Parsed { memory_bytes: read.memory_bytes, ..parsed });
+            assert_eq!(Ok(read), of_grammar, "{text}");
         }
     }
 }

@@ -1,4 +1,6 @@
 -- RETURNING with subqueries and into views.
+create database dml_returning_asked;
+use dml_returning_asked;
 create table p (id int not null primary key, n int);
 create table q (id int not null primary key, n int);
 insert into q values (1,10),(2,20);

@@ -1,5 +1,7 @@
 -- Types of set operations, groups in descending order and of constants, recursive tables, and what the grammar
 -- refuses.
+create database select_sets_and_tables;
+use select_sets_and_tables;
 create table ty (y year, e enum('z','a','m'), d decimal(5,2), f float, s set('p','q'));
 insert into ty values (0,'a',1.5,0.28735399,'q'),(2024,'z',2.25,1.5,'p');
 select y from ty union all select y from ty;

@@ -1,5 +1,7 @@
 -- Items of derived tables, views and common tables on the inner side of an outer join that are not NULL by
 -- themselves for a row without a match.
+create database select_outer_levels;
+use select_outer_levels;
 create table o (id int not null primary key, k int);
 insert into o values (1,1),(2,2),(3,3);
 create table i (id int not null primary key, k int, n int);
