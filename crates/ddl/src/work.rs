@@ -163,10 +163,12 @@ fn commit_with(
     tables.iter().for_each(|table| page_form::tell_all_of(ctx.db, table));
     wait(ctx, seq)?;
     if ctx.trx.has_locked_tables() {
-        let catalog = ctx.db.catalog();
-        ctx.trx.forget_gone_tables(|(schema, name)| {
-            catalog.table(schema, name).is_some() || catalog.view(schema, name).is_some()
-        })?;
+        let drops = catalog.iter().any(|change| matches!(change, CatalogChange::DropTable(_)));
+        let now = ctx.db.catalog();
+        let is_there = |(schema, name): &(String, String)| {
+            now.table(schema, name).is_some() || now.view(schema, name).is_some()
+        };
+        ctx.trx.forget_gone_tables(is_there, drops)?;
     }
     if let (Some(tables), Some((before, changes))) = (ctx.session.audit_tables(), &told) {
         changed_tables(&tables, before, changes);

@@ -472,8 +472,11 @@ fn dropped_and_renamed_tables_are_no_longer_locked() {
     }
     a.ok("SELECT * FROM two");
     b.ok("SELECT * FROM three");
+    a.ok("LOCK TABLES three WRITE");
+    a.ok("ALTER TABLE three RENAME four");
+    refused(&mut a, "SELECT * FROM four", "1100");
     a.ok("UNLOCK TABLES");
-    a.ok("ALTER TABLE three RENAME one, ADD v INT");
+    a.ok("ALTER TABLE four RENAME one, ADD v INT");
     a.ok("SELECT v FROM one");
 }
 

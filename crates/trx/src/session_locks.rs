@@ -251,8 +251,8 @@ impl SessionTrx {
     }
 
     /// A DDL statement is published: what LOCK TABLES has locked and is gone by this name is locked no more.
-    /// Without any table LOCK TABLES is over.
-    pub fn forget_gone_tables(&mut self, is_there: impl Fn(&TableId) -> bool) -> SqlResult<()> {
+    /// As in MariaDB LOCK TABLES is over when the last table was dropped, not when it was renamed.
+    pub fn forget_gone_tables(&mut self, is_there: impl Fn(&TableId) -> bool, drops: bool) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_mut().filter(|locks| locks.is_locking) else { return Ok(()) };
         let had_any = !locks.tables.is_empty();
         let gone: Vec<TableId> = locks.tables.keys().filter(|table| !is_there(table)).cloned().collect();
@@ -265,7 +265,7 @@ impl SessionTrx {
                 self.env.locks.unlock_name(&mut locks.owner, &NameKey::Schema(schema.into()));
             }
         }
-        if had_any && locks.tables.is_empty() { self.unlock_tables() } else { Ok(()) }
+        if drops && had_any && locks.tables.is_empty() { self.unlock_tables() } else { Ok(()) }
     }
 
     /// From now on the session's statements may use no tables: its XA transaction is in this state. None:
