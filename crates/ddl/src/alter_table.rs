@@ -172,8 +172,13 @@ pub(super) fn described(
     if draft.columns.is_empty() {
         return Err(SqlError::cannot_drop_all_columns());
     }
-    let columns = draft.columns.iter().map(|drafted| &drafted.column);
-    column::check_zero_dates(ctx, columns)?;
+    // As in MariaDB, a new name for the table and a switch of its keys describe no column again.
+    let describes = |action: &AlterAction| {
+        !matches!(action, AlterAction::RenameTable(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
+    };
+    if extras.rebuild || alter.actions.iter().any(describes) {
+        column::check_zero_dates(ctx, draft.columns.iter().map(|drafted| &drafted.column))?;
+    }
     settle_keys(&mut draft)?;
     lost_check.map_or(Ok(()), Err)?;
     foreign::check_kept(ctx, before, &draft)?;

@@ -272,9 +272,28 @@ impl Insert<'_> {
         self.assigner.store(ctx, column, value, number)
     }
 
+    /// Checks CHECK OPTION. As in MariaDB an AUTO_INCREMENT column that is to be generated is 0 there.
+    fn passes_view(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<bool> {
+        let plan = self.plan;
+        let generated = plan.table.columns.iter().position(|column| column.auto_increment);
+        let generated = generated.filter(|at| self.row[*at].is_null());
+        if let Some(at) = generated {
+            self.row[at] = Value::Int(0);
+        }
+        let passes = passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval);
+        if let Some(at) = generated {
+            self.row[at] = Value::Null;
+        }
+        passes
+    }
+
     /// Writes the row that was built.
     pub(super) fn put(&mut self, ctx: &mut StatementContext<'_>) -> SqlResult<()> {
         let plan = self.plan;
+        if !plan.checks.is_empty() && !self.passes_view(ctx)? {
+            self.counts.records -= 1;
+            return Ok(());
+        }
         let generated = match self.generate(ctx) {
             Ok(generated) => generated,
             Err(error) if self.plan.ignore && error.code == ErrorCode::AutoincRange => {
@@ -285,14 +304,6 @@ impl Insert<'_> {
         };
         let number = self.number();
         plan.rules.generate(&ctx.eval, &self.assigner, &mut self.row, number)?;
-        // CHECK OPTION is about the row as it will be.
-        if !passes_checks(&plan.checks, &self.row, plan.ignore, &ctx.eval)? {
-            self.counts.records -= 1;
-            if let Some(value) = generated {
-                self.give_back(ctx, value);
-            }
-            return Ok(());
-        }
         // A single row of VALUES fails, also with IGNORE.
         let strictness = match self.assigner.null {
             NullRule::Error => Strictness::Error,

@@ -107,8 +107,8 @@ fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
                 found.push(Piece::Text(text));
                 rest.len().min(text.len() + 2)
             }
-            // One alone stands for nothing, two for one.
-            (None, b'|') => {
+            // One before a letter or a digit stands for nothing, two for one.
+            (None, b'|') if rest.get(1).is_some_and(|next| *next == b'|' || next.is_ascii_alphanumeric()) => {
                 let is_doubled = rest.get(1) == Some(&b'|');
                 found.push(Piece::Text(if is_doubled { &rest[..1] } else { &[] }));
                 1 + usize::from(is_doubled)

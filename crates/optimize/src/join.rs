@@ -16,7 +16,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, Columns, SqlResult, TypeKind};
 
-use crate::access::{Candidates, Choice, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
+use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
 use crate::equal::Classes;
 use crate::estimate::{
@@ -398,10 +398,7 @@ impl Lowering<'_> {
             table: base,
             first_slot: table.first,
             stats: self.stats,
-            entries_min: match mode_of(table, facts) {
-                ReadMode::Snapshot => 0,
-                _ => LOCKED_ENTRIES_MIN,
-            },
+            entries_min: 0,
             allowed: allowed.clone(),
             forced: *forced,
             conditions: usable,

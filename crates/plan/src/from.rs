@@ -46,7 +46,7 @@ pub fn scope_of_rows(ctx: &PlanContext<'_>, query: &ast::Query) -> SqlResult<Sco
             ast::QueryBody::Select(select) => {
                 let gathers = |item: &ast::SelectItem| match item {
                     ast::SelectItem::Expr { expr, .. } => {
-                        expr.has_part(|part| matches!(part, ast::Expr::Aggregate(_)))
+                        expr.has_part(|part| matches!(part, ast::Expr::Aggregate(_) | ast::Expr::Window(_)))
                     }
                     ast::SelectItem::Wildcard | ast::SelectItem::TableWildcard(_) => false,
                 };

@@ -5,7 +5,6 @@ use cohort_expr::Expr;
 use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::Scope;
-use crate::window::WindowUse;
 
 /// The grouping keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +20,12 @@ pub(crate) fn check<'e>(
     grouping: Grouping,
     scope: &Scope,
     keys: &[Expr],
-    windows: &[WindowUse],
     items: impl Iterator<Item = &'e Expr>,
     order: impl Iterator<Item = &'e Expr>,
 ) -> SqlResult<()> {
     let mut found = None;
-    let mut look = |expr: &Expr| {
-        see(expr, scope, keys, &mut found);
-        // Where a window function stands, its arguments do.
-        let columns = expr.columns();
-        for window in windows.iter().filter(|window| columns.contains(&window.column)) {
-            window.each(&mut |expr| see(expr, scope, keys, &mut found));
-        }
-    };
+    // As in MariaDB, arguments of window functions are not looked at.
+    let mut look = |expr: &Expr| see(expr, scope, keys, &mut found);
     items.for_each(&mut look);
     if grouping == Grouping::Implicit {
         order.for_each(&mut look);
@@ -56,6 +48,8 @@ fn see(expr: &Expr, scope: &Scope, keys: &[Expr], found: &mut Option<usize>) {
         }
         if let Expr::Column(column) = part
             && scope.holds(column.ordinal)
+            // MariaDB does not look into a view or derived table that it merges.
+            && scope.tables[scope.table_of(column.ordinal)].merged.is_none()
         {
             *found = Some(column.ordinal);
         }

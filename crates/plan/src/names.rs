@@ -59,6 +59,14 @@ pub trait Names {
     /// The statement uses a column of a view: error 1143.
     fn use_view_column(&self, view: &Arc<View>, column: &str, how: Privilege) -> SqlResult<()>;
 
+    /// Checks and notes the use of a column of a table that the server computes: error 1143.
+    fn use_virtual_column(
+        &self,
+        table: &dyn VirtualDefinition,
+        column: &str,
+        how: Privilege,
+    ) -> SqlResult<()>;
+
     /// The statement uses a column: error 1143.
     fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()>;
 

@@ -94,7 +94,6 @@ pub(crate) fn bind_select(
             if explicit { Grouping::Explicit } else { Grouping::Implicit },
             &scope,
             &binder.group,
-            &binder.windows.found.borrow(),
             binder.items.iter().map(|item| &item.expr),
             order.iter(),
         )?;

@@ -71,6 +71,15 @@ impl Names for TableNames<'_> {
         self.session.sequence(schema, name, operation)
     }
 
+    fn use_virtual_column(
+        &self,
+        table: &dyn VirtualDefinition,
+        column: &str,
+        how: Privilege,
+    ) -> SqlResult<()> {
+        self.session.use_virtual_column(table, column, how)
+    }
+
     fn definer(&self) -> Option<AccountName> {
         self.session.definer()
     }

@@ -102,8 +102,8 @@ fn a_packet_that_is_too_long_is_refused_in_sequence() {
         assert_eq!((payload[0], u16::from_le_bytes([payload[1], payload[2]])), (0xff, 1153));
         assert_eq!(client.stream.read(&mut header).unwrap_or(0), 0, "it is closed");
     }
-    let mut client = RawClient::login(&server);
     server.globals.set("max_allowed_packet", &VarValue::UInt(1 << 20)).expect("dynamic");
+    let mut client = RawClient::login(&server);
     // A piece of a parameter.
     client.stream.write_all(&[0, 0, 0x80, 0, 24]).expect("sent");
     assert_eq!(client.payload()[1..3], 1153_u16.to_le_bytes());

@@ -151,6 +151,20 @@ impl Names for SessionNames<'_> {
         self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
     }
 
+    fn use_virtual_column(
+        &self,
+        table: &dyn VirtualDefinition,
+        column: &str,
+        how: Privilege,
+    ) -> SqlResult<()> {
+        // All accounts read information_schema.
+        if table.schema().eq_ignore_ascii_case("information_schema") {
+            return Ok(());
+        }
+        let name = TableName { schema: table.schema().to_owned(), table: table.name().to_owned() };
+        self.needs.use_column(self.session, &self.viewer(), &name, column, how)
+    }
+
     fn sequence(&self, schema: &str, name: &str, operation: SequenceOperation) -> SqlResult<bool> {
         let how = match operation {
             SequenceOperation::Last => Privileges::from(Privilege::Select),

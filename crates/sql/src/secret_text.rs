@@ -397,7 +397,7 @@ fn unhex(digits: &[u8]) -> Vec<u8> {
 }
 
 fn speaks_of_passwords(text: &[u8]) -> bool {
-    has(text, b"password") || has(text, b"identified")
+    has(text, b"password") || has(text, b"identified") || has(text, b"authentication_string")
 }
 
 /// Whether a text has a word, which is given in lower case, in any case.

@@ -38,7 +38,7 @@ fn log_damage(what: &str) {
     static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() < DAMAGE_MAX && logged.insert(what.to_owned()) {
-        eprintln!("[ERROR] engine data is corrupt: {what}");
+        log::error!("engine data is corrupt: {what}");
     }
 }
 

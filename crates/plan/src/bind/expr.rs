@@ -618,7 +618,11 @@ impl<'b> Binder<'b> {
             in_aggregate |= binder.within_aggregate;
         }
         match &name.table {
-            Some(table) if self.scope.tables.is_empty() && self.outer.is_none() => {
+            Some(table)
+                if self.scope.tables.is_empty()
+                    && self.outer.is_none()
+                    && self.clause != Clause::JsonTable =>
+            {
                 Err(SqlError::unknown_table_in(table, self.clause.text()))
             }
             _ => Err(unknown_column(name, self.clause)),

@@ -187,7 +187,8 @@ impl<'p> PlanContext<'p> {
         match &table.relation {
             Relation::Base(base) => self.names.use_column(base, slot - table.first_slot, how),
             Relation::View(view) => self.names.use_view_column(view, &scope.slot(slot).name, how),
-            Relation::Virtual(_) | Relation::Derived => Ok(()),
+            Relation::Virtual(found) => self.names.use_virtual_column(&**found, &scope.slot(slot).name, how),
+            Relation::Derived => Ok(()),
         }
     }
 
@@ -199,6 +200,9 @@ impl<'p> PlanContext<'p> {
             }
             Relation::View(view) if error.code == ErrorCode::ColumnaccessDenied => {
                 self.names.table_access_denied(how.name(), &view.name.schema, &view.name.table)
+            }
+            Relation::Virtual(found) if error.code == ErrorCode::ColumnaccessDenied => {
+                self.names.table_access_denied(how.name(), found.schema(), found.name())
             }
             _ => error,
         };

@@ -278,5 +278,5 @@ fn a_page_of_wrong_content_fails_its_table_alone() {
     client.query_drop("DROP TABLE t").expect("a damaged table can go");
     server.stop();
     let server = Cohort::start(folder.path(), "data", &[]);
-    assert_eq!(rows(&mut server.in_test(), "SELECT v FROM sound WHERE id = 1"), "x");
+    assert_eq!(rows(&mut server.in_test(), "SELECT v FROM sound WHERE id = 1"), "x\n");
 }

@@ -116,6 +116,19 @@ impl Parser<'_> {
             {
                 Ok(in_parens(*query))
             }
+            // The tables of the last SELECT of a set in parentheses are locked.
+            QueryBody::Nested(mut query)
+                if locking.is_some() && matches!(query.body, QueryBody::SetOperation { .. }) =>
+            {
+                if let QueryBody::SetOperation { rest, .. } = &mut query.body
+                    && let Some(last) = rest.last_mut()
+                    && !matches!(last.body, QueryBody::Values(_))
+                {
+                    let body = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
+                    last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
+                }
+                Ok(Query { with, body: QueryBody::Nested(query), order_by, limit, locking: None, into })
+            }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
                 // The tables of the last SELECT are locked.
                 if self.ends_in_parens {
@@ -452,6 +465,10 @@ impl Parser<'_> {
     pub(super) fn change_limit(&mut self) -> SqlResult<Option<Limit>> {
         if !self.eat_word("LIMIT") {
             return Ok(None);
+        }
+        if self.is("ROWS") && self.is_word_at(1, "EXAMINED") {
+            self.advance();
+            return Err(self.error());
         }
         Ok(Some(Limit { count: self.limit_value()?, offset: None, with_ties: false }))
     }

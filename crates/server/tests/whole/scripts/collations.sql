@@ -131,7 +131,7 @@ SELECT COERCIBILITY(@general), COLLATION(@latin), COERCIBILITY(@bin), @general =
 SELECT @general = n FROM mixed;
 SELECT COERCIBILITY(UNHEX('41')), COERCIBILITY(CHAR(65)), COERCIBILITY(CHARSET('a')), COERCIBILITY(FROM_BASE64('QQ==')), COERCIBILITY(NAME_CONST('a', 'b'));
 -- Characters beyond the first plane.
-SELECT '😀' = '😁', '😀' LIKE '😁', '😀' LIKE '_', '😀' COLLATE utf8mb4_unicode_ci = '😁', '😀' LIKE '😁' COLLATE utf8mb4_unicode_ci, '😀' LIKE '😁' COLLATE utf8mb4_unicode_520_ci;
+SELECT '😀' = '😁' AS a, '😀' LIKE '😁' AS b, '😀' LIKE '_' AS c, '😀' COLLATE utf8mb4_unicode_ci = '😁' AS d, '😀' LIKE '😁' COLLATE utf8mb4_unicode_ci AS e, '😀' LIKE '😁' COLLATE utf8mb4_unicode_520_ci AS f;
 CREATE TABLE planes (a VARCHAR(9) COLLATE utf8mb4_unicode_ci, KEY (a));
 INSERT INTO planes VALUES ('😀'), ('😁'), ('😁b');
 SELECT a FROM planes WHERE a LIKE '😀%';
@@ -145,7 +145,6 @@ SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'orders_of
 SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'orders_of_text' AND TABLE_NAME = 'planes' AND COLUMN_NAME = 'A';
 SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'Orders_Of_Text';
 SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'INFORMATION_SCHEMA' AND TABLE_NAME = 'tables';
-SELECT USER FROM mysql.user WHERE USER = 'ROOT';
 -- Results in the character sets of their columns.
 SET NAMES binary;
 SELECT l, u, b FROM sets ORDER BY id;

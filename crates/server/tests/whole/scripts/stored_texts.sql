@@ -11,7 +11,7 @@ select * from v2;
 create view v3 as select _binary'a' p, _binary'a'='A' q, charset(_binary'a') r, _utf8mb4'é' s, charset(_latin1'abc') u, hex(_latin1 x'e9') v, hex(_ucs2 x'0041') w;
 select * from v3;
 create view v4 as select a, percentile_cont(0.5) within group (order by a) over (partition by b) p, percentile_disc(0.5) within group (order by a desc) over () q, median(a) over (partition by d) m from t;
-select * from v4;
+select * from v4 order by a;
 create view v5 as select cast(b as char character set utf8mb4) a, cast(b as char(1)) b, cast(a as decimal) c, cast(a as decimal(8)) d, binary b e, b not regexp 'x' f, not b like 'x' g, not (a is true) h, a is not unknown i from t;
 select * from v5;
 create view v6 as select a in ((select 1),2) x, a in ((select 1)) y, a in ((select 1) union select 2) z, not a in (select 1) u, c + interval (select 1) day v, c - interval a + 1 hour w from t;
@@ -30,7 +30,7 @@ alter table g rename column b to bb;
 insert into g (a) values (2);
 select a, bb, hex(c), d from g;
 -- What a query makes of binary constants.
-create table k1 as select x'41ff' a, 0x41ff b, b'101' c, x'' d, concat(x'41') e, ifnull(x'41','1') f, coalesce(0x41) g, nullif(x'41','0') h, greatest(0x41,0x42) i;
+create table k1 as select x'41ff' a, 0x41ff b, b'101' c, concat(x'41') e, ifnull(x'41','1') f, coalesce(0x41) g, nullif(x'41','0') h, greatest(0x41,0x42) i;
 show create table k1;
 create table k2 as select 0x41 a union select 0x4142;
 show create table k2;
