@@ -87,6 +87,28 @@ fn a_plan_that_is_run_again_obeys_a_revoke() {
     refused(&mut user, "UPDATE test.t SET b = 1", "1142");
 }
 
+/// A privilege on one column of a table that the server computes opens no other column.
+#[test]
+fn a_grant_on_a_column_of_an_account_table_opens_that_column_alone() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost IDENTIFIED BY 'x'");
+    root.ok("GRANT SELECT (User) ON mysql.user TO u@localhost");
+    root.ok("GRANT SELECT (Host) ON mysql.global_priv TO u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    user.ok("SELECT User FROM mysql.user");
+    user.ok("SELECT Host FROM mysql.global_priv");
+    for text in ["SELECT User, authentication_string FROM mysql.user", "SELECT Priv FROM mysql.global_priv"] {
+        root.ok(text);
+        refused(&mut user, text, "1143");
+    }
+    refused(&mut user, "SELECT * FROM mysql.user", "1142");
+    refused(&mut user, "SELECT (SELECT Priv FROM mysql.global_priv LIMIT 1)", "1143");
+    refused(&mut user, "SELECT User FROM mysql.user WHERE authentication_string LIKE '*%'", "1143");
+    root.ok("GRANT SELECT ON mysql.user TO u@localhost");
+    user.ok("SELECT User, authentication_string FROM mysql.user");
+}
+
 /// A text of root's, whose plan is kept, and the same prepared: by an account after each change of what it
 /// holds.
 #[test]
