@@ -29,7 +29,7 @@
 //! # On failure
 //! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -193,6 +193,7 @@ impl SqlThread {
             open: None,
             place: self.connection.sql.lock().executed.clone(),
             held_back: None,
+            held_domains: BTreeSet::new(),
             retries: 0,
             waits_for_more: false,
             ignores_duplicates: self.settings.use_gtid != UseGtid::No
@@ -226,6 +227,8 @@ struct Follower<'t> {
     place: SourcePlace,
     /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
     held_back: Option<RelayPlace>,
+    /// Domains of groups that are held back.
+    held_domains: BTreeSet<DomainId>,
     retries: u64,
     /// As those who look at the connection see it.
     waits_for_more: bool,
@@ -471,7 +474,13 @@ impl Follower<'_> {
                     self.ordered(done);
                 }
                 self.count_skipped(true);
-                self.open = None;
+                let gtid = self.open.take().and_then(|open| open.gtid);
+                if let Some(gtid) = gtid
+                    && self.held_back.is_some()
+                    && !self.held_domains.contains(&gtid.domain)
+                {
+                    connection.came_ahead(gtid.domain, end, self.newest_seq);
+                }
                 self.retries = 0;
                 self.move_on(end);
                 Ok(if self.until().is_reached() { Turn::End } else { Turn::On })
@@ -574,7 +583,9 @@ impl Follower<'_> {
         let applied =
             gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
         let uses_gtid = thread.settings.use_gtid != UseGtid::No;
-        let is_behind_until = self.until().is_behind(gtid);
+        // A domain stands still from its first group on that lies behind: later numbers may be lower.
+        let is_held = gtid.is_some_and(|gtid| self.held_domains.contains(&gtid.domain));
+        let is_behind_until = is_held || self.until().is_behind(gtid);
         let is_duplicate = match gtid.filter(|_| self.ignores_duplicates && !is_behind_until) {
             Some(gtid) => match self.claim(gtid) {
                 Some(claim) => claim == Claim::Known,
@@ -590,7 +601,11 @@ impl Follower<'_> {
             || uses_gtid && {
                 let sql = thread.connection.sql.lock();
                 let ahead = gtid.and_then(|gtid| sql.ahead.get(&gtid.domain));
-                start.relay < sql.known_until && is_before || ahead.is_some_and(|ahead| start.relay < *ahead)
+                let is_applied = match gtid.and_then(|gtid| sql.applied_until.get(&gtid.domain)) {
+                    Some(until) => start.relay < *until,
+                    None => start.relay < sql.known_until && is_before,
+                };
+                is_applied || ahead.is_some_and(|ahead| start.relay < *ahead)
             };
         if let Some(gtid) = gtid
             && is_before
@@ -613,6 +628,7 @@ impl Follower<'_> {
                 return Ok(Some(Turn::End));
             }
             self.held_back.get_or_insert(start.relay);
+            self.held_domains.extend(gtid.map(|gtid| gtid.domain));
         }
         if is_known {
             // It may be ordered by an applier of another source, and not be published yet.

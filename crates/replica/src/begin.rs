@@ -119,11 +119,8 @@ impl Replicas {
         let executed = SourcePlace { file: settings.file.clone(), position: settings.position };
         let mut whole = executed.clone();
         if let Some(kept) = &kept {
-            for &gtid in &kept.gtids {
-                if gtids.last_in(gtid.domain).is_none_or(|last| last.seq_no < gtid.seq_no) {
-                    gtids.update(gtid);
-                }
-            }
+            // Numbers may fall: the log has the order.
+            kept.gtids.iter().for_each(|gtid| gtids.update(*gtid));
             let is_later = |place: &&SourcePlace| place.order() > executed.order();
             whole = kept.whole.as_ref().filter(is_later).unwrap_or(&executed).clone();
         }
@@ -143,11 +140,13 @@ impl Replicas {
             sql.cured();
         }
         sql.ahead.clear();
+        sql.applied_until.clear();
         sql.known_until = RelayPlace::default();
         let mut start = (RelayPlace::default(), executed);
         if let Some(kept) = &kept {
             let end = connection.relay.end();
             sql.known_until = end;
+            sql.applied_until.clone_from(&kept.applied_until);
             // With GTIDs the position says of each group whether it is applied, in whatever order they were.
             if settings.use_gtid == UseGtid::No {
                 match &kept.first_open {

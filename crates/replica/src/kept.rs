@@ -1,6 +1,14 @@
 //! Contents of a relay log that is kept: transactions that are applied, and others that are not.
+//!
+//! # With GTIDs
+//! The log has an order, and numbers need not have one: with gtid_strict_mode=0 they may be equal or fall.
+//! Up to the group whose GTID is the applied position of its domain all of the domain is applied, and
+//! nothing after it. If that group is not in the log, all is applied before the domain's first group with a
+//! number above the position's.
 
-use cohort_base::Gtid;
+use std::collections::BTreeMap;
+
+use cohort_base::{DomainId, Gtid};
 use cohort_binlog::event::{Event, flags};
 use cohort_binlog::{EventType, GtidState, RawEvent};
 
@@ -20,8 +28,10 @@ pub enum Applied {
 /// The findings.
 pub struct Kept {
     pub survey: Survey,
-    /// GTIDs of all groups that are whole, in their order.
+    /// GTIDs of the whole groups that are not applied: the newest of each domain and server, in their order.
     pub gtids: Vec<Gtid>,
+    /// All groups of a domain before its place are applied, and no others; empty without GTIDs.
+    pub applied_until: BTreeMap<DomainId, RelayPlace>,
     /// Behind the last whole group, in the source's log; None: there is none.
     pub whole: Option<SourcePlace>,
     /// Where the first group that is not applied begins, here and in the source's log.
@@ -40,9 +50,23 @@ struct Reading<'a> {
     has_groups: bool,
     /// Where the group that is read begins.
     start: (RelayPlace, SourcePlace),
-    first_open: Option<(RelayPlace, SourcePlace)>,
-    gtids: Vec<Gtid>,
     whole: Option<SourcePlace>,
+    /// By domain; None: groups without GTIDs, or all of them if places decide.
+    lines: BTreeMap<Option<DomainId>, Line>,
+    /// Number of names in all lines.
+    named: usize,
+}
+
+/// Groups that are applied or not one after the other.
+#[derive(Default)]
+struct Line {
+    /// All before this place is applied.
+    applied_until: RelayPlace,
+    /// The group with the applied position has come.
+    is_found: bool,
+    first_open: Option<(RelayPlace, SourcePlace)>,
+    /// GTIDs of groups that are not applied.
+    gtids: GtidState,
     /// Groups that are not applied, with their ends.
     open: Vec<(RelayPlace, String)>,
 }
@@ -101,24 +125,39 @@ impl Reading<'_> {
 
     fn end(&mut self, end: RelayPlace) {
         let gtid = self.gtid.take();
+        let key = match self.applied {
+            Applied::Gtids(_) => gtid.map(|gtid| gtid.domain),
+            Applied::Place(_) => None,
+        };
+        let line = self.lines.entry(key).or_default();
         let is_applied = match (self.applied, gtid) {
             (Applied::Gtids(applied), Some(gtid)) => {
-                applied.last_in(gtid.domain).is_some_and(|last| last.seq_no >= gtid.seq_no)
+                let last = applied.last_in(gtid.domain);
+                line.is_found |= last == Some(gtid);
+                let may_be_before = !line.is_found && line.first_open.is_none();
+                last.is_some_and(|last| last == gtid || may_be_before && gtid.seq_no <= last.seq_no)
             }
             (Applied::Gtids(_), None) => false,
             (Applied::Place(applied), _) => !applied.file.is_empty() && self.place.order() <= applied.order(),
         };
-        self.gtids.extend(gtid);
         self.whole = Some(self.place.clone());
-        if !is_applied {
-            self.first_open.get_or_insert_with(|| self.start.clone());
-            if self.open.len() < NAMED_MAX {
-                let name = match gtid {
-                    Some(gtid) => gtid.to_string(),
-                    None => format!("{}:{}", self.place.file, self.place.position),
-                };
-                self.open.push((end, name));
-            }
+        if is_applied {
+            self.named -= line.open.len();
+            *line = Line { applied_until: end, is_found: line.is_found, ..Line::default() };
+            return;
+        }
+        line.first_open.get_or_insert_with(|| self.start.clone());
+        if let Some(gtid) = gtid {
+            line.gtids.update(gtid);
+        }
+        // Each line names its first group: whether there is any does not depend on the bound.
+        if line.open.is_empty() || self.named < NAMED_MAX {
+            let name = match gtid {
+                Some(gtid) => gtid.to_string(),
+                None => format!("{}:{}", self.place.file, self.place.position),
+            };
+            line.open.push((end, name));
+            self.named += 1;
         }
     }
 }
@@ -134,37 +173,43 @@ impl Kept {
             begins: None,
             has_groups: false,
             start: Default::default(),
-            first_open: None,
-            gtids: Vec::new(),
             whole: None,
-            open: Vec::new(),
+            lines: BTreeMap::new(),
+            named: 0,
         };
         let survey = relay.survey(&mut |number, raw| reading.see(number, raw))?;
         let first = survey.first();
-        // Files that were removed while their list could not be written were applied.
+        // A first file that is listed and there shows that nothing is lost: files go when they are applied, and
+        // the list is written before. Those that were removed while it could not be written were applied.
         let begins_behind = match &reading.begins {
             Some(begins) if executed.file.is_empty() => survey.lacks_first || begins.position > 4,
             Some(begins) => begins.order() > executed.order(),
             None => survey.lacks_first,
         };
-        let is_by_place = matches!(applied, Applied::Place(_));
         if survey.lacks_first && begins_behind {
             return Err(Unsound::new(&relay.path(first.saturating_sub(1)), "is missing"));
         }
-        if is_by_place && begins_behind && !executed.file.is_empty() {
-            let (file, position) = (&executed.file, executed.position);
-            let text = format!(
-                "begins behind the source's '{file}', position {position}, up to which all is applied"
-            );
-            return Err(Unsound::new(&relay.path(first), text));
-        }
         let until = survey.acknowledged.until;
-        let promised = reading.open.into_iter().filter(|(end, _)| *end <= until).map(|(_, name)| name);
+        let lines = reading.lines;
+        let first_open = lines.values().filter_map(|line| line.first_open.as_ref());
+        let first_open = first_open.min_by_key(|(start, _)| *start).cloned();
+        let gtids = lines.values().flat_map(|line| line.gtids.list()).collect();
+        let applied_until = match applied {
+            Applied::Gtids(_) => {
+                let places = lines.iter().map(|(domain, line)| (*domain, line.applied_until));
+                places.filter_map(|(domain, place)| Some((domain?, place))).collect()
+            }
+            Applied::Place(_) => BTreeMap::new(),
+        };
+        let open = lines.into_values().flat_map(|line| line.open);
+        let mut promised: Vec<(RelayPlace, String)> = open.filter(|(end, _)| *end <= until).collect();
+        promised.sort();
         Ok(Kept {
-            gtids: reading.gtids,
+            gtids,
+            applied_until,
             whole: reading.whole,
-            first_open: reading.first_open,
-            promised: promised.collect(),
+            first_open,
+            promised: promised.into_iter().map(|(_, name)| name).collect(),
             survey,
         })
     }

@@ -285,7 +285,12 @@ impl RelayLog {
         if survey.has_marks {
             let opened = Marks::open(&self.fs, &path).map_err(Unsound::io(&path))?;
             let mut opened = opened.ok_or_else(|| Unsound::new(&path, "is damaged"))?;
-            let found = Acknowledged { is_open: false, ..survey.acknowledged };
+            // Numbers begin at 1 again when no file is left.
+            let until = match survey.files.is_empty() {
+                true => RelayPlace::default(),
+                false => survey.acknowledged.until,
+            };
+            let found = Acknowledged { until, is_open: false };
             if opened.newest() != found {
                 opened.put(found).map_err(Unsound::io(&path))?;
             }
@@ -765,6 +770,31 @@ mod tests {
         let survey = log.survey(&mut |_, _| {}).expect("sound");
         log.adopt(&survey).expect("whole");
         begin().expect("begins").sync().expect("durable");
+    }
+
+    #[test]
+    fn numbers_that_begin_again_are_not_measured_by_an_old_mark() {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let (log, mut writer) = begun(fs.clone());
+        log.arm().expect("marks");
+        let (header, body) = query(b"one");
+        for _ in 0..3 {
+            writer.append_plain(&header, &body);
+            writer.sync().expect("durable");
+            log.mark(writer.place(), false).expect("marked");
+            writer.rotate(4, &SourcePlace::default()).expect("next file");
+        }
+        log.purge_before(4).expect("purged");
+        // A crash took the newest file, of which nothing was synced.
+        fs.open(&log.path(4), OpenMode::Write).expect("there").set_len(0).expect("cut");
+        for round in 0..2 {
+            let log = RelayLog::open(fs.clone(), log.name());
+            let survey = log.survey(&mut |_, _| {}).unwrap_or_else(|e| panic!("{round}: {e}"));
+            assert_eq!(survey.files.len(), round);
+            log.adopt(&survey).expect("adopted");
+            let place = SourcePlace::default();
+            RelayWriter::begin(&log, ServerId(5), 3, &place).expect("begins").sync().expect("durable");
+        }
     }
 
     #[test]

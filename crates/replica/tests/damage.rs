@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cohort_exec::{ReplicaControl, SourceName};
 use cohort_types::Value;
 use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
 use pair::{
     Replica, configured, content, dump, first_group, group_ends, groups, marks_path, put, put_relay_log,
     received, relay_files, relay_name, source_of,
 };
+
+/// Column of SHOW ALL SLAVES STATUS.
+const GTID_IO_POS: usize = 45;
 
 const SCRIPT: [&str; 6] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
@@ -232,4 +236,73 @@ fn without_gtids_what_is_kept_begins_where_the_place_says() {
             }
         }
     }
+}
+
+/// Scripts whose sequence numbers fall, or are equal, with more than one server in the domain.
+const DISORDERED: [[&str; 5]; 2] = [
+    [
+        "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
+        "SET STATEMENT gtid_seq_no = 9000 FOR INSERT INTO test.t VALUES (1, 1)",
+        "SET STATEMENT server_id = 2, gtid_seq_no = 8900 FOR UPDATE test.t SET a = a * 2 + 1",
+        "SET STATEMENT server_id = 2, gtid_seq_no = 8901 FOR UPDATE test.t SET a = a * 2 + 1",
+        "SET STATEMENT gtid_seq_no = 8800 FOR UPDATE test.t SET a = a * 2 + 1",
+    ],
+    [
+        "SET STATEMENT gtid_seq_no = 8999 FOR CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
+        "SET STATEMENT gtid_seq_no = 9000 FOR INSERT INTO test.t VALUES (1, 1)",
+        "SET STATEMENT server_id = 2, gtid_seq_no = 9000 FOR UPDATE test.t SET a = a * 2 + 1",
+        "SET STATEMENT server_id = 3, gtid_seq_no = 9000 FOR UPDATE test.t SET a = a * 2 + 1",
+        "SET STATEMENT gtid_seq_no = 9001 FOR UPDATE test.t SET a = a * 2 + 1",
+    ],
+];
+
+#[test]
+fn the_order_of_a_kept_log_counts_and_not_the_numbers() {
+    for (n, script) in DISORDERED.iter().enumerate() {
+        let (states, binlog) = source_of(script);
+        let ends = group_ends(&binlog);
+        for threads in [0, 2] {
+            for before in 0..=script.len() {
+                let what = format!("script {n}, {threads} threads, {before} before");
+                let end = if before == 0 { first_group(&binlog) } else { ends[before - 1] };
+                let mut memory = received(&binlog[..end]);
+                for count in [before, script.len(), script.len()] {
+                    // Threads that have ended may hold the other one for a moment.
+                    memory = memory.kill_clone();
+                    let disk: SharedFs = Arc::new(memory.clone());
+                    if count > before {
+                        put_relay_log(&disk, &relay_files(&binlog, &[ends[1]]), (0, 0), true);
+                    }
+                    let mut replica = Replica::open(&disk, threads).expect("opens");
+                    replica.run_all();
+                    assert_eq!(dump(&mut replica.server), states[count], "{what}, {count}");
+                    assert_eq!(groups(&replica.server, &disk), count, "{what}, {count}: the binary log");
+                    let applied = replica.replicas.applied();
+                    let status = replica.replicas.status(&SourceName::All).expect("there");
+                    let position = applied.first().map_or_else(String::new, ToString::to_string);
+                    assert_eq!(status[0][GTID_IO_POS].to_text(), position, "{what}, {count}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_gtids_a_first_file_that_is_listed_lacks_nothing() {
+    let (states, binlog) = source_of(&SCRIPT);
+    let by_place = [
+        ("MASTER_USE_GTID".to_owned(), Value::text("no")),
+        ("MASTER_LOG_FILE".to_owned(), Value::text("binlog.000001")),
+        ("MASTER_LOG_POS".to_owned(), Value::Int(4)),
+    ];
+    let disk: SharedFs = Arc::new(configured(&by_place));
+    // The first file had no transaction, and was purged: no commit has the place where the second one begins.
+    put_relay_log(&disk, &relay_files(&binlog, &[first_group(&binlog)]), (0, 0), true);
+    let (name, index) = (relay_name(), relay_name().index_path());
+    let lines = String::from_utf8(content(&disk, &index)).expect("text");
+    put(&disk, &index, lines.replace(&(name.index_line(1) + "\n"), "").as_bytes());
+    disk.remove(&name.path(1)).expect("removed");
+    let mut replica = Replica::open(&disk, 0).expect("opens");
+    replica.run_all();
+    assert_eq!(dump(&mut replica.server), states[SCRIPT.len()]);
 }
