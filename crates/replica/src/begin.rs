@@ -173,7 +173,8 @@ impl Replicas {
         let executed = SourcePlace { file: settings.file.clone(), position: settings.position };
         let applied = match settings.use_gtid {
             UseGtid::No => Applied::Place(executed.clone()),
-            UseGtid::CurrentPos | UseGtid::SlavePos => Applied::Gtids(self.begin_gtids(settings)),
+            UseGtid::CurrentPos => Applied::Gtids { position: self.begin_gtids(settings), may_be_own: true },
+            UseGtid::SlavePos => Applied::Gtids { position: self.begin_gtids(settings), may_be_own: false },
         };
         Kept::look(&connection.relay, &applied, &executed).map(Some)
     }

@@ -4,7 +4,9 @@
 //! The log has an order, and numbers need not have one: with gtid_strict_mode=0 they may be equal or fall.
 //! Up to the group whose GTID is the applied position of its domain all of the domain is applied, and
 //! nothing after it. If that group is not in the log, all is applied before the domain's first group with a
-//! number above the position's.
+//! number above the position's, or that begins behind the executed place of the source's log: the file of the
+//! group with the position was purged then. The place does not count if the position may be one of this
+//! server's own transactions.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,10 @@ use crate::survey::{Survey, Unsound};
 
 /// The applied position.
 pub enum Applied {
-    Gtids(GtidState),
+    Gtids {
+        position: GtidState,
+        may_be_own: bool,
+    },
     /// Everything before this place of the source's log; an empty file is its beginning.
     Place(SourcePlace),
 }
@@ -42,6 +47,7 @@ pub struct Kept {
 
 struct Reading<'a> {
     applied: &'a Applied,
+    executed: &'a SourcePlace,
     groups: Groups,
     gtid: Option<Gtid>,
     place: SourcePlace,
@@ -126,18 +132,21 @@ impl Reading<'_> {
     fn end(&mut self, end: RelayPlace) {
         let gtid = self.gtid.take();
         let key = match self.applied {
-            Applied::Gtids(_) => gtid.map(|gtid| gtid.domain),
+            Applied::Gtids { .. } => gtid.map(|gtid| gtid.domain),
             Applied::Place(_) => None,
         };
         let line = self.lines.entry(key).or_default();
         let is_applied = match (self.applied, gtid) {
-            (Applied::Gtids(applied), Some(gtid)) => {
-                let last = applied.last_in(gtid.domain);
+            (Applied::Gtids { position, may_be_own }, Some(gtid)) => {
+                let last = position.last_in(gtid.domain);
                 line.is_found |= last == Some(gtid);
-                let may_be_before = !line.is_found && line.first_open.is_none();
+                let (start, executed) = (&self.start.1, self.executed);
+                let has_places = !may_be_own && !start.file.is_empty() && !executed.file.is_empty();
+                let is_later = has_places && start.order() >= executed.order();
+                let may_be_before = !line.is_found && line.first_open.is_none() && !is_later;
                 last.is_some_and(|last| last == gtid || may_be_before && gtid.seq_no <= last.seq_no)
             }
-            (Applied::Gtids(_), None) => false,
+            (Applied::Gtids { .. }, None) => false,
             (Applied::Place(applied), _) => !applied.file.is_empty() && self.place.order() <= applied.order(),
         };
         self.whole = Some(self.place.clone());
@@ -167,6 +176,7 @@ impl Kept {
     pub fn look(relay: &RelayLog, applied: &Applied, executed: &SourcePlace) -> Result<Kept, Unsound> {
         let mut reading = Reading {
             applied,
+            executed,
             groups: Groups::default(),
             gtid: None,
             place: SourcePlace::default(),
@@ -195,7 +205,7 @@ impl Kept {
         let first_open = first_open.min_by_key(|(start, _)| *start).cloned();
         let gtids = lines.values().flat_map(|line| line.gtids.list()).collect();
         let applied_until = match applied {
-            Applied::Gtids(_) => {
+            Applied::Gtids { .. } => {
                 let places = lines.iter().map(|(domain, line)| (*domain, line.applied_until));
                 places.filter_map(|(domain, place)| Some((domain?, place))).collect()
             }

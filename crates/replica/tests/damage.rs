@@ -288,6 +288,40 @@ fn the_order_of_a_kept_log_counts_and_not_the_numbers() {
 }
 
 #[test]
+fn a_group_with_the_applied_position_that_was_purged_is_before_the_log() {
+    for (n, script) in DISORDERED.iter().enumerate() {
+        let (states, binlog) = source_of(script);
+        let ends = group_ends(&binlog);
+        for threads in [0, 2] {
+            for before in 1..script.len() {
+                let what = format!("script {n}, {threads} threads, {before} before");
+                let memory = configured(&[]);
+                let disk: SharedFs = Arc::new(memory.clone());
+                let first = relay_files(&binlog[..ends[before - 1]], &[]);
+                put_relay_log(&disk, &first, (0, 0), true);
+                Replica::open(&disk, threads).expect("opens").run_all();
+                // Threads that have ended may hold the other one for a moment.
+                let disk: SharedFs = Arc::new(memory.kill_clone());
+                put_relay_log(&disk, &relay_files(&binlog, &[ends[before - 1]]), (0, 0), true);
+                lose_first(&disk);
+                let mut replica = Replica::open(&disk, threads).expect("opens");
+                replica.run_all();
+                assert_eq!(dump(&mut replica.server), states[script.len()], "{what}");
+                assert_eq!(groups(&replica.server, &disk), script.len(), "{what}: the binary log");
+            }
+        }
+    }
+}
+
+/// Removes the first file, as a purge does.
+fn lose_first(disk: &SharedFs) {
+    let (name, index) = (relay_name(), relay_name().index_path());
+    let lines = String::from_utf8(content(disk, &index)).expect("text");
+    put(disk, &index, lines.replace(&(name.index_line(1) + "\n"), "").as_bytes());
+    disk.remove(&name.path(1)).expect("removed");
+}
+
+#[test]
 fn without_gtids_a_first_file_that_is_listed_lacks_nothing() {
     let (states, binlog) = source_of(&SCRIPT);
     let by_place = [
@@ -298,10 +332,7 @@ fn without_gtids_a_first_file_that_is_listed_lacks_nothing() {
     let disk: SharedFs = Arc::new(configured(&by_place));
     // The first file had no transaction, and was purged: no commit has the place where the second one begins.
     put_relay_log(&disk, &relay_files(&binlog, &[first_group(&binlog)]), (0, 0), true);
-    let (name, index) = (relay_name(), relay_name().index_path());
-    let lines = String::from_utf8(content(&disk, &index)).expect("text");
-    put(&disk, &index, lines.replace(&(name.index_line(1) + "\n"), "").as_bytes());
-    disk.remove(&name.path(1)).expect("removed");
+    lose_first(&disk);
     let mut replica = Replica::open(&disk, 0).expect("opens");
     replica.run_all();
     assert_eq!(dump(&mut replica.server), states[SCRIPT.len()]);

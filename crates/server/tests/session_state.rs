@@ -187,7 +187,8 @@ fn many_rows_are_written_by_one_command() {
     let mut raw = raw_login(server.port, 0, BULK).0;
     send(&mut raw, 0, b"\x16REPLACE INTO t VALUES (?, ?) RETURNING id");
     assert_eq!(receive(&mut raw)[0], 0, "prepared");
-    (0..5).for_each(|_| drop(receive(&mut raw)));
+    // Two parameters and the end of their list: as in MariaDB no column is announced before the execution.
+    (0..3).for_each(|_| drop(receive(&mut raw)));
     send(&mut raw, 0, rows);
     // How many columns, the column and its end.
     (0..3).for_each(|_| drop(receive(&mut raw)));
