@@ -1,5 +1,7 @@
 //! Sequences that lost, resurrected or leaked something, or could.
 
+mod stderr_log;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -616,28 +618,12 @@ fn lose_undo() -> ! {
     std::process::exit(4);
 }
 
-/// Prints what the engine logs, as a server's error log does.
-struct StandardError;
-
-impl log::Log for StandardError {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        eprintln!("[{}] {}", record.level(), record.args());
-    }
-
-    fn flush(&self) {}
-}
-
 #[test]
 fn damaged_undo_that_purge_needs_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
     const NAME: &str = "damaged_undo_that_purge_needs_ends_the_process";
     if std::env::var_os("COHORT_LOSE_UNDO").is_some() {
-        log::set_logger(&StandardError).expect("the only one");
-        log::set_max_level(log::LevelFilter::Info);
+        stderr_log::install();
         lose_undo();
     }
     let program = std::env::current_exe().expect("this test");

@@ -114,8 +114,8 @@ pub struct Sql {
     pub until: ReplicaUntil,
     /// Groups before this place in the relay log may be applied already: the position tells.
     pub known_until: RelayPlace,
-    /// Of these domains a place tells, whatever the numbers are: groups before it are applied, others are not,
-    /// but for those in `ahead`.
+    /// Of these domains a place tells, whatever the numbers are: groups before it are applied, others are
+    /// not, but for those in `ahead`.
     pub applied_until: BTreeMap<DomainId, RelayPlace>,
     /// Groups of a domain before its place here are applied, although others behind `relay` are not.
     pub ahead: BTreeMap<DomainId, RelayPlace>,

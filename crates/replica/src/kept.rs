@@ -189,8 +189,8 @@ impl Kept {
         };
         let survey = relay.survey(&mut |number, raw| reading.see(number, raw))?;
         let first = survey.first();
-        // A first file that is listed and there shows that nothing is lost: files go when they are applied, and
-        // the list is written before. Those that were removed while it could not be written were applied.
+        // A first file that is listed and there shows that nothing is lost: files go when they are applied,
+        // and the list is written before. Those that were removed while it could not be written were applied.
         let begins_behind = match &reading.begins {
             Some(begins) if executed.file.is_empty() => survey.lacks_first || begins.position > 4,
             Some(begins) => begins.order() > executed.order(),
