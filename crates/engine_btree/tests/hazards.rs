@@ -1,7 +1,6 @@
 //! Sequences that lost, resurrected or leaked something, or could.
 
 mod stderr_log;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -602,12 +601,12 @@ fn lose_undo() -> ! {
     };
     let mut bytes = vec![0; file.len().expect("in memory") as usize];
     file.read_at(&mut bytes, 0).expect("reads");
-    file.write_at(&bytes.iter().map(|byte| byte ^ 1).collect::<Vec<_>>(), 0).expect("writes");
-    let range = KeyRange::default();
+    bytes.iter_mut().for_each(|byte| *byte ^= 1);
+    file.write_at(&bytes, 0).expect("writes");
     let read = run.engine.begin().scan(
         ReadAt::View(&view),
         TABLE,
-        &range,
+        &KeyRange::default(),
         Direction::Forward,
         1000,
         &mut Batch::default(),
@@ -626,8 +625,7 @@ fn damaged_undo_that_purge_needs_ends_the_process() {
         stderr_log::install();
         lose_undo();
     }
-    let program = std::env::current_exe().expect("this test");
-    let mut command = std::process::Command::new(program);
+    let mut command = std::process::Command::new(std::env::current_exe().expect("this test"));
     let run = command.args(["--exact", NAME, "--nocapture"]).env("COHORT_LOSE_UNDO", "1").output();
     let run = run.expect("starts");
     let told = String::from_utf8_lossy(&run.stderr);
