@@ -45,8 +45,12 @@ pub(super) fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance
     }
     // A replica need not try what no table here allowed. It logs what its source has logged.
     let is_logged = is_done || ctx.session.is_applier;
-    if maintenance.kind != MaintenanceKind::Check && !maintenance.local && is_logged {
-        cohort_ddl::log_statement(ctx, GroupKind::Ddl)?;
+    if maintenance.kind != MaintenanceKind::Check && !maintenance.local {
+        match is_logged {
+            true => cohort_ddl::log_statement(ctx, GroupKind::Ddl)?,
+            // It waits for FLUSH TABLES WITH READ LOCK as one that is logged.
+            false => ctx.trx.pass_global_lock_to_write()?,
+        }
     }
     Ok(listing)
 }
