@@ -102,6 +102,7 @@ ERROR 1294 (HY000): Invalid ON UPDATE clause for 'a' column
 ERROR 1170 (42000): BLOB/TEXT column 'a' used in key specification without a key length
 > CREATE TABLE long_key (a TEXT, KEY (a))
 OK
+- Note | 1071 | Specified key was too long; max key length is 3072 bytes
 > DROP TABLE long_key
 OK
 > CREATE TABLE t (a INT, KEY (a(3)))
