@@ -9,8 +9,12 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::binlog_statement::bad_event;
 
-/// Takes memory of a session for what an event holds when it is decompressed, before that is done. Error 1153
-/// for more than `slave_max_allowed_packet`, which other events obey where they arrive.
+/// Bytes that an event may have when it is decompressed, whatever `slave_max_allowed_packet` says: as in
+/// MariaDB that setting bounds events as they arrive.
+const INFLATED_BYTES_MAX: u64 = 1 << 30;
+
+/// Takes memory of a session for an event's contents before they are decompressed. Error 1153 for more than
+/// [`INFLATED_BYTES_MAX`].
 pub fn room_to_unpack(
     globals: &Globals,
     memory: &Arc<Budget>,
@@ -20,7 +24,7 @@ pub fn room_to_unpack(
     if bytes == 0 {
         return Ok(None);
     }
-    if bytes > globals.uint(VarId::SlaveMaxAllowedPacket) {
+    if bytes > globals.uint(VarId::SlaveMaxAllowedPacket).max(INFLATED_BYTES_MAX) {
         let text = "Got a packet bigger than 'slave_max_allowed_packet' bytes";
         return Err(SqlError::new(ErrorCode::NetPacketTooLarge, text));
     }
@@ -47,7 +51,7 @@ mod tests {
         assert_eq!((memory.used(), server.used()), (1 << 20, 1 << 20));
         drop(held);
         assert_eq!(memory.used(), 0);
-        assert_eq!(room((1 << 20) + 1).expect_err("too large").code, ErrorCode::NetPacketTooLarge);
+        assert_eq!(room((1 << 30) + 1).expect_err("too large").code, ErrorCode::NetPacketTooLarge);
         server.set_limit(1000);
         assert!(room(1001).is_err());
         assert_eq!(server.used(), 0);

@@ -488,6 +488,7 @@ impl<'a> Parser<'a> {
         next.kind == Kind::LeftParen
             && (self.options.mode.ignore_space || token.end == next.start)
             && words::is_bound_function(self.bytes(token))
+            && !words::is_name_before_parenthesis(self.bytes(token))
     }
 
     fn name(&mut self) -> SqlResult<String> {

@@ -306,6 +306,15 @@ pub(super) fn is_bound_function(word: &[u8]) -> bool {
     is_in(BOUND_FUNCTIONS, word)
 }
 
+/// Functions of [`BOUND_FUNCTIONS`] that MariaDB's grammar also takes for names before a parenthesis, as in
+/// `CREATE TABLE adddate(a INT)`.
+const NAMES_TOO: &[&str] = &["ADDDATE", "SESSION_USER", "SUBDATE", "SYSTEM_USER"];
+
+/// Returns whether a function's word may be a name before a parenthesis.
+pub(super) fn is_name_before_parenthesis(word: &[u8]) -> bool {
+    is_in(NAMES_TOO, word)
+}
+
 /// Whether a word is reserved.
 pub(super) fn is_reserved(word: &[u8]) -> bool {
     is_in(RESERVED, word)
