@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, wait_until};
+use support::{Cohort, Ends, Maria, wait_until};
 
 /// What a connection of this name is to do.
 fn follow(name: &str, port: u16) -> String {
@@ -77,6 +77,7 @@ fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
         let stops = AtomicBool::new(false);
         let mut client = diamond.top.client();
         let written = std::thread::scope(|scope| {
+            let _ends = Ends(&stops);
             let writer = scope.spawn(|| write_until(&mut client, &stops));
             // Either source dies at any moment, and comes back.
             for _ in 0..2 {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, wait_until};
+use support::{Cohort, Ends, Maria, wait_until};
 
 const SEMI_SYNC: [&str; 4] = [
     "--log-slave-updates",
@@ -101,6 +101,7 @@ fn fail_over(source: &mut dyn Server, dies_under_load: bool) {
     let stops = AtomicBool::new(false);
     let told = std::thread::scope(|scope| {
         let (mut client, stops) = (source.connect(), &stops);
+        let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
         std::thread::sleep(Duration::from_millis(500));
         // They fall behind.
@@ -293,6 +294,7 @@ fn ring_survives_deaths(threads: &str) {
     let stops = AtomicBool::new(false);
     let (one, two) = (std::sync::Mutex::new(one), std::sync::Mutex::new(two));
     let told = std::thread::scope(|scope| {
+        let _ends = Ends(&stops);
         let first = scope.spawn(|| write_own_rows(&one, "one", &stops));
         let second = scope.spawn(|| write_own_rows(&two, "two", &stops));
         for _ in 0..2 {
@@ -355,6 +357,7 @@ fn middle_takes_over(last: &dyn Server) {
     let stops = AtomicBool::new(false);
     let told = std::thread::scope(|scope| {
         let (mut client, stops) = (first.client(), &stops);
+        let _ends = Ends(stops);
         let writer = scope.spawn(move || write_rows(&mut client, stops));
         std::thread::sleep(Duration::from_millis(700));
         first.kill();

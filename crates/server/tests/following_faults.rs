@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, error_code, refused, wait_until};
+use support::{Cohort, Ends, Maria, error_code, refused, wait_until};
 
 const LOGS: &str = "--log-slave-updates";
 
@@ -64,6 +64,7 @@ fn a_connection_that_is_changed_while_it_stops_keeps_its_place() {
     let is_over = AtomicBool::new(false);
     let mut rounds = 0;
     std::thread::scope(|scope| {
+        let _ends = Ends(&is_over);
         scope.spawn(|| {
             let mut client = replica.client();
             while !is_over.load(Ordering::Relaxed) {

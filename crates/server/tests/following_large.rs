@@ -5,7 +5,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria, wait_until};
+use support::{Cohort, Ends, Maria, wait_until};
 
 const MIB: usize = 1 << 20;
 
@@ -59,6 +59,7 @@ fn a_large_transaction_takes_little_memory() {
         let before = replica.resident_kib();
         let is_over = AtomicBool::new(false);
         let most = std::thread::scope(|scope| {
+            let _ends = Ends(&is_over);
             let watch = scope.spawn(|| {
                 let mut most = 0;
                 while !is_over.load(Ordering::Relaxed) {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mysql::prelude::Queryable;
-use support::{Cohort, Maria};
+use support::{Cohort, Ends, Maria};
 
 const ROWS: u32 = 120;
 /// Of a large value, more than a packet has.
@@ -112,6 +112,7 @@ fn seed(more: &[&str], by: &str, large: u32) {
     let stops = AtomicBool::new(false);
     let mut client = source.client();
     std::thread::scope(|scope| {
+        let _ends = Ends(&stops);
         let writer = scope.spawn(|| change(&mut client, &stops));
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("seed.sql");

@@ -13,7 +13,7 @@ use mysql::prelude::Queryable;
 
 use replica::assert_equal;
 use replica::dump_client::{DumpClient, Event, Sent, Wish, acknowledgement};
-use support::{Cohort, Maria, is_refused, wait_until};
+use support::{Cohort, Ends, Maria, is_refused, wait_until};
 
 #[test]
 fn on_a_full_disk_reads_and_dumps_go_on_and_later_everything() {
@@ -151,6 +151,7 @@ fn fifty_dumps_under_load_get_the_bytes_of_the_files() {
             let one = |number| scope.spawn(move || read_all(number));
             numbers.map(one).collect()
         };
+        let _ends = Ends(&is_over);
         // Half of them are there from the start, and follow the end; the others begin at the start when there
         // is something to read.
         let mut dumps = spawn(0..25);

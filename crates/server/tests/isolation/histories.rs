@@ -25,7 +25,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::cycles::{Anomaly, Key, Op, Outcome, Transaction, Value, anomalies};
-use crate::support::Cohort;
+use crate::support::{Cohort, Ends};
 
 const CONNECTIONS: u64 = 16;
 /// So few that transactions meet.
@@ -232,6 +232,7 @@ fn play(server: &Cohort, level: &Level, has_kills: bool, round: u64) {
             COMMITTED_MAX.. => true,
             _ => began.elapsed() >= TIME,
         };
+        let _ends = Ends(&run.ends);
         while !is_over() {
             thread::sleep(Duration::from_millis(10));
         }

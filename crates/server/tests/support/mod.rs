@@ -9,6 +9,7 @@ mod small_disk;
 mod wire;
 
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 pub use answers::{error_code, rows, shown};
@@ -19,6 +20,15 @@ pub use wire::{Bound, Definition, Prepared, Reply, Wire, Wishes};
 
 /// How long anything may take that ought to be quick: machines are slow, and do other things too.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Ends the threads of a scope, also when a check fails: without it the scope would wait for them for ever.
+pub struct Ends<'e>(pub &'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Runs a program to its end.
 pub fn run(program: &str, arguments: &[&str]) -> Output {

@@ -8,7 +8,7 @@ use mysql::prelude::Queryable;
 
 use crate::binlog_exchange::{binlog_files, feed, played};
 use crate::scale::{Dice, long_or};
-use crate::support::{Cohort, Maria, error_code, rows};
+use crate::support::{Cohort, Ends, Maria, error_code, rows};
 
 /// `TABLE` of the statements, and a row of it.
 const PLAIN: [&str; 2] = [
@@ -286,15 +286,6 @@ fn a_table_that_changes_is_mariadbs() {
         let script = String::from_utf8(script).expect("ASCII").replace("ENGINE=ROCKSDB", "ENGINE=InnoDB");
         feed(&["--socket", follower.socket.to_str().expect("ASCII")], script.as_bytes());
         assert_eq!(content(&mut follower.client()), expected, "{engine}");
-    }
-}
-
-/// Ends the threads of a scope, also when a check fails.
-struct Ends<'e>(&'e AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::scale::{Dice, long_or};
-use crate::support::{Cohort, error_code, rows};
+use crate::support::{Cohort, Ends, error_code, rows};
 
 const ROWS: u32 = 60_000;
 const WRITERS: u64 = 3;
@@ -51,15 +51,6 @@ fn write(client: &mut Conn, dice: &mut Dice, own: u64, n: u64) -> mysql::Result<
             }
             client.query_drop("COMMIT")
         }
-    }
-}
-
-/// Ends the threads of a scope, also when a check fails.
-struct Ends<'e>(&'e AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
