@@ -90,7 +90,7 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         Statement::DropIndex(drop) => gate.table(P::Index, &drop.table),
 
         Statement::Show(show) => gate.show(show),
-        Statement::Describe { table, .. } => gate.table(P::Select, table),
+        Statement::Describe { table, .. } => gate.described(table),
 
         Statement::Flush(flush) => gate.flush(flush),
         Statement::ResetMaster { .. } | Statement::ResetSlave { .. } => check_global(session, P::Reload),
@@ -163,6 +163,15 @@ impl Gate<'_> {
         }
         let check = |schema| check_any_on_table(self.session, command, schema, &name.name);
         self.schema_of(name).map_or(Ok(()), check)
+    }
+
+    /// SELECT, or anything granted on the table itself or a column of it.
+    fn described(&self, name: &ObjectName) -> SqlResult<()> {
+        let has_grant = |schema| self.session.access().granted_on_table(schema, &name.name).is_some();
+        if self.schema_of(name).is_some_and(has_grant) {
+            return Ok(());
+        }
+        self.table(P::Select, name)
     }
 
     fn lock(&self, name: &ObjectName) -> SqlResult<()> {
@@ -299,7 +308,7 @@ impl Gate<'_> {
             Show::Events { db, .. } => {
                 db.as_deref().or(current).map_or(Ok(()), |schema| self.schema(P::Event, schema))
             }
-            Show::Columns { table, .. } | Show::Index { table, .. } => self.table(P::Select, table),
+            Show::Columns { table, .. } | Show::Index { table, .. } => self.described(table),
             // It shows every column.
             Show::CreateTable(name) | Show::CreateView(name) | Show::CreateSequence(name) => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
