@@ -23,15 +23,15 @@
 //! # From several sources
 //! With `gtid_ignore_duplicates` a group is claimed before anything of it happens ([`Owners`]): it waits
 //! while another source has groups of its domain on their way, and is passed over if that one delivered it. A
-//! group that stays open because its source is away is given up ([`Follower::give_up_unfinished`]): the
-//! source sends it again, and others may have it meanwhile.
+//! group that stays open because its source is away is undone, by its worker if it is large, and given up
+//! ([`Follower::give_up_unfinished`]): the source sends it again, and another one may deliver it meanwhile.
 //!
 //! # On failure
 //! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
@@ -46,7 +46,7 @@ use crate::connection::{Connection, READING, ThreadError};
 use crate::crew::{Crew, Watch};
 use crate::flusher::Flusher;
 use crate::group::{End, Groups, Part};
-use crate::job::{Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
+use crate::job::{Coming, Content, Decoder, Job, Whole, body_of, relay_failure, unreadable};
 use crate::owners::{Claim, DomainReached, Owners};
 use crate::place::SourcePlace;
 use crate::planner::{Plan, Planner};
@@ -114,8 +114,16 @@ struct OpenGroup {
     is_skipped: bool,
     /// It is gathered for the crew.
     gathered: Option<Gathered>,
-    /// The crew has it before its end has come, in the place of this number as the domain's newest.
-    handed: Option<Option<u64>>,
+    /// The crew has it before its end has come.
+    handed: Option<Handed>,
+}
+
+/// An open group that the crew has.
+struct Handed {
+    /// Number of the domain's newest group before it.
+    newest_before: Option<u64>,
+    /// Set when its worker has undone it, because its source is away.
+    is_undone: Arc<AtomicBool>,
 }
 
 /// A group on its way to the crew.
@@ -507,8 +515,8 @@ impl Follower<'_> {
         if let Some(gtid) = open.gtid.filter(|_| self.ignores_duplicates) {
             self.thread.owners.give_up(&self.thread.connection.name, gtid);
         }
-        if let (Some(gtid), Some(before)) = (open.gtid, open.handed) {
-            match before {
+        if let (Some(gtid), Some(handed)) = (open.gtid, open.handed) {
+            match handed.newest_before {
                 Some(number) => self.newest.insert(gtid.domain, number),
                 None => self.newest.remove(&gtid.domain),
             };
@@ -715,14 +723,20 @@ impl Follower<'_> {
     /// it: what came of the group is undone, as it is when the source is back and sends it again.
     fn give_up_unfinished(&mut self, place: RelayPlace) {
         let Some(open) = self.open.as_mut().filter(|_| self.ignores_duplicates) else { return };
-        // A large group is its worker's.
-        let is_here = !open.is_known && open.handed.is_none();
-        let Some(gtid) = open.gtid.filter(|_| is_here && self.thread.connection.is_cut_off(place)) else {
-            return;
+        let Some(gtid) = open.gtid.filter(|_| !open.is_known) else { return };
+        let is_undone = match &open.handed {
+            // A large group is its worker's.
+            Some(handed) => handed.is_undone.load(Ordering::Acquire),
+            None if self.thread.connection.is_cut_off(place) => {
+                (open.is_known, open.gathered) = (true, None);
+                self.applier.rollback();
+                true
+            }
+            None => false,
         };
-        (open.is_known, open.gathered) = (true, None);
-        self.applier.rollback();
-        self.thread.owners.give_up(&self.thread.connection.name, gtid);
+        if is_undone {
+            self.thread.owners.give_up(&self.thread.connection.name, gtid);
+        }
     }
 
     /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only an
@@ -778,9 +792,11 @@ impl Follower<'_> {
     fn hand_over_place(&mut self) -> bool {
         let Some(open) = &mut self.open else { return false };
         let Some(gathered) = open.gathered.take() else { return false };
-        let newest = open.gtid.map(|gtid| self.newest.insert(gtid.domain, gtid.seq_no));
-        open.handed = Some(newest.flatten());
-        let content = Content::InRelay(gathered.start.clone());
+        let newest_before = open.gtid.and_then(|gtid| self.newest.insert(gtid.domain, gtid.seq_no));
+        let is_undone = Arc::<AtomicBool>::default();
+        let coming = Coming { start: gathered.start.clone(), is_undone: Arc::clone(&is_undone) };
+        open.handed = Some(Handed { newest_before, is_undone });
+        let content = Content::InRelay(coming);
         self.push(gathered, content, None)
     }
 

@@ -41,7 +41,7 @@ use crate::apply::{ApplyError, Done, Failure, GroupApplier, Mark, NO_SPACE_PAUSE
 use crate::budget::QueueBudget;
 use crate::connection::{Connection, READING, ThreadError, WorkerProgress};
 use crate::flusher::Flusher;
-use crate::job::{Content, Found, GroupReader, Job, Whole};
+use crate::job::{Coming, Content, Found, GroupReader, Job, Whole};
 use crate::lanes::{LaneNo, Lanes};
 use crate::place::SourcePlace;
 use crate::progress::{Reached, Ticket};
@@ -373,7 +373,7 @@ impl Crew {
                 return Ok(());
             }
             Content::Whole(whole) => self.apply_alone(applier, taken, whole)?,
-            Content::InRelay(start) => self.apply_from_relay(applier, taken, start)?,
+            Content::InRelay(coming) => self.apply_from_relay(applier, taken, coming)?,
         };
         self.ordered_alone(lane, taken, alone, applier);
         Ok(())
@@ -448,27 +448,42 @@ impl Crew {
         Ok(Alone::Ordered(done, whole.end.clone()))
     }
 
-    /// Applies a group while it is read, and may still be coming.
+    /// Applies a group while it is read, and may still be coming. If its source goes away in the middle, what
+    /// came is undone: the group comes again from its beginning, and its locks must not keep another source's.
     fn apply_from_relay(
         &self,
         applier: &mut GroupApplier,
         taken: &Taken<Job>,
-        start: &Reached,
+        coming: &Coming,
     ) -> Result<Alone, ApplyError> {
         let job = &taken.group;
         let relay = &self.connection.relay;
-        let mut reader = GroupReader::open(relay, start)?;
+        let is_undone = &coming.is_undone;
+        let mut reader = GroupReader::open(relay, &coming.start)?;
         applier.begin(&job.header, job.gtid(), job.has_transaction, job.passes_over)?;
         loop {
             applier.check_killed()?;
             match reader.next()? {
+                // Read again after an error.
+                Found::Event(..) if is_undone.load(Ordering::Acquire) => {}
+                Found::Last(..) if is_undone.load(Ordering::Acquire) => {
+                    let text = "Relay log read failure: a transaction goes on that was cut off";
+                    return Err(ApplyError::fatal(1594, text));
+                }
                 Found::Event(header, event) => applier.event(&header, &event, &reader.reached().source)?,
                 Found::Last(header, event, end) => {
                     let mark = self.mark(job, taken.ticket, &reader.reached().source);
                     let done = applier.end(&header, &event, end, &mark)?;
                     return Ok(Alone::Ordered(done, reader.reached().clone()));
                 }
-                Found::Nothing => relay.await_growth(reader.place(), LOOK_AGAIN),
+                Found::Nothing => {
+                    let place = reader.place();
+                    if !is_undone.load(Ordering::Acquire) && self.connection.is_cut_off(place) {
+                        applier.rollback();
+                        is_undone.store(true, Ordering::Release);
+                    }
+                    relay.await_growth(place, LOOK_AGAIN);
+                }
                 Found::Abandoned => {
                     applier.rollback();
                     return Ok(Alone::Void(reader.reached().clone()));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cohort_base::Gtid;
 use cohort_binlog::event::{CHECKSUM_LEN, Event, GtidEvent, HEADER_LEN, SharedBytes, TableMap, flags};
@@ -30,7 +30,16 @@ pub enum Content {
     /// All of it; `end` is the place behind it.
     Whole(Box<Whole>),
     /// It is large, and may still be coming: its applier reads it, from this place on.
-    InRelay(Reached),
+    InRelay(Coming),
+}
+
+/// A group that may still be coming.
+#[derive(Clone)]
+pub struct Coming {
+    /// Its beginning.
+    pub start: Reached,
+    /// Set when its source went away in the middle of it, and its worker has undone what came.
+    pub is_undone: Arc<AtomicBool>,
 }
 
 /// All events of a group.

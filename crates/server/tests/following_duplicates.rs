@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io::Read as _;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -112,6 +114,55 @@ fn what_two_sources_deliver_is_applied_once_and_one_of_them_is_enough() {
         diamond.bottom.wait_for(&diamond.top.gtid_end());
         diamond.bottom.sql("START SLAVE 'left'");
         diamond.assert_alike(threads);
+    }
+}
+
+/// A way to a source that is cut for good after so many bytes of its answers.
+fn cut_after(source: u16, bytes: u64) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let (client, _) = listener.accept().expect("a client");
+        drop(listener);
+        let server = TcpStream::connect(("127.0.0.1", source)).expect("a source");
+        let asked = (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
+        std::thread::spawn(move || std::io::copy(&mut &asked.0, &mut &asked.1));
+        // The client may go first.
+        let _ = std::io::copy(&mut (&server).take(bytes), &mut &client);
+        for side in [&client, &server] {
+            let _ = side.shutdown(Shutdown::Both);
+        }
+    });
+    port
+}
+
+#[test]
+fn a_source_that_dies_in_a_large_transaction_does_not_keep_another_one_waiting() {
+    let top = Maria::source(&["--binlog-format=ROW"]);
+    let right = Maria::source(&[LOGS[0], "--server-id=9"]);
+    right.follow(top.port);
+    top.sql("CREATE TABLE test.t (n INT PRIMARY KEY, b LONGTEXT)");
+    let rows: Vec<String> =
+        (0..6).map(|n| format!("INSERT INTO test.t VALUES ({n}, REPEAT('x', 1000000))")).collect();
+    top.sql(&format!("BEGIN; {}; COMMIT", rows.join("; ")));
+    right.wait_for(&top.gtid_end());
+    for threads in ["--slave-parallel-threads=0", "--slave-parallel-threads=4"] {
+        let options = ["--log-slave-updates", "--server-id=11", "--gtid-ignore-duplicates=1", threads];
+        let bottom = Cohort::new(&options);
+        bottom.sql(&follow("left", cut_after(top.port, 3_500_000)));
+        wait_until("it is not cut off", || {
+            let status = bottom.replica_status();
+            status.contains("Slave_IO_Running: Connecting") && status.contains("Last_IO_Errno: 2003")
+        });
+        bottom.sql(&follow("right", right.port));
+        bottom.wait_for(&top.gtid_end());
+        assert_eq!(bottom.sql(DIGEST), top.sql(DIGEST), "{threads}");
+        // It is back, and has nothing new.
+        bottom.sql(&format!("STOP SLAVE 'left'; {}", follow("left", top.port)));
+        top.sql(&format!("INSERT INTO test.t (n) VALUES ({})", 100 + threads.len() + bottom.port as usize));
+        bottom.sql("STOP SLAVE 'right'");
+        bottom.wait_for(&top.gtid_end());
+        assert_eq!(bottom.sql(DIGEST), top.sql(DIGEST), "{threads}");
     }
 }
 
