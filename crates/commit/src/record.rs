@@ -30,14 +30,14 @@
 //! NOTE (kind 6), in an engine's log: empty, written to be synced for `binlog_group_commit_sync_engine=OFF`
 //!
 //! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
-//! 0   4  version: 4 in the separate layout, 3 in the shared one (2: ends after the participants; 1: after the base)
+//! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
 //! 24  8  offset up to which it is synced
 //! 32  n  lenenc string: base path of the binlog
 //! ..  n  number of participants (lenenc), each: u8 participant | u64 LSN up to which it was durable
-//! ..  4  reset mark: number of the first file after a reset that removes all existing files; 0 without a reset
+//! ..  4  reset mark: number of the first file after a reset, which removes all others; 0 without a reset
 //! version 4:
 //! ..  8  pair: the same in all logs of the data directory
 //! ..  n  number of engines' logs (lenenc), each: u8 participant | u64 LSN where recovery starts in it
