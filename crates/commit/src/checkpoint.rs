@@ -22,8 +22,8 @@
 //! - The log has used half of its cap.
 //! - A checkpoint was requested.
 //! - Large transactions have left spill files, or much of a participant's data is kept only for the previous
-//!   checkpoint (a dropped table). The checkpoint frees both, instead of the next large transaction waiting
-//!   for that.
+//!   checkpoint (a dropped table). The checkpoint frees both, so that they are not kept until the next large
+//!   transaction.
 //!
 //! # Space
 //! Every tick checks the free space of the file system, also during a long checkpoint. `prepare` refuses
@@ -369,7 +369,7 @@ impl Sealed {
     }
 }
 
-/// Where the binlog decides, records in it the first of its files that recovery may read.
+/// Where the binlog decides: logs in it the first of its files that recovery may read, if that has changed.
 fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), CheckpointError> {
     let binlog = coordinator.env().binlog.as_ref();
     let is_news = binlog.is_some_and(|binlog| binlog.stream.lock().is_news(synced.file));

@@ -250,7 +250,7 @@ impl Coordinator {
 
     /// Orders like [`Coordinator::order_in_sequence`], but returns a refused request to the caller, which may
     /// still need its locks.
-    #[allow(clippy::result_large_err)] // as in prepare
+    #[allow(clippy::result_large_err)] // see `prepare`
     pub fn order_in_sequence_or_return(
         &self,
         prepared: Prepared,

@@ -99,7 +99,7 @@ pub struct ServerEnv {
     /// is acknowledged and dropped.
     pub is_early_release: AtomicBool,
     pub view: RwLock<PublishedView>,
-    /// How often writes have become visible to `Latest` reads; see [`AppliedMark`].
+    /// Number of times that writes have become visible to `Latest` reads; see [`AppliedMark`].
     pub applied: AtomicU64,
     pub metrics: Metrics,
     /// Set once, when replicas can be waited for.
@@ -364,7 +364,7 @@ pub struct Boundary {
     binlog_end: Option<BinlogPos>,
     /// When the leader took the group; later, when it became durable; later, when it was published.
     since_ns: u64,
-    /// Whether a gate has held the group since then.
+    /// A gate has held the group since then.
     was_held: Cell<bool>,
 }
 

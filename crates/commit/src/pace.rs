@@ -79,7 +79,7 @@ const SECOND_LOOK_NS: u64 = 100_000;
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PaceOptions {
-    /// Whether groups are left open where that pays.
+    /// Allows groups to be left open where that pays.
     pub is_adaptive: bool,
     /// `binlog_commit_wait_count`; 0 is off.
     pub wait_count: usize,
@@ -131,7 +131,7 @@ pub struct Pace {
     is_adaptive: AtomicBool,
     wait_count: AtomicUsize,
     wait_us: AtomicU64,
-    /// Whether flushes are slow enough for waiting to pay.
+    /// Flushes are slow enough for waiting to pay.
     is_slow: AtomicBool,
     /// Time until which the group is open, by the environment's clock; or [`NONE`], [`DUE`].
     open_until: AtomicU64,

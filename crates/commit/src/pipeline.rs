@@ -110,8 +110,7 @@ use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
-/// How often a thread that waits for an acknowledgement polls for it. Normally a notification wakes it
-/// earlier.
+/// Polling interval of a thread that waits for an acknowledgement. Normally a notification wakes it earlier.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(1);
 
 const AT_ORDER: &str = "the order stage";
@@ -151,7 +150,7 @@ struct Behind<E: CommitEnv> {
     published: VecDeque<HardenedGroup<E>>,
 }
 
-/// Whether a call also ordered other threads' transactions.
+/// The transactions that a call has ordered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Batches {
     /// Only its own.
@@ -314,8 +313,7 @@ impl<E: CommitEnv> Pipeline<E> {
     /// calls this, and so does every thread that has released `order`.
     fn order_arrived(&self, own: Option<CommitSeq>) -> Batches {
         let mut batches = Batches::OfOwn;
-        // Separates the caller's last step (adding an arrival, or releasing `order`) from the check of the
-        // other side.
+        // Orders the caller's last write (an arrival, or the release of `order`) before the reads below.
         fence(Ordering::SeqCst);
         while self.ordered.load(Ordering::SeqCst) < self.arrived.load(Ordering::SeqCst) {
             let Some(mut queue) = self.order.try_lock() else { return batches };
@@ -437,7 +435,8 @@ impl<E: CommitEnv> Pipeline<E> {
     /// timer thread when an open group's time is up.
     pub fn lead(&self) {
         let now_ns = || self.env.now_ns();
-        // Separates what the caller queued, or the release of `leader`, from the check of the other side.
+        // Orders the caller's last write (a queued transaction, or the release of `leader`) before the reads
+        // below.
         fence(Ordering::SeqCst);
         while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
             let Some(leader) = self.leader.try_lock() else { return };

@@ -34,7 +34,7 @@ use crate::stage::{Point, Stage};
 /// Maximum size of redo inside a record. Larger redo is spilled, because the log's buffer is not meant for
 /// huge records.
 pub(crate) const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
-/// How long `prepare` waits for a checkpoint to free space in a log that has reached its cap.
+/// Maximum time that `prepare` waits for a checkpoint to free space in a log that has reached its cap.
 const CAP_WAIT: Duration = Duration::from_secs(30);
 
 /// The spill file of each redo, or `None` for redo that is not spilled.
@@ -47,8 +47,8 @@ impl Coordinator {
     /// can fail (I6). May wait.
     #[allow(clippy::result_large_err)] // the request is returned to the caller to be rolled back
     ///
-    /// The locks leave the session (the node of the wait-for graph), so that transactions waiting for them no
-    /// longer count as waiting for the session. After an error the caller may let the locks rejoin it.
+    /// The locks become a node of their own in the wait-for graph: transactions that wait for them no longer
+    /// wait for the session. After an error the caller may let them rejoin the session's node.
     pub fn prepare(&self, mut request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
         self.env().reached(Point::Before(Stage::Prepare));
         assert!(

@@ -44,7 +44,7 @@ use crate::error::{CheckpointError, CommitError};
 use crate::fault::Meaning;
 use crate::seam::Stopped;
 
-/// How long the order stage is held for replicas, or for the publishing thread.
+/// Maximum time that the order stage is held to wait for replicas, or for the publishing thread.
 const PUBLISH_WAIT: Duration = Duration::from_millis(50);
 
 /// Reason why the binlog was not reset.

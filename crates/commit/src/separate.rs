@@ -87,7 +87,7 @@ use crate::syncer::Syncer;
 
 /// Number of the coordinator's log in PREPARE records; an engine's log has the number of its participant.
 pub const COORDINATOR: u8 = 0;
-/// How long a leader that finds no space for the binlog waits before it retries.
+/// Pause before a leader that found no space for the binlog retries.
 const SPACE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A log and its owner.

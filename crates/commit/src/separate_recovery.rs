@@ -11,7 +11,7 @@
 //! pass 2: log by log: replay the decided records, cut the rest
 //! ```
 //! Opening a log begins a new generation of it, which cuts its end; all logs are cut before the first commit.
-//! So there is no undecided PREPARE record when its CommitSeq, its XID or its position in the binlog is
+//! Therefore no undecided PREPARE record is left when its CommitSeq, its XID or its position in the binlog is
 //! assigned again. A crash in between is harmless: nothing is written to the binlog meanwhile, so the next
 //! recovery decides in the same way.
 //!

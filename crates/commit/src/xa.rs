@@ -299,7 +299,8 @@ impl XaBranches {
         let Some(prepared) = state.prepared(xid).filter(|it| it.place == Place::Session) else { return };
         prepared.place = Place::Nobody;
         if let Some(held) = &mut prepared.held {
-            // The branch no longer counts for waits of the next session on this connection.
+            // The locks leave the session's node of the wait-for graph, which later waits of that node must
+            // not include.
             held.locks.leave();
         }
         let held = if prepared.is_reader { prepared.held.take() } else { None };

@@ -300,7 +300,7 @@ fn work_that_holds_the_order_stage_strands_nobody() {
     });
 }
 
-/// Two groups are in progress, with a timer thread that may be asked to lead the second.
+/// Two groups are in progress, with a timer thread that may be called to lead the second.
 #[test]
 fn groups_that_overlap_keep_their_order() {
     check(4_000, || {

@@ -1,6 +1,6 @@
 //! Settings and counters of a log.
 
-/// How segments are preallocated.
+/// Method of preallocating segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preallocation {
     /// By a background thread that the log starts.

@@ -5,8 +5,8 @@
 //! or damage. It is damage if
 //!
 //! - it is below an LSN that the control file knows to be durable, or
-//! - a whole header after it, of the same generation, has a mark beyond it: then a sync that covered this
-//!   position had returned.
+//! - a whole header after it, of the generation that wrote that part, has a mark beyond it: then a sync that
+//!   covered this position had returned.
 //!
 //! The flusher sets the mark of the first record of every flush to the end of the durable part, so all
 //! flushes before a crash except the last are covered. Damage within the last flush cannot be distinguished

@@ -67,7 +67,7 @@ impl Geometry {
     }
 }
 
-/// How the blocks of a segment are written.
+/// Method of writing the blocks of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Through the page cache.
