@@ -217,7 +217,7 @@ impl Coordinator {
         Some(self.options.binlog.as_ref()?.name.file(number))
     }
 
-    /// Ends the current file at once, for FLUSH BINARY LOGS.
+    /// Ends the current file immediately, for FLUSH BINARY LOGS.
     pub fn rotate_binlog(&self) -> Result<(), CommitError> {
         self.change_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
@@ -263,7 +263,7 @@ impl Coordinator {
     }
 
     /// Changes the stream between two groups. The appended bytes (at most a file change) belong to no
-    /// transaction and are made durable at once.
+    /// transaction and are made durable immediately.
     pub(crate) fn change_stream(
         &self,
         mut change: impl FnMut(&mut Stream, &mut StreamOut, u32),

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
 //! | `logs` | appended to by the leader, flushed by the thread that makes a group durable |
-//! | `stream` | the leader (while it writes), and start and stop |
+//! | `stream` | appended to by the leader, and by work that holds the order stage ([`crate::Pipeline::hold`]) |
 //! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
 //! | `view` | written by the publishing thread, read by every statement |
 //!
@@ -72,9 +72,9 @@ pub struct PublishedView {
     pub binlog_end: BinlogPos,
 }
 
-/// Number of the newest applied state of the engines. If a mark taken before a `Latest` read equals one taken
-/// under a row's lock, no transaction has changed that row in between: the mark moves after a transaction's
-/// writes have become visible and before its row locks are released.
+/// A mark of the engines' newest applied state. If one taken before a `Latest` read equals one taken under a
+/// row's lock, no transaction has changed that row in between: the mark moves after a transaction's writes
+/// have become visible and before its row locks are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppliedMark(u64);
 

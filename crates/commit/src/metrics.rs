@@ -10,7 +10,7 @@
 //! | step `acknowledge` | the thread that published the groups; the next may already be at work |
 //!
 //! Where a lock excludes other writers, recording uses plain loads and stores. A transaction then costs two
-//! readings of the clock (four, when it is ordered alone) and some nanoseconds, a group six readings.
+//! readings of the clock (four, if it is alone in its batch) and some nanoseconds, a group six readings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -155,7 +155,7 @@ struct Alarm {
     /// A thread has asked it to lead.
     is_called: bool,
     /// The `open_until` for which it last returned from [`Pace::wait_due`]; that group is not reported again
-    /// at once.
+    /// immediately.
     told: u64,
 }
 

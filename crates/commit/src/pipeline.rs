@@ -36,15 +36,15 @@
 //! - **Arrivals** (`arrivals`): the ordering queue. It holds prepared transactions that have a [`CommitSeq`]
 //!   and are not yet applied. A transaction gets its CommitSeq when it enters this queue.
 //! - **Order stage**: the thread that holds `order` applies *all* arrivals as one batch. A caller that finds
-//!   the stage taken returns at once; the holder rechecks the arrivals after releasing it. Only callers that
-//!   need the result wait for the stage ([`Pipeline::await_ordered`]).
+//!   the stage taken returns immediately; the holder rechecks the arrivals after releasing it. Only callers
+//!   that need the result wait for the stage ([`Pipeline::await_ordered`]).
 //! - **Conditional order** ([`Pipeline::order_if`]): for a transaction that is valid only after certain
 //!   states, because it brings its own sequence number, which must be the largest. The check runs with
 //!   `order` and `arrivals` held, so no transaction can get between the check and the assignment of the
 //!   CommitSeq. A refused transaction never gets a CommitSeq (I6).
 //! - **Queue**: ordered transactions that no leader has taken yet.
-//! - **Group** (flush group): the transactions that a leader takes from the queue at once and makes durable
-//!   by one sync.
+//! - **Group** (flush group): the transactions that a leader takes from the queue in one step and makes
+//!   durable by one sync.
 //! - **Leader**: the worker that holds `leader`. There is no leader while the queue is empty. `lead` only
 //!   tries the lock, so a call costs almost nothing while another worker leads.
 //! - **Decision stage** (`decider`): its holder, the thread that led the group, makes a synced group
@@ -430,7 +430,7 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok((seq, self.let_out()))
     }
 
-    /// Flushes the queue, group after group, until it is empty or the group is left open. Returns at once
+    /// Flushes the queue, group after group, until it is empty or the group is left open. Returns immediately
     /// while another thread leads. Every session that ordered a transaction calls this once, and so does the
     /// timer thread when an open group's time is up.
     pub fn lead(&self) {
@@ -454,8 +454,8 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Leaves the queue to another thread, for a worker that has other connections to serve: the first worker
-    /// that has none calls [`Pipeline::lead`], or the timer thread leads after a while. Leads at once where
-    /// that does not pay.
+    /// that has none calls [`Pipeline::lead`], or the timer thread leads after a while. Leads immediately
+    /// where that does not pay.
     pub fn lead_later(&self) {
         // See `lead`.
         fence(Ordering::SeqCst);

@@ -24,7 +24,7 @@ pub trait CommitEnv: Send + Sync {
     type Wakeups;
 
     /// Orders a batch: engines apply, GTIDs are assigned, locks are released (with early release). Called in
-    /// CommitSeq order, for the whole batch at once; must not fail or block.
+    /// CommitSeq order, for the whole batch together; must not fail or block.
     fn order(&self, batch: &mut [Ordered<Self::Trx>]) -> Self::Wakeups;
 
     /// Has the engines ingest the transaction's staged writes, and releases its locks. The order stage is

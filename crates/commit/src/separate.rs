@@ -1,9 +1,9 @@
 //! The classical layout: a log for each engine, with the binlog as the coordinator's record.
 //!
 //! # Purpose
-//! A commit takes two consecutive flushes, whatever the number of engines: all engines' logs at once, then
-//! the binlog. The layout is for installations with binlog and data on separate devices, and shows the saving
-//! of the one log.
+//! A commit takes two consecutive flushes, whatever the number of engines: all engines' logs concurrently,
+//! then the binlog. The layout is for installations with binlog and data on separate devices, and shows the
+//! saving of the one log.
 //!
 //! # Outline
 //! ```text
@@ -11,7 +11,7 @@
 //! order:                as in the shared layout
 //! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
 //!                       append a PREPARE record to each log that has redo of it
-//! sync (leader):        sync all logs that have something new, at once
+//! sync (leader):        sync all logs that have something new, concurrently
 //! decide (`decider`):   write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
@@ -284,7 +284,7 @@ impl SeparateLogs {
         decision
     }
 
-    /// Syncs all logs that have something new, at once. At return everything appended before the call is
+    /// Syncs all logs that have something new, concurrently. At return everything appended before the call is
     /// durable.
     pub fn sync_all(&self) -> Result<(), LogError> {
         let appended: Vec<Lsn> = self.each().map(Log::appended).collect();

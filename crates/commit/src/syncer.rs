@@ -1,4 +1,4 @@
-//! A thread that flushes one log on request, so that a leader can sync several logs at once.
+//! A thread that flushes one log on request, so that a leader can sync several logs concurrently.
 //!
 //! Only one leader makes requests at a time, and it waits for the result before the next request. The thread
 //! ends with its owner.

@@ -33,7 +33,6 @@
 //!   their format are the same.
 //! - I2: only `commit_ordered` and `replay` decide which branches are prepared. The other states are only in
 //!   memory.
-//!
 //! - The order stage does the same small work for every branch: the redo comes with its decoded form
 //!   ([`XaBody`]), and the locks and memory of an ended branch are freed by the session that ends it.
 //! - A branch's keys count ([`XaBranches::largest_key`]) until its writes are in the engines, not only until

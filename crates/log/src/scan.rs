@@ -21,7 +21,7 @@ use crate::segment::RESTORE;
 use crate::segments::Segments;
 use crate::{LogError, Record};
 
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Generations that wrote the parts of the log.

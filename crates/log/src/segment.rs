@@ -31,9 +31,9 @@ use crate::LogError;
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 const MAGIC: &[u8; 8] = b"COHORTLG";
 const VERSION: u32 = 1;
-/// Bytes written at once when a segment is filled with zeros.
+/// Bytes per write when a segment is filled with zeros.
 const FILL_BYTES: u64 = 1 << 20;
-/// Bytes synced at once: a concurrent commit's sync waits for no more than this.
+/// Bytes per sync when a segment is filled: a concurrent commit's sync waits for no more than this.
 const SYNC_BYTES: u64 = 8 << 20;
 /// Temporary name of a segment during its creation.
 pub(crate) const UNFINISHED: &str = "log.new";
