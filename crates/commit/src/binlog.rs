@@ -224,7 +224,7 @@ impl Coordinator {
 
     /// Forgets the GTID domains that occur in no file, and ends the current file, for FLUSH BINARY LOGS
     /// DELETE_DOMAIN_ID. Changes nothing if none of `wanted` is such a domain, or if one of them is still
-    /// needed. Returns `None` with the binlog off.
+    /// needed. An empty `wanted` only ends the file. Returns `None` with the binlog off.
     pub fn delete_gtid_domains(&self, wanted: &[DomainId]) -> Result<Option<DomainDeletion>, PurgeError> {
         let first = |files: &mut BinlogFiles| {
             files.numbers().first().map_or(Ok(GtidState::default()), |&first| files.state_at_start(first))

@@ -152,7 +152,7 @@ pub struct Recovered {
     pub spilled: Vec<(CommitSeq, String)>,
     /// Bytes of log read.
     pub log_bytes: u64,
-    /// Nanoseconds from opening the log to the end of its last record.
+    /// Duration of recovery in nanoseconds, from opening the logs on.
     pub ns: u64,
     /// The log's control file and the offset of a copy in it that was torn or damaged, and was repaired from
     /// the other copy.

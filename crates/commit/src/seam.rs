@@ -1,5 +1,5 @@
-//! The interfaces of the pipeline: [`CommitEnv`] implements the stages, [`Wake`] is notified when a
-//! transaction is acknowledged.
+//! The interfaces of the pipeline: the methods of [`CommitEnv`] do the work of the stages, a [`Wake`] is
+//! notified when a transaction is acknowledged.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cohort_base::{CommitSeq, ConnectionId};
 use crate::pace::ClientPace;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// The implementation of the stages. Each method is called by the thread that holds the stage.
+/// The work of the stages. Each method is called by the thread that holds the stage.
 pub trait CommitEnv: Send + Sync {
     /// A transaction with its redo, events and locks.
     type Trx: Send;
@@ -42,7 +42,8 @@ pub trait CommitEnv: Send + Sync {
     /// Syncs what the leader has written. The group is then durable, unless it has yet to be decided.
     fn sync(&self, written: &mut Self::Written) -> Result<(), Self::Error>;
 
-    /// Returns whether a synced group has yet to be decided while the next one may be written and synced.
+    /// Returns whether a synced group has yet to be decided, and the next one may be written and synced
+    /// meanwhile.
     fn overlaps(&self, written: &Self::Written) -> bool {
         let _ = written;
         false

@@ -4,7 +4,7 @@
 //! # Passes
 //! ```text
 //! open the binlog's files: where does the last whole transaction end?
-//! pass 1: read all logs in parallel, in CommitSeq order:
+//! pass 1: merge all logs in CommitSeq order:
 //!           which prefix is whole in all logs?  up to which CommitSeq is it decided?
 //! refuse contradictions; nothing was changed so far
 //! cut the binlog after its last whole transaction, sync it

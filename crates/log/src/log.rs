@@ -212,8 +212,8 @@ impl Log {
     }
 
     /// Makes everything durable that was appended before the call: one write, one sync. Returns the end of
-    /// the durable part. One thread flushes at a time. A caller that comes meanwhile waits, and then finds
-    /// its records durable or flushes them.
+    /// the durable part. One thread flushes at a time. A concurrent caller waits, and then finds its records
+    /// durable or flushes them.
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {
@@ -265,7 +265,7 @@ impl Log {
     }
 
     /// Makes durable that recovery starts at `from` with this payload, then releases the segments that are
-    /// completely below. If `from` is below that of an earlier checkpoint, the earlier one is used.
+    /// completely below. If `from` is below that of an earlier checkpoint, the earlier `from` is used.
     ///
     /// # Panics
     /// When `from` is beyond the durable part.
