@@ -2,7 +2,7 @@
 //! table produces such writes.
 //!
 //! ```text
-//! record  u32 length of the full key | u32 length of the value, or u32::MAX for a deletion | full key | value
+//! record  u32 length of full key | u32 length of value, or u32::MAX for a deletion | full key | value
 //! ```
 //!
 //! Records are stored in chunks that never move. A million records therefore use little more memory than
