@@ -53,7 +53,7 @@ pub struct BtreeOptions {
     pub undo_bytes: usize,
     /// Number of newer views after which a view counts as held open, so that the versions after it are swept.
     pub young_views: usize,
-    /// Whether a thread runs purge. Simulations call [`BtreeEngine::purge`] themselves.
+    /// Starts a purge thread. Simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
     /// Returns the caller's wait slot for page reads, or `None` if the caller reads the page itself.
     pub bed_of: BedOf,
@@ -136,8 +136,8 @@ impl BtreeEngine {
         Ok(BtreeEngine { inner, replay_threads, _threads: threads })
     }
 
-    /// Runs one round of purge and returns the number of transactions that it passed. Returns an error if it
-    /// passed none, or if undo beyond the memory limit could not be spilled.
+    /// Runs one round of purge and returns the number of transactions that it passed. Returns an error only
+    /// if it passed none, because the round failed or undo could not be spilled.
     pub fn purge(&self) -> Result<usize, EngineError> {
         match self.inner.purge() {
             Ok(Purged { transactions: 0, spilled, .. }) => spilled.map(|()| 0),

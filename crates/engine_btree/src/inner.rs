@@ -57,7 +57,8 @@ pub struct Purged {
     pub transactions: usize,
     /// Number of later transactions that were swept because an old view is open.
     pub swept: usize,
-    /// Whether the undo beyond the memory limit was spilled. If not, it stays in memory until a later round.
+    /// Result of spilling the undo beyond the memory limit. After an error it stays in memory until a later
+    /// round.
     pub spilled: Result<(), EngineError>,
 }
 

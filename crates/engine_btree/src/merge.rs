@@ -6,9 +6,8 @@
 //! become empty or smaller than a quarter of a page. Updates that shorten values do not merge.
 //!
 //! # Latches
-//! All pages of the path are latched exclusively, and one neighbour at a time. Latching a left neighbour
-//! while the page is latched cannot deadlock, because a holder of one leaf releases it before it latches
-//! another.
+//! All pages of the path are latched exclusively, and one neighbour at a time. Latching a neighbour while
+//! the page is latched cannot deadlock, because a holder of one leaf releases it before it latches another.
 //!
 //! # On failure
 //! A page that cannot be read ends the merge. What was merged before stays merged.

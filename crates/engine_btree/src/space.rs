@@ -42,7 +42,7 @@ impl Extent {
 pub struct Space {
     /// Free runs: first block -> number of blocks. Adjacent runs are joined.
     free: BTreeMap<u64, u64>,
-    /// The same runs as (number of blocks, first block).
+    /// Free runs by length, as (number of blocks, first block).
     by_len: BTreeSet<(u64, u64)>,
     free_blocks: u64,
     /// All blocks from here on are unused.

@@ -146,7 +146,7 @@ impl UndoFile {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Returns the size of the file.
+    /// Returns the bytes of the file up to its last used block, including free blocks.
     pub fn bytes(&self) -> u64 {
         (self.space.lock().end() - FIRST_FREE_BLOCK) * BLOCK_BYTES
     }

@@ -47,7 +47,7 @@ const SWEEP_RECORDS_MAX: usize = 1024;
 /// caches until these records are swept.
 const SETTLED_AT_ONCE: usize = 256;
 
-/// What happened to a deleted entry.
+/// Outcome for a deleted entry.
 enum Deleted {
     /// It was removed, and its leaf has become small.
     Small,

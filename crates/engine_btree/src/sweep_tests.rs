@@ -359,7 +359,7 @@ impl Run {
             assert!(record.living() >= count, "{record:?} has {count} versions");
             let TrxState::Committed(seq) = record.state() else { continue };
             if seq > oldest && record.is_swept() && !self.has_dropped {
-                // No chain here has so many versions when it ends that some are left to purge.
+                // Every chain here is short enough to end completely, with no version left to purge.
                 assert_eq!(record.living(), count, "{:?} {seq:?}, {oldest:?}", record.number());
                 assert!(count > 0, "nothing leads to it");
             }

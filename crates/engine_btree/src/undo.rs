@@ -8,10 +8,10 @@
 //! Records start at multiples of [`ALIGN`] in chunks. The chunks double in size up to [`CHUNK_BYTES_MAX`], so
 //! the undo of one row is small and the undo of a million rows is never moved. Records never change.
 //!
-//! The [`Link`]s are stored separately from the chunks and stay in memory. A reader skips versions that it
-//! does not need, and a writer resolves links, without access to the chunks. A chunk that is complete can
-//! therefore be *spilled* to the undo file (`spill.rs`), and all chunks are *freed* when no view needs their
-//! values (`sweep.rs`).
+//! The [`Link`]s are stored separately from the chunks and stay in memory. Readers and writers can follow a
+//! link, and readers can skip versions that they do not need, without access to the chunks. A chunk that is
+//! complete can therefore be *spilled* to the undo file (`spill.rs`), and all chunks are *freed* when no view
+//! needs their values (`sweep.rs`).
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -466,7 +466,7 @@ impl UndoLog {
     }
 }
 
-/// Whether records may still be added to a log.
+/// State of a log: open for more records, or complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grows {
     Yes,

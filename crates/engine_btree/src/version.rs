@@ -106,7 +106,7 @@ pub struct Value {
 pub struct Undo {
     /// `None` if the entry was deleted or did not exist.
     pub value: Option<Value>,
-    /// Whether an entry existed, possibly with a delete mark.
+    /// An entry existed, possibly with a delete mark.
     pub existed: bool,
     /// The writer of that content. `None` if all views see it.
     pub version: Option<VersionRef>,
@@ -141,7 +141,7 @@ pub struct TrxRecord {
     /// Grows while the transaction is installed.
     undo: RwLock<UndoLog>,
     has_deletions: AtomicBool,
-    /// Written by purge. Set once only the end of the live versions is left to wait for.
+    /// Written by purge: no work is left for this record except to wait until none of its versions is live.
     is_swept: AtomicBool,
     /// Written by the installing session, later taken by purge.
     leftovers: Mutex<Option<Box<Leftovers>>>,
@@ -448,7 +448,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Creates the records' registry. `segments` is the number of rollback segments in use, from 1 to
+    /// Creates an empty registry. `segments` is the number of rollback segments in use, from 1 to
     /// [`SEGMENTS_MAX`]. `undo_bytes_max` is the memory limit of undo.
     pub fn new(segments: usize, undo_bytes_max: usize, file: Arc<UndoFile>, views: Arc<Views>) -> Versions {
         Versions {
@@ -501,8 +501,7 @@ impl Versions {
     }
 
     /// Returns the transaction's record, or `None` if all views see the transaction's writes. A version of
-    /// the transaction must be reachable, which the latch of the entry's page guarantees; purge knows it
-    /// without the latch.
+    /// the transaction must be reachable: the latch of the entry's page guarantees it, or the caller is purge.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         self.look_up(trx, Arc::clone)
     }
@@ -746,7 +745,7 @@ impl Versions {
         self.file.reads()
     }
 
-    /// Returns the size of the undo file.
+    /// Returns the bytes of the undo file, including free blocks.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.bytes()
     }

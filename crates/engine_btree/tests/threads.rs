@@ -351,7 +351,7 @@ fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
     assert!(status(&engine, "Innodb_buffer_pool_read_waits") > 500);
     assert!(status(&engine, "Innodb_buffer_pool_read_ahead") > 50);
     assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
-    // A check that is told to stop early must not report the unvisited pages.
+    // A check that is stopped early must not report the unvisited pages.
     let mut asked = 0;
     let mut ends_early = || {
         asked += 1;

@@ -2,7 +2,7 @@
 //!
 //! By default RocksDB flushes its memtables when a database without a write-ahead log is closed. They hold
 //! the writes that no checkpoint has sealed. After a refused recovery, the flush would change the data
-//! directory. After a gate delayed transactions, it would make writes durable that may still be cut off the
+//! directory. While a gate delays transactions, it would make writes durable that may still be cut off the
 //! log (I3). Everything that may be durable was made durable by the last checkpoint.
 //!
 //! The `rocksdb` crate does not support this option, so this file calls the C interface.

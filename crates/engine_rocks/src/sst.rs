@@ -9,7 +9,7 @@ use rocksdb::{DB, Error, IngestExternalFileOptions, Options, SstFileWriter};
 /// Size at which a file is completed and the next one started, so that compaction has units to work with.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// Whether RocksDB may flush the memtable for an ingestion, because their keys overlap.
+/// Permission for RocksDB to flush the memtable for an ingestion if their keys overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemtableFlush {
     Allowed,
