@@ -16,11 +16,11 @@
 //!
 //! # A key that a transaction writes in several parts
 //! The version of the earlier part *ends* (`chain.rs`): it is no longer reachable, and only its own
-//! transaction has seen it. Its undo stays and has the same content as that of the later version. When the
-//! transaction is aborted, the first of the two records that purge processes restores the content from before
-//! both. For the second record the entry no longer belongs to the transaction, so purge skips it. An overflow
-//! value of the earlier part is freed after an abort like any value that was written, and after a commit like
-//! any value that was replaced.
+//! transaction has seen it. Its undo record stays and has the same content as that of the later
+//! version. When the transaction is aborted, the first of the two undo records that purge processes restores
+//! the content from before both. For the second one the entry no longer belongs to the transaction, so purge
+//! skips it. An overflow value of the earlier part is freed after an abort like any value that was written,
+//! and after a commit like any value that was replaced.
 //!
 //! # On failure
 //! The installation ends if a page cannot be read, a value cannot be written, or an unexpected version is

@@ -17,8 +17,8 @@
 //! the pool, its pages replace each other, so that a scan of a large table does not evict everything else.
 //!
 //! # Misses
-//! A fiber that needs a page that is not in memory releases its latches and waits while a reader thread reads
-//! the page (`reads.rs`). It uses [`Pool::shared_soon`] and [`Pool::exclusive_soon`], which do not block.
+//! If a fiber needs a page that is not in memory, [`Pool::shared_soon`] and [`Pool::exclusive_soon`] return a
+//! [`Wait`]. The fiber releases its latches and waits while a reader thread reads the page (`reads.rs`).
 //! Threads that are not fibers, and operations that change a tree's structure, read the page themselves.
 //!
 //! # Lock order
@@ -72,7 +72,7 @@ pub struct Frame {
     /// The page was merged into a neighbour, so it covers no key any more. Set while the page is latched
     /// exclusively.
     pub is_gone: bool,
-    /// Since the page was read, a descent has verified that the page belongs where its parent refers to it
+    /// Since the page was read, a descent has verified that the page matches its parent's entry
     /// ([`crate::tree`]).
     is_placed: AtomicBool,
 }
@@ -257,7 +257,7 @@ impl Pool {
         }
     }
 
-    /// Returns the error for a page that is not where its tree refers to it.
+    /// Returns the error for a page that does not match its parent's entry.
     pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
         self.store.misplaced(index, id, what)
     }
@@ -345,7 +345,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page in shared mode, without waiting for a read.
+    /// Latches a page in shared mode. Returns [`Soon::Later`] if a reader thread has to read it first.
     pub fn shared_soon(
         self: &Arc<Self>,
         index: IndexId,
@@ -367,7 +367,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page exclusively, without waiting for a read.
+    /// Latches a page exclusively. Returns [`Soon::Later`] if a reader thread has to read it first.
     pub fn exclusive_soon(
         self: &Arc<Self>,
         index: IndexId,

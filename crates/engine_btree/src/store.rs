@@ -409,7 +409,7 @@ impl Store {
         image.of == ImageOf::Eviction || !is_named || (0..page.len()).all(is_known)
     }
 
-    /// Returns the error for a page that is not where its tree refers to it.
+    /// Returns the error for a page that does not match its parent's entry.
     pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
         match self.newest_of(index, id) {
             Some(newest) => self.unsound(newest.extent, id, what),
