@@ -501,7 +501,8 @@ impl Versions {
     }
 
     /// Returns the transaction's record, or `None` if all views see the transaction's writes. A version of
-    /// the transaction must be reachable: the latch of the entry's page guarantees it, or the caller is purge.
+    /// the transaction must be reachable: the latch of the entry's page guarantees it, or purge is the
+    /// caller.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         self.look_up(trx, Arc::clone)
     }
