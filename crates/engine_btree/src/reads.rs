@@ -7,8 +7,8 @@
 //!
 //! # One read
 //! ```text
-//! miss ---Pool enters the frame, latched alone---> Request in the queue ---a reader thread---> frame filled,
-//!         and its Loading                                                     latch free, waiters woken
+//! miss ---Pool enters a latched frame---> Request in the queue ---a reader thread---> frame filled,
+//!         and its Loading                                             latch released, waiters woken
 //! ```
 //! A caller that needs a page that is being read finds the page's [`Loading`] and waits there without a
 //! latch. If it waited for the latch instead, all workers might do so, and none would be left to resume the

@@ -12,6 +12,9 @@
 //! - An *eviction image* is a copy of the page in memory, including version references. No page map refers to
 //!   it, so a restart never reads it.
 //!
+//! Overflow values are written once, too. A value that is no longer read is *doomed*: it is freed as soon as
+//! the map in force does not refer to it.
+//!
 //! # Superblock
 //! A new superblock is written after everything it refers to is durable. It is written to the older copy and
 //! synced, then to the other copy, which the next sync makes durable. If one copy is damaged, the other
