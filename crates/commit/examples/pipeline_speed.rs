@@ -1,9 +1,9 @@
-//! The bare commit pipeline over the real log on the real disk, without engines, binlog and SQL.
+//! Benchmark of the commit pipeline alone, over the real log on a real disk, without engines, binlog and SQL.
 //!
 //! `cargo run --release -p cohort-commit --example pipeline_speed [FOLDER [SECONDS [THREADS...]]]` prints
-//! hardened transactions/s by number of threads that order transactions of 200 bytes; `./x bench pipeline`
-//! runs it with flushes of a fixed time. Threads do not wait for their transactions (deferred
-//! acknowledgement); each has at most 1,000 on the way.
+//! durable transactions/s by number of threads that order transactions of 200 bytes; `./x bench pipeline`
+//! runs it with flushes of a fixed duration. Threads do not wait for their transactions (deferred
+//! acknowledgement); each has at most 1,000 in progress.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use cohort_locks::{LockTable, WritePermit};
 use cohort_log::LogOptions;
 use cohort_vfs::World;
 
-/// As in the server.
+/// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -26,7 +26,7 @@ const ON_THE_WAY_MAX: u64 = 1000;
 const SECONDS: f64 = 3.0;
 const THREADS: [usize; 7] = [1, 2, 4, 16, 64, 256, 512];
 
-/// Takes redo and keeps nothing.
+/// A participant that ignores its redo.
 struct Sink;
 
 impl Participant for Sink {

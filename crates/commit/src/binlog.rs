@@ -1,8 +1,9 @@
-//! The binlog's half of the commit path: the stream that gives positions, the files behind it, and what the
-//! server does to both outside of transactions.
+//! The binlog in the commit path: the stream that assigns positions, the files that store it, and the
+//! operations on both that belong to no transaction.
 //!
-//! With one log the files are written behind it, lazily. In the separate layout they decide: the leader
-//! writes and syncs them itself (`separate.rs`), and what belongs to no transaction is written the same way.
+//! With one log, a background thread writes the files after the log. In the separate layout the files decide:
+//! the leader writes and syncs them itself (`separate.rs`), and bytes that belong to no transaction are
+//! written in the same way.
 
 use std::sync::Arc;
 
@@ -28,21 +29,21 @@ use crate::rotation_room::RotationRoom;
 use crate::seam::Stopped;
 use crate::separate::write_binlog;
 
-/// Why writes are refused while the files wait for space.
+/// Reason for refusing writes while the files wait for disk space.
 pub const NO_SPACE_FOR_BINLOG: &str = "no space for the binary log's files";
 
-/// The binlog's half, absent with `skip-log-bin`.
+/// The binlog of a server; absent with `skip-log-bin`.
 pub struct Binlog {
     pub stream: Mutex<Stream>,
     pub files: Arc<Materialiser>,
     pub rotation_room: RotationRoom,
-    /// The stream's end after the last hardened group.
+    /// End of the stream after the last durable group.
     pub end: Mutex<BinlogEnd>,
-    /// The files decide: bytes are in them before they are submitted.
+    /// The files decide: bytes are synced in them before they are submitted.
     is_deciding: bool,
 }
 
-/// What SHOW MASTER STATUS shows.
+/// Position and GTIDs for SHOW MASTER STATUS.
 #[derive(Clone, Debug, Default)]
 pub struct BinlogEnd {
     pub position: BinlogPos,
@@ -50,8 +51,8 @@ pub struct BinlogEnd {
 }
 
 impl Binlog {
-    /// Starts a new binlog file, as every start of a MariaDB server does; its head goes through the log like
-    /// everything else.
+    /// Starts a new binlog file, as every start of a MariaDB server does. Its header goes through the log
+    /// like all other binlog bytes.
     pub fn start(
         world: &World,
         settings: &BinlogSettings,
@@ -106,8 +107,8 @@ impl Binlog {
         Ok(binlog)
     }
 
-    /// Makes bytes durable that belong to no transaction; the order stage is held. `room` is that of the one
-    /// log.
+    /// Makes bytes that belong to no transaction durable; the order stage is held. `room` is the reservation
+    /// in the one log, if there is one log.
     pub fn harden(&self, logs: &Logs, room: Option<Room>, out: &StreamOut) -> Result<Batch, HardenError> {
         let mut batch = Batch::default();
         add_to_batch(&mut batch, out);
@@ -121,8 +122,8 @@ impl Binlog {
         Ok(batch)
     }
 
-    /// Hands hardened bytes to the files, which show them. `position` is behind them; `note` brings the
-    /// GTIDs there.
+    /// Submits durable bytes to the files, which make them readable. `position` is the end of the bytes;
+    /// `note` updates the GTIDs to that position.
     pub fn submit(&self, position: BinlogPos, batch: Batch, note: impl FnOnce(&mut GtidState)) {
         {
             let mut end = self.end.lock();
@@ -132,7 +133,7 @@ impl Binlog {
         self.hand_over(batch);
     }
 
-    /// The same; the end is noted already.
+    /// Submits durable bytes whose end is already recorded.
     pub fn hand_over(&self, batch: Batch) {
         match batch.chunks.is_empty() {
             true => {}
@@ -143,21 +144,21 @@ impl Binlog {
 }
 
 impl Coordinator {
-    /// The binlog's state after the last hardened group: position, and newest GTIDs. None with the binlog
-    /// off.
+    /// Returns the binlog's position and newest GTIDs after the last durable group. Returns `None` with the
+    /// binlog off.
     pub fn binlog_status(&self) -> Option<(BinlogPos, GtidState)> {
         let end = self.env().binlog.as_ref()?.end.lock().clone();
         Some((end.position, end.gtids))
     }
 
-    /// The writer of the binlog's files, with the newest bytes: what replicas are served from. None with the
-    /// binlog off.
+    /// Returns the writer of the binlog's files, which also has the newest bytes: replicas are served from
+    /// it. Returns `None` with the binlog off.
     pub fn binlog_files(&self) -> Option<Arc<Materialiser>> {
         Some(Arc::clone(&self.env().binlog.as_ref()?.files))
     }
 
-    /// The binlog's files, after everything hardened so far has been written to them. None with the binlog
-    /// off.
+    /// Runs `work` on the binlog's files, after everything durable so far has been written to them. Returns
+    /// `None` with the binlog off.
     pub fn with_binlog_files<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,
@@ -166,7 +167,8 @@ impl Coordinator {
         Some(self.catch_up(binlog).map(|()| binlog.files.with_files(work)))
     }
 
-    /// The same, without the bytes for which there is no space.
+    /// Runs `work` like [`Coordinator::with_binlog_files`], but without the bytes for which there is no
+    /// space.
     pub fn with_files_that_fit<R>(
         &self,
         work: impl FnOnce(&mut BinlogFiles) -> R,
@@ -179,17 +181,17 @@ impl Coordinator {
         Some(caught_up.map(|()| binlog.files.with_files(work)))
     }
 
-    /// Has the files hold everything hardened so far, as far as there is space: somebody may be about to copy
-    /// them. Nothing with the binlog off.
+    /// Writes everything durable so far to the files, as far as there is space, before they are copied. Does
+    /// nothing with the binlog off.
     pub fn complete_binlog_files(&self) {
         if let Some(binlog) = &self.env().binlog {
-            // The status carries the error to whoever asks.
+            // The error is visible in the writer's status.
             let _ = self.catch_up(binlog);
         }
     }
 
     fn catch_up(&self, binlog: &Binlog) -> Result<(), BinlogError> {
-        // Where the files decide they hold all that is hardened.
+        // Where the files decide, they hold everything durable.
         if binlog.is_deciding {
             return Ok(());
         }
@@ -204,24 +206,25 @@ impl Coordinator {
         caught_up
     }
 
-    /// The same as far as they are written: with bytes on their way, or waiting for space.
+    /// Runs `work` on the binlog's files in their present state. Further bytes may be about to be written, or
+    /// wait for space.
     pub fn with_written_files<R>(&self, work: impl FnOnce(&mut BinlogFiles) -> R) -> Option<R> {
         Some(self.env().binlog.as_ref()?.files.with_files(work))
     }
 
-    /// The name of the binlog's file of this number. None with the binlog off.
+    /// Returns the name of the binlog file with this number. Returns `None` with the binlog off.
     pub fn binlog_file_name(&self, number: u32) -> Option<String> {
         Some(self.options.binlog.as_ref()?.name.file(number))
     }
 
-    /// FLUSH BINARY LOGS: ends the file, at once.
+    /// Ends the current file immediately, for FLUSH BINARY LOGS.
     pub fn rotate_binlog(&self) -> Result<(), CommitError> {
         self.change_stream(|stream, out, now_s| stream.rotate(out, now_s))
     }
 
-    /// FLUSH BINARY LOGS DELETE_DOMAIN_ID: forgets the domains that no file speaks of, and ends the file.
-    /// Nothing happens if there is no such domain among them, or one of them may not go; `None` with the
-    /// binlog off.
+    /// Forgets the GTID domains that occur in no file, and ends the current file, for FLUSH BINARY LOGS
+    /// DELETE_DOMAIN_ID. Changes nothing if none of `wanted` is such a domain, or if one of them is still
+    /// needed. An empty `wanted` only ends the file. Returns `None` with the binlog off.
     pub fn delete_gtid_domains(&self, wanted: &[DomainId]) -> Result<Option<DomainDeletion>, PurgeError> {
         let first = |files: &mut BinlogFiles| {
             files.numbers().first().map_or(Ok(GtidState::default()), |&first| files.state_at_start(first))
@@ -242,31 +245,31 @@ impl Coordinator {
         Ok(Some(deletion))
     }
 
-    /// `max_binlog_size`: takes effect with the next group.
+    /// Sets `max_binlog_size`, from the next group on.
     pub fn set_binlog_file_bytes_max(&self, bytes: u64) {
         if let Some(binlog) = &self.env().binlog {
             binlog.stream.lock().set_file_bytes_max(bytes);
         }
     }
 
-    /// `binlog_checksum`: ends the file; the next one has these checksums.
+    /// Sets `binlog_checksum`: ends the current file; the next one has these checksums.
     pub fn set_binlog_checksum(&self, checksum: Checksum) -> Result<(), CommitError> {
         self.change_stream(|stream, out, now_s| stream.set_checksum(checksum, out, now_s))
     }
 
-    /// How many read binlog files now: replicas' dump threads.
+    /// Returns the number of readers of binlog files: the dump threads of replicas.
     pub fn binlog_readers(&self) -> usize {
         self.env().binlog.as_ref().map_or(0, |binlog| binlog.files.pins().count())
     }
 
-    /// Changes the stream between two groups; what is appended (at most a file change) belongs to no
-    /// transaction and is hardened at once.
+    /// Changes the stream between two groups. The appended bytes (at most a file change) belong to no
+    /// transaction and are made durable immediately.
     pub(crate) fn change_stream(
         &self,
         mut change: impl FnMut(&mut Stream, &mut StreamOut, u32),
     ) -> Result<(), CommitError> {
         let Some(binlog) = &self.env().binlog else { return Ok(()) };
-        // Once more only if so many domains came meanwhile that the room is too small.
+        // Repeated only if the reservation is too small, because domains were added meanwhile.
         while !self.try_change_stream(binlog, &mut change)? {}
         Ok(())
     }
@@ -278,7 +281,7 @@ impl Coordinator {
     ) -> Result<bool, CommitError> {
         let env = self.env();
         let room = self.stream_room(binlog)?;
-        // The decider waits for space, and a file change would wait for it.
+        // The leader that decides waits for disk space, and a file change would wait for that leader.
         if env.logs.separate().is_some() && binlog.files.is_without_space() {
             return Err(CommitError::DiskFull(NO_SPACE_FOR_BINLOG.to_owned()));
         }
@@ -295,8 +298,8 @@ impl Coordinator {
                 return Ok(true);
             }
             binlog.rotation_room.note_need(stream.rotation_bytes_max());
-            // With the order stage still held, so that no later group overtakes these bytes on their way to
-            // the files.
+            // The order stage is still held, so that no later group overtakes these bytes on their way to the
+            // files.
             let batch = self.harden_stream(binlog, room, &out)?;
             binlog.submit(stream.position(), batch, |gtids| gtids.clone_from(stream.gtid_state()));
             Ok::<bool, Stopped>(true)
@@ -306,12 +309,12 @@ impl Coordinator {
 }
 
 impl Coordinator {
-    /// Room in the one log for a file change; none if the files decide.
+    /// Reserves space in the one log for a file change. Returns `None` if the files decide.
     pub(crate) fn stream_room(&self, binlog: &Binlog) -> Result<Option<Room>, CommitError> {
         self.stream_room_of(binlog, 0)
     }
 
-    /// Reserves at least this many bytes.
+    /// Reserves like [`Coordinator::stream_room`], but at least this many bytes.
     pub(crate) fn stream_room_of(&self, binlog: &Binlog, bytes: u64) -> Result<Option<Room>, CommitError> {
         match self.env().logs.separate() {
             None => Ok(Some(self.reserve(binlog.rotation_room.wanted_bytes().max(bytes))?)),
@@ -319,7 +322,7 @@ impl Coordinator {
         }
     }
 
-    /// [`Binlog::harden`]; a failure ends the server as that of a group does.
+    /// Makes bytes durable by [`Binlog::harden`]. A failure ends the server as that of a group does.
     pub(crate) fn harden_stream(
         &self,
         binlog: &Binlog,
@@ -340,7 +343,7 @@ pub fn append_binlog_record(log: &Log, room: Room, out: &StreamOut) {
     log.append(room, record::BINLOG, &[&head, &out.bytes]);
 }
 
-/// Adds a piece of the stream to what the materialiser gets; neighbours become one chunk.
+/// Appends a piece of the stream to the batch for the binlog writer; adjacent inline chunks become one.
 pub fn add_to_batch(batch: &mut Batch, out: &StreamOut) {
     batch.bytes.extend_from_slice(&out.bytes);
     for chunk in &out.chunks {

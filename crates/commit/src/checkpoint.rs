@@ -1,8 +1,8 @@
-//! Checkpoints and the background watch over space.
+//! Checkpoints, and the background check of free space.
 //!
 //! ```text
 //! checkpoint():
-//!   hold the order stage, everything ordered hardened:
+//!   hold the order stage, with everything ordered durable:
 //!     if replicas are waited for: wait a moment for them, or put the checkpoint off
 //!     lsn = end of the log
 //!     every participant seals what it has in memory (I3)
@@ -11,24 +11,25 @@
 //!   write the control file: recovery starts at lsn
 //!   release log segments and spill files below lsn (I7)
 //! ```
-//! Only the hold is on the commit path: microseconds and one flush.
+//! Only the hold delays commits: for microseconds and one flush.
 //!
-//! With semi-synchronous replication the hold waits a moment until replicas have everything that
-//! is ordered. A participant's durable state cannot be cut off the log's end any more (recovery.rs). If the
+//! With semi-synchronous replication the hold waits a moment until replicas have everything that is ordered,
+//! because a participant's durable state can no longer be cut off the log's end (`recovery.rs`). If the
 //! replicas take longer, the checkpoint is put off.
 //!
 //! # When
-//! When a participant's redo that is not durable exceeds `checkpoint_bytes`, when the log has used half of
-//! its cap, on request, when large transactions have left spill files, or when much of a participant's
-//! data is only kept for the checkpoint before (a dropped table): those go with the checkpoint, and need
-//! not wait for the next large transaction.
+//! - A participant has more than `checkpoint_bytes` of redo that is not durable in it.
+//! - The log has used half of its cap.
+//! - A checkpoint was requested.
+//! - Large transactions have left spill files, or much of a participant's data is kept only for the previous
+//!   checkpoint (a dropped table). The checkpoint frees both, so that they are not kept until the next large
+//!   transaction.
 //!
 //! # Space
-//! Every tick looks at the file system, also beside a checkpoint that takes its time. Below
-//! `free_bytes_min`, or while there is no space for the binlog files, `prepare` refuses writes with a text
-//! that says so; reads go on. The same holds while there is less space than what the engines have in memory
-//! needs. A checkpoint that fails for want of space is tried again after [`RETRY`], and once there is space.
-//! Any other failure ends the server (`fault.rs`).
+//! Every tick checks the free space of the file system, also during a long checkpoint. `prepare` refuses
+//! writes with an explanation while there is less than `free_bytes_min`, less than the engines need for what
+//! they have in memory, or no space for the binlog files. Reads continue. A checkpoint that fails for lack of
+//! space is retried after [`RETRY`], and once there is space. Any other failure ends the server (`fault.rs`).
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -48,34 +49,35 @@ use crate::logs::{Logs, Marks};
 use crate::record::{self, Checkpoint, EngineLogs};
 
 const TICK: Duration = Duration::from_millis(100);
-/// Between a checkpoint that failed and the next one that nobody asked for.
+/// Minimum time between a failed checkpoint and the next one that was not requested.
 const RETRY: Duration = Duration::from_secs(5);
-/// A checkpoint that nobody waits for rests so long at once.
+/// Maximum length of one pause of a throttled checkpoint.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// Between two checkpoints that only free space.
+/// Minimum time between two checkpoints that only free space.
 const FREE_PAUSE: Duration = Duration::from_secs(1);
-/// Spilled events and data of dropped tables that may stay until another reason for a checkpoint comes.
-/// Spilled redo is always large.
+/// Maximum bytes of spilled events and of data of dropped tables that do not trigger a checkpoint. Spilled
+/// redo always does, because it is always large.
 const FREEABLE_BYTES_KEPT: u64 = 16 << 20;
 
-/// The background half of the coordinator.
+/// The background part of the coordinator.
 #[derive(Default)]
 pub struct Checkpointer {
     is_requested: Mutex<bool>,
     wake: Condvar,
     is_stopped: AtomicBool,
-    /// Why writes are refused, if they are.
+    /// Reason why writes are refused, if they are.
     refusal: Mutex<Option<String>>,
     is_refusing: AtomicBool,
-    /// The binlog file where recovery would begin; 0 while no checkpoint has synced one.
+    /// Number of the binlog file where recovery would begin; 0 while no checkpoint has synced one.
     binlog_from: AtomicU32,
-    /// One checkpoint at a time.
+    /// Held by the running checkpoint.
     running: Mutex<()>,
-    /// Those who wait for `running`.
+    /// Number of threads that wait for `running`.
     waiting: AtomicUsize,
-    /// When the newest checkpoint failed, by the monotonic clock, and why; used by the thread alone.
+    /// Time of the newest checkpoint if it failed, by the monotonic clock, and its error; used only by the
+    /// checkpointer's thread.
     failed: Mutex<Option<(u64, String)>>,
-    /// When the newest checkpoint ended, well or not, by the monotonic clock.
+    /// When the newest checkpoint ended, with or without success, by the monotonic clock.
     ended_ns: AtomicU64,
 }
 
@@ -84,7 +86,8 @@ impl Checkpointer {
     pub fn start(coordinator: &Arc<Coordinator>) {
         let weak = Arc::downgrade(coordinator);
         let run = move || {
-            // Without it the log would fill up, and every write be refused.
+            // A panic must end the process: without the thread the log would fill up, and every write would
+            // be refused.
             let guard = NoUnwind::during("a checkpoint");
             loop {
                 let Some(coordinator) = weak.upgrade() else { return guard.passed() };
@@ -102,29 +105,29 @@ impl Checkpointer {
         std::thread::Builder::new().name("checkpointer".to_owned()).spawn(run).expect("a thread at start");
     }
 
-    /// The first binlog file that recovery would look into; 0 while it would look into all.
+    /// Returns the first binlog file that recovery would read; 0 while it would read all.
     pub fn binlog_from(&self) -> u32 {
         self.binlog_from.load(Ordering::Relaxed)
     }
 
-    /// Recovery would begin in this file.
+    /// Records that recovery would begin in this binlog file.
     pub fn set_binlog_from(&self, file: u32) {
         self.binlog_from.store(file, Ordering::Relaxed);
     }
 
-    /// Asks for a checkpoint soon.
+    /// Requests a checkpoint soon.
     pub fn request(&self) {
         *self.is_requested.lock() = true;
         self.wake.notify_one();
     }
 
-    /// Ends the thread after the round it is in.
+    /// Ends the thread after its current round.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::SeqCst);
         self.wake.notify_one();
     }
 
-    /// Why writes are refused right now.
+    /// Returns why writes are refused, if they are.
     pub fn refusal(&self) -> Option<String> {
         if !self.is_refusing.load(Ordering::Relaxed) {
             return None;
@@ -132,7 +135,7 @@ impl Checkpointer {
         self.refusal.lock().clone()
     }
 
-    /// One round.
+    /// Runs one round of the background work.
     pub fn tick(&self, coordinator: &Coordinator) {
         self.watch(coordinator);
         let now_us = coordinator.env().world.clock.wall_us();
@@ -151,15 +154,15 @@ impl Checkpointer {
         }
     }
 
-    /// What every tick looks at.
+    /// Runs the checks of every tick.
     fn watch(&self, coordinator: &Coordinator) {
         coordinator.look_for_failures();
         self.watch_space(coordinator);
         self.fill_rotation_room(coordinator);
     }
 
-    /// Whether a checkpoint would free much, or anything while writes are refused for want of space; and some
-    /// time has passed since the last one: each one holds the order stage for a moment.
+    /// Returns whether a checkpoint would free much (anything, while writes are refused for lack of space)
+    /// and is not too soon after the last one: each checkpoint holds the order stage for a moment.
     fn frees_much(&self, coordinator: &Coordinator) -> bool {
         let env = coordinator.env();
         let since_ns = env.world.clock.monotonic_ns().saturating_sub(self.ended_ns.load(Ordering::Relaxed));
@@ -170,7 +173,7 @@ impl Checkpointer {
         is_much && since_ns > FREE_PAUSE.as_nanos() as u64
     }
 
-    /// Whether a checkpoint failed just now, or would for want of space.
+    /// Returns whether a checkpoint failed recently, or would fail for lack of space.
     fn is_too_early(&self, coordinator: &Coordinator) -> bool {
         let world = &coordinator.env().world;
         let retry_ns = RETRY.as_nanos() as u64;
@@ -221,15 +224,16 @@ impl Checkpointer {
         *refusal = why;
     }
 
-    /// Also called by every transaction that is prepared: many files a second can be filled.
+    /// Refills the reservation for a binlog file change. Also called by every transaction that is prepared,
+    /// because several files a second can be filled.
     pub fn fill_rotation_room(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let (Some(binlog), Logs::Shared(log)) = (&env.binlog, &env.logs) else { return };
         binlog.rotation_room.fill(log);
     }
 
-    /// Makes everything so far durable outside of the log, and frees the log below. A failure that is not for
-    /// want of space ends the server.
+    /// Makes everything so far durable outside of the log, and frees the log below. A failure other than lack
+    /// of space ends the server.
     pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
         let done = self.try_checkpoint(coordinator);
         self.ended_ns.store(coordinator.env().world.clock.monotonic_ns(), Ordering::Relaxed);
@@ -239,7 +243,8 @@ impl Checkpointer {
         done
     }
 
-    /// [`Checkpointer::checkpoint`] for a server that is still starting: it refuses to start instead.
+    /// Runs a checkpoint like [`Checkpointer::checkpoint`], for a server that is still starting: on failure
+    /// the caller refuses to start.
     pub fn try_checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
         let _running = self.one_at_a_time();
         let sealed = coordinator.pipeline.hold(|last| {
@@ -263,7 +268,7 @@ impl Checkpointer {
         tell_needed_from(coordinator, binlog_synced)
     }
 
-    /// No checkpoint begins or ends meanwhile. Taken before the order stage is held.
+    /// Keeps other checkpoints out while the guard is held. Must be called before the order stage is held.
     pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let running = self.running.lock();
@@ -271,7 +276,7 @@ impl Checkpointer {
         running
     }
 
-    /// Whether somebody waits for the checkpoint that runs, or for the next one.
+    /// Returns whether the running checkpoint, or the next one, is waited for, and so must not be throttled.
     fn is_awaited(&self, coordinator: &Coordinator) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
             || self.is_stopped.load(Ordering::SeqCst)
@@ -282,7 +287,7 @@ impl Checkpointer {
     }
 }
 
-/// The state that a checkpoint makes durable.
+/// A checkpoint of the state at one moment.
 pub struct Sealed {
     marks: Marks,
     last_seq: CommitSeq,
@@ -292,12 +297,13 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The present state. The order stage is held, and `last` has passed the publish gate.
+    /// Seals the present state. The order stage is held, and `last_seq` has passed the publish gate.
     pub fn now(coordinator: &Coordinator, last_seq: CommitSeq) -> Result<Sealed, CheckpointError> {
         let env = coordinator.env();
         let binlog_end =
             env.binlog.as_ref().map_or(BinlogPos::default(), |binlog| binlog.end.lock().position);
-        // The log holds only hardened records here: the group was hardened, BINLOG records harden themselves.
+        // The log holds only durable records here: the last group was flushed, and BINLOG records are flushed
+        // when they are appended.
         let marks = env.logs.marks();
         let tasks: Result<Vec<Box<dyn CheckpointTask>>, _> =
             env.participants.iter().map(|p| p.begin_checkpoint(marks.of(p.id()))).collect();
@@ -306,7 +312,7 @@ impl Sealed {
         Ok(Sealed { marks, last_seq, next_xid, binlog_end, tasks })
     }
 
-    /// Makes it durable. Returns up to where the binlog's files are synced.
+    /// Makes the sealed state durable. Returns the position up to which the binlog's files are synced.
     pub fn make_durable(&mut self, coordinator: &Coordinator) -> Result<BinlogPos, CheckpointError> {
         self.make_durable_at_leisure(coordinator, &mut |_| ())
     }
@@ -321,12 +327,12 @@ impl Sealed {
         }
         let Some(binlog) = &coordinator.env().binlog else { return Ok(BinlogPos::default()) };
         let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
-        // Not beyond the hold: what came later may still be cut.
+        // Not beyond the hold: later bytes may still be cut off.
         Ok(synced.unwrap_or_default().min(self.binlog_end))
     }
 
-    /// Has recovery begin here, with the binlog's files synced up to `binlog_synced`. With `restart` the
-    /// binlog begins anew: recovery removes its files.
+    /// Makes recovery begin here, with the binlog's files synced up to `binlog_synced`. With `restart` the
+    /// binlog is being reset: recovery removes its files.
     pub fn write(
         &self,
         coordinator: &Coordinator,
@@ -348,7 +354,8 @@ impl Sealed {
         };
         let main = env.logs.main();
         main.checkpoint(self.marks.main, &checkpoint.encode()).map_err(CheckpointError::Log)?;
-        // Recovery starts where the coordinator's log says: these only let go of what lies below.
+        // The coordinator's log says where recovery starts. The checkpoints of the engines' logs only release
+        // the part below.
         if let Some(logs) = env.logs.separate() {
             for (engine, log) in logs.engines() {
                 let payload = record::encode_engine_log(logs.pair(), engine);
@@ -362,7 +369,7 @@ impl Sealed {
     }
 }
 
-/// Where the binlog decides it tells from which of its files on recovery may look into them.
+/// Where the binlog decides: logs in it the first of its files that recovery may read, if that has changed.
 fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), CheckpointError> {
     let binlog = coordinator.env().binlog.as_ref();
     let is_news = binlog.is_some_and(|binlog| binlog.stream.lock().is_news(synced.file));
@@ -374,16 +381,16 @@ fn tell_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), 
     told.map_err(|_| CheckpointError::Stopped)
 }
 
-/// I7: a spill file lives until no recovery can need it.
+/// Removes the spill files that no recovery can need any more (I7).
 fn remove_spilled(coordinator: &Coordinator, freed: CommitSeq) {
     let mut spilled = coordinator.env().spilled.lock();
     for (_, name) in spilled.extract_if(.., |(seq, _)| *seq <= freed) {
-        // What cannot be removed now is removed at the next start.
+        // A file that cannot be removed now is removed at the next start.
         let _ = coordinator.spill.remove(&name);
     }
 }
 
-/// Bytes that the participant with most of them has in memory only.
+/// Returns the largest number of bytes that a participant has only in memory.
 fn unflushed(coordinator: &Coordinator) -> u64 {
     coordinator.env().participants.iter().map(|p| p.unflushed_bytes()).max().unwrap_or(0)
 }

@@ -1,5 +1,6 @@
-//! The binary log's files beside the reading of the log: one thread opens them, verifies what no checkpoint
-//! has synced, and completes them from the log's bytes, in batches and in log order.
+//! Completion of the binary log's files, concurrently with reading the log. One thread opens the files,
+//! verifies the part that no checkpoint has synced, and completes them from the log's bytes, in batches and
+//! in log order.
 
 use std::sync::mpsc::Receiver;
 use std::thread::Scope;
@@ -10,28 +11,28 @@ use cohort_binlog::{BinlogFiles, Chunk, Content, Recovered, SpillDir};
 use crate::recovery::{RecoveryError, Row, refused, unreadable};
 use crate::worker::Worker;
 
-/// Bytes are handed over at this size.
+/// Size at which a batch is handed over.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The files, and what they held before; none with the binary log off.
+/// The files, and their contents before completion; `None` with the binary log off.
 pub type FilesFound = Option<(BinlogFiles, Recovered)>;
 
 /// Chunks in log order.
 #[derive(Default)]
 struct Batch {
     chunks: Vec<Chunk>,
-    /// Bytes of the inline ones.
+    /// Bytes of the inline chunks.
     bytes: Vec<u8>,
 }
 
-/// The recovery pass' end of the completion.
+/// Handle of the completion thread, for the recovery pass.
 pub struct Completion<'scope> {
     gathered: Batch,
     worker: Worker<'scope, Batch, FilesFound>,
 }
 
 impl<'scope> Completion<'scope> {
-    /// Starts the thread; it opens the files first.
+    /// Starts the thread, which first opens the files.
     pub fn start(
         scope: &'scope Scope<'scope, '_>,
         open: impl FnOnce() -> Result<FilesFound, RecoveryError> + Send + 'scope,
@@ -48,7 +49,7 @@ impl<'scope> Completion<'scope> {
         Completion { gathered: Batch::default(), worker: Worker::start(scope, run) }
     }
 
-    /// The chunks of the next record, and the bytes of those of them that are inline.
+    /// Adds the chunks of the next record. `bytes` starts with the bytes of the inline chunks.
     pub fn add(&mut self, lsn: Lsn, chunks: &[Chunk], bytes: &[u8]) -> Result<(), RecoveryError> {
         let inline = chunks.iter().filter(|chunk| matches!(chunk.content, Content::Inline));
         let len: u64 = inline.map(|chunk| chunk.len).sum();
@@ -66,7 +67,7 @@ impl<'scope> Completion<'scope> {
         self.worker.give(std::mem::take(&mut self.gathered))
     }
 
-    /// Completes what is left; at return all of it is written.
+    /// Completes what is left. At return everything is written.
     pub fn finish(&mut self) -> Result<FilesFound, RecoveryError> {
         if !self.gathered.chunks.is_empty() {
             self.hand_over()?;
@@ -75,7 +76,7 @@ impl<'scope> Completion<'scope> {
     }
 }
 
-/// Rows `Complete` and `Present`: the files sort out which.
+/// Writes or compares the chunks, as each file needs (rows `Complete` and `Present`).
 fn complete(files: &mut BinlogFiles, batch: &Batch, spill: &SpillDir) -> Result<(), RecoveryError> {
     let mut bytes = batch.bytes.as_slice();
     for chunk in &batch.chunks {

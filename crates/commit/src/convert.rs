@@ -1,13 +1,14 @@
-//! From one layout of the logs to the other, while no server runs.
+//! Conversion of a data directory from one layout of the logs to the other, while no server runs.
 //!
-//! A server that was stopped cleanly has everything in its engines and its binlog files: the logs hold
-//! nothing that anybody needs. So only the control file of the coordinator's log changes, by one update,
-//! which decides. LSNs of one layout mean nothing in the other, but engines remember up to which one they are
-//! durable: the logs that take over begin behind it.
+//! A server that was stopped cleanly has everything in its engines and binlog files, so the logs hold nothing
+//! that is still needed. The conversion therefore only changes the control file of the coordinator's log, in
+//! one update, which decides. LSNs of one layout mean nothing in the other, but engines store the LSN up to
+//! which they are durable: the new logs begin after it.
 //!
 //! # On failure
-//! Before the update the directory has its old layout, behind it the new one. Logs of engines that the
-//! coordinator's log does not name are leftovers of a conversion that was cut off; the next one removes them.
+//! Before the update the directory has its old layout, after it the new one. Logs of engines that the
+//! coordinator's log does not name are left over from an interrupted conversion; the next conversion removes
+//! them.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use crate::record::{self, Checkpoint, EngineLogs};
 use crate::recovery::RecoveryError;
 use crate::separate::Pair;
 
-/// What a conversion did.
+/// Result of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Converted {
     Done,
@@ -29,7 +30,7 @@ pub enum Converted {
     Nothing,
 }
 
-/// The layout of a data directory; none if nothing was committed in it.
+/// Returns the layout of a data directory, or `None` if nothing was committed in it.
 pub fn layout_on_disk(
     world: &World,
     datadir: &Path,
@@ -43,7 +44,7 @@ pub fn layout_on_disk(
     Ok(layout_of(&mut main, &dir)?.0)
 }
 
-/// Makes the logs of a new data directory that is to have this layout.
+/// Creates the logs of a new data directory with this layout.
 pub fn make_logs(
     world: &World,
     datadir: &Path,
@@ -59,8 +60,8 @@ pub fn make_logs(
     Ok(())
 }
 
-/// Gives a data directory, whose server was stopped cleanly, another layout. `engines`: each with the LSN up
-/// to which it is durable.
+/// Converts a data directory, whose server was stopped cleanly, to another layout. `engines` has each engine
+/// with the LSN up to which it is durable.
 pub fn convert(
     world: &World,
     datadir: &Path,
@@ -96,7 +97,7 @@ pub fn convert(
     Ok(Converted::Done)
 }
 
-/// A data directory that is converted.
+/// The data directory that is converted.
 struct Directory<'a> {
     world: &'a World,
     datadir: &'a Path,
@@ -133,14 +134,15 @@ impl Directory<'_> {
         self.remove_engine_logs()
     }
 
-    /// Also those of engines that were here when a conversion was cut off, and may come back.
+    /// Removes the engines' logs, including those of engines that this server does not have: an interrupted
+    /// conversion may have left them, and the engine may be added again later.
     fn remove_engine_logs(&self) -> Result<(), RecoveryError> {
         let dirs = (0..=u8::MAX).map(|n| engine_dir(self.datadir, ParticipantId(n)));
         dirs.into_iter().try_for_each(|dir| remove(self.world, &dir))
     }
 }
 
-/// Removes a log that nobody names.
+/// Removes a log that no control file names.
 fn remove(world: &World, dir: &Path) -> Result<(), RecoveryError> {
     let failed = |e| RecoveryError::Io(dir.to_path_buf(), e);
     if !world.fs.exists(dir) {

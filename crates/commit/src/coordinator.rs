@@ -1,20 +1,21 @@
-//! The server's commit path, as its sessions see it: one [`Pipeline`] over the real log, binlog and
+//! The server's commit path, used by its sessions: one [`Pipeline`] over the real log, binlog and
 //! participants.
 //!
-//! What needs a page of its own lies beside it: the start (`open.rs`), prepare (`prepare.rs`), the binlog
+//! Other files hold larger parts of it: the start (`open.rs`), prepare (`prepare.rs`), the binlog
 //! (`binlog.rs`), checkpoints (`checkpoint.rs`), removal of old binlog files (`purge.rs`).
 //!
-//! # What is synced when
-//! | what | when |
+//! # Syncs
+//! | files | synced |
 //! |---|---|
-//! | the log, or the logs and then the binlog (`separate.rs`) | once per flush group, and before a checkpoint |
+//! | the log; or the logs, then the binlog (`separate.rs`) | once per flush group and before a checkpoint |
 //! | spilled redo and events | at prepare, before the transaction is ordered |
 //! | binlog files | at checkpoints; on the commit path only where they decide |
 //! | engines, catalog | at checkpoints |
 //!
 //! # On failure
-//! `prepare` refuses (`prepare.rs` says when), `order_in_sequence` refuses a sequence number that does not
-//! grow. After them nothing fails; a failed log flush calls the stop hook, which ends the process.
+//! `prepare` refuses a transaction (see `prepare.rs`), and `order_in_sequence` refuses a sequence number that
+//! does not grow. After these calls nothing fails; a failed log flush calls the stop hook, which ends the
+//! process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,14 +39,14 @@ use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::separate::Overlap;
 use crate::xa::XaBranches;
 
-/// How far a log has come, and an engine in it.
+/// Positions in a log, with an engine's checkpoint in it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogPositions {
-    /// Recovery needs nothing before it for the engine.
+    /// Recovery of the engine starts here.
     pub checkpoint: Lsn,
-    /// Survives a crash.
+    /// Everything before it is durable.
     pub hardened: Lsn,
-    /// The next record's place.
+    /// The next record starts here.
     pub appended: Lsn,
 }
 
@@ -61,17 +62,17 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// What recovery found at the start.
+    /// Returns the results of the recovery at the start.
     pub fn recovered(&self) -> &Recovered {
         &self.recovered
     }
 
-    /// The XA transactions between their two phases.
+    /// Returns the XA transactions between their two phases.
     pub fn xa(&self) -> &Arc<XaBranches> {
         &self.xa
     }
 
-    /// Whether the clean stop has begun.
+    /// Returns whether the clean stop has begun.
     pub(crate) fn is_closing(&self) -> bool {
         self.is_closing.load(Ordering::SeqCst)
     }
@@ -80,43 +81,44 @@ impl Coordinator {
         self.pipeline.env()
     }
 
-    /// Counters.
+    /// Returns the counters and times of the commit path.
     pub fn metrics(&self) -> &Metrics {
         &self.env().metrics
     }
 
-    /// Nanoseconds since some moment, by the clock of the metrics.
+    /// Returns nanoseconds since an arbitrary start, by the clock of the metrics.
     pub fn now_ns(&self) -> u64 {
         self.env().now_ns()
     }
 
-    /// How groups are gathered.
+    /// Returns the group-commit policy.
     pub fn pace(&self) -> &Arc<Pace> {
         self.pipeline.pace()
     }
 
-    /// Counters of the log.
+    /// Returns the counters of the log; in the separate layout, of all logs together.
     pub fn log_stats(&self) -> cohort_log::LogStats {
         self.env().logs.stats()
     }
 
-    /// Counters of the log of an engine, by the engine's name: in the shared layout of the one log.
+    /// Returns the counters of an engine's log, by the engine's name. In the shared layout that is the one
+    /// log.
     pub fn engine_log_stats(&self, engine: &str) -> Option<cohort_log::LogStats> {
         let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
         Some(self.env().logs.stats_of(engine.id()))
     }
 
-    /// How far that log has come, and the engine in it.
+    /// Returns the positions in an engine's log, by the engine's name.
     pub fn engine_log_positions(&self, engine: &str) -> Option<LogPositions> {
         let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
-        // In this order: none is behind the one before.
+        // Read in this order, so that each position is at or after the one before.
         let checkpoint = engine.durable_lsn();
         let log = self.env().logs.log_of(engine.id());
         let hardened = log.hardened();
         Some(LogPositions { checkpoint, hardened, appended: log.appended() })
     }
 
-    /// How often leaders synced that log: with one log, all of its syncs.
+    /// Returns the number of syncs of the engine's log by leaders; with one log, of all its syncs.
     pub fn engine_group_syncs(&self, engine: &str) -> Option<u64> {
         let engine = self.env().engines.iter().find(|it| it.name().eq_ignore_ascii_case(engine))?;
         match self.env().logs.separate() {
@@ -125,20 +127,20 @@ impl Coordinator {
         }
     }
 
-    /// How many logs there are, and what decides.
+    /// Returns the layout of the logs.
     pub fn layout(&self) -> crate::logs::LogLayout {
         self.env().logs.layout()
     }
 
-    /// `binlog_group_commit_sync_engine`: takes effect with the next transaction that is prepared. Without
-    /// effect in the shared layout.
+    /// Sets `binlog_group_commit_sync_engine`, from the next prepared transaction on. Without effect in the
+    /// shared layout.
     pub fn set_group_sync(&self, is_on: bool) {
         if let Some(logs) = self.env().logs.separate() {
             logs.set_group_sync(is_on);
         }
     }
 
-    /// `binlog_group_commit_overlap`: takes effect with the next group. Without effect in the shared layout.
+    /// Sets `binlog_group_commit_overlap`, from the next group on. Without effect in the shared layout.
     pub fn set_group_overlap(&self, overlap: Overlap) {
         let Some(logs) = self.env().logs.separate() else { return };
         logs.set_overlap(match overlap {
@@ -148,7 +150,7 @@ impl Coordinator {
         });
     }
 
-    /// Whether the binlog is on a device on which there is no log of an engine.
+    /// Returns whether the binlog is on a device without any engine's log.
     fn is_binlog_apart(&self) -> bool {
         let fs = &self.env().world.fs;
         let Some(binlog) = &self.options.binlog else { return false };
@@ -158,36 +160,36 @@ impl Coordinator {
         })
     }
 
-    /// `early_lock_release`: takes effect with the next transaction that is ordered.
+    /// Sets `early_lock_release`, from the next ordered transaction on.
     pub fn set_early_release(&self, is_early: bool) {
         self.env().is_early_release.store(is_early, Ordering::Relaxed);
     }
 
-    /// The newest published state (I5): what a statement or transaction that starts now reads.
+    /// Returns the newest published state (I5), for a statement or transaction that starts now.
     pub fn read_view(&self) -> ReadView {
         self.env().view.read().view.clone()
     }
 
-    /// The same, and where the binary log ends in that state.
+    /// Returns the newest published state, and the end of the binary log in that state.
     pub fn read_view_and_binlog_end(&self) -> (ReadView, BinlogPos) {
         let published = self.env().view.read();
         (published.view.clone(), published.binlog_end)
     }
 
-    /// Has hardened groups wait for replicas; once, before the first commit.
+    /// Installs the gate at which durable groups wait for replicas. Called once, before the first commit.
     pub fn set_replica_gate(&self, gate: Arc<dyn ReplicaGate>) {
         assert!(self.env().gate.set(gate).is_ok(), "there is one gate");
     }
 
-    /// The gate may let groups through that it held: a replica answered, the wait timed out, or a setting
-    /// changed.
+    /// Publishes and acknowledges groups that the gate no longer holds. Called after a replica has
+    /// acknowledged, the wait has timed out, or a setting has changed.
     pub fn gate_opened(&self) {
         self.pipeline.gate_opened();
     }
 
-    /// Replicas are no longer waited for: everything hardened goes on its way. `switch_off` makes the gate's
-    /// `is_on` false; before it runs, the log says durably that nothing so far may be cut, because clients
-    /// will be told.
+    /// Stops waiting for replicas: everything durable is published and acknowledged. `switch_off` makes the
+    /// gate's `is_on` false. Before it runs, a log record makes durable that nothing so far may be cut off,
+    /// because clients will get their OK.
     pub fn release_from_replicas(&self, switch_off: impl FnOnce()) -> Result<(), CommitError> {
         let env = self.env();
         let room = self.reserve(8)?;
@@ -202,55 +204,59 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Tells the client that is parked for `seq`, which is published, although replicas are still waited for;
-    /// the log must say by now that it will not be cut ([`Coordinator::release_from_replicas`]). False if it
-    /// is not parked.
+    /// Notifies the client that is parked for `seq`, which is published, although replicas are still waited
+    /// for. By now the log must say that `seq` will not be cut off ([`Coordinator::release_from_replicas`]).
+    /// Returns false if the client is not parked.
     pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
         self.pipeline.tell_early(seq, client)
     }
 
-    /// The newest transaction whose client may be told: it and all before it are hardened and published.
+    /// Returns the newest transaction whose client may get its reply: it, and all before it, are durable and
+    /// published.
     pub fn acknowledged(&self) -> CommitSeq {
         self.pipeline.acknowledged()
     }
 
-    /// The newest transaction that has its place in the order: no `Latest` read that is done has seen a later
-    /// one.
+    /// Returns the newest transaction that has a CommitSeq. No `Latest` read that has finished has seen a
+    /// later one.
     pub fn placed(&self) -> CommitSeq {
         self.pipeline.placed()
     }
 
-    /// Where the engines' newest state is now, for whoever would otherwise read a row again under its lock.
+    /// Returns a mark of the engines' newest applied state. A locking scan that took the mark before reading
+    /// a batch can skip reading a row again under its lock if the mark is unchanged.
     pub fn applied_mark(&self) -> AppliedMark {
         self.env().applied_mark()
     }
 
-    /// Takes the transaction's place in the one order (I1): its writes become visible to `Latest` reads, its
-    /// locks go, at once or when who is at the order stage comes to it ([`Coordinator::await_ordered`]).
-    /// Never waits for the disk. The reply must be held until the returned position is acknowledged (I4).
+    /// Assigns the transaction its CommitSeq (I1). Its writes become visible to `Latest` reads and its locks
+    /// are released, immediately or when the thread that holds the order stage processes it
+    /// ([`Coordinator::await_ordered`]). Never waits for the disk. The reply must be held until the returned
+    /// CommitSeq is acknowledged (I4).
     pub fn order(&self, prepared: Prepared) -> CommitSeq {
         if prepared.get().staged.is_empty() {
             return self.pipeline.order(prepared);
         }
-        // Stopped: the process is about to end, and nobody will be told of this transaction.
+        // The pipeline has stopped: the process is about to end, and the transaction is never acknowledged.
         self.pipeline.order_alone(prepared).unwrap_or(CommitSeq(u64::MAX))
     }
 
-    /// The same under `gtid_strict_mode`, for a transaction with a sequence number of its own: refused unless
-    /// the number is above all of its domain that were ordered before. A refused transaction is dropped, and
-    /// its locks with it: rolled back.
+    /// Orders a transaction with its own sequence number under `gtid_strict_mode`. Refuses it unless the
+    /// number is above all numbers of its domain ordered before. A refused transaction is dropped with its
+    /// locks: it is rolled back.
     pub fn order_in_sequence(&self, prepared: Prepared) -> Result<CommitSeq, CommitError> {
         self.order_in_sequence_or_return(prepared).map_err(|(error, _)| error)
     }
 
-    /// The same; the refused request goes back to its owner, who may have more to do with its locks.
-    #[allow(clippy::result_large_err)] // as in prepare
+    /// Orders like [`Coordinator::order_in_sequence`], but returns a refused request to the caller, which may
+    /// still need its locks.
+    #[allow(clippy::result_large_err)] // see `prepare`
     pub fn order_in_sequence_or_return(
         &self,
         prepared: Prepared,
     ) -> Result<CommitSeq, (CommitError, Box<CommitRequest>)> {
         let mut trx = prepared.into_inner();
-        // It is applied as others are: numbers of their own are not for bulk loads.
+        // The transaction is applied in the normal way: bulk loads do not bring their own sequence numbers.
         trx.staged.clear();
         let asked = self.pipeline.order_if(Prepared::new(trx), |env, trx| match &trx.request.binlog {
             Some(BinlogPart { domain, server, seq_no: Some(seq_no), .. }) => {
@@ -266,59 +272,61 @@ impl Coordinator {
         })
     }
 
-    /// `gtid_strict_mode`: whether the number is above all of its domain so far. Others may take it until it
-    /// is ordered, so it is asked again then.
+    /// Checks for `gtid_strict_mode` that the number is above all numbers of its domain so far. Another
+    /// transaction may take it before this one is ordered, so it is checked again then.
     pub fn check_gtid_order(&self, gtid: Gtid) -> Result<(), CommitError> {
         check_order(self.env(), gtid)
     }
 
-    /// The next own sequence number of the domain is behind this one, which a replica has applied without
-    /// logging it.
+    /// Makes the next sequence number generated for the domain larger than `seq_no`, which a replica has
+    /// applied without logging it.
     pub fn raise_gtid(&self, domain: DomainId, seq_no: u64) {
         self.env().gtids.lock().raise(domain, seq_no);
     }
 
-    /// At return the transaction is applied in the engines: for a session that goes on before it is told.
+    /// Waits until the engines have applied the transaction: for a session that continues before it is
+    /// acknowledged.
     pub fn await_ordered(&self, seq: CommitSeq) {
         self.pipeline.await_ordered(seq);
     }
 
-    /// Flushes what is ordered if nobody does. A worker that ordered a transaction calls this once before it
-    /// goes on.
+    /// Flushes what is ordered unless another thread does. A worker that ordered a transaction calls this
+    /// once before it continues.
     pub fn lead(&self) {
         self.pipeline.lead();
     }
 
-    /// The same for a worker that serves somebody next, and calls `lead` when there is nobody: it may leave
-    /// the flush to a worker that has nothing else to do.
+    /// Leads like [`Coordinator::lead`], for a worker that has another connection to serve, and calls `lead`
+    /// once it has none: it may leave the flush to an idle worker.
     pub fn lead_later(&self) {
         self.pipeline.lead_later();
     }
 
-    /// `innodb_log_file_buffering`: whether segments of the logs that are made ready from now on are written
-    /// through the page cache.
+    /// Sets `innodb_log_file_buffering`: whether log segments prepared from now on are written through the
+    /// page cache.
     pub fn set_log_buffered(&self, buffered: bool) {
         self.env().logs.set_buffered(buffered);
     }
 
-    /// Whether anything is ordered that no leader has taken.
+    /// Returns whether a transaction is ordered that no leader has taken.
     pub fn has_queued(&self) -> bool {
         self.pipeline.has_queued()
     }
 
-    /// Flushes all that is ordered, whichever worker leads. At return it is published, unless replicas are
+    /// Flushes everything ordered, whichever worker leads. At return it is published, unless replicas are
     /// waited for.
     pub fn flush_ordered(&self) -> Result<(), CommitError> {
         Ok(self.pipeline.hold(|_| ())?)
     }
 
-    /// Blocks until the client of `seq` may be told, flushing itself if nobody does. For callers that cannot
-    /// hold a reply back.
+    /// Blocks until the client of `seq` may get its reply. Flushes if no other thread does. For callers that
+    /// cannot hold a reply.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), CommitError> {
         Ok(self.pipeline.wait_acknowledged(seq)?)
     }
 
-    /// Visits entries as long as the caller goes on; returns false if it stops.
+    /// Blocks like [`Coordinator::wait_acknowledged`], as long as `goes_on` returns true. Returns false once
+    /// `goes_on` ended the wait.
     pub fn wait_acknowledged_while(
         &self,
         seq: CommitSeq,
@@ -327,22 +335,24 @@ impl Coordinator {
         Ok(self.pipeline.wait_acknowledged_while(seq, goes_on)?)
     }
 
-    /// Whether the client of `seq` may be told; an error when nobody shall wait for it any more.
+    /// Returns whether the client of `seq` may get its reply, or an error if the caller must not wait for it
+    /// any more.
     pub fn has_acknowledged(&self, seq: CommitSeq) -> Result<bool, CommitError> {
         Ok(self.pipeline.has_acknowledged(seq)?)
     }
 
-    /// Has `wake` told when the client of `seq` may be told; false if it is already (then nothing is told).
+    /// Registers `wake` to be called when the client of `seq` may get its reply. Returns false if it may
+    /// already; `wake` is then not called.
     pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         self.pipeline.when_acknowledged(seq, wake)
     }
 
-    /// The spill directory, for transaction caches that outgrow memory.
+    /// Returns the spill directory, for transaction caches that outgrow memory.
     pub fn spill_dir(&self) -> &Arc<SpillDir> {
         &self.spill
     }
 
-    /// Flushes the coordinator's log outside of a group; a failure stops the server as it does there.
+    /// Flushes the coordinator's log outside of a group. A failure stops the server as that of a group does.
     pub(crate) fn harden_now(&self) -> Result<Lsn, Stopped> {
         self.env().logs.main().flush().map_err(|error| {
             self.fail(&error);
@@ -350,7 +360,8 @@ impl Coordinator {
         })
     }
 
-    /// One round of the background work: free space, rotation room, a checkpoint when one is due.
+    /// Runs one round of the background work: checks free space, reserves log space for a binlog file change,
+    /// runs a checkpoint if one is due.
     pub fn tick(&self) {
         self.checkpointer.tick(self);
     }
@@ -360,8 +371,8 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
-    /// The server is about to stop: statements do not wait for replicas any more, and the binlog's files not
-    /// for space. Their transactions stay where they are, and nobody is told OK.
+    /// Prepares the stop of the server: statements no longer wait for replicas, and the binlog's files no
+    /// longer for space. The waiting transactions stay in the log, and their clients get no OK.
     pub fn leave_gates(&self) {
         if let Some(logs) = self.env().logs.separate() {
             logs.note_stopping();
@@ -369,15 +380,16 @@ impl Coordinator {
         self.pipeline.leave_gates();
     }
 
-    /// Clean stop: no commit is taken any more, everything is flushed and closed. Sessions must be gone.
+    /// Stops cleanly: refuses further commits, then flushes and closes everything. All sessions must have
+    /// ended.
     pub fn close(&self) -> Result<(), CheckpointError> {
         self.is_closing.store(true, Ordering::SeqCst);
         self.checkpointer.stop();
         self.change_stream(|stream, out, now_s| stream.stop(out, now_s))
             .map_err(|_| CheckpointError::Stopped)?;
         match self.checkpoint() {
-            // What replicas have not got stays in the log alone, so that it can still be cut; the next start
-            // replays it.
+            // Transactions that replicas do not have stay in the log alone, so that they can still be cut
+            // off; the next start replays them.
             Ok(()) | Err(CheckpointError::Gated) => {}
             Err(error) => return Err(error),
         }

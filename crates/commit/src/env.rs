@@ -1,18 +1,18 @@
-//! What the stages do in a server: engines, locks, GTIDs, the log, the binlog stream.
+//! The pipeline's environment in a server: engines, locks, GTIDs, the log, the binlog stream.
 //!
-//! # Who touches what
-//! | field | who, under which lock |
+//! # Access to the fields
+//! | field | accessed by, under which lock |
 //! |---|---|
 //! | `gtids`, `next_xid` | the holder of the order stage |
-//! | `logs` | appended to by the leader, flushed by the thread that hardens |
-//! | `stream` | the leader (while it writes), and start and stop |
+//! | `logs` | appended to by the leader, flushed by the thread that makes a group durable |
+//! | `stream` | appended to by the leader, and by work that holds the order stage ([`crate::Pipeline::hold`]) |
 //! | `rotation_room` | filled by preparing sessions and the checkpointer, taken by the leader |
-//! | `view` | written by the publisher, read by every statement |
+//! | `view` | written by the publishing thread, read by every statement |
 //!
 //! # Commit ids (I8)
-//! The leader cuts a group into runs. A transaction starts a new run if it took a row lock that a member of
-//! the current run released; so does DDL. A run of two or more gets a commit id: the CommitSeq of its first
-//! member.
+//! The leader divides a group into runs. A transaction starts a new run if it took a row lock that a member
+//! of the current run released; so does DDL. A run of two or more gets a commit id: the CommitSeq of its
+//! first member.
 
 use std::cell::Cell;
 use std::fmt;
@@ -38,49 +38,52 @@ use crate::seam::CommitEnv;
 use crate::separate::Decision;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// Called when a file of the durable path has failed: writes a message and ends the process. Tests record the
-/// call.
+/// Hook that is called when a file of the durable path has failed. It writes a message and ends the process.
+/// In tests it records the call.
 pub type StopHook = Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>;
-/// Called at every failpoint.
+/// Hook that is called at every failpoint.
 pub type FailpointHook = Arc<dyn Fn(Point) + Send + Sync>;
 
-/// Semi-synchronous replication: holds hardened groups back until a replica has them. `end` is the position
-/// behind a group's last event.
+/// Semi-synchronous replication: holds durable groups until a replica has them. `end` is the position after a
+/// group's last event.
 pub trait ReplicaGate: Send + Sync {
-    /// A group that ends with `last` and has this many logged transactions is hardened. Called in order, by
-    /// the leader, before `holds` is asked about it; must be quick.
+    /// Registers a durable group that ends with `last` and has this number of logged transactions. Called in
+    /// commit order, by the leader, before `holds` is called for the group; must be quick.
     fn hardened(&self, end: BinlogPos, last: CommitSeq, transactions: u64);
 
-    /// Whether groups are made to wait at all. Goes from true to false only inside of
-    /// [`crate::Coordinator::release_from_replicas`], so that the log knows of it.
+    /// Returns whether groups wait for replicas at all. Changes from true to false only inside of
+    /// [`crate::Coordinator::release_from_replicas`], so that the log records it.
     fn is_on(&self) -> bool;
 
-    /// The binary log begins anew: positions of before mean nothing any more, and nothing of before is held.
+    /// Handles a reset of the binary log: earlier positions are invalid from now on, and no earlier group is
+    /// held.
     fn restarted(&self);
 
-    /// Whether the group that ends here has to wait at this gate. Once it is false for a group it stays so.
+    /// Returns whether the group that ends at `end` has to wait at this gate. Once false for a group, it
+    /// stays false.
     fn holds(&self, gate: Gate, end: BinlogPos) -> bool;
 }
 
-/// What plain reads see, and where the binlog ends in it: what a dump of the data needs to be followed from.
+/// The view that plain reads use, and the binlog's end in that state: a dump of the data needs both, as a
+/// replica's starting point.
 #[derive(Clone)]
 pub struct PublishedView {
     pub view: ReadView,
     pub binlog_end: BinlogPos,
 }
 
-/// Tells whether a `Latest` read is still the newest. Taken before the read and equal to one taken under a
-/// row's lock, it says that nobody has changed that row in between: the mark moves after a transaction's
-/// writes have become visible and before its row locks go.
+/// A mark of the engines' newest applied state. If one taken before a `Latest` read equals one taken under a
+/// row's lock, no transaction has changed that row in between: the mark moves after a transaction's writes
+/// have become visible and before its row locks are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppliedMark(u64);
 
-/// Row locks beyond which a transaction keeps them until it is published. Releasing them takes time in the
-/// order stage and, until they are hardened, memory for each; a transaction of this size takes far longer
-/// than one flush.
+/// Maximum number of row locks that are released early. A transaction with more keeps them until it is
+/// acknowledged. Releasing takes time in the order stage, and memory for each lock until the transaction is
+/// durable; a transaction of this size takes far longer than one flush anyway.
 const EARLY_RELEASE_ROWS_MAX: usize = 10_000;
 
-/// The real environment of the pipeline.
+/// The server's implementation of [`CommitEnv`].
 pub struct ServerEnv {
     pub world: World,
     pub logs: Logs,
@@ -89,26 +92,26 @@ pub struct ServerEnv {
     pub locks: Arc<LockTable>,
     pub binlog: Option<Binlog>,
     pub gtids: Mutex<GtidState>,
-    /// A domain has come to its last sequence number: transactions are looked at before they are ordered.
+    /// A domain has reached its last sequence number, so transactions are checked before they are ordered.
     pub is_out_of_numbers: AtomicBool,
     pub next_xid: AtomicU64,
-    /// `early_lock_release`; read at the order stage and at publish: a transaction carries which of both
-    /// applied.
+    /// `early_lock_release`, read at the order stage. Without it a transaction keeps its row locks until it
+    /// is acknowledged and dropped.
     pub is_early_release: AtomicBool,
     pub view: RwLock<PublishedView>,
-    /// How often writes have become visible to `Latest` reads: see [`AppliedMark`].
+    /// Number of times that writes have become visible to `Latest` reads; see [`AppliedMark`].
     pub applied: AtomicU64,
     pub metrics: Metrics,
     /// Set once, when replicas can be waited for.
     pub gate: OnceLock<Arc<dyn ReplicaGate>>,
-    /// Files of spilled redo and the transaction that each is of; the checkpointer removes them.
+    /// Files of spilled redo, each with its transaction; the checkpointer removes them.
     pub spilled: Mutex<Vec<(CommitSeq, String)>>,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
 }
 
 impl ServerEnv {
-    /// A read view over the engines' present state; the order stage is held, or nothing runs yet.
+    /// Makes a read view of the engines' present state. The order stage is held, or no other thread runs yet.
     pub fn make_view(engines: &[Arc<dyn Engine>], seq: CommitSeq) -> ReadView {
         ReadView::new(seq, engines.iter().map(|engine| (engine.id(), engine.snapshot())).collect())
     }
@@ -132,12 +135,13 @@ impl ServerEnv {
         self.applied.fetch_add(1, Ordering::Release);
     }
 
-    /// Where the engines' newest state is now.
+    /// Returns the number of the engines' newest applied state.
     pub fn applied_mark(&self) -> AppliedMark {
         AppliedMark(self.applied.load(Ordering::Acquire))
     }
 
-    /// Whether the transaction can get its sequence number (I6: it is given at the order stage).
+    /// Checks that the domain still has a sequence number for the transaction (I6: it is assigned at the
+    /// order stage, where nothing may fail).
     pub fn check_numbers(&self, part: &BinlogPart) -> Result<(), CommitError> {
         let needs_look = part.seq_no.is_some() || self.is_out_of_numbers.load(Ordering::Relaxed);
         match needs_look && !self.gtids.lock().has_number(part.domain, part.seq_no) {
@@ -165,8 +169,8 @@ impl ServerEnv {
         }
     }
 
-    /// Ends of the runs that share a commit id (I8): for each transaction the first of its run, and whether
-    /// the run has others.
+    /// Returns the commit id of each transaction of the group (I8): the first CommitSeq of its run, or `None`
+    /// if it is alone in its run.
     pub(crate) fn commit_ids(group: &[Ordered<Trx>]) -> Vec<Option<u64>> {
         let mut ids = vec![None; group.len()];
         let mut start = 0;
@@ -192,7 +196,7 @@ impl ServerEnv {
         ids
     }
 
-    /// The transaction's binlog bytes, in their final form.
+    /// Appends the transaction's binlog bytes to `out`, in their final form.
     pub(crate) fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut StreamOut) {
         let (Some(part), Some(gtid)) = (&trx.request.binlog, trx.gtid) else { return };
         let mut flags2 = match part.kind {
@@ -218,25 +222,26 @@ impl ServerEnv {
         stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
     }
 
-    /// Whether hardened groups may have to wait for replicas.
+    /// Returns whether durable groups may have to wait for replicas.
     pub fn is_gated(&self) -> bool {
         self.gate.get().is_some_and(|gate| gate.is_on())
     }
 
-    /// Spilled redo lives until the log is freed beyond the record that refers to it (I7). Spilled events are
-    /// the materialiser's: it removes them when their copy is synced.
+    /// Registers a transaction's spilled redo, which lives until the log is freed beyond the record that
+    /// refers to it (I7). Spilled events belong to the binlog writer, which removes them when their copy is
+    /// synced.
     pub(crate) fn keep_spilled(&self, seq: CommitSeq, trx: &Trx) {
         if trx.spilled.iter().any(Option::is_some) {
             self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (seq, file.name.clone())));
         }
     }
 
-    /// Seconds since 1970 UTC.
+    /// Returns the seconds since 1970 UTC.
     pub fn now_s(&self) -> u32 {
         (self.world.clock.wall_us() / 1_000_000) as u32
     }
 
-    /// The batch is ordered; the caller holds the order stage.
+    /// Records the times of a batch that was just ordered; the caller holds the order stage.
     fn time_order(&self, batch: &mut [Ordered<Trx>], began_ns: u64) {
         let now_ns = self.now_ns();
         for ordered in batch.iter_mut() {
@@ -247,7 +252,7 @@ impl ServerEnv {
         self.metrics.record_each_alone(Step::OrderWork, work_ns, batch.len() as u64);
     }
 
-    /// The group is hardened; the caller decides.
+    /// Records the times of a group that was just made durable; the caller holds the decision stage.
     fn time_harden(&self, group: &[Hardened<Trx>], began_ns: u64, boundary: &mut Boundary) {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
@@ -260,8 +265,8 @@ impl ServerEnv {
         self.metrics.flushed(ended_ns.saturating_sub(began_ns), size);
     }
 
-    /// The group leaves a gate. Time that it was held there is counted as a replica's. Returns when the next
-    /// step began.
+    /// Records that the group leaves a gate. The time it was held there counts as waiting for a replica.
+    /// Returns when the next step began.
     fn time_gate(&self, boundary: &mut Boundary, transactions: usize) -> u64 {
         if boundary.was_held.take() {
             let now_ns = self.now_ns();
@@ -272,7 +277,8 @@ impl ServerEnv {
         boundary.since_ns
     }
 
-    /// Changes the binlog file when it is full, if there is room for it now; else behind a later group.
+    /// Starts a new binlog file when the current one is full, if space in the log is reserved for that;
+    /// otherwise a later group does it.
     fn rotate(&self, log: &Log, binlog: &Binlog, stream: &mut Stream, batch: &mut Batch) {
         let needed_bytes = stream.rotation_bytes_max();
         binlog.rotation_room.note_need(needed_bytes);
@@ -286,7 +292,7 @@ impl ServerEnv {
         add_to_batch(batch, &out);
     }
 
-    /// The records of the one log.
+    /// Appends a group's records to the one log.
     fn write_shared(&self, log: &Log, group: &mut [Ordered<Trx>]) -> Written {
         let ids = ServerEnv::commit_ids(group);
         let is_gated = self.is_gated();
@@ -300,7 +306,7 @@ impl ServerEnv {
             if let Some(stream) = &mut stream {
                 ServerEnv::stream_trx(stream, ordered.get(), commit_id, &mut out);
             }
-            // What an engine takes in at once cannot be cut.
+            // Staged writes cannot be cut off again once an engine has ingested them.
             let is_cuttable = is_gated && ordered.get().staged.is_empty();
             let released = if is_cuttable { published } else { seq };
             record::encode_commit(seq, released, ordered.get(), &out.chunks, &mut head);
@@ -318,14 +324,14 @@ impl ServerEnv {
         }
     }
 
-    /// A group's binlog bytes, with the stream behind them.
+    /// Returns a group's binlog bytes and the stream's position after them.
     pub(crate) fn binlog_bytes(&self, stream: &Stream, batch: Batch) -> BinlogBytes {
         self.metrics.binlog_bytes.fetch_add(batch.bytes.len() as u64, Ordering::Relaxed);
         BinlogBytes { batch, end: stream.position() }
     }
 }
 
-/// The room for the transaction's record of the one log.
+/// Takes the reservation for the transaction's record in the one log.
 fn room_of(trx: &mut Trx) -> Room {
     match &mut trx.rooms {
         Rooms::Shared(room) => room.take().expect("reserved at prepare (I6)"),
@@ -333,32 +339,32 @@ fn room_of(trx: &mut Trx) -> Room {
     }
 }
 
-/// What a group leaves for those who harden it.
+/// A group's state between its write and its decision.
 pub struct Written {
-    /// None with the binlog off.
+    /// `None` with the binlog off.
     pub(crate) binlog: Option<BinlogBytes>,
-    /// What has yet to be decided; none with one log.
+    /// The decision yet to be made; `None` with one log.
     pub(crate) decision: Option<Decision>,
     /// When the leader began to sync.
     pub(crate) began_ns: u64,
 }
 
-/// A group's events, and what its file change brings.
+/// The binlog bytes of a group, with those of its file change.
 pub(crate) struct BinlogBytes {
     pub batch: Batch,
-    /// Behind them.
+    /// The position after them.
     pub end: BinlogPos,
 }
 
-/// What a group leaves for its way out.
+/// A group's state for publishing and acknowledging.
 pub struct Boundary {
-    /// Taken by publish.
+    /// `None` once published.
     view: Option<ReadView>,
-    /// Behind its last event; none if nothing of it was logged.
+    /// The position after the group's last event; `None` if nothing of the group was logged.
     binlog_end: Option<BinlogPos>,
-    /// When the leader took the group, then when it was hardened, then when it was published.
+    /// When the leader took the group; later, when it became durable; later, when it was published.
     since_ns: u64,
-    /// Whether a gate held the group since then.
+    /// A gate has held the group since then.
     was_held: Cell<bool>,
 }
 
@@ -380,7 +386,7 @@ impl CommitEnv for ServerEnv {
             let trx = ordered.get_mut();
             self.assign_gtid(trx);
             trx.depends_on = trx.request.locks.depends_on();
-            // What is staged is not applied yet: nobody may get at these rows before.
+            // Staged writes are not applied yet: no other transaction may get these row locks before.
             let is_large = trx.request.locks.release_steps() > EARLY_RELEASE_ROWS_MAX;
             if is_early && !is_large && trx.staged.is_empty() {
                 wakeups.append(self.locks.release_early(&mut trx.request.locks, seq));
@@ -524,7 +530,7 @@ impl CommitEnv for ServerEnv {
     }
 }
 
-/// How many of these have events in the binlog.
+/// Returns the number of transactions that have events in the binlog.
 fn logged(group: &[Hardened<Trx>]) -> u64 {
     group.iter().filter(|trx| trx.get().gtid.is_some()).count() as u64
 }

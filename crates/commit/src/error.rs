@@ -1,4 +1,4 @@
-//! What commits and checkpoints can fail with, by what the caller does about it.
+//! Errors of commits and checkpoints, one variant for each reaction of the caller.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,19 @@ use cohort_log::LogError;
 
 use crate::seam::Stopped;
 
-/// Why a commit could not be prepared; the transaction is still active and is to be rolled back.
+/// Reason why a commit could not be prepared; the transaction is still active and has to be rolled back.
 #[derive(Debug)]
 pub enum CommitError {
-    /// No room in the log, or the disk is nearly full: error 1021 for the client, who may try again later.
+    /// No space in the log, or the disk is nearly full: error 1021 for the client, which may retry later.
     DiskFull(String),
     /// A spill file could not be written: error 3 for the client.
     Io(std::io::Error),
     /// The server is stopping, or the log failed: error 1053.
     Stopped,
-    /// The GTID that the session asked for is not above its domain's last (`gtid_strict_mode`): error 1950.
+    /// The GTID that the session requested is not above the last one of its domain (`gtid_strict_mode`):
+    /// error 1950.
     OutOfOrderGtid(String),
-    /// The domain's sequence numbers are used up, or the session asked for one of the last: error 1598.
+    /// The domain's sequence numbers are used up, or the session requested one of the last: error 1598.
     NoSequenceNumber(DomainId),
 }
 
@@ -50,11 +51,11 @@ impl From<Stopped> for CommitError {
     }
 }
 
-/// Why a group could not be made durable: the server ends.
+/// Reason why a group could not be made durable; the server ends.
 #[derive(Clone, Debug)]
 pub enum HardenError {
     Log(LogError),
-    /// The binlog's files, where they decide.
+    /// The binlog's files failed, where they decide.
     Binlog(Arc<str>),
 }
 
@@ -75,13 +76,13 @@ impl fmt::Display for HardenError {
 
 impl std::error::Error for HardenError {}
 
-/// Why a checkpoint did not complete; the log keeps everything, so it is tried again.
+/// Reason why a checkpoint did not complete. The log keeps everything, so the checkpoint is retried.
 #[derive(Debug)]
 pub enum CheckpointError {
     Engine(EngineError),
     Binlog(cohort_binlog::BinlogError),
     Log(LogError),
-    /// Replicas have not got what would become durable here; later.
+    /// Replicas do not yet have what would become durable; retry later.
     Gated,
     /// The pipeline stopped.
     Stopped,

@@ -1,15 +1,15 @@
-//! What an error on the durable path means: the one place that decides (I6).
+//! Severity of an error on the durable path: the one place that classifies such errors (I6).
 //!
-//! | error | meaning |
+//! | error | severity |
 //! |---|---|
-//! | no space: a log segment, a binlog file, an engine's file | [`Meaning::Refuse`]: writes get error 1021 until there is space, reads go on, nothing is lost |
-//! | the log has reached its cap | the same, until a checkpoint makes room |
-//! | anything else on a file of the durable path: the log and its control file, a binlog file or the index, an engine, the catalog | [`Meaning::Stop`]: the server ends with an ERROR line |
-//! | a spill file or a staged file, before the transaction is ordered | neither: that transaction is refused, and nothing refers to the file |
+//! | no space: a log segment, a binlog file, an engine's file | [`Meaning::Refuse`]: writes get error 1021 until there is space, reads continue, nothing is lost |
+//! | the log has reached its cap | [`Meaning::Refuse`], until a checkpoint frees space |
+//! | any other error of a file of the durable path: the log and its control file, a binlog file or the index, an engine, the catalog | [`Meaning::Stop`]: the server ends with an ERROR line |
+//! | a spill file or a staged file, before the transaction is ordered | neither: the transaction is refused, and nothing refers to the file |
 //!
-//! After a failed write or sync nobody knows what the disk holds, and a second sync would say yes to nothing.
-//! A server that lived on could only refuse every later write, so it ends, and the next start decides by the
-//! log.
+//! After a failed write or sync the contents of the disk are unknown, and a second sync could succeed without
+//! having written anything. A server that continued could only refuse every later write. So it ends, and the
+//! next start recovers from the log.
 
 use std::fmt;
 use std::io;
@@ -21,10 +21,10 @@ use cohort_log::LogError;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 
-/// What to do about an error.
+/// Severity of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Refuse or put off what was asked for; it may work later.
+    /// Refuse or postpone the operation; it may succeed later.
     Refuse,
     /// End the server.
     Stop,
@@ -35,11 +35,11 @@ impl Meaning {
         if cohort_vfs::is_no_space(error) { Meaning::Refuse } else { Meaning::Stop }
     }
 
-    /// An error of the open log.
+    /// Classifies an error of the open log.
     pub fn of_log(error: &LogError) -> Meaning {
         match error {
             LogError::Io { source, .. } => Meaning::of_io(source),
-            // The caller's affair; the log is as it was.
+            // The caller's error; the log is unchanged.
             LogError::Full(_) | LogError::RecordTooLarge { .. } | LogError::Released { .. } => {
                 Meaning::Refuse
             }
@@ -50,7 +50,7 @@ impl Meaning {
         }
     }
 
-    /// An error of the binlog's writer.
+    /// Classifies an error of the binlog's writer.
     pub fn of_binlog(error: &BinlogError) -> Meaning {
         match error {
             BinlogError::Io { source, .. } => Meaning::of_io(source),
@@ -71,7 +71,7 @@ impl Meaning {
         }
     }
 
-    /// An error of a checkpoint.
+    /// Classifies an error of a checkpoint.
     pub fn of_checkpoint(error: &CheckpointError) -> Meaning {
         match error {
             CheckpointError::Engine(error) => Meaning::of_engine(error),
@@ -83,22 +83,22 @@ impl Meaning {
 }
 
 impl Coordinator {
-    /// Ends the server: no client is told OK any more, the error log gets the reason, and the process ends
-    /// (the stop hook of tests only takes a note).
+    /// Ends the server: no client gets an OK any more, the reason goes to the error log, and the process ends
+    /// (in tests the stop hook only records the call).
     pub(crate) fn fail(&self, error: &dyn fmt::Display) {
         self.pipeline.stop();
         (self.env().on_stop)(error);
     }
 
-    /// Ends the server if that is what the error means.
+    /// Ends the server if the error is that severe.
     pub(crate) fn judge(&self, meaning: Meaning, error: &dyn fmt::Display) {
         if meaning == Meaning::Stop {
             self.fail(error);
         }
     }
 
-    /// Ends the server if the log stopped behind everybody's back (the thread that makes segments ready), or
-    /// the writer of the binlog files gave up.
+    /// Ends the server if a background thread has failed: the one that prepares log segments, or the writer
+    /// of the binlog files.
     pub(crate) fn look_for_failures(&self) {
         let binlog = self.env().binlog.as_ref();
         let failed = match binlog.map(|binlog| binlog.files.status()) {
@@ -106,7 +106,8 @@ impl Coordinator {
             _ => None,
         };
         let failed = self.env().logs.poisoned().map(|error| error.to_string()).or(failed);
-        // A log that was closed on purpose says so, too; it is closed after `is_closing` is set.
+        // A log that was closed on purpose reports the same error; it is closed only after `is_closing` is
+        // set.
         if let Some(error) = failed
             && !self.is_closing()
         {

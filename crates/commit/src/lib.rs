@@ -1,43 +1,44 @@
-//! The heart: the stages of a commit, recovery, checkpoints.
+//! The commit path: the stages of a commit, recovery, checkpoints.
 //!
 //! | module | concept |
 //! |---|---|
 //! | `pipeline` | [`Pipeline`]: the whole protocol |
-//! | `seam` | [`CommitEnv`]: what its stages do |
-//! | `stage` | [`Stage`] and the types of a transaction's way through them |
-//! | `pace` | how long a group is left open for more |
-//! | `returns` | when clients come back, and what waiting for them gains |
-//! | `timekeeper` | the thread that closes groups whose time is up |
-//! | `env` | what the stages do in a server |
+//! | `seam` | [`CommitEnv`]: the interface that implements its stages |
+//! | `stage` | [`Stage`], and the types of a transaction in each of its states |
+//! | `pace` | the group-commit policy: how long a group is left open for more transactions |
+//! | `returns` | return-time statistics of clients, and the gain of waiting for them |
+//! | `timekeeper` | the group-commit timer thread |
+//! | `env` | the implementation of the stages in a server |
 //! | `sync` | the locks and atomics of `pipeline` and `pace`, replaced in model checks |
-//! | `request` | [`CommitRequest`]: what a transaction brings to its commit |
-//! | `coordinator` | [`Coordinator`]: the server's commit path, as its sessions see it |
-//! | `options` | [`CoordinatorOptions`]: what it is opened with |
-//! | `open` | the start: recovery, and what it hands to the pipeline |
-//! | `open_logs` | which logs a data directory has, and whether they belong together |
-//! | `prepare` | all that can fail in a commit: spill, stage, room in the log |
-//! | `binlog` | the stream of events, its files, and what is done to them outside of transactions |
+//! | `request` | [`CommitRequest`]: a transaction's redo, events and locks |
+//! | `coordinator` | [`Coordinator`]: the server's commit path, used by its sessions |
+//! | `options` | [`CoordinatorOptions`]: its settings |
+//! | `open` | the start: recovery, and the making of the pipeline |
+//! | `open_logs` | the logs of a data directory, and the check that they belong together |
+//! | `prepare` | everything in a commit that can fail: spill, stage, reserve log space |
+//! | `binlog` | the stream of events, its files, and operations on them outside of transactions |
 //! | `error` | [`CommitError`], [`CheckpointError`] |
 //! | `logs` | [`LogLayout`]: one log for all, or one for each engine |
 //! | `separate` | the classical layout: logs of the engines, decided by the binlog |
-//! | `separate_recovery` | its recovery table and the passes over its logs |
-//! | `syncer` | the thread that syncs a log beside the leader |
-//! | `convert` | from one layout to the other |
-//! | `fault` | what an I/O error means: refuse or stop |
+//! | `separate_recovery` | the recovery table of that layout, and the passes over its logs |
+//! | `syncer` | a thread that syncs a log while the leader syncs another |
+//! | `convert` | conversion of one layout to the other |
+//! | `fault` | severity of an I/O error: refuse or stop |
 //! | `record` | payloads of log records |
 //! | `recovery` | the recovery table and the pass over the log |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
-//! | `reset` | RESET MASTER: the binlog begins anew |
+//! | `reset` | RESET MASTER: reset of the binlog |
 //! | `redo_files` | redo that engines write into files themselves |
-//! | `replay` | redo given to the participants beside that pass |
-//! | `completion` | the binary log's files, opened and completed beside it |
-//! | `worker` | the threads of these two |
-//! | `checkpoint` | checkpoints, and the watch over space |
+//! | `replay` | replay of redo, concurrent with the recovery pass |
+//! | `completion` | opening and completing the binlog files, concurrent with the recovery pass |
+//! | `worker` | the thread that each of these two uses |
+//! | `checkpoint` | checkpoints, and the check of free space |
+//! | `rotation_room` | log space reserved for a change of the binlog file |
 //! | `metrics` | [`Metrics`]: counters, and the times of each [`Step`] |
-//! | `status` | their lines in SHOW STATUS |
+//! | `status` | their status variables |
 //! | `xa` | [`XaBranches`]: XA transactions between their two phases |
-//! | `xa_body` | [`XaBody`]: what the first phase makes durable |
-//! | `xa_file` | where checkpoints keep that |
+//! | `xa_body` | [`XaBody`]: the data that the first phase makes durable |
+//! | `xa_file` | the files of prepared branches, written by checkpoints |
 
 mod binlog;
 mod checkpoint;

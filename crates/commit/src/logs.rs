@@ -1,16 +1,17 @@
 //! The logs of a server: one for all, or one for each engine.
 //!
 //! # Concepts
-//! - [`LogLayout`] is chosen when a data directory is made and stands in it: in the payload of the
+//! - [`LogLayout`] is chosen when a data directory is created, and stored in it: in the payload of the
 //!   coordinator's log, `log/`, which every layout has.
-//! - *shared*: `log/` is the one log. It holds whole transactions, binlog bytes included, and decides (I2).
-//! - *separate*: each engine has a log of its own, `log.engine-N/`, and the binlog decides (`separate.rs`).
-//!   `log/` holds the redo of the participants that are no engines (catalog, a replica's position, prepared
-//!   XA branches), and the decisions about what is not in the binlog.
+//! - *shared*: `log/` is the one log. It holds whole transactions, including their binlog bytes, and decides
+//!   (I2).
+//! - *separate*: each engine has its own log, `log.engine-N/`, and the binlog decides (`separate.rs`). `log/`
+//!   holds the redo of the participants that are not engines (catalog, a replica's position, prepared XA
+//!   branches), and the decisions about transactions that are not in the binlog.
 //!
-//! Sessions, engines and the pipeline do not know the layout. It shows in four places: room at prepare
-//! ([`Rooms`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]), and the start
-//! (`open.rs`).
+//! Sessions, engines and the pipeline do not know the layout. Four places do: the reservation of log space at
+//! prepare ([`Rooms`]), write and harden (`env.rs`, `separate.rs`), checkpoints ([`Logs::marks`]), and the
+//! start (`open.rs`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use cohort_log::{Log, LogError, LogStats, Room};
 
 use crate::separate::SeparateLogs;
 
-/// How many logs there are, and which of them decides.
+/// The number of logs, and the one that decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogLayout {
     /// One log for the binlog and all engines.
@@ -31,7 +32,7 @@ pub enum LogLayout {
 }
 
 impl LogLayout {
-    /// As the setting `log_layout` spells it.
+    /// Returns the value of the setting `log_layout`.
     pub fn name(self) -> &'static str {
         match self {
             LogLayout::Shared => "shared",
@@ -46,12 +47,12 @@ impl fmt::Display for LogLayout {
     }
 }
 
-/// The coordinator's log.
+/// Returns the directory of the coordinator's log.
 pub fn main_dir(datadir: &Path) -> PathBuf {
     datadir.join("log")
 }
 
-/// The log of an engine in the separate layout.
+/// Returns the directory of an engine's log in the separate layout.
 pub fn engine_dir(datadir: &Path, engine: ParticipantId) -> PathBuf {
     datadir.join(format!("log.engine-{}", engine.0))
 }
@@ -62,35 +63,35 @@ pub enum Logs {
     Separate(Box<SeparateLogs>),
 }
 
-/// Room for what a transaction writes, promised at prepare (I6).
+/// Log reservations of a transaction, made at prepare (I6).
 pub enum Rooms {
-    /// For its one record; taken when that is written.
+    /// For its one record; taken when the record is written.
     Shared(Option<Room>),
     Separate {
-        /// For each of its PREPARE records, by the log's place.
+        /// For each of its PREPARE records, with the log's index in [`SeparateLogs`].
         parts: Vec<(usize, Room)>,
-        /// For the decision, unless the binlog decides.
+        /// For the DECIDED record; `None` if the binlog decides.
         decision: Option<Room>,
     },
 }
 
 impl Default for Rooms {
-    /// Nothing; what is left when it was used.
+    /// Returns the state after use: nothing reserved.
     fn default() -> Rooms {
         Rooms::Shared(None)
     }
 }
 
-/// Where the logs end while the order stage is held and all that is ordered is hardened: recovery can start
+/// Ends of the logs while the order stage is held and everything ordered is durable: recovery can start
 /// there.
 pub struct Marks {
     pub main: Lsn,
-    /// Of each engine's log in the separate layout.
+    /// One for each engine's log in the separate layout.
     pub engines: Vec<(ParticipantId, Lsn)>,
 }
 
 impl Marks {
-    /// The place in the log that has the participant's redo.
+    /// Returns the end of the log that has the participant's redo.
     pub fn of(&self, participant: ParticipantId) -> Lsn {
         let own = self.engines.iter().find(|(id, _)| *id == participant);
         own.map_or(self.main, |(_, lsn)| *lsn)
@@ -98,7 +99,7 @@ impl Marks {
 }
 
 impl Logs {
-    /// The layout.
+    /// Returns the layout.
     pub fn layout(&self) -> LogLayout {
         match self {
             Logs::Shared(_) => LogLayout::Shared,
@@ -106,7 +107,7 @@ impl Logs {
         }
     }
 
-    /// The coordinator's log.
+    /// Returns the coordinator's log.
     pub fn main(&self) -> &Log {
         match self {
             Logs::Shared(log) => log,
@@ -114,7 +115,7 @@ impl Logs {
         }
     }
 
-    /// The logs, if each engine has its own.
+    /// Returns the logs of the separate layout. Returns `None` in the shared layout.
     pub fn separate(&self) -> Option<&SeparateLogs> {
         match self {
             Logs::Shared(_) => None,
@@ -122,7 +123,7 @@ impl Logs {
         }
     }
 
-    /// All of them, the coordinator's first.
+    /// Returns all logs, the coordinator's first.
     fn each(&self) -> Vec<&Log> {
         match self {
             Logs::Shared(log) => vec![log],
@@ -130,7 +131,7 @@ impl Logs {
         }
     }
 
-    /// Counters of all together.
+    /// Returns the counters of all logs together.
     pub fn stats(&self) -> LogStats {
         match self {
             Logs::Shared(log) => log.stats(),
@@ -138,12 +139,12 @@ impl Logs {
         }
     }
 
-    /// Counters of the log that has the participant's redo.
+    /// Returns the counters of the log that has the participant's redo.
     pub fn stats_of(&self, participant: ParticipantId) -> LogStats {
         self.log_of(participant).stats()
     }
 
-    /// The log that has the participant's redo.
+    /// Returns the log that has the participant's redo.
     pub fn log_of(&self, participant: ParticipantId) -> &Log {
         match self {
             Logs::Shared(log) => log,
@@ -151,29 +152,29 @@ impl Logs {
         }
     }
 
-    /// Whether a failure has stopped one of them, and which.
+    /// Returns the error that has stopped one of the logs, if any.
     pub fn poisoned(&self) -> Option<LogError> {
         self.each().into_iter().find_map(Log::poisoned)
     }
 
-    /// The most that one of them holds for recovery.
+    /// Returns the largest number of bytes that one of the logs retains for recovery.
     pub fn retained_bytes_max(&self) -> u64 {
         self.each().into_iter().map(|log| log.appended().0 - log.retained().0).max().unwrap_or(0)
     }
 
-    /// The order stage is held and what is ordered is hardened.
+    /// Returns the ends of the logs. The order stage is held and everything ordered is durable.
     pub fn marks(&self) -> Marks {
         let main = self.main().hardened();
         assert_eq!(main, self.main().appended(), "the order stage is held and the log hardened (I3)");
         Marks { main, engines: self.separate().map_or(Vec::new(), SeparateLogs::engine_marks) }
     }
 
-    /// Whether segments that are made ready from now on are written through the page cache.
+    /// Sets whether segments prepared from now on are written through the page cache.
     pub fn set_buffered(&self, buffered: bool) {
         self.each().into_iter().for_each(|log| log.set_buffered(buffered));
     }
 
-    /// Closes them, the coordinator's last.
+    /// Closes all logs, the coordinator's last.
     pub fn close(&self) -> Result<(), LogError> {
         self.each().into_iter().rev().try_for_each(Log::close)
     }

@@ -1,48 +1,49 @@
-//! What the commit path counts and times, for SHOW STATUS, information_schema and the metrics endpoint.
+//! Counters and times of the commit path, for SHOW STATUS, information_schema and the metrics endpoint.
 //!
-//! # Who records
-//! | field | who, under which lock |
+//! # Writers of the fields
+//! | field | written by, under which lock |
 //! |---|---|
 //! | step `prepare` | every worker |
 //! | steps `order_wait`, `order_work` | the holder of the order stage |
-//! | steps `queue`, `write`, `flush`, the times of flushes | the decider |
-//! | steps `replica_wait`, `publish`, the counters of groups and their size | the thread that lets hardened groups out, under its lock |
-//! | step `acknowledge` | the thread that let groups out; the next may be at work |
+//! | steps `queue`, `write`, `flush`, the times of flushes | the holder of the decision stage (`decider`) |
+//! | steps `replica_wait`, `publish`, the counters of groups and their size | the thread that publishes groups, under `behind` |
+//! | step `acknowledge` | the thread that published the groups; the next may already be at work |
 //!
-//! Where a lock keeps all others away, recording uses plain loads and stores: a transaction pays for two
-//! readings of the clock (four, when it is ordered alone) and some nanoseconds, a group for six readings.
+//! Where a lock excludes other writers, recording uses plain loads and stores. A transaction then costs two
+//! readings of the clock (four, if it is alone in its batch) and some nanoseconds, a group six readings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::{Histogram, HistogramSnapshot, add_alone};
 
-/// What a transaction's time from COMMIT to OK is made of; the stages, with waiting and work told apart.
+/// A step of a transaction between COMMIT and OK: the stages, with waiting and work separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(usize)]
 pub enum Step {
-    /// Everything that can fail: spilling, room in the log. By transaction.
+    /// Everything that can fail: spilling, reserving log space. Recorded per transaction.
     Prepare,
-    /// Until the order stage takes the transaction. By transaction.
+    /// Waiting until the order stage takes the transaction. Recorded per transaction.
     OrderWait,
-    /// Engines apply the batch, GTIDs are given, locks go. By transaction; all of a batch have the same.
+    /// Engines apply the batch, GTIDs are assigned, locks are released. Recorded per transaction, with the
+    /// same time for all of a batch.
     OrderWork,
-    /// Ordered, until a leader takes it: the flush under way, and what the leader waits for others. By
-    /// transaction.
+    /// Ordered, waiting until a leader takes it: for the flush in progress, and while the group is left open.
+    /// Recorded per transaction.
     Queue,
-    /// The group's records go into the log buffer. By group.
+    /// Writing the group's records into the log buffer. Recorded per group.
     Write,
-    /// One flush. By group.
+    /// One flush. Recorded per group.
     Flush,
-    /// Held at a gate, for a replica's acknowledgement. By group and gate, if it was held.
+    /// Held at a gate, for a replica's acknowledgement. Recorded per group and gate that held it.
     ReplicaWait,
-    /// The read view and the binlog bytes are let out. By group.
+    /// Publishing the read view and the binlog bytes. Recorded per group.
     Publish,
-    /// Held replies are sent. By group.
+    /// Sending the held replies. Recorded per group.
     Acknowledge,
 }
 
 impl Step {
-    /// All steps in the order in which a transaction goes through them.
+    /// All steps in the order in which a transaction passes them.
     pub const ALL: [Step; 9] = [
         Step::Prepare,
         Step::OrderWait,
@@ -55,7 +56,7 @@ impl Step {
         Step::Acknowledge,
     ];
 
-    /// As SHOW STATUS, information_schema and the endpoint spell it.
+    /// Returns the name used by SHOW STATUS, information_schema and the endpoint.
     pub fn name(self) -> &'static str {
         match self {
             Step::Prepare => "prepare",
@@ -74,9 +75,9 @@ impl Step {
 /// Times of one step.
 #[derive(Debug, Default)]
 struct StepTimes {
-    /// Nanoseconds; one entry for each transaction or group, as the step's text says.
+    /// Nanoseconds; one entry per transaction or group, as documented for the step.
     times: Histogram,
-    /// Nanoseconds that transactions spent here: a group's time counts for each of its members.
+    /// Nanoseconds that transactions spent in this step: a group's time counts for each of its members.
     trx_ns: AtomicU64,
 }
 
@@ -86,7 +87,7 @@ pub struct StepSnapshot {
     pub step: Step,
     /// Nanoseconds.
     pub times: HistogramSnapshot,
-    /// Nanoseconds that transactions spent here, groups counted by their members.
+    /// Nanoseconds that transactions spent in this step, groups weighted by their members.
     pub trx_ns: u64,
 }
 
@@ -95,11 +96,11 @@ pub struct StepSnapshot {
 pub struct Metrics {
     /// Transactions published.
     pub commits: AtomicU64,
-    /// Of those, with events in the binlog.
+    /// Transactions published that have events in the binlog.
     pub binlog_commits: AtomicU64,
     /// Flush groups.
     pub groups: AtomicU64,
-    /// Transactions of a group.
+    /// Number of transactions in a group.
     pub group_size: Histogram,
     /// Bytes written to the binlog.
     pub binlog_bytes: AtomicU64,
@@ -109,13 +110,16 @@ pub struct Metrics {
     pub checkpoint_failures: AtomicU64,
     /// When the last flush began, by the clock of the steps. Written by the leader.
     pub flush_began_ns: AtomicU64,
-    /// When the last flush ended; before `flush_began_ns`: one is under way. Written by the decider.
+    /// When the last flush ended; if before `flush_began_ns`, a flush is in progress. Written by the decision
+    /// stage.
     pub flush_ended_ns: AtomicU64,
-    /// A flush is slow from here on; `u64::MAX`: never. Written by SET `slow_flush_warning_ms`.
+    /// Minimum duration of a slow flush; `u64::MAX` if none is reported. Written by SET
+    /// `slow_flush_warning_ms`.
     pub slow_flush_ns: AtomicU64,
-    /// Flushes that were slow.
+    /// Number of slow flushes.
     pub slow_flushes: AtomicU64,
-    /// The longest flush since somebody last took this value. Written by the decider, set to 0 by the watch.
+    /// The longest flush since this value was last taken. Written by the decision stage, set to 0 by the
+    /// watchdog that takes it.
     pub flush_ns_recent_max: AtomicU64,
     steps: [StepTimes; Step::ALL.len()],
 }
@@ -141,35 +145,36 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A step that took so long for so many transactions at once, recorded once.
+    /// Records once that a step took `ns` for this number of transactions together.
     pub fn record(&self, step: Step, ns: u64, transactions: u64) {
         let of = &self.steps[step as usize];
         of.times.record(ns);
         of.trx_ns.fetch_add(ns * transactions, Ordering::Relaxed);
     }
 
-    /// The same for a step whose lock the caller holds.
+    /// Records like [`Metrics::record`], for a step whose lock the caller holds.
     pub fn record_alone(&self, step: Step, ns: u64, transactions: u64) {
         let of = &self.steps[step as usize];
         of.times.record_alone(ns, 1);
         add_alone(&of.trx_ns, ns * transactions);
     }
 
-    /// The same time for each of so many transactions, recorded for each; the caller holds the step's lock.
+    /// Records `ns` once for each of this number of transactions; the caller holds the step's lock.
     pub fn record_each_alone(&self, step: Step, ns: u64, transactions: u64) {
         let of = &self.steps[step as usize];
         of.times.record_alone(ns, transactions);
         add_alone(&of.trx_ns, ns * transactions);
     }
 
-    /// A flush that began then has ended now; the caller decides. One that began later is still under way.
+    /// Records that the flush begun at `began_ns` has ended, unless a later one is already in progress; the
+    /// caller holds the decision stage.
     pub fn flush_ended(&self, began_ns: u64, now_ns: u64) {
         if self.flush_began_ns.load(Ordering::Relaxed) == began_ns {
             self.flush_ended_ns.store(now_ns, Ordering::Relaxed);
         }
     }
 
-    /// A flush of so many transactions ended; the caller decides.
+    /// Records the duration of a flush of this number of transactions; the caller holds the decision stage.
     pub fn flushed(&self, ns: u64, transactions: u64) {
         self.record_alone(Step::Flush, ns, transactions);
         if ns >= self.slow_flush_ns.load(Ordering::Relaxed) {
@@ -180,7 +185,8 @@ impl Metrics {
         }
     }
 
-    /// A group was published, with so many transactions in the binlog; the caller lets groups out.
+    /// Counts a published group and its transactions, `logged` of them in the binlog; the caller holds the
+    /// publish stage.
     pub fn published(&self, transactions: u64, logged: u64) {
         add_alone(&self.commits, transactions);
         add_alone(&self.binlog_commits, logged);
@@ -188,13 +194,13 @@ impl Metrics {
         self.group_size.record_alone(transactions, 1);
     }
 
-    /// The times of a step so far.
+    /// Returns the times of a step so far.
     pub fn step(&self, step: Step) -> StepSnapshot {
         let of = &self.steps[step as usize];
         StepSnapshot { step, times: of.times.snapshot(), trx_ns: of.trx_ns.load(Ordering::Relaxed) }
     }
 
-    /// The times of all steps so far, in their order.
+    /// Returns the times of all steps so far, in their order.
     pub fn steps(&self) -> impl Iterator<Item = StepSnapshot> {
         Step::ALL.into_iter().map(|step| self.step(step))
     }

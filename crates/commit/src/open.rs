@@ -1,4 +1,4 @@
-//! The start: opens the log, recovers, opens the binlog behind it, and makes the [`Coordinator`].
+//! The start: opens the log, recovers, opens the binlog, and makes the [`Coordinator`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -25,8 +25,9 @@ use crate::timekeeper;
 use crate::xa::XaBranches;
 
 impl Coordinator {
-    /// Recovers what is in the data directory and opens it for commits. `participants` are all of them,
-    /// `engines` those that read views cover. An error has changed nothing that matters.
+    /// Recovers a data directory and opens it for commits. `participants` are all participants except the XA
+    /// branches, which are added here; `engines` are the participants that read views cover. After an error
+    /// nothing of value has changed.
     pub fn open(
         world: World,
         options: CoordinatorOptions,
@@ -73,7 +74,7 @@ impl Coordinator {
         recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let logs = logs.finish(recovered.last_seq, options.has_threads)?;
-        // Only now, because the log may have named more before it was cut.
+        // Not earlier: the log may have named more spill files before it was cut.
         let named = recovered.spilled.iter().map(|(_, name)| name.as_str()).collect();
         spill.retain(&named).map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
 
@@ -120,8 +121,8 @@ impl Coordinator {
         if is_known && !is_first {
             coordinator.checkpointer.set_binlog_from(coordinator.recovered.binlog_synced.file);
         } else {
-            // From now on a crash recovery must find the files, and under this name, and the logs, so the
-            // control file has to say it.
+            // From now on a crash recovery must find the logs, and the binlog files under this name, so the
+            // control file has to name them.
             let first = coordinator.checkpointer.try_checkpoint(&coordinator);
             first.map_err(RecoveryError::Checkpoint)?;
         }
@@ -133,7 +134,7 @@ impl Coordinator {
     }
 }
 
-/// What the separate layout does not have.
+/// Refuses settings that the separate layout does not support.
 fn check_settings(options: &CoordinatorOptions) -> Result<(), RecoveryError> {
     match &options.binlog {
         Some(binlog) if binlog.checksum == Checksum::None => Err(RecoveryError::Setting(

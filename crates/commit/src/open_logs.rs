@@ -1,11 +1,11 @@
-//! Which logs a data directory has: its layout, and whether they belong together.
+//! Opening the logs of a data directory: determines their layout, and checks that they belong together.
 //!
 //! The coordinator's log, `log/`, says which layout the directory has; a directory without a commit takes the
-//! one of the settings. The logs of the engines are made before the first checkpoint, which names them.
+//! layout of the settings. The engines' logs are created before the first checkpoint, which names them.
 //!
 //! # On failure
-//! A refusal names the file and the cure. A start that was cut off while it made logs is begun again: empty
-//! logs are taken over.
+//! A refusal names the file and the remedy. A start that was interrupted while it created logs is repeated:
+//! empty logs are reused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub enum FoundLogs {
     Separate(FoundSeparate),
 }
 
-/// Those of the separate layout.
+/// The logs of the separate layout.
 pub struct FoundSeparate {
     pub pair: Pair,
-    /// The coordinator's first.
+    /// The coordinator's log first.
     pub logs: Vec<OwnRecovery>,
     pub checkpoint: Checkpoint,
 }
 
-/// Opens the logs of a data directory, or makes them.
+/// Opens the logs of a data directory, or creates them.
 pub fn open_logs(
     world: &World,
     options: &CoordinatorOptions,
@@ -66,7 +66,8 @@ pub fn open_logs(
     }
 }
 
-/// The layout that a coordinator's log was made with, and its checkpoint; none if nothing was committed.
+/// Returns the layout that a coordinator's log was created with (`None` if nothing was committed), and its
+/// checkpoint.
 pub fn layout_of(main: &mut Recovery, dir: &Path) -> Result<(Option<LogLayout>, Checkpoint), RecoveryError> {
     let (_, payload) = main.checkpoint();
     let is_unused = payload.is_empty();
@@ -80,7 +81,7 @@ pub fn layout_of(main: &mut Recovery, dir: &Path) -> Result<(Option<LogLayout>, 
     Ok((layout, checkpoint))
 }
 
-/// Whether it holds no record.
+/// Returns whether the log holds no record.
 fn is_empty(log: &mut Recovery) -> Result<bool, LogError> {
     let is_empty = log.next()?.is_none();
     log.rewind();
@@ -113,8 +114,8 @@ fn open_separate(
     Ok(FoundSeparate { pair, logs, checkpoint })
 }
 
-/// The log of an engine. `from`: where recovery starts in it; none if the coordinator's log does not name it
-/// yet.
+/// Opens or creates the log of an engine. `from` is the LSN where recovery starts in it, or `None` if the
+/// coordinator's log does not name it yet.
 fn open_engine_log(
     world: &World,
     options: &CoordinatorOptions,
@@ -130,7 +131,8 @@ fn open_engine_log(
     }
     let own = *pair.get_or_insert_with(|| Pair(world.rng.next_u64()));
     let payload = record::encode_engine_log(own, id);
-    // Behind what the engine knows as durable: LSNs of another layout mean nothing here.
+    // The log begins after the LSN up to which the engine is durable: LSNs of another layout mean nothing
+    // here.
     let new = NewLog { from: engine.durable_lsn(), payload };
     let mut log = Recovery::open_or_make(world, &dir, options.log.clone(), new)?;
     let (start, payload) = log.checkpoint();
@@ -143,7 +145,7 @@ fn open_engine_log(
             Err(lost(&format!("the log begins at LSN {start}, and log/ needs it from LSN {from} on")))
         }
         Some(from) => Ok(OwnRecovery { engine: Some(id), dir, from, log }),
-        // Left by a start that was cut off.
+        // Left over from an interrupted start.
         None if found.1 == id && is_empty(&mut log)? => {
             *pair = Some(if found.0 == own { own } else { found.0 });
             Ok(OwnRecovery { engine: Some(id), dir, from: start, log })
@@ -153,7 +155,7 @@ fn open_engine_log(
 }
 
 impl FoundLogs {
-    /// A copy of a control file that was found torn or damaged, and is mended when the logs are opened.
+    /// Returns a copy of a control file that was found torn or damaged. Opening the logs repairs it.
     pub fn damaged_copy(&self) -> Option<(std::path::PathBuf, u64)> {
         let of = |log: &Recovery| log.damaged_copy().map(|(file, offset)| (file.to_owned(), offset));
         match self {
@@ -162,7 +164,7 @@ impl FoundLogs {
         }
     }
 
-    /// Opens them for appending, cut to what recovery has left of them.
+    /// Opens the logs for appending, cut to the part that recovery has kept.
     pub fn finish(self, decided: cohort_base::CommitSeq, has_threads: bool) -> Result<Logs, LogError> {
         match self {
             FoundLogs::Shared(log) => Ok(Logs::Shared(log.finish()?)),

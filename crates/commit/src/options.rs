@@ -1,4 +1,4 @@
-//! Settings that a server opens its commit path with.
+//! Settings with which a server opens its commit path.
 
 use std::path::PathBuf;
 
@@ -18,49 +18,49 @@ pub struct BinlogSettings {
     /// `max_binlog_size`
     pub file_bytes_max: u64,
     pub server_id: ServerId,
-    /// In the format description.
+    /// Server version in the format description event.
     pub server_version: String,
     pub checksum: Checksum,
-    /// Verify the checksums of all files at start, not of the last ones only.
+    /// Verify the checksums of all files at start, instead of only the last ones.
     pub is_verifying_all: bool,
 }
 
 /// Settings of the commit path.
 #[derive(Clone)]
 pub struct CoordinatorOptions {
-    /// Where log segments, the control file and spill files lie.
+    /// Directory of the log segments, the control file and the spill files.
     pub datadir: PathBuf,
     pub log: LogOptions,
-    /// Of a new data directory; another one must have been made with it.
+    /// Layout of a new data directory; an existing one must have been created with it.
     pub layout: LogLayout,
-    /// None: `skip-log-bin`.
+    /// `None` with `skip-log-bin`.
     pub binlog: Option<BinlogSettings>,
     pub pace: PaceOptions,
     pub is_early_release: bool,
-    /// What a start after a crash does with transactions that no replica is known to have (semi-synchronous
+    /// Handling, at a start after a crash, of transactions that no replica is known to have (semi-synchronous
     /// replication).
     pub unreleased: Unreleased,
-    /// A checkpoint starts when a participant that does not say how many it wants has so many bytes of redo
-    /// that are not durable.
+    /// Bytes of redo not yet durable in a participant that trigger a checkpoint, for participants without a
+    /// limit of their own.
     pub checkpoint_bytes: u64,
-    /// No participant gathers more, whatever it says.
+    /// Maximum of these bytes, whatever the participant's own limit is.
     pub checkpoint_bytes_max: u64,
     /// Writes are refused while the file system has less free space than this.
     pub free_bytes_min: u64,
-    /// Whether threads run (the materialiser, the checkpointer); simulations call `tick` themselves.
+    /// Start the background threads (binlog writer, checkpointer); simulations call `tick` themselves.
     pub has_threads: bool,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
 }
 
-/// Transactions at the log's end that were hardened, but held back by the gate: no client was told of them,
-/// no plain read saw them.
+/// Handling of transactions at the log's end that were durable but held by the gate: no client got an OK for
+/// them, and no plain read saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unreleased {
-    /// They are committed (I2): this server goes on as the source.
+    /// Keep them as committed (I2): this server continues as the source.
     #[default]
     Keep,
-    /// They are cut off log, binlog and engines alike: another server has become the source, without them
+    /// Cut them from log, binlog and engines: another server has become the source, without them
     /// (`init_rpl_role=SLAVE`).
     Cut,
 }

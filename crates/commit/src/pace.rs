@@ -1,57 +1,57 @@
-//! How long a group is left open for more.
+//! The group-commit policy (`Pace`): how long a flush group is left open for more transactions.
 //!
 //! # Purpose
-//! Without help, N clients settle into two half groups that take turns at the disk: while one half is
-//! flushed, the other is acknowledged and comes back, just too late. A group that stays open for a fraction
-//! of a flush, for the clients acknowledged last, gets all of them into every flush. Waiting must never cost
-//! more than it gains, so it is decided from measured times.
+//! Without such a policy, N clients settle into two half groups that take turns at the disk: while one half
+//! is flushed, the clients of the other are acknowledged and send their next commit just too late. A group
+//! that stays open for a fraction of a flush, for the clients acknowledged last, gets all of them into every
+//! flush. Waiting must never cost more than it gains, so the decision is based on measured times.
 //!
 //! # The decision
-//! Known: `F` the moving flush time; `o` the members of the last acknowledged group that have not come back
-//! yet; `q` the transactions queued; `e` the time since that acknowledgement; and a histogram of how long
-//! after its acknowledgement a connection's next commit arrives. With `H(w)` the share of those still out at
-//! `e` that come back before `e + w`:
+//! Inputs: `F` is the moving average of the flush time; `o` the number of clients of the last acknowledged
+//! group that have not sent another commit yet; `q` the number of queued transactions; `e` the time since
+//! that acknowledgement; and a histogram holds the time from a connection's acknowledgement to its next
+//! commit. `H(w)` is the share of the clients still out at `e` that return before `e + w`:
 //!
 //! ```text
-//! gain of waiting w:  J(w) = o * F * H(w)          flushes saved, one for each that is caught
-//!                          - w * (q + o * H(F))    delay of those that wait, and of those that would have come anyway
+//! gain of waiting w:  J(w) = o * F * H(w)          flushes saved, one for each client that returns in time
+//!                          - w * (q + o * H(F))    delay of clients queued, or returning anyway
 //! ```
 //!
 //! The group stays open for the `w <= F` with the largest `J`, if that is positive. The worker that brings
-//! the last awaited transaction closes it early. When the time is up the decision is made again, until the
+//! the last awaited transaction closes it early. When the time is up the decision is repeated, until the
 //! group has been open for a whole flush time.
 //!
-//! # Nobody sleeps
-//! An open group has no leader. The worker that found that waiting pays goes back to serving clients, because
-//! the awaited clients need the processor. The worker that brings the last awaited transaction leads; if it
-//! does not come in time, the [`timekeeper`](crate::timekeeper) does.
+//! # Open groups do not block a worker
+//! An open group has no leader. The worker that decided to wait returns to serving clients, because the
+//! awaited clients need the processor. The worker that brings the last awaited transaction leads; if none
+//! does in time, the [timer thread](crate::timekeeper) leads.
 //!
 //! ```text
 //! none --opens()--> open until t --queued() reaches `want`--> due --closed()--> none
-//!                      | ^-- opens() after t: look again  --opens() after t: no--^
+//!                      | ^-- opens() after t: decide again  --opens() after t: no--^
 //! ```
 //!
-//! # Left to workers
+//! # Queue left to idle workers
 //! While `F` is below 300 us nothing is measured and no group is left open for clients: a wake-up would cost
-//! as much as it gains. But a flush costs processor time, too, and a worker that has others to serve has
-//! better use for it: [`Pipeline::lead_later`](crate::pipeline::Pipeline::lead_later) leaves the queue to the
-//! first worker that has nothing to serve, or finds that the time is up. Its group has those that arrived
-//! meanwhile. Workers whose statements are long may all stay away; then the timekeeper leads.
+//! as much as it gains. But a flush also costs processor time, and a worker with other connections to serve
+//! should serve them first: [`Pipeline::lead_later`](crate::pipeline::Pipeline::lead_later) leaves the queue
+//! to the first worker that has none to serve, or that finds the time limit passed. Its group includes the
+//! transactions queued meanwhile. If all workers are busy with long statements, the timer thread leads.
 //!
 //! ```text
-//! none --leaves()--> left until t --closed(), by whoever leads--> none
-//!                         | t and some more is over: wait_due(), the timekeeper leads--> none
+//! none --leaves()--> left until t --closed(), called by the leader--> none
+//!                         | t and a grace period have passed: wait_due(), the timer thread leads--> none
 //! ```
 //!
-//! # Operator's waits
+//! # Waits set by the operator
 //! `binlog_commit_wait_count` and `binlog_commit_wait_usec` are MariaDB's. With a count above 0 a group stays
 //! open until that many transactions are queued, that much time has passed, or a transaction waits for a lock
 //! that a queued one still holds.
 //!
 //! # Locks
 //! `state` and `alarm` are leaf locks. Only the holder of `leader` calls [`Pace::opens`] and
-//! [`Pace::closed`]; every holder looks at the queue again after it has released `leader`, so what is queued
-//! while `closed` forgets that the queue was left is led by it.
+//! [`Pace::closed`]. It rechecks the queue after it has released `leader`. So a transaction that is queued
+//! while `closed` clears `left_until` is still flushed by that leader.
 
 use std::time::Duration;
 
@@ -60,25 +60,26 @@ use cohort_base::{DomainId, Gtid, ServerId};
 use crate::returns::Returns;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 
-/// Below this flush time no group is left open.
+/// Minimum flush time for which groups are left open.
 const FLUSH_NS_MIN: u64 = 300_000;
-/// While an operator's wait runs, held locks are looked at this often.
+/// Interval at which lock waits are checked while an operator's wait runs.
 const LOCK_CHECK_NS: u64 = 200_000;
-/// Workers that have others to serve leave the queue for so long.
+/// Time for which busy workers leave the queue to others.
 const LEFT_NS: u64 = 300_000;
-/// The timekeeper comes so much later: its wake-ups cost more than a look at the clock.
+/// Extra time before the timer thread leads a queue that was left: waking it costs more than a worker's check
+/// of the clock.
 const GRACE_NS: u64 = 1_700_000;
-/// `open_until`: no group is open. `left_until`: the queue is not left to anybody.
+/// `open_until`: no group is open. `left_until`: the queue is not left to another worker.
 const NONE: u64 = 0;
-/// `open_until`: all who are awaited are there.
+/// `open_until`: all awaited transactions are queued.
 const DUE: u64 = 1;
-/// Between two looks of the timekeeper at a group that somebody else is closing.
+/// Interval at which the timer thread rechecks a group that another thread is closing.
 const SECOND_LOOK_NS: u64 = 100_000;
 
-/// What the operator set.
+/// Settings of the operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PaceOptions {
-    /// Whether the leader may wait where it pays.
+    /// Allows groups to be left open where that pays.
     pub is_adaptive: bool,
     /// `binlog_commit_wait_count`; 0 is off.
     pub wait_count: usize,
@@ -86,28 +87,29 @@ pub struct PaceOptions {
     pub wait_us: u64,
 }
 
-/// What the pace remembers of a connection.
+/// Commit history of a connection, for the group-commit policy.
 #[derive(Debug, Default)]
 pub struct ClientPace {
-    /// When its last commit was acknowledged; 0: never. Written by the acknowledging leader, read at the next
-    /// commit.
+    /// When its last commit was acknowledged; 0 if there was none. Written by the acknowledging leader, read
+    /// at the next commit.
     acked_ns: AtomicU64,
-    /// Which group that was in.
+    /// Number of the group of that commit.
     group: AtomicU64,
-    /// The GTID of its last transaction: sequence number (0: none yet), domain and server. Written at the
-    /// order stage, read by the connection behind it.
+    /// The GTID of the connection's last transaction: sequence number (0 if there was none), domain and
+    /// server. Written at the order stage, read by the connection after its commit.
     last_seq_no: AtomicU64,
     last_origin: AtomicU64,
 }
 
 impl ClientPace {
-    /// A transaction of this connection got its GTID.
+    /// Stores the GTID that a transaction of this connection was assigned.
     pub(crate) fn note_gtid(&self, gtid: Gtid) {
         self.last_origin.store(u64::from(gtid.domain.0) << 32 | u64::from(gtid.server.0), Ordering::Relaxed);
         self.last_seq_no.store(gtid.seq_no, Ordering::Relaxed);
     }
 
-    /// The GTID of the connection's last transaction. For the connection itself, after its commit.
+    /// Returns the GTID of the connection's last transaction. To be called by the connection itself, after
+    /// its commit.
     pub fn last_gtid(&self) -> Option<Gtid> {
         let origin = self.last_origin.load(Ordering::Relaxed);
         let (domain, server) = (DomainId((origin >> 32) as u32), ServerId(origin as u32));
@@ -116,7 +118,7 @@ impl ClientPace {
     }
 }
 
-/// Why an operator's wait ended, as SHOW STATUS counts it.
+/// Counters of the reasons for which operator's waits ended, for SHOW STATUS.
 #[derive(Debug, Default)]
 pub struct Triggers {
     pub count: AtomicU64,
@@ -124,48 +126,49 @@ pub struct Triggers {
     pub lock_wait: AtomicU64,
 }
 
-/// The gathering of groups.
+/// The group-commit policy and its measurements.
 pub struct Pace {
     is_adaptive: AtomicBool,
     wait_count: AtomicUsize,
     wait_us: AtomicU64,
-    /// Whether flushes are slow enough for waiting to pay.
+    /// Flushes are slow enough for waiting to pay.
     is_slow: AtomicBool,
-    /// Until when the group is open, by the environment's clock; or [`NONE`], [`DUE`].
+    /// Time until which the group is open, by the environment's clock; or [`NONE`], [`DUE`].
     open_until: AtomicU64,
     /// Queue length that makes the open group due.
     want: AtomicUsize,
-    /// Until when workers leave the queue; or [`NONE`].
+    /// Time until which workers leave the queue to others; or [`NONE`].
     left_until: AtomicU64,
     state: Mutex<State>,
     alarm: Mutex<Alarm>,
-    /// The timekeeper sleeps here.
+    /// The timer thread waits on it.
     ring: Condvar,
-    /// When the timekeeper looks next; 0: there is none.
+    /// Time of the timer thread's next check; 0 if there is no timer thread.
     alarm_ns: AtomicU64,
     triggers: Triggers,
 }
 
-/// Of the timekeeper.
+/// State of the timer thread.
 #[derive(Default)]
 struct Alarm {
     is_stopped: bool,
-    /// Somebody wants it to lead.
+    /// A thread has asked it to lead.
     is_called: bool,
-    /// The time at which it last told somebody to look.
+    /// The `open_until` for which it last returned from [`Pace::wait_due`]; that group is not reported again
+    /// immediately.
     told: u64,
 }
 
 #[derive(Default)]
 struct State {
     returns: Returns,
-    /// When the open group was opened, and how long the queue was at the last look.
+    /// When the open group was opened, and the queue length at the last decision.
     opened_ns: u64,
     looked_at: usize,
 }
 
 impl Pace {
-    /// Nothing measured yet.
+    /// Makes a policy without measurements.
     pub fn new(options: PaceOptions) -> Pace {
         let pace = Pace {
             is_adaptive: AtomicBool::new(false),
@@ -185,19 +188,19 @@ impl Pace {
         pace
     }
 
-    /// Takes effect with the next group.
+    /// Applies new settings from the next group on.
     pub fn set_options(&self, options: PaceOptions) {
         self.is_adaptive.store(options.is_adaptive, Ordering::Relaxed);
         self.wait_count.store(options.wait_count, Ordering::Relaxed);
         self.wait_us.store(options.wait_us, Ordering::Relaxed);
     }
 
-    /// Counters of the operator's waits.
+    /// Returns the counters of the operator's waits.
     pub fn triggers(&self) -> &Triggers {
         &self.triggers
     }
 
-    /// Moving flush time in nanoseconds.
+    /// Returns the moving average of the flush time in nanoseconds.
     pub fn flush_ns(&self) -> u64 {
         self.state.lock().returns.flush_ns
     }
@@ -206,7 +209,7 @@ impl Pace {
         self.is_slow.load(Ordering::Relaxed) && self.is_adaptive.load(Ordering::Relaxed)
     }
 
-    /// A connection's transaction comes to be ordered.
+    /// Records that a connection's next transaction has arrived to be ordered.
     pub fn arrived(&self, client: &ClientPace, now_ns: &dyn Fn() -> u64) {
         if !self.is_measuring() {
             return;
@@ -222,8 +225,8 @@ impl Pace {
         }
     }
 
-    /// The queue has this length now: the open group is due if it was left open for that many. The caller
-    /// leads next.
+    /// Marks the open group as due if the queue length reaches the number that it was left open for. The
+    /// caller must lead next.
     pub fn queued(&self, len: usize) {
         let until = self.open_until.load(Ordering::SeqCst);
         if until > DUE && len >= self.want.load(Ordering::SeqCst) {
@@ -231,7 +234,7 @@ impl Pace {
         }
     }
 
-    /// A flush took this long.
+    /// Adds a flush duration to the moving average.
     pub fn flushed(&self, flush_ns: u64) {
         let mut state = self.state.lock();
         let capped =
@@ -240,7 +243,7 @@ impl Pace {
         self.is_slow.store(state.returns.flush_ns >= FLUSH_NS_MIN, Ordering::Relaxed);
     }
 
-    /// The members of a group are about to be told.
+    /// Records that the members of a group are about to be acknowledged.
     pub fn acknowledging<'a>(&self, clients: impl Iterator<Item = &'a ClientPace>, now_ns: &dyn Fn() -> u64) {
         if !self.is_measuring() {
             return;
@@ -258,13 +261,13 @@ impl Pace {
         }
     }
 
-    /// Whether a group is open, and neither complete nor out of time.
+    /// Returns whether a group is open, and neither complete nor out of time.
     pub fn is_open(&self, now_ns: &dyn Fn() -> u64) -> bool {
         let until = self.open_until.load(Ordering::SeqCst);
         until > DUE && now_ns() < until
     }
 
-    /// Called with the leadership held: whether the group is to be left open, rather than taken now.
+    /// Returns whether to leave the group open instead of taking it now. The caller holds `leader`.
     pub fn opens(
         &self,
         now_ns: &dyn Fn() -> u64,
@@ -281,8 +284,8 @@ impl Pace {
         }
     }
 
-    /// Whether what is queued is left to the worker that first has nothing else to do, or to the timekeeper.
-    /// False: the caller leads.
+    /// Returns whether to leave the queue to the first idle worker, or to the timer thread. If it returns
+    /// false, the caller leads.
     pub fn leaves(&self, now_ns: &dyn Fn() -> u64) -> bool {
         if !self.is_adaptive.load(Ordering::Relaxed)
             || self.is_slow.load(Ordering::Relaxed)
@@ -305,7 +308,7 @@ impl Pace {
         }
     }
 
-    /// The group was taken.
+    /// Records that the group was taken.
     pub fn closed(&self) {
         self.open_until.store(NONE, Ordering::SeqCst);
         self.left_until.store(NONE, Ordering::SeqCst);
@@ -341,7 +344,7 @@ impl Pace {
             let out = state.returns.acked.saturating_sub(state.returns.returned);
             (state.returns.wait_ns(now_ns, queued), opened_ns + state.returns.flush_ns, out)
         };
-        // Time was up and nobody had come: nobody will.
+        // The time was up without a new arrival: more waiting would be in vain.
         let in_vain = before == Some(queued);
         match wait_ns {
             Some(wait_ns) if now_ns < hard_ns && !in_vain => {
@@ -352,8 +355,8 @@ impl Pace {
         }
     }
 
-    /// A look at the group: when it was opened (now, if it was not), and how long the queue was at the look
-    /// before.
+    /// Records a decision about the group. Returns when the group was opened (now, if it was not open), and
+    /// the queue length at the previous decision.
     fn look(&self, now_ns: u64, queued: usize) -> (u64, Option<usize>) {
         let mut state = self.state.lock();
         let before = (self.open_until.load(Ordering::SeqCst) != NONE).then_some(state.looked_at);
@@ -364,14 +367,14 @@ impl Pace {
         (state.opened_ns, before)
     }
 
-    /// Leaves the group open until `want` are queued or the time has come.
+    /// Leaves the group open until `want` transactions are queued or the time is up.
     fn open(&self, want: usize, until_ns: u64) {
         self.want.store(want, Ordering::SeqCst);
         self.open_until.store(until_ns.max(DUE + 1), Ordering::SeqCst);
         self.ring_before(until_ns);
     }
 
-    /// Wakes the timekeeper if it sleeps for longer than until this time.
+    /// Wakes the timer thread if it would sleep beyond this time.
     fn ring_before(&self, until_ns: u64) {
         if self.alarm_ns.load(Ordering::SeqCst) > until_ns {
             drop(self.alarm.lock());
@@ -379,8 +382,8 @@ impl Pace {
         }
     }
 
-    /// Has the timekeeper lead what is queued. Not while flushes are fast: then its wake-up would take as
-    /// long as what it waits for.
+    /// Asks the timer thread to lead the queue. Does nothing while flushes are fast: waking the thread would
+    /// take as long as the flush that is awaited.
     pub(crate) fn call_timekeeper(&self) {
         if self.is_slow.load(Ordering::Relaxed) {
             self.alarm.lock().is_called = true;
@@ -388,8 +391,8 @@ impl Pace {
         }
     }
 
-    /// The timekeeper: blocks until somebody must look at a group that is open for too long, or must lead
-    /// what workers have left for too long. False: the pipeline ends.
+    /// Blocks the timer thread until it has to lead: a group is open for too long, or workers have left the
+    /// queue for too long. Returns false when the pipeline ends.
     pub(crate) fn wait_due(&self, now_ns: &dyn Fn() -> u64) -> bool {
         let mut alarm = self.alarm.lock();
         loop {
@@ -405,7 +408,7 @@ impl Pace {
             let now_ns = now_ns();
             let left_too_long_ns = if left_until == NONE { u64::MAX } else { left_until + GRACE_NS };
             if left_too_long_ns <= now_ns {
-                // Whoever leaves the queue from now on sets another time.
+                // A worker that leaves the queue from now on sets a new time.
                 self.left_until.store(NONE, Ordering::SeqCst);
                 return true;
             }
@@ -435,7 +438,7 @@ impl Pace {
         }
     }
 
-    /// Ends the timekeeper.
+    /// Ends the timer thread.
     pub(crate) fn stop_timekeeper(&self) {
         self.alarm.lock().is_stopped = true;
         self.ring.notify_one();

@@ -1,94 +1,104 @@
-//! The commit protocol: how transactions get their order, become durable in groups, and are let out.
+//! The commit protocol: transactions get their commit order, become durable in groups, and are published and
+//! acknowledged.
 //!
 //! # Purpose
-//! One flush per group serves the binlog and every engine, and the order stage never waits for the disk.
-//! This file holds the whole protocol. What the stages *do* to logs, engines and locks is behind
-//! [`CommitEnv`], so the same protocol runs in tests with counters, with an environment that crashes, and
-//! under a scheduler that permutes threads (`tests/model.rs`).
+//! One flush per group makes the binlog and every engine durable, and the order stage never waits for the
+//! disk. This file holds the whole protocol. Logs, engines and locks are accessed only through the trait
+//! [`CommitEnv`]. So the same protocol runs in tests with counters, in an environment that crashes, and under
+//! a scheduler that permutes threads (`tests/model.rs`).
 //!
 //! # Outline
 //! ```text
 //! order(trx):                             lead():
-//!   under arrivals: seq = next place        while something is queued:
+//!   under arrivals: assign next CommitSeq   while the queue is not empty:
 //!   order_arrived()                           try_lock leader, or return
-//!   if it ordered others: lead()              if more is worth waiting for: leave the group open
+//!   if it ordered others: lead()              if waiting for more pays: leave the group open
 //!                                             else flush_group():
-//! order_arrived():                              under order: take the queue, make its boundary
+//! order_arrived():                              under order: take the queue, take its snapshot
 //!   while arrived > ordered:                    write the records, sync once
 //!     try_lock order, or return                 lock decider; unlock leader if the next may overlap
-//!     apply all arrivals as one batch           decide; put the group behind the others
+//!     apply all arrivals as one batch           decide; append the group to the publish queue
 //!     append them to the queue                  let_out(): publish and acknowledge, gate by gate
-//!                                               unlock decider and leader, then tell the clients
+//!                                               unlock decider and leader, then notify the clients
 //! ```
 //! A session calls `order` and parks its reply with `when_acknowledged`. Its worker then calls `lead`, or
-//! `lead_later` if there are others to serve. A lone client's worker therefore flushes inline.
+//! `lead_later` if it has other connections to serve. With a single client, the client's own worker therefore
+//! flushes inline.
 //!
-//! # States and the function that makes each move
+//! # States and the function that makes each transition
 //! ```text
 //! prepared --order()--> ordered --flush_group()--> hardened --let_out()--> published -> acknowledged
-//!           any worker            the leader                   the leader, or whoever opened the gate
+//!           any worker            the leader                  the leader, or the thread that opened the gate
 //! ```
+//! "Hardened" means durable: the transaction, and everything before it, survives a crash.
 //!
 //! # Concepts
-//! - **Arrivals**: prepared transactions that want their place. A transaction's [`CommitSeq`] is its place
-//!   among the arrivals.
-//! - **Order stage**: the holder of `order` applies *all* arrivals as one batch. A caller that finds the
-//!   stage taken returns at once; the holder rechecks the arrivals after releasing it. Only callers that need
-//!   the result wait for the stage ([`Pipeline::await_ordered`]).
-//! - **Conditional order** ([`Pipeline::order_if`]): a transaction that may follow only some states (it has a
-//!   sequence number of its own, which must be the largest) is checked while `order` and `arrivals` are held,
-//!   so nothing comes between the check and its place. A refused transaction never got a place (I6).
+//! - **Arrivals** (`arrivals`): the ordering queue. It holds prepared transactions that have a [`CommitSeq`]
+//!   and are not yet applied. A transaction gets its CommitSeq when it enters this queue.
+//! - **Order stage**: the thread that holds `order` applies *all* arrivals as one batch. A caller that finds
+//!   the stage taken returns immediately; the holder rechecks the arrivals after releasing it. Only callers
+//!   that need the result wait for the stage ([`Pipeline::await_ordered`]).
+//! - **Conditional order** ([`Pipeline::order_if`]): for a transaction that is valid only after certain
+//!   states, because it brings its own sequence number, which must be the largest. The check runs with
+//!   `order` and `arrivals` held, so no transaction can get between the check and the assignment of the
+//!   CommitSeq. A refused transaction never gets a CommitSeq (I6).
 //! - **Queue**: ordered transactions that no leader has taken yet.
-//! - **Group** (flush group): what a leader takes from the queue at once and hardens by one sync.
-//! - **Leader**: the worker that holds `leader`. There is no leader while nothing is queued. `lead` only
-//!   tries the lock, so it costs next to nothing while another worker leads.
-//! - **Decider**: the thread that holds `decider` and hardens a group that is synced. Its group's leader goes
-//!   on to be it. With one log the sync has hardened the group, and there is nothing left to decide. Where
-//!   the binlog decides, the leader may hand the leadership on before it decides: then the next group is
-//!   written and synced meanwhile (two groups are under way, never more). It calls the timekeeper to lead
-//!   what is queued already.
-//! - **Open group**: a queue that is left for more transactions to join (`pace.rs`). It has no leader: the
-//!   worker that completes the group leads, or the timekeeper does when the time is up.
-//! - **Boundary**: the environment's memory of the state right after the group's last transaction (the read
-//!   view). It is made under `order` while the queue is empty, and published once the group is hardened (I5).
-//! - **Behind**: hardened groups on their way out, oldest first. A [`Gate`] that the environment holds shut
-//!   (semi-synchronous replication) keeps them there, unpublished or unacknowledged, while later groups go on
-//!   being hardened. The thread that opens the gate calls [`Pipeline::gate_opened`].
-//! - **Alone** ([`Pipeline::order_alone`]): a transaction too large for the order stage. Its engines have its
-//!   writes staged. It is ordered and hardened with the order stage held, and only then do the engines ingest
-//!   what they staged. Its locks stay until then.
+//! - **Group** (flush group): the transactions that a leader takes from the queue in one step and makes
+//!   durable by one sync.
+//! - **Leader**: the worker that holds `leader`. There is no leader while the queue is empty. `lead` only
+//!   tries the lock, so a call costs almost nothing while another worker leads.
+//! - **Decision stage** (`decider`): its holder, the thread that led the group, makes a synced group
+//!   durable. With one log the sync has done that already and there is nothing left to decide. Where the
+//!   binlog decides, the leader may release `leader` before it decides, so that the next group is written and
+//!   synced meanwhile. Two groups are then in progress, never more. The leader then also asks the timer
+//!   thread to lead the transactions that are queued already.
+//! - **Open group**: a queue that is left for more transactions to join (`pace.rs`). It has no leader. The
+//!   worker that completes the group leads, or the timer thread does when the time is up.
+//! - **Group snapshot** ([`CommitEnv::Boundary`]): the state right after the group's last transaction, with
+//!   its read view. It is taken under `order` while the queue is empty, and published once the group is
+//!   durable (I5).
+//! - **Publish queue** (`behind`): durable groups that are not yet published and acknowledged, oldest first.
+//!   A [`Gate`] that the environment keeps shut (semi-synchronous replication) holds them there, unpublished
+//!   or unacknowledged, while later groups continue to become durable. The thread that opens the gate calls
+//!   [`Pipeline::gate_opened`].
+//! - **Exclusive commit** ([`Pipeline::order_alone`]): for a transaction that is too large for the order
+//!   stage. Its engines have staged its writes. It is ordered and made durable with the order stage held, and
+//!   only then do the engines ingest the staged writes. It keeps its locks until then.
 //!
-//! Binlog positions and LSNs are given when the group is written, not at the order stage: a GTID event is
-//! shorter without a commit id, and only a closed group shows which transactions share one. The leader goes
-//! through the group in CommitSeq order, so log order, binlog order and CommitSeq order are one (I1).
+//! Binlog positions and LSNs are assigned when the group is written, not at the order stage: a GTID event is
+//! shorter without a commit id, and only a closed group shows which transactions share one. The leader writes
+//! the group in CommitSeq order, so log order, binlog order and CommitSeq order are the same (I1).
 //!
 //! # Invariants
-//! - I1: `arrivals` gives CommitSeqs without a hole. The holder of `order` drains the arrivals in that order.
-//!   A leader takes all that is ordered. Leaders exclude each other from taking to syncing (asserted in
-//!   `take_group`), and a leader takes `decider` before it lets go of `leader`: groups are decided, and put
-//!   behind each other, in the order in which they were taken. `behind` loses groups only at its front.
-//! - I4: no client is told before `acknowledged` has reached its transaction. `acknowledged` only grows, and
-//!   only over hardened groups.
-//! - I5: a group's boundary is published after the group is hardened.
-//! - I6: from `order()` on nothing returns an error. A failed sync stops the pipeline for good
-//!   ([`CommitEnv::stop`]; the real one ends the process), and no waiting client is told OK. A panic between
-//!   a transaction's place and its acknowledgement ends the process ([`NoUnwind`]): the next leader would
-//!   acknowledge what the panicked one took and never hardened.
-//! - No arrival is left behind. The holder of `order` rechecks the arrivals after releasing it: an arrival
-//!   before that check is ordered by the holder, an arrival after it finds `order` free.
-//! - No transaction is left behind. A leader rechecks the queue *after* releasing `leader`: what is queued
-//!   before that check is taken by it, what is queued later finds `leader` free. Whoever orders another's
-//!   transaction leads afterwards, because the other may have found nothing to lead. An open group, and a
-//!   queue that workers leave to each other, has an end and a timekeeper.
+//! - I1: `arrivals` assigns CommitSeqs without gaps. The holder of `order` drains the arrivals in that order.
+//!   A leader takes everything that is ordered. Leaders exclude each other from taking a group to syncing it
+//!   (asserted in `take_group`), and a leader locks `decider` before it unlocks `leader`. So groups are
+//!   decided, and appended to `behind`, in the order in which they were taken. `behind` loses groups only at
+//!   its front.
+//! - I4: no client gets its reply before `acknowledged` has reached its transaction. `acknowledged` only
+//!   grows, and covers only durable groups.
+//! - I5: a group's snapshot is published after the group is durable.
+//! - I6: from `order()` on, nothing returns an error. A failed sync stops the pipeline for good
+//!   ([`CommitEnv::stop`]; the server's implementation ends the process), and no waiting client gets an OK. A
+//!   panic between the assignment of a CommitSeq and its acknowledgement ends the process ([`NoUnwind`]).
+//!   Otherwise the next leader would acknowledge transactions that the panicked leader took and never made
+//!   durable.
+//! - No arrival is missed. The holder of `order` rechecks the arrivals after releasing it: an arrival before
+//!   that check is ordered by the holder, an arrival after it finds `order` free.
+//! - No queued transaction is missed. A leader rechecks the queue *after* releasing `leader`: it takes a
+//!   transaction queued before that check, and a thread that queues one later finds `leader` free. A thread
+//!   that ordered other threads' transactions calls `lead` afterwards, because those threads may have found
+//!   an empty queue. An open group, and a queue that workers leave to each other, has a time limit and a
+//!   timer thread.
 //!
 //! # Lock order
 //! `leader` > `decider` > `order` > `arrivals`; `decider` > `behind`; `waiting` is taken with none of them
 //! held. `order` and `arrivals` are held for microseconds and never over I/O, except by [`Pipeline::hold`]
-//! and [`Pipeline::order_alone`], which harden what is ordered.
+//! and [`Pipeline::order_alone`], which flush the ordered transactions.
 //!
 //! # On failure
-//! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped when it
-//! has `decider`. A client that went away changes nothing: its acknowledgement goes nowhere.
+//! See I6. A group that overlaps a failed one is not decided: its leader finds the pipeline stopped once it
+//! has `decider`. A client that has disconnected changes nothing: its acknowledgement is dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -100,7 +110,7 @@ use crate::seam::{CommitEnv, Stopped, Wake};
 use crate::stage::{Gate, Hardened, Ordered, Point, Prepared, Stage};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
-/// Between two looks of a thread that waits for an acknowledgement; a wake-up comes sooner.
+/// Polling interval of a thread that waits for an acknowledgement. Normally a notification wakes it earlier.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(1);
 
 const AT_ORDER: &str = "the order stage";
@@ -112,7 +122,7 @@ struct Arrivals<T> {
 }
 
 impl<T> Arrivals<T> {
-    /// Gives the next place (I1).
+    /// Assigns the next CommitSeq (I1).
     fn place(&mut self, trx: Prepared<T>) -> Ordered<T> {
         let seq = self.next;
         self.next = CommitSeq(seq.0 + 1);
@@ -123,64 +133,64 @@ impl<T> Arrivals<T> {
 /// A flush group that is written and synced.
 struct Flush<E: CommitEnv> {
     written: E::Written,
-    /// When the leader began to sync; none once the pace knows how long it had to.
+    /// When the leader began to sync. `None` once the flush time was reported to the group-commit policy.
     began_ns: Option<u64>,
 }
 
-/// A flush group after its flush.
+/// A durable flush group in the publish queue.
 struct HardenedGroup<E: CommitEnv> {
     last: CommitSeq,
     trxs: Vec<Hardened<E::Trx>>,
     boundary: E::Boundary,
 }
 
-/// Hardened groups on their way out, oldest first; those of `published` come before those of `hardened`.
+/// The publish queue: durable groups, oldest first. The groups in `published` precede those in `hardened`.
 struct Behind<E: CommitEnv> {
     hardened: VecDeque<HardenedGroup<E>>,
     published: VecDeque<HardenedGroup<E>>,
 }
 
-/// Which transactions a thread ordered besides its own.
+/// The transactions that a call has ordered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Batches {
-    /// None.
+    /// Only its own.
     OfOwn,
-    /// Some; the thread leads afterwards.
+    /// Other threads' transactions too; the caller has to lead afterwards.
     OfOthers,
 }
 
-/// Somebody who is told once a transaction is acknowledged.
+/// A waiter to notify when its transaction is acknowledged.
 type Parked = (CommitSeq, Arc<dyn Wake>);
 
 struct Waiting {
-    /// Sessions whose reply is held, by CommitSeq; nearly sorted, so a plain vector is scanned.
+    /// Sessions whose reply is held, with the awaited CommitSeq. Nearly sorted, so a plain vector is scanned.
     parked: Vec<Parked>,
 }
 
-/// The protocol's shared state.
+/// The shared state of the protocol.
 pub struct Pipeline<E: CommitEnv> {
     env: E,
     arrivals: Mutex<Arrivals<E::Trx>>,
-    /// The queue. Holding it is holding the order stage.
+    /// The queue. Its lock is the order stage.
     order: Mutex<Vec<Ordered<E::Trx>>>,
     leader: Mutex<Leader<E::Trx>>,
-    /// Holding it is deciding.
+    /// The lock of the decision stage.
     decider: Mutex<()>,
-    /// Holding it is publishing.
+    /// The lock of the publish stage.
     behind: Mutex<Behind<E>>,
     waiting: Mutex<Waiting>,
     progress: Condvar,
     sleepers: AtomicUsize,
-    /// Last that has a place; written under `arrivals`.
+    /// Last CommitSeq assigned; written under `arrivals`.
     arrived: AtomicU64,
     /// Last ordered; written under `order`.
     ordered: AtomicU64,
-    /// Last taken by a leader; written under `leader` and `order`.
+    /// Last CommitSeq taken by a leader; written under `leader` and `order`.
     taken: AtomicU64,
-    /// Last whose client may be told; written under `behind`.
+    /// Last CommitSeq whose client may get its reply; written under `behind`.
     acknowledged: AtomicU64,
     stopped: AtomicBool,
-    /// Threads wait at gates no longer: the server stops.
+    /// Threads do not wait at gates any more, because the server is stopping.
     leaves_gates: AtomicBool,
     pace: Arc<Pace>,
 }
@@ -191,14 +201,14 @@ impl<E: CommitEnv> Drop for Pipeline<E> {
     }
 }
 
-/// What only the leader touches.
+/// State that only the leader accesses.
 struct Leader<T> {
-    /// The queue's spare vector: taking a group swaps, so that no allocation happens under `order`.
+    /// The queue's spare vector. Taking a group swaps the two, so that nothing is allocated under `order`.
     spare: Vec<Ordered<T>>,
 }
 
 impl<E: CommitEnv> Pipeline<E> {
-    /// A pipeline whose next transaction follows `last`.
+    /// Makes a pipeline whose next transaction follows `last`.
     pub fn new(env: E, last: CommitSeq, pace: PaceOptions) -> Pipeline<E> {
         Pipeline {
             env,
@@ -220,39 +230,41 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    /// A transaction whose environment has done all that can fail (I6).
+    /// Wraps a transaction for which the environment has done everything that can fail (I6).
     pub fn prepared(trx: E::Trx) -> Prepared<E::Trx> {
         Prepared::new(trx)
     }
 
-    /// What the stages work on.
+    /// Returns the environment that the stages work on.
     pub fn env(&self) -> &E {
         &self.env
     }
 
-    /// How groups are gathered; settings may change at any time.
+    /// Returns the group-commit policy, whose settings may change at any time.
     pub fn pace(&self) -> &Arc<Pace> {
         &self.pace
     }
 
-    /// The newest transaction whose client may be told: it and all before it are hardened and published.
+    /// Returns the newest transaction whose client may get its reply: it, and all before it, are durable and
+    /// published.
     pub fn acknowledged(&self) -> CommitSeq {
         CommitSeq(self.acknowledged.load(Ordering::Acquire))
     }
 
-    /// The newest ordered transaction.
+    /// Returns the newest ordered transaction.
     pub fn ordered(&self) -> CommitSeq {
         CommitSeq(self.ordered.load(Ordering::Acquire))
     }
 
-    /// The newest transaction that has a place, applied or about to be. Engines show nothing later.
+    /// Returns the newest transaction that has a CommitSeq. It is applied or about to be; reads in the
+    /// engines see nothing later.
     pub fn placed(&self) -> CommitSeq {
         CommitSeq(self.arrived.load(Ordering::SeqCst))
     }
 
-    /// Gives the transaction its place (I1). At return the engines have applied it, or the holder of the
-    /// order stage is about to. Never waits. The caller leads afterwards ([`Pipeline::lead`]), at the latest
-    /// when it waits for something else.
+    /// Assigns the transaction its CommitSeq (I1). At return the engines have applied it, or the holder of
+    /// the order stage is about to. Never waits. The caller must call [`Pipeline::lead`] afterwards, at the
+    /// latest before it waits for something else.
     pub fn order(&self, trx: Prepared<E::Trx>) -> CommitSeq {
         self.env.reached(Point::Before(Stage::Order));
         let guard = NoUnwind::during(AT_ORDER);
@@ -272,7 +284,8 @@ impl<E: CommitEnv> Pipeline<E> {
         seq
     }
 
-    /// At return the engines have applied `seq`: for a caller that goes on before its client is told.
+    /// Waits until the engines have applied `seq`: for a caller that continues before its commit is
+    /// acknowledged.
     pub fn await_ordered(&self, seq: CommitSeq) {
         if self.ordered() >= seq {
             return;
@@ -296,11 +309,11 @@ impl<E: CommitEnv> Pipeline<E> {
         trx
     }
 
-    /// Orders what has arrived, unless another thread holds the order stage. Every caller that brought an
-    /// arrival calls this, and so does every thread that has released `order`.
+    /// Orders all arrivals, unless another thread holds the order stage. Every caller that added an arrival
+    /// calls this, and so does every thread that has released `order`.
     fn order_arrived(&self, own: Option<CommitSeq>) -> Batches {
         let mut batches = Batches::OfOwn;
-        // Between what the caller did before (an arrival, the release) and the look at the other side.
+        // Orders the caller's last write (an arrival, or the release of `order`) before the reads below.
         fence(Ordering::SeqCst);
         while self.ordered.load(Ordering::SeqCst) < self.arrived.load(Ordering::SeqCst) {
             let Some(mut queue) = self.order.try_lock() else { return batches };
@@ -317,9 +330,9 @@ impl<E: CommitEnv> Pipeline<E> {
         batches
     }
 
-    /// [`Pipeline::order`] for a transaction that may follow only some states. `check` sees the state right
-    /// before the transaction's place: all earlier ones are ordered, and no other gets a place meanwhile. A
-    /// refused transaction comes back as it was, with no place (I6).
+    /// Orders a transaction like [`Pipeline::order`] if `check` accepts the state. `check` sees the state
+    /// right before the transaction: all earlier ones are ordered, and no other transaction gets a CommitSeq
+    /// meanwhile. Returns a refused transaction unchanged; it has no CommitSeq (I6).
     pub fn order_if<X>(
         &self,
         trx: Prepared<E::Trx>,
@@ -376,9 +389,9 @@ impl<E: CommitEnv> Pipeline<E> {
         Some(wakeups)
     }
 
-    /// Gives a transaction with staged writes its place, and hardens it before the engines ingest them. At
-    /// return it is applied and on its way out. The order stage is held for one flush and for what the
-    /// engines need.
+    /// Commits a transaction with staged writes exclusively: makes it durable before the engines ingest the
+    /// staged writes. At return it is applied and in the publish queue, or already published. The order stage
+    /// is held for one flush and for the time that the engines need.
     pub fn order_alone(&self, trx: Prepared<E::Trx>) -> Result<CommitSeq, Stopped> {
         self.env.reached(Point::Before(Stage::Order));
         let guard = NoUnwind::during("the commit of a large transaction");
@@ -417,12 +430,13 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok((seq, self.let_out()))
     }
 
-    /// Flushes what is queued, group after group, until the queue is empty or the group is left open. Returns
-    /// at once while another thread leads. Every session that ordered a transaction calls this once, and so
-    /// does the timekeeper when an open group's time is up.
+    /// Flushes the queue, group after group, until it is empty or the group is left open. Returns immediately
+    /// while another thread leads. Every session that ordered a transaction calls this once, and so does the
+    /// timer thread when an open group's time is up.
     pub fn lead(&self) {
         let now_ns = || self.env.now_ns();
-        // Between what the caller queued, or the release of `leader`, and the look at the other side.
+        // Orders the caller's last write (a queued transaction, or the release of `leader`) before the reads
+        // below.
         fence(Ordering::SeqCst);
         while self.has_queued() && !self.is_stopped() && !self.pace.is_open(&now_ns) {
             let Some(leader) = self.leader.try_lock() else { return };
@@ -432,25 +446,25 @@ impl<E: CommitEnv> Pipeline<E> {
                 false => self.flush_group(leader),
             }
             guard.passed();
-            // A transaction queued while `leader` was held may have found it taken: recheck now that it is
-            // free.
+            // A thread that queued a transaction while `leader` was held may have found it taken: recheck now
+            // that it is free.
             fence(Ordering::SeqCst);
             self.pace.queued(self.queue_len());
         }
     }
 
-    /// For a worker that serves somebody next: leaves what is queued to the first worker that finds nobody to
-    /// serve, which calls [`Pipeline::lead`], or to the timekeeper after a while. Leads where that does not
-    /// pay.
+    /// Leaves the queue to another thread, for a worker that has other connections to serve: the first worker
+    /// that has none calls [`Pipeline::lead`], or the timer thread leads after a while. Leads immediately
+    /// where that does not pay.
     pub fn lead_later(&self) {
-        // As in `lead`.
+        // See `lead`.
         fence(Ordering::SeqCst);
         if self.has_queued() && !self.pace.leaves(&|| self.env.now_ns()) {
             self.lead();
         }
     }
 
-    /// Whether a worker that has nothing to serve shall lead before it rests.
+    /// Returns whether a worker without connections to serve has to lead before it goes idle.
     pub fn has_queued(&self) -> bool {
         self.queue_len() > 0
     }
@@ -460,8 +474,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.ordered.load(Ordering::SeqCst).saturating_sub(taken) as usize
     }
 
-    /// Whether to leave the group open for more, because that pays (pace) or the operator asked for it
-    /// (`binlog_commit_wait_*`).
+    /// Returns whether to leave the group open for more transactions, because that pays (`pace.rs`) or the
+    /// operator asked for it (`binlog_commit_wait_*`).
     fn opens(&self) -> bool {
         let is_waited_for = || {
             let is_waited_for = self.env.is_waited_for(&self.order.lock());
@@ -471,7 +485,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.pace.opens(&|| self.env.now_ns(), &|| self.queue_len(), &is_waited_for)
     }
 
-    /// One group: take, write, sync, decide, publish, resign, acknowledge.
+    /// Flushes one group: take, write, sync, decide, publish, release `leader`, acknowledge.
     fn flush_group(&self, mut leader: MutexGuard<'_, Leader<E::Trx>>) {
         let (mut group, boundary) = {
             let mut queue = self.order.lock();
@@ -481,7 +495,7 @@ impl<E: CommitEnv> Pipeline<E> {
         };
         self.order_arrived(None);
         let Ok(mut flush) = self.write_and_sync(&mut group) else { return };
-        // Before `leader` goes, so that no later group gets here first (I1).
+        // Taken before `leader` is released, so that no later group gets here first (I1).
         let decider = self.decider.lock();
         let leader = match self.env.overlaps(&flush.written) {
             true => self.hand_on(leader, &mut flush),
@@ -500,8 +514,8 @@ impl<E: CommitEnv> Pipeline<E> {
         self.acknowledge(done);
     }
 
-    /// Lets another lead while this thread decides. What is queued already is led by the timekeeper: whoever
-    /// queued it found `leader` taken.
+    /// Releases `leader` while this thread decides. The timer thread leads the transactions that are queued
+    /// already: the threads that queued them found `leader` taken.
     fn hand_on<'a>(
         &self,
         leader: MutexGuard<'a, Leader<E::Trx>>,
@@ -524,7 +538,7 @@ impl<E: CommitEnv> Pipeline<E> {
     ) -> Vec<Ordered<E::Trx>> {
         let group = std::mem::replace(queue, spare);
         let (first, last) = (group[0].seq(), group[group.len() - 1].seq());
-        // I1: groups continue each other without a hole, and hold all that is ordered.
+        // I1: a group continues the previous one without a gap, and holds everything that is ordered.
         assert_eq!(first.0, self.taken.load(Ordering::Relaxed) + 1, "a group continues the last one");
         assert_eq!(last.0 - first.0 + 1, group.len() as u64, "a group has no hole");
         self.taken.store(last.0, Ordering::SeqCst);
@@ -532,7 +546,7 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Hardens the group; `leader` and `decider` are held.
+    /// Makes the group durable; `leader` and `decider` are held.
     fn harden(&self, group: &mut [Ordered<E::Trx>]) -> Result<Flush<E>, Stopped> {
         let mut flush = self.write_and_sync(group)?;
         self.decide(&mut flush)?;
@@ -558,14 +572,15 @@ impl<E: CommitEnv> Pipeline<E> {
         Ok(())
     }
 
-    /// For so long the next group had to wait.
+    /// Reports the flush duration to the group-commit policy, once per group: the next group had to wait for
+    /// that long.
     fn note_flush_time(&self, flush: &mut Flush<E>) {
         if let Some(began_ns) = flush.began_ns.take() {
             self.pace.flushed(self.env.now_ns().saturating_sub(began_ns));
         }
     }
 
-    /// I6: nothing may fail here, so the server ends. Nobody is told OK.
+    /// Stops the server on an error, because nothing may fail here (I6). No client gets an OK.
     fn or_stop(&self, done: Result<(), E::Error>) -> Result<(), Stopped> {
         done.map_err(|error| {
             self.stop();
@@ -574,7 +589,7 @@ impl<E: CommitEnv> Pipeline<E> {
         })
     }
 
-    /// Puts a hardened group behind the earlier ones. Returns the emptied vector for reuse.
+    /// Appends a durable group to the publish queue. Returns the emptied vector for reuse.
     fn put_behind(
         &self,
         mut group: Vec<Ordered<E::Trx>>,
@@ -588,8 +603,8 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Publishes the hardened groups that no gate holds, oldest first. Returns the transactions whose clients
-    /// may be told.
+    /// Publishes the durable groups that no gate holds, oldest first. Returns the transactions whose clients
+    /// may get their replies.
     fn let_out(&self) -> Vec<Hardened<E::Trx>> {
         let mut done = Vec::new();
         let mut behind = self.behind.lock();
@@ -608,7 +623,7 @@ impl<E: CommitEnv> Pipeline<E> {
         done
     }
 
-    /// The oldest group, unless the gate holds it.
+    /// Removes and returns the oldest group, unless the gate holds it.
     fn pop_let(&self, gate: Gate, groups: &mut VecDeque<HardenedGroup<E>>) -> Option<HardenedGroup<E>> {
         let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.boundary));
         if is_let { groups.pop_front() } else { None }
@@ -621,7 +636,7 @@ impl<E: CommitEnv> Pipeline<E> {
         group
     }
 
-    /// Lets out the groups that a gate held back and holds no longer.
+    /// Publishes and acknowledges the groups that a gate held and no longer holds.
     pub fn gate_opened(&self) {
         let guard = NoUnwind::during("the release of hardened groups");
         let done = self.let_out();
@@ -629,7 +644,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.acknowledge(done);
     }
 
-    /// Tells the clients that waited. The next leader may be at work already.
+    /// Notifies the waiters of acknowledged transactions. The next leader may be at work already.
     fn acknowledge(&self, done: Vec<Hardened<E::Trx>>) {
         if done.is_empty() {
             return;
@@ -657,8 +672,8 @@ impl<E: CommitEnv> Pipeline<E> {
         guard.passed();
     }
 
-    /// Registers `wake` for the moment when the client of `seq` may be told. Returns false if that moment has
-    /// passed; `wake` is then not called. After [`Pipeline::stop`] no wake is called any more.
+    /// Registers `wake` to be called when the client of `seq` may get its reply. Returns false if it may
+    /// already; `wake` is then not called. After [`Pipeline::stop`] no `wake` is called any more.
     pub fn when_acknowledged(&self, seq: CommitSeq, wake: Arc<dyn Wake>) -> bool {
         let mut waiting = self.waiting.lock();
         if self.acknowledged() >= seq {
@@ -668,9 +683,9 @@ impl<E: CommitEnv> Pipeline<E> {
         true
     }
 
-    /// Tells one client that is parked for `seq`, whose group is published and held at the last gate. Returns
-    /// false if it is not parked. Others who wait for `seq` wait on: sessions that need it published, and
-    /// clients whose replies show what it wrote.
+    /// Notifies the waiter for the reply of one client that is parked for `seq`, whose group is published and
+    /// held at the last gate. Returns false if the client is not parked. The others that wait for `seq`
+    /// continue to wait: sessions that need it published, and clients whose replies show what it wrote.
     pub fn tell_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
         let guard = NoUnwind::during("telling a client early");
         let early: Vec<Arc<dyn Wake>> = {
@@ -687,12 +702,13 @@ impl<E: CommitEnv> Pipeline<E> {
         is_told
     }
 
-    /// Blocks until the client of `seq` may be told. Leads while no other thread does.
+    /// Blocks until the client of `seq` may get its reply. Leads while no other thread does.
     pub fn wait_acknowledged(&self, seq: CommitSeq) -> Result<(), Stopped> {
         self.wait_acknowledged_while(seq, &|| true).map(|_| ())
     }
 
-    /// Visits entries as long as the caller goes on; returns false if it stops.
+    /// Blocks like [`Pipeline::wait_acknowledged`], as long as `goes_on` returns true. Returns false once
+    /// `goes_on` ended the wait.
     pub fn wait_acknowledged_while(
         &self,
         seq: CommitSeq,
@@ -704,7 +720,7 @@ impl<E: CommitEnv> Pipeline<E> {
             let mut waiting = self.waiting.lock();
             let mut due = self.acknowledged() >= seq;
             if !due && !self.is_stopped() {
-                // Another thread leads and will notify. The time limit only covers a leader that resigned in
+                // Another thread leads and will notify. The timeout only covers a leader that stepped down in
                 // between.
                 self.progress.wait_for(&mut waiting, LOOK_AGAIN);
                 due = self.acknowledged() >= seq;
@@ -720,20 +736,21 @@ impl<E: CommitEnv> Pipeline<E> {
         }
     }
 
-    /// Whether the client of `seq` may be told. An error: nobody shall wait for it any more.
+    /// Returns whether the client of `seq` may get its reply, or an error if the caller must not wait for it
+    /// any more.
     pub fn has_acknowledged(&self, seq: CommitSeq) -> Result<bool, Stopped> {
         let is_due = self.acknowledged() >= seq;
         let is_over = self.is_stopped() || (self.leaves_gates.load(Ordering::SeqCst) && self.env.has_gate());
         if !is_due && is_over { Err(Stopped) } else { Ok(is_due) }
     }
 
-    /// From now on no thread waits at a gate: it gets [`Stopped`]. The groups that a gate holds stay held.
+    /// Makes threads that wait at a gate return [`Stopped`] from now on. Groups held by a gate stay held.
     pub fn leave_gates(&self) {
         self.leaves_gates.store(true, Ordering::SeqCst);
     }
 
-    /// Runs `work` with the order stage held and everything ordered hardened: for checkpoints (I3) and for
-    /// bytes that belong to no transaction.
+    /// Runs `work` with the order stage held and everything ordered durable: for checkpoints (I3), and for
+    /// log records that belong to no transaction.
     pub fn hold<R>(&self, work: impl FnOnce(CommitSeq) -> R) -> Result<R, Stopped> {
         let guard = NoUnwind::during("work that holds the order stage");
         let held = self.hold_order(work);
@@ -776,7 +793,7 @@ impl<E: CommitEnv> Pipeline<E> {
         self.progress.notify_all();
     }
 
-    /// Whether [`Pipeline::stop`] was called or the log failed.
+    /// Returns whether [`Pipeline::stop`] was called or the log failed.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }

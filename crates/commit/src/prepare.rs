@@ -1,16 +1,16 @@
-//! Prepare: all that can fail in a commit (I6).
+//! Prepare: everything in a commit that can fail (I6).
 //!
-//! A request brings the permit of the server's lock (`cohort_locks::WritePermit`): FLUSH TABLES WITH READ
-//! LOCK, BACKUP STAGE BLOCK_COMMIT and SET GLOBAL read_only wait for all that have one, and keep the others
-//! from getting it.
+//! A request brings a permit of the server's global lock (`cohort_locks::WritePermit`). FLUSH TABLES WITH
+//! READ LOCK, BACKUP STAGE BLOCK_COMMIT and SET GLOBAL read_only wait for all holders of permits, and block
+//! further permits.
 //!
-//! Prepare spills large redo and syncs it, has the engines stage what would hold the order stage for long,
-//! and reserves the room in the log. It may wait for a checkpoint that makes room.
+//! Prepare spills large redo and syncs it, has the engines stage writes that would block the order stage for
+//! long, and reserves space in the log. It may wait for a checkpoint that frees space.
 //!
 //! # On failure
-//! The disk is full or nearly so, the log has reached its cap and no checkpoint helps, a spill file cannot be
-//! written, or the server stops. Spilled files of a refused transaction are removed, and the request goes
-//! back to its owner to be rolled back.
+//! Prepare fails when the disk is full or nearly so, the log has reached its cap and no checkpoint helps, a
+//! spill file cannot be written, or the server is stopping. The spill files of a refused transaction are
+//! removed, and the request is returned to the caller to be rolled back.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -31,22 +31,24 @@ use crate::seam::CommitEnv;
 use crate::separate::SeparateLogs;
 use crate::stage::{Point, Stage};
 
-/// Redo above this is spilled: the log's buffer holds no huge records.
+/// Maximum size of redo inside a record. Larger redo is spilled, because the log's buffer is not meant for
+/// huge records.
 pub(crate) const INLINE_REDO_BYTES_MAX: usize = 16 << 20;
-/// How long `prepare` waits for a checkpoint to make room in a log that has reached its cap.
+/// Maximum time that `prepare` waits for a checkpoint to free space in a log that has reached its cap.
 const CAP_WAIT: Duration = Duration::from_secs(30);
 
-/// For each redo, the file it was spilled to.
+/// The spill file of each redo, or `None` for redo that is not spilled.
 type Spilled = Vec<Option<SpilledRedo>>;
-/// What a participant has ready on the side.
+/// Writes that a participant has staged.
 type Staged = (ParticipantId, Box<dyn StagedRedo>);
 
 impl Coordinator {
-    /// Reserves the log room and makes durable what is spilled; the last call that can fail (I6). May wait.
-    #[allow(clippy::result_large_err)] // the request goes back to its owner to be rolled back
+    /// Prepares a transaction: reserves log space and makes spilled data durable. This is the last call that
+    /// can fail (I6). May wait.
+    #[allow(clippy::result_large_err)] // the request is returned to the caller to be rolled back
     ///
-    /// The locks are no longer the session's, which is waited for no more by those that wait for them; after
-    /// an error the caller may have them join it again.
+    /// The locks become a node of their own in the wait-for graph: transactions that wait for them no longer
+    /// wait for the session. After an error the caller may let them rejoin the session's node.
     pub fn prepare(&self, mut request: CommitRequest) -> Result<Prepared, (CommitError, Box<CommitRequest>)> {
         self.env().reached(Point::Before(Stage::Prepare));
         assert!(
@@ -79,7 +81,8 @@ impl Coordinator {
         }
     }
 
-    /// Why writes are refused right now, if they are: a statement need not begin what cannot be committed.
+    /// Returns why writes are refused, if they are: a statement should not start writing what cannot be
+    /// committed.
     pub fn refusal(&self) -> Option<String> {
         let is_without_space = |binlog: &Binlog| binlog.files.is_without_space();
         if self.env().binlog.as_ref().is_some_and(is_without_space) {
@@ -163,8 +166,9 @@ impl Coordinator {
         Ok(Rooms::Separate { parts, decision })
     }
 
-    /// Redo that is spilled would hold the order stage for long: engines make it ready on the side. Not while
-    /// replicas are waited for, because what an engine took in this way cannot be cut any more (recovery.rs).
+    /// Has the engines stage large redo, which would otherwise block the order stage for long. Not done while
+    /// replicas are waited for, because writes that an engine has ingested can no longer be cut off
+    /// (`recovery.rs`).
     fn stage(&self, request: &CommitRequest) -> Result<Vec<Staged>, CommitError> {
         let mut staged = Vec::new();
         for (id, redo) in &request.redo {
@@ -185,15 +189,15 @@ impl Coordinator {
             if self.pipeline.is_stopped() {
                 return Err(CommitError::Stopped);
             }
-            // The engine would have to flush when it ingests this, which fails for the same reason (I6): so
-            // it is applied as others are.
+            // When the engine ingests the staged writes it would have to flush, which would fail for the same
+            // reason (I6). So the transaction is applied in the normal way.
             log::warn!("checkpoint before a large transaction failed: {error}");
             return Ok(Vec::new());
         }
         Ok(staged)
     }
 
-    /// Room in the coordinator's log.
+    /// Reserves space in the coordinator's log.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<Room, CommitError> {
         self.reserve_in(self.env().logs.main(), bytes)
     }
@@ -215,12 +219,13 @@ impl Coordinator {
         }
     }
 
-    /// What an error of a log means before the transaction is ordered.
+    /// Converts an error of a log to the error of a transaction that is not ordered yet.
     fn refused(&self, error: LogError) -> CommitError {
         match error {
             e @ LogError::Full(_) => CommitError::DiskFull(e.to_string()),
             e @ LogError::Poisoned { .. } => {
-                // It may have stopped without a flush: the thread that makes segments ready met an error.
+                // The log may have stopped without a flush, when the thread that prepares segments met an
+                // error.
                 if !self.is_closing() {
                     self.fail(&e);
                 }
@@ -235,17 +240,17 @@ impl Coordinator {
         Ok(SpilledRedo { name, bytes: bytes.len() as u64, crc: crc32c::crc32c(bytes) })
     }
 
-    /// Removes the file of a transaction that is not to be.
+    /// Removes the spill file of a transaction that is not committed.
     pub(crate) fn discard_events(&self, request: &CommitRequest) {
         if let Some(part) = &request.binlog {
-            // Nothing refers to the file; what cannot be removed now goes at the next start.
+            // Nothing refers to the file; if it cannot be removed now, the next start removes it.
             let _ = self.spill.discard(&part.events);
         }
     }
 
     pub(crate) fn discard_redo(&self, spilled: &[Option<SpilledRedo>]) {
         for file in spilled.iter().flatten() {
-            // As above.
+            // See `discard_events`.
             let _ = self.spill.remove(&file.name);
         }
     }

@@ -1,48 +1,48 @@
 //! Removal of old binlog files, by statement, by age and by size.
 //!
-//! A purge never removes a file that is in use: not the one that is written, not one that a replica reads
-//! ([`cohort_binlog::Pins`]), and not one that recovery would look into (I7). So a checkpoint comes before
-//! the removal, unless the last one lets the files go already.
+//! A purge never removes a file that is in use: the file that is being written, a file that a replica reads
+//! ([`cohort_binlog::Pins`]), or a file that recovery would read (I7). So it runs a checkpoint before the
+//! removal, unless the last checkpoint has released the files already.
 //!
-//! # Without space
-//! A purge makes room, so it must not need any: it does not wait for bytes that cannot be written, and a
-//! checkpoint that fails leaves those files that the last one lets go to be removed all the same.
+//! # Lack of disk space
+//! A purge frees space, so it must not need any. It does not wait for bytes that cannot be written. If its
+//! checkpoint fails, it still removes the files that the previous checkpoint has released.
 
 use cohort_binlog::{BinlogError, BinlogFiles};
 
 use crate::coordinator::Coordinator;
 use crate::error::{CheckpointError, CommitError};
 
-/// Which files are to go.
+/// A selection of files to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeRule {
-    /// All before this one.
+    /// All files before this one.
     Before(u32),
-    /// Those that were closed before this time, in seconds since 1970 UTC.
+    /// The files that were closed before this time, in seconds since 1970 UTC.
     ClosedBefore(u32),
-    /// The oldest, until no more bytes are left than this.
+    /// The oldest files, until at most this number of bytes is left.
     TotalBytes(u64),
 }
 
-/// What a purge did.
+/// Result of a purge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Numbers of the files that are gone.
+    /// Numbers of the removed files.
     pub files: Vec<u32>,
-    /// Who keeps files that were to go.
+    /// A reader that kept selected files from being removed.
     pub held_back: Option<HeldBack>,
 }
 
 /// A reader that keeps files from being purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldBack {
-    /// The file that it reads.
+    /// Name of the file that it reads.
     pub file: String,
-    /// Its name.
+    /// Name of the reader.
     pub by: String,
 }
 
-/// A purge that did not happen, or not wholly.
+/// Reason why a purge failed, or removed only a part of the files.
 #[derive(Debug)]
 pub enum PurgeError {
     Checkpoint(CheckpointError),
@@ -69,12 +69,12 @@ impl From<BinlogError> for PurgeError {
 }
 
 impl Coordinator {
-    /// Removes the binlog files that the rule names and nobody needs. With the binlog off there are none.
+    /// Removes the selected binlog files that are not in use. Does nothing with the binlog off.
     pub fn purge_binlog(&self, rule: PurgeRule) -> Result<Purged, PurgeError> {
         let Some((position, _)) = self.binlog_status() else { return Ok(Purged::default()) };
         let Some(wanted) = self.purge_end(rule)? else { return Ok(Purged::default()) };
         let mut purged = self.purge_released(wanted, position.file)?;
-        // Where the files decide and wait for space, a checkpoint would wait with them.
+        // Where the files decide and wait for space, a checkpoint would wait too.
         let is_stuck = || self.env().logs.separate().is_some() && self.is_without_binlog_space();
         if self.checkpointer.binlog_from() < wanted && !is_stuck() {
             let done = self.checkpoint();
@@ -88,12 +88,11 @@ impl Coordinator {
         Ok(purged)
     }
 
-    /// Removes the files before `wanted`, and before the one that is written, into which recovery would not
-    /// look.
+    /// Removes the files before `wanted`, except the one being written and those that recovery would read.
     fn purge_released(&self, wanted: u32, written: u32) -> Result<Purged, PurgeError> {
         let floor = self.checkpointer.binlog_from().min(written);
         let purge = |files: &mut BinlogFiles| {
-            // A reader that pins a file from here on finds those that stay.
+            // A reader that starts after this check pins only files that stay.
             let reader = files.pins().oldest_reader().filter(|(file, _)| *file < wanted);
             let gone = files.purge_to(wanted, floor)?;
             let held_back = reader.map(|(file, by)| HeldBack { file: files.name().file(file), by });
@@ -106,7 +105,7 @@ impl Coordinator {
         self.env().binlog.as_ref().is_some_and(|binlog| binlog.files.is_without_space())
     }
 
-    /// The name of the first file that the rule would remove, if it would remove any.
+    /// Returns the name of the first file that the rule would remove. Returns `None` if it would remove none.
     pub fn first_to_purge(&self, rule: PurgeRule) -> Result<Option<String>, PurgeError> {
         if self.purge_end(rule)?.is_none() {
             return Ok(None);
@@ -115,7 +114,7 @@ impl Coordinator {
         Ok(self.with_written_files(name).flatten())
     }
 
-    /// The first file that the rule lets stay, if it does not let all.
+    /// Returns the first file that the rule keeps. Returns `None` if it keeps all files.
     fn purge_end(&self, rule: PurgeRule) -> Result<Option<u32>, PurgeError> {
         let Some((position, _)) = self.binlog_status() else { return Ok(None) };
         let end = |files: &mut BinlogFiles| {
@@ -126,7 +125,7 @@ impl Coordinator {
     }
 }
 
-/// The first file that the rule lets stay.
+/// Returns the first file that the rule keeps.
 fn keep_from(files: &mut BinlogFiles, rule: PurgeRule) -> Result<u32, BinlogError> {
     match rule {
         PurgeRule::Before(file) => Ok(file),

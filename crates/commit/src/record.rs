@@ -4,7 +4,7 @@
 //! COMMIT (kind 1)
 //! 0   8  CommitSeq
 //! 8   8  XID
-//! 16  8  CommitSeq up to which groups had passed the publish gate when this was written; its own while no gate is on
+//! 16  8  last CommitSeq past the publish gate when this was written; its own while no gate is on
 //! 24  n  number of redos (lenenc), each:
 //!          u8 participant | u8 0 | lenenc length | bytes          redo in the record
 //!          u8 participant | u8 1 | lenenc string name | u64 bytes | u32 CRC-32C     redo in a spill file
@@ -12,32 +12,32 @@
 //!
 //! BINLOG (kind 2): binlog chunk list and bytes alone: the head of a file, a rotation, a stop
 //!
-//! RELEASED (kind 3): u64 CommitSeq up to which groups may be published without having been seen by a replica
+//! RELEASED (kind 3): u64 last CommitSeq whose group may be published although no replica has it
 //!
-//! Of the separate layout (`separate.rs`):
+//! In the separate layout (`separate.rs`):
 //!
 //! PREPARE (kind 4), in each log that has redo of the transaction, or in the coordinator's if it has none
 //! 0   8  CommitSeq
 //! 8   8  XID
-//! 16  8  CommitSeq up to which all was decided when this was written
-//! 24  4  binlog file behind its last event, 0 if it is not in the binlog
-//! 28  8  offset there
-//! 36  n  logs that have a part of it (lenenc), each: u8 number, 0 the coordinator's, else the engine's participant
-//! ..  n  redos as in COMMIT, those of this log
+//! 16  8  CommitSeq up to which everything was decided when this was written
+//! 24  4  binlog file in which its last event ends, 0 if it is not in the binlog
+//! 28  8  offset of that end
+//! 36  n  logs that have a part of it (lenenc), each: u8 0 for the coordinator's, else the participant
+//! ..  n  redos as in COMMIT, those in this log
 //!
-//! DECIDED (kind 5), in the coordinator's log: u64 CommitSeq up to which all is decided
+//! DECIDED (kind 5), in the coordinator's log: u64 CommitSeq up to which everything is decided
 //!
-//! NOTE (kind 6), in an engine's log: nothing; what `binlog_group_commit_sync_engine=OFF` syncs
+//! NOTE (kind 6), in an engine's log: empty, written to be synced for `binlog_group_commit_sync_engine=OFF`
 //!
 //! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
-//! 0   4  version 4 of the separate layout; of the shared one 3; version 2 ends behind the participants, version 1 behind the base path
+//! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
 //! 24  8  offset up to which it is synced
 //! 32  n  lenenc string: base path of the binlog
 //! ..  n  number of participants (lenenc), each: u8 participant | u64 LSN up to which it was durable
-//! ..  4  number with which the binlog begins anew: all files of it are to be removed; 0 if none are
+//! ..  4  reset mark: number of the first file after a reset, which removes all others; 0 without a reset
 //! version 4:
 //! ..  8  pair: the same in all logs of the data directory
 //! ..  n  number of engines' logs (lenenc), each: u8 participant | u64 LSN where recovery starts in it
@@ -57,25 +57,25 @@ use crate::separate::Pair;
 
 /// A transaction.
 pub const COMMIT: RecordKind = RecordKind(1);
-/// Bytes of the binlog that belong to no transaction.
+/// Binlog bytes that belong to no transaction.
 pub const BINLOG: RecordKind = RecordKind(2);
 /// Replicas are no longer waited for.
 pub const RELEASED: RecordKind = RecordKind(3);
-/// A transaction's part of one log, to be decided elsewhere.
+/// The part of a transaction in one log, to be decided by another record or the binlog.
 pub const PREPARE: RecordKind = RecordKind(4);
-/// What is not in the binlog is decided.
+/// The decision about transactions that are not in the binlog.
 pub const DECIDED: RecordKind = RecordKind(5);
-/// Something to sync.
+/// An empty record, written to have something to sync.
 pub const NOTE: RecordKind = RecordKind(6);
 
 const SHARED_VERSION: u32 = 3;
 const SEPARATE_VERSION: u32 = 4;
 const ENGINE_VERSION: u32 = 1;
 
-/// Most bytes that a record has beside redo and binlog bytes, per redo and in all.
+/// Maximum bytes of a record in addition to redo and binlog bytes, per redo and for the record itself.
 pub const OVERHEAD_BYTES: u64 = 512;
 
-/// Redo as a record holds it.
+/// Redo in a record.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RedoRef<'a> {
     Inline(&'a [u8]),
@@ -87,7 +87,7 @@ pub enum RedoRef<'a> {
 pub struct Commit<'a> {
     pub seq: CommitSeq,
     pub xid: Xid,
-    /// Up to here groups had passed the publish gate.
+    /// Last CommitSeq whose group had passed the publish gate.
     pub released: CommitSeq,
     pub redo: Vec<(ParticipantId, RedoRef<'a>)>,
     pub chunks: Vec<Chunk>,
@@ -95,7 +95,7 @@ pub struct Commit<'a> {
     pub binlog: &'a [u8],
 }
 
-/// Writes a COMMIT record but for the binlog bytes, which the caller appends.
+/// Encodes a COMMIT record without the binlog bytes, which the caller appends.
 pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[Chunk], out: &mut Vec<u8>) {
     let inline = trx.request.redo.iter().zip(&trx.spilled).filter(|(_, spilled)| spilled.is_none());
     out.reserve(HEAD_BYTES + inline.map(|((_, redo), _)| redo.bytes.len()).sum::<usize>());
@@ -109,7 +109,7 @@ pub fn encode_commit(seq: CommitSeq, released: CommitSeq, trx: &Trx, chunks: &[C
     StreamOut::encode_chunks(chunks, out);
 }
 
-/// Most bytes that redo takes in a record.
+/// Returns the maximum bytes of a redo in a record.
 pub fn redo_bytes_max(redo: &Redo, spilled: Option<&SpilledRedo>) -> u64 {
     let inline = if spilled.is_none() { redo.bytes.len() as u64 } else { 0 };
     inline + OVERHEAD_BYTES
@@ -132,20 +132,20 @@ fn put_redo(participant: ParticipantId, redo: &Redo, spilled: Option<&SpilledRed
     }
 }
 
-/// What a PREPARE record holds before the redo.
+/// Head of a PREPARE record, which precedes the redo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrepareHead<'a> {
     pub seq: CommitSeq,
     pub xid: Xid,
-    /// Up to here all was decided.
+    /// CommitSeq up to which everything was decided.
     pub decided: CommitSeq,
-    /// Behind its last event in the binlog; none if it has no events there.
+    /// End of its last event in the binlog; `None` if it has no events there.
     pub end: Option<BinlogPos>,
-    /// The logs that have a part of it.
+    /// Numbers of the logs that have a part of it.
     pub logs: &'a [u8],
 }
 
-/// Writes a PREPARE record with the redo of those participants whose redo is in this log.
+/// Encodes a PREPARE record with the redo of the participants for which `is_here` returns true.
 pub fn encode_prepare(
     head: &PrepareHead<'_>,
     trx: &Trx,
@@ -167,7 +167,7 @@ pub fn encode_prepare(
 /// A PREPARE record: its head and its redo.
 pub type Prepare<'a> = (PrepareHead<'a>, Vec<(ParticipantId, RedoRef<'a>)>);
 
-/// Reads a PREPARE record.
+/// Decodes a PREPARE record.
 pub fn decode_prepare(payload: &[u8]) -> Result<Prepare<'_>, Truncated> {
     let mut r = Reader::new(payload);
     let (seq, xid, decided) = (CommitSeq(r.u64()?), Xid(r.u64()?), CommitSeq(r.u64()?));
@@ -180,7 +180,7 @@ pub fn decode_prepare(payload: &[u8]) -> Result<Prepare<'_>, Truncated> {
     Ok((PrepareHead { seq, xid, decided, end: (end.file > 0).then_some(end), logs }, redo))
 }
 
-/// The payload in the control file of an engine's log.
+/// Encodes the payload in the control file of an engine's log.
 pub fn encode_engine_log(pair: Pair, engine: ParticipantId) -> Vec<u8> {
     let mut out = Vec::new();
     out.put_u32(ENGINE_VERSION);
@@ -189,7 +189,7 @@ pub fn encode_engine_log(pair: Pair, engine: ParticipantId) -> Vec<u8> {
     out
 }
 
-/// Whose log it is, and what it belongs to.
+/// Decodes the payload in the control file of an engine's log.
 pub fn decode_engine_log(payload: &[u8]) -> Result<(Pair, ParticipantId), Truncated> {
     let mut r = Reader::new(payload);
     match r.u32()? {
@@ -198,10 +198,10 @@ pub fn decode_engine_log(payload: &[u8]) -> Result<(Pair, ParticipantId), Trunca
     }
 }
 
-/// Room for what a commit record holds beside the redo, as a rule.
+/// Usual maximum size of the fields of a commit record other than redo.
 const HEAD_BYTES: usize = 128;
 
-/// Reads a COMMIT record.
+/// Decodes a COMMIT record.
 pub fn decode_commit(payload: &[u8]) -> Result<Commit<'_>, Truncated> {
     let mut r = Reader::new(payload);
     let (seq, xid, released) = (CommitSeq(r.u64()?), Xid(r.u64()?), CommitSeq(r.u64()?));
@@ -230,12 +230,12 @@ fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
     }
 }
 
-/// Reads a RELEASED or DECIDED record.
+/// Decodes a RELEASED or DECIDED record.
 pub fn decode_released(payload: &[u8]) -> Result<CommitSeq, Truncated> {
     Ok(CommitSeq(Reader::new(payload).u64()?))
 }
 
-/// Where recovery starts, beside the LSN.
+/// The payload of a checkpoint: the state where recovery starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     pub last_seq: CommitSeq,
@@ -243,25 +243,25 @@ pub struct Checkpoint {
     pub binlog_synced: BinlogPos,
     /// Empty with the binlog off.
     pub binlog_base: String,
-    /// Up to where each was durable then; none in a checkpoint of version 1.
+    /// LSN up to which each participant was durable at the checkpoint; empty in a checkpoint of version 1.
     pub durable: Vec<(ParticipantId, Lsn)>,
-    /// RESET MASTER is under way: the files of the binlog do not count any more, and the next one has this
+    /// A reset of the binlog is in progress: the existing files are invalid, and the next one has this
     /// number.
     pub binlog_restart: Option<NonZeroU32>,
-    /// Of the separate layout.
+    /// Only in the separate layout.
     pub separate: Option<EngineLogs>,
 }
 
-/// The engines' logs, as the coordinator's names them.
+/// The engines' logs that the coordinator's log names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineLogs {
     pub pair: Pair,
-    /// Where recovery starts in each.
+    /// LSN where recovery starts in each log.
     pub from: Vec<(ParticipantId, Lsn)>,
 }
 
 impl Checkpoint {
-    /// The payload for the log's control file.
+    /// Encodes the payload for the log's control file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u32(if self.separate.is_some() { SEPARATE_VERSION } else { SHARED_VERSION });
@@ -287,7 +287,7 @@ impl Checkpoint {
         out
     }
 
-    /// Reads the payload; a new log has none.
+    /// Decodes the payload, which is empty in a new log.
     pub fn decode(payload: &[u8]) -> Result<Checkpoint, Truncated> {
         if payload.is_empty() {
             return Ok(Checkpoint { next_xid: Xid(1), ..Checkpoint::default() });
@@ -369,8 +369,8 @@ mod tests {
         }
     }
 
-    /// A record's checksum says that it is whole, not that we wrote it: whatever it holds gives a record or
-    /// an error.
+    /// A record's checksum proves that it is whole, not that this server wrote it: any bytes decode to a
+    /// record or an error.
     #[test]
     fn any_payload_is_decoded_or_refused() {
         const SEED: u64 = 22;
@@ -396,7 +396,7 @@ mod tests {
                 bytes[at] = rng.next_u64() as u8;
             }
             bytes.truncate(1 + rng.below(bytes.len() as u64) as usize);
-            // Only that it returns.
+            // Checks only that each call returns.
             let _ = decode_commit(&bytes);
             let _ = decode_prepare(&bytes);
             let _ = decode_engine_log(&bytes);

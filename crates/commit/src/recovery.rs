@@ -2,28 +2,28 @@
 //! each engine the binlog decides instead: `separate_recovery.rs`.
 //!
 //! # The table
-//! | label | what the log holds | what the participant or file holds | how it arises | decision |
+//! | label | contents of the log | contents of the participant or file | cause | action |
 //! |---|---|---|---|---|
 //! | [`Row::Replay`] | a complete record | an engine durable up to before it | crash after harden, before the next checkpoint | replay |
 //! | [`Row::Skip`] | a complete record | an engine durable beyond it | crash between an engine's checkpoint and the log's | nothing |
-//! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the materialiser wrote or synced | write them |
-//! | [`Row::Restarted`] | the checkpoint says that the binlog begins anew | files of before, all or some | crash in RESET MASTER | remove them |
-//! | [`Row::Present`] | binlog bytes | the file holds them | crash after the materialiser wrote | compare, nothing |
-//! | [`Row::Cut`] | nothing, or a torn record | nothing of it anywhere (I3) | crash before harden | the log cuts its tail; nobody was told OK |
-//! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; nobody was told OK, no plain read saw them |
-//! | [`Row::Unknown`] | redo of a participant | this server has none of that number | data directory of another build | refuse |
-//! | [`Row::EngineBehind`] | the checkpoint says up to where a participant was durable | it is durable up to an earlier place, or to none | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |
+//! | [`Row::Complete`] | binlog bytes | the file ends before them or is torn in them | crash before the binlog writer wrote or synced | write them |
+//! | [`Row::Restarted`] | the checkpoint has the reset mark of the binlog | files from before the reset, all or some | crash in RESET MASTER | remove them |
+//! | [`Row::Present`] | binlog bytes | the file holds them | crash after the binlog writer wrote | compare, nothing else |
+//! | [`Row::Cut`] | nothing, or a torn record | no trace of it anywhere (I3) | crash before harden | the log cuts its tail; no client got an OK |
+//! | [`Row::CutUnreleased`] | complete records that the publish gate held | binlog files may hold them, no engine does (a checkpoint waits for the gate) | crash while replicas had not answered, then `init_rpl_role=SLAVE` | cut from log and files, not replayed; no client got an OK, no plain read saw them |
+//! | [`Row::Unknown`] | redo of a participant | this server has no participant of that number | data directory of another build | refuse |
+//! | [`Row::EngineBehind`] | the checkpoint has the LSN up to which a participant was durable | it is durable up to an earlier LSN, or not at all | its files were removed, cut or replaced (catalog, an engine's folder, RocksDB's MANIFEST) | refuse |
 //! | [`Row::EngineAhead`] | the log ends | an engine durable beyond the end | log files lost or replaced | refuse |
-//! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions behind it | log files lost or replaced | refuse |
+//! | [`Row::BinlogAhead`] | the log ends | the file holds whole transactions after the end | log files lost or replaced | refuse |
 //! | [`Row::BinlogOff`] | binlog bytes | the binlog is off, or has another name | started with other options after a crash | refuse |
-//! | [`Row::BinlogFileLost`] | the checkpoint says up to where the binlog is synced | a file up to there that the index names is missing, or the index does not name the last of them | removed by hand | refuse |
-//! | [`Row::IndexLost`] | the checkpoint says up to where the binlog is synced | there is no index | removed by hand | refuse |
-//! | [`Row::SpillLost`] | a reference to a spill file | no such file, or not the one | file removed by hand | refuse |
+//! | [`Row::BinlogFileLost`] | the checkpoint has the position up to which the binlog is synced | a file up to there that the index names is missing, or the index does not name the last of them | removed by hand | refuse |
+//! | [`Row::IndexLost`] | the checkpoint has the position up to which the binlog is synced | there is no index | removed by hand | refuse |
+//! | [`Row::SpillLost`] | a reference to a spill file | no such file, or another one | file removed by hand | refuse |
 //!
-//! A refusal says which file and what to do, and leaves log, engines and spill files as they were (binlog
-//! files may have got bytes that the log holds for them). Bad checksums inside the log, the engines and the
-//! binlog files are found by their owners and refused there. Nothing is freed behind a refusal: key spaces
-//! that the catalog does not name are dropped after recovery only.
+//! A refusal names the file and the remedy, and leaves log, engines and spill files unchanged (binlog files
+//! may have received bytes that the log holds for them). Bad checksums inside the log, the engines and the
+//! binlog files are detected and refused by the code that reads them. Nothing is freed before a refusal:
+//! indexes that the catalog does not name are dropped only after recovery.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -43,7 +43,7 @@ use crate::record::{self, Checkpoint, RedoRef};
 use crate::replay::Replay;
 use crate::request::SpilledRedo;
 
-/// Rows of the recovery table.
+/// The rows of the recovery table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
     Replay,
@@ -68,10 +68,10 @@ pub enum Row {
     SpillLost,
 }
 
-/// Why the server does not start.
+/// Reason why the server does not start.
 #[derive(Debug)]
 pub enum RecoveryError {
-    /// An impossible row of the table: what is on disk contradicts itself.
+    /// A row of the table that must not occur: the files contradict each other.
     Refused { row: Row, what: String, cure: &'static str },
     /// The log is damaged or unreadable.
     Log(LogError),
@@ -83,7 +83,7 @@ pub enum RecoveryError {
     Io(PathBuf, std::io::Error),
     /// A setting that the layout of the logs does not allow.
     Setting(&'static str),
-    /// What was recovered could not be made durable.
+    /// The recovered state could not be made durable.
     Checkpoint(crate::error::CheckpointError),
 }
 
@@ -123,39 +123,39 @@ impl From<EngineError> for RecoveryError {
     }
 }
 
-/// What recovery found and did.
+/// Results of recovery.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
     pub last_seq: CommitSeq,
     pub next_xid: Xid,
     /// Base name of the binlog at the last checkpoint; empty with the binlog off, or in a new data directory.
     pub binlog_base: String,
-    /// Up to where the last checkpoint had synced the binlog's files.
+    /// Position up to which the last checkpoint had synced the binlog's files.
     pub binlog_synced: BinlogPos,
-    /// After the last transaction of the binlog.
+    /// The GTID state after the last transaction of the binlog.
     pub gtids: GtidState,
     /// Number of the binlog file to start with.
     pub next_binlog_file: u32,
-    /// A crash cut off RESET MASTER, and recovery has removed the files.
+    /// A crash interrupted RESET MASTER, and recovery has removed the files.
     pub is_binlog_restarted: bool,
-    /// COMMIT records read, redos replayed and skipped, binlog bytes looked at.
+    /// Number of COMMIT records read, of redos replayed and skipped, and of binlog bytes processed.
     pub commits: u64,
     pub replayed: u64,
     pub skipped: u64,
-    /// Transactions that were cut because no replica had them.
+    /// Number of transactions that were cut because no replica had them.
     pub cut: u64,
-    /// Transactions that some logs hold and nothing decided.
+    /// Number of transactions that some logs hold and that are not decided.
     pub undecided: u64,
     pub binlog_bytes: u64,
-    /// Spill files that records of the log refer to, with the transaction of each record: they stay until a
-    /// checkpoint covers it (I7).
+    /// Spill files that records of the log refer to, each with the CommitSeq of its record. They are kept
+    /// until a checkpoint covers the record (I7).
     pub spilled: Vec<(CommitSeq, String)>,
     /// Bytes of log read.
     pub log_bytes: u64,
-    /// Nanoseconds from opening the log to the end of its last record.
+    /// Duration of recovery in nanoseconds, from opening the logs on.
     pub ns: u64,
-    /// The log's control file and where in it a copy of its contents starts that was torn or damaged: mended
-    /// from the other copy.
+    /// The log's control file and the offset of a copy in it that was torn or damaged, and was repaired from
+    /// the other copy.
     pub mended_copy: Option<(PathBuf, u64)>,
 }
 
@@ -166,7 +166,7 @@ impl Recovered {
     }
 }
 
-/// All that recovery works on.
+/// The inputs of recovery.
 pub struct Scene<'a> {
     pub fs: &'a SharedFs,
     pub spill_dir: &'a Path,
@@ -174,14 +174,14 @@ pub struct Scene<'a> {
     pub participants: &'a [Arc<dyn Participant>],
 }
 
-/// Opens the binlog's files where the checkpoint left them.
+/// Function that opens the binlog's files at the position of the checkpoint.
 pub type OpenBinlog<'a> =
     &'a (dyn Fn(BinlogPos) -> Result<(BinlogFiles, cohort_binlog::Recovered), BinlogError> + Sync);
 
-/// What recovery may do with the binlog's files.
+/// Operations on the binlog's files that recovery may use.
 pub struct BinlogOnDisk<'a> {
     pub open: OpenBinlog<'a>,
-    /// Removes them all.
+    /// Removes all files.
     pub remove_all: &'a (dyn Fn() -> Result<(), BinlogError> + Sync),
 }
 
@@ -189,16 +189,16 @@ struct Pass<'a, 'scope> {
     scene: &'a Scene<'a>,
     replay: Replay<'scope>,
     completion: Completion<'scope>,
-    /// Whether the log's bytes belong into the files.
+    /// Binlog bytes in the log belong to the files of this server.
     is_binlog_here: bool,
     found: Recovered,
-    /// Where the log says that the binlog ends.
+    /// End of the binlog according to the log.
     binlog_end: Option<BinlogPos>,
-    /// The number with which the binlog begins anew, if it does.
+    /// Number of the first binlog file after a reset that was interrupted.
     restart: Option<NonZeroU32>,
 }
 
-/// Reads the log to its end and brings everybody to the same state.
+/// Reads the log to its end and brings all participants and the binlog to the same state.
 pub fn recover(
     log: &mut Recovery,
     scene: &Scene<'_>,
@@ -241,9 +241,9 @@ pub fn recover(
     })
 }
 
-/// Opens the binlog's files where the checkpoint left them, and completes a RESET MASTER that a crash cut
-/// off. `is_first`: they decide, and no start has been finished; then files without a whole head are
-/// leftovers of one that was cut off.
+/// Opens the binlog's files at the position of the checkpoint, and completes a RESET MASTER that a crash
+/// interrupted. `is_first` means that the files decide and no start has completed yet; files without a whole
+/// head are then left over from an interrupted start.
 pub(crate) fn open_binlog(
     checkpoint: &Checkpoint,
     on_disk: Option<BinlogOnDisk<'_>>,
@@ -270,12 +270,12 @@ pub(crate) fn open_binlog(
     Ok(Some(opened))
 }
 
-/// Row `CutUnreleased`: finds the first transaction that had not passed the publish gate, as far as the log
-/// knows, and ends the log before it. What the log does not know any more about the last moments is cut too;
-/// a replica has it. Answers how many transactions are cut.
+/// Row `CutUnreleased`: ends the log before the first transaction that had not passed the publish gate, as
+/// far as the log shows. Transactions of the last moments whose release the log does not show are cut too; a
+/// replica has them. Returns the number of transactions cut.
 fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Result<u64, RecoveryError> {
     let mut released = from;
-    // What a checkpoint made durable had passed the gate.
+    // Everything that a checkpoint made durable had passed the gate.
     let durable = scene.participants.iter().map(|p| p.durable_lsn()).max().unwrap_or_default();
     let mut held: VecDeque<(CommitSeq, Lsn)> = VecDeque::new();
     while let Some(r) = log.next()? {
@@ -299,10 +299,11 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
     Ok(held.len() as u64)
 }
 
-/// The catalog and RocksDB wrote checkpoints of version 1.
+/// Highest participant for which checkpoints of version 1 were written: the catalog and RocksDB.
 const LAST_OF_VERSION_1: ParticipantId = ParticipantId(1);
 
-/// Row `EngineBehind`: whatever the log has let go of must be durable where it was.
+/// Row `EngineBehind`: checks that each participant is still durable up to the LSN of the checkpoint, because
+/// the log below has been released.
 pub(crate) fn check_durable(
     start: Lsn,
     checkpoint: &Checkpoint,
@@ -312,11 +313,11 @@ pub(crate) fn check_durable(
         let known = checkpoint.durable.iter().find(|(id, _)| *id == participant.id());
         let expected = match known {
             Some((_, lsn)) => *lsn,
-            // A checkpoint of version 1 tells only that there was one, of the participants of then.
+            // A checkpoint of version 1 only shows that the participants of that time were checkpointed.
             None if checkpoint.durable.is_empty() && participant.id() <= LAST_OF_VERSION_1 => {
                 start.min(Lsn(1))
             }
-            // An engine that the server has learned since.
+            // An engine that this data directory did not have before.
             None => Lsn(0),
         };
         let durable = participant.durable_lsn();
@@ -329,7 +330,7 @@ pub(crate) fn check_durable(
     Ok(())
 }
 
-/// Rows `BinlogFileLost` and `IndexLost`.
+/// Converts an error to the rows `BinlogFileLost` and `IndexLost`.
 pub(crate) fn lost_file(error: BinlogError) -> RecoveryError {
     match &error {
         BinlogError::FileMissing { .. } => refused(Row::BinlogFileLost, error.to_string()),
@@ -442,7 +443,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// Rows `Complete` and `Present`.
+    /// Passes on binlog bytes (rows `Complete` and `Present`).
     fn chunks(
         &mut self,
         (lsn, seq): (Lsn, CommitSeq),
@@ -479,7 +480,7 @@ impl Pass<'_, '_> {
                 return Err(refused(Row::EngineAhead, what));
             }
         }
-        // A log that was made just now ends before the first binlog file.
+        // A log that was just created ends before the first binlog file.
         let end = self.binlog_end.or(is_new.then(BinlogPos::default));
         if let (Some(on_disk), Some(end)) = (on_disk, end)
             && on_disk > end
@@ -506,7 +507,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Rows `Replay` and `Skip`: redo of a record that stands at this LSN, of this transaction.
+/// Replays or skips the redo of a record with this LSN and CommitSeq (rows `Replay` and `Skip`).
 pub(crate) fn replay_redo(
     scene: &Scene<'_>,
     found: &mut Recovered,
@@ -519,7 +520,7 @@ pub(crate) fn replay_redo(
         refused(Row::Unknown, format!("the log record at LSN {lsn} holds redo of participant {id}"))
     })?;
     if let RedoRef::Spilled(file) = redo {
-        // It may have been removed.
+        // Called even if the file was removed, so that its name is not used again.
         found.names_file(scene.spill, seq, &file.name);
     }
     if lsn < participant.durable_lsn() {

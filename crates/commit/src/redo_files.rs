@@ -1,4 +1,4 @@
-//! Redo that engines write into spill files while they prepare, so that it is in memory at no time.
+//! Redo that engines write into spill files while they prepare, so that it is never in memory as a whole.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl RedoFiles for Coordinator {
     }
 }
 
-/// Removes the file when it goes, unless somebody else sees to that.
+/// Guard of a spill file: removes it when dropped, unless `keep` was called.
 struct Hold {
     dir: Arc<SpillDir>,
     name: String,
@@ -39,7 +39,7 @@ impl RedoFileHold for Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if !self.is_kept.load(Ordering::Relaxed) {
-            // Nothing refers to the file; the next start removes what cannot be removed now.
+            // Nothing refers to the file; if it cannot be removed now, the next start removes it.
             let _ = self.dir.remove(&self.name);
         }
     }

@@ -1,5 +1,5 @@
-//! Replay beside the reading of the log: one thread gives the redo to the participants, in batches and in log
-//! order.
+//! Replay of redo, concurrently with reading the log: one thread passes the redo to the participants, in
+//! batches and in log order.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -11,16 +11,16 @@ use cohort_engine::{Participant, Redo};
 use crate::recovery::RecoveryError;
 use crate::worker::Worker;
 
-/// A participant's redo is handed over at this size.
+/// Size at which a participant's redo is handed over.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Which participant, and its redo in log order.
+/// Index of the participant, and its redo in log order.
 type Batch = (usize, Vec<Redo>);
 
-/// The recovery pass' end of the replay.
+/// Handle of the replay thread, for the recovery pass.
 pub struct Replay<'scope> {
     participants: &'scope [Arc<dyn Participant>],
-    /// By place among the participants: redo gathered, and its bytes.
+    /// Gathered redo and its size, by index of the participant.
     gathered: Vec<(Vec<Redo>, usize)>,
     worker: Worker<'scope, Batch, ()>,
 }
@@ -41,7 +41,7 @@ impl<'scope> Replay<'scope> {
         }
     }
 
-    /// The next redo of a participant.
+    /// Adds the next redo of a participant.
     pub fn add(&mut self, id: ParticipantId, redo: Redo) -> Result<(), RecoveryError> {
         let at =
             self.participants.iter().position(|p| p.id() == id).expect("the pass knows its participants");
@@ -56,7 +56,7 @@ impl<'scope> Replay<'scope> {
         if gathered.is_empty() { Ok(()) } else { self.worker.give((at, gathered)) }
     }
 
-    /// Replays what is left; at return all of it is done.
+    /// Replays what is left. At return everything is replayed.
     pub fn finish(&mut self) -> Result<(), RecoveryError> {
         (0..self.participants.len()).try_for_each(|at| self.hand_over(at))?;
         self.worker.finish()

@@ -1,4 +1,4 @@
-//! What a transaction brings to its commit.
+//! The input of a commit: a transaction's redo, binlog events and locks.
 
 use std::sync::Arc;
 
@@ -12,67 +12,69 @@ use crate::logs::Rooms;
 use crate::pace::ClientPace;
 use crate::stage;
 
-/// How the transaction appears in the binlog.
+/// Form of the transaction in the binlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupKind {
     /// GTID, row events, XID.
     Transaction,
     /// GTID with the flags STANDALONE and DDL, then one QUERY event.
     Ddl,
-    /// The same without the flag DDL.
+    /// GTID with the flag STANDALONE, then one QUERY event.
     Statement,
-    /// The first half of an XA transaction: GTID with the flag PREPARED_XA, row events, XA END, XA_PREPARE.
+    /// First half of an XA transaction: GTID with the flag PREPARED_XA, row events, XA END, XA_PREPARE.
     XaPrepare,
-    /// The second: GTID with the flags STANDALONE and COMPLETED_XA, then XA COMMIT or XA ROLLBACK.
+    /// Second half of an XA transaction: GTID with the flags STANDALONE and COMPLETED_XA, then XA COMMIT or
+    /// XA ROLLBACK.
     XaEnd,
 }
 
-/// What the GTID event tells replicas that apply in parallel.
+/// Hints in the GTID event for replicas that apply in parallel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GtidHints {
     /// The transaction waited for a row lock (flag WAITED).
     pub has_waited: bool,
-    /// `skip_parallel_replication`: to be applied alone (flag ALLOW_PARALLEL absent).
+    /// `skip_parallel_replication`: replicas must not apply it in parallel (flag ALLOW_PARALLEL absent).
     pub is_alone: bool,
-    /// Flags of the common header, of GTID and XID events; SKIP_REPLICATION belongs here.
+    /// Flags in the common header of the GTID and XID events, for example SKIP_REPLICATION.
     pub event_flags: u16,
 }
 
-/// The binlog's share.
+/// A transaction's part of the binlog.
 #[derive(Debug)]
 pub struct BinlogPart {
-    /// The events between the GTID event and the end, finished but for positions and checksums.
+    /// The events between the GTID event and the end, complete except for positions and checksums.
     pub events: Sealed,
     pub kind: GroupKind,
-    /// Whose half the group is, with the kinds of XA.
+    /// The XA transaction, for the two XA kinds.
     pub xa: Option<Box<XaXid>>,
     pub domain: DomainId,
     pub server: ServerId,
-    /// `gtid_seq_no` when the session set it; otherwise the next of the domain is taken at the order stage.
+    /// `gtid_seq_no`, if the session has set it; otherwise the domain's next number is assigned at the order
+    /// stage.
     pub seq_no: Option<u64>,
-    /// What the GTID event tells replicas besides.
+    /// Further hints in the GTID event for replicas.
     pub hints: GtidHints,
     /// Seconds since 1970 UTC, as in the event headers.
     pub timestamp: u32,
 }
 
-/// All that a transaction wants to become durable as one.
+/// Everything of a transaction that becomes durable together.
 pub struct CommitRequest {
     /// At most one per participant.
     pub redo: Vec<(ParticipantId, Redo)>,
-    /// None with the binlog off, `sql_log_bin=0`, or nothing to log.
+    /// `None` with the binlog off, `sql_log_bin=0`, or nothing to log.
     pub binlog: Option<BinlogPart>,
-    /// Row locks are released at the order stage, or at publish with early lock release off; metadata locks
-    /// at publish.
+    /// With early lock release, row locks are released at the order stage. All other locks are released when
+    /// the published and acknowledged transaction is dropped.
     pub locks: LockOwner,
-    /// Proof that no lock that keeps commits out of the server is held against this one.
+    /// Proof that no server-wide lock blocks this commit.
     pub permit: WritePermit,
-    /// The connection's memory for the pace of groups; one per session, none for the server's own
-    /// transactions.
+    /// The connection's commit history, for the group-commit policy; one per session, `None` for the server's
+    /// own transactions.
     pub client: Option<Arc<ClientPace>>,
 }
 
-/// Redo too large for a log record, in a file that is durable before the transaction is ordered.
+/// Redo that is too large for a log record, in a file that is durable before the transaction is ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledRedo {
     /// File name in the spill directory.
@@ -82,24 +84,25 @@ pub struct SpilledRedo {
     pub crc: u32,
 }
 
-/// A prepared transaction on its way through the pipeline.
+/// A prepared transaction in the pipeline.
 pub struct Trx {
     pub(crate) request: CommitRequest,
-    /// Beside `request.redo`, by place: where the log finds redo that is not in the record itself.
+    /// For each element of `request.redo`, its spill file, if it is not in the record itself.
     pub(crate) spilled: Vec<Option<SpilledRedo>>,
-    /// Redo that its participant takes in outside of the order stage.
+    /// Redo that its participant ingests outside of the normal order stage.
     pub(crate) staged: Vec<(ParticipantId, Box<dyn StagedRedo>)>,
-    /// Room in the logs, taken when the records are written.
+    /// Log reservations, used when the records are written.
     pub(crate) rooms: Rooms,
-    /// Given at the order stage.
+    /// Assigned at the order stage.
     pub(crate) gtid: Option<Gtid>,
     pub(crate) xid: Xid,
-    /// Predecessor of a row lock (I8), read before the locks go.
+    /// The newest transaction that released a row lock which this one took (I8), read before this one
+    /// releases its locks.
     pub(crate) depends_on: CommitSeq,
     /// When it reached its present state, prepared or ordered, by the clock of the metrics.
     pub(crate) since_ns: u64,
 }
 
-/// A request that nothing can stop any more: room in the log is reserved, what was spilled is durable (I6).
-/// Dropping it gives the room back; it was not ordered.
+/// A request that can no longer fail: its log space is reserved, and its spill files are durable (I6). If it
+/// is dropped before it is ordered, the reservation is returned.
 pub type Prepared = stage::Prepared<Trx>;

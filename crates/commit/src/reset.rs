@@ -1,31 +1,32 @@
-//! RESET MASTER: all binlog files go, GTIDs count from 1 again, and the stream begins anew at the head of a
-//! file that may have the number of one that was there before. SET GLOBAL gtid_binlog_state does the same to
-//! a log without transactions, and its first file begins with the GTIDs that are set.
+//! Reset of the binlog. RESET MASTER removes all binlog files, restarts the GTID sequence numbers at 1, and
+//! restarts the stream at the head of a file, which may reuse the number of a removed one. SET GLOBAL
+//! gtid_binlog_state does this to a binlog without transactions, and its first file begins with the GTIDs
+//! that are set.
 //!
 //! # Steps
 //! ```text
-//! a checkpoint, with commits going on: the one below has little left to do
-//! nobody reads, and nobody becomes a reader
-//! hold the order stage, everything ordered hardened and published:
-//!   a checkpoint whose control file says that the binlog begins anew      <- decides
+//! a checkpoint while commits continue, so that the one below has little left to do
+//! check that there are no readers of the files, and block new ones
+//! hold the order stage, with everything ordered durable and published:
+//!   a checkpoint whose control file says that the binlog is being reset      <- decides
 //!   remove the index and the files
-//!   append the head of the new file to the log, harden it, hand it over
-//!   forget GTIDs and positions: the stream's end, the published end, the replicas' gate
-//!   sync the new file, and take the word back out of the control file
+//!   append the head of the new file to the log, flush it, submit it to the binlog writer
+//!   reset GTIDs and positions: the stream's end, the published end, the replicas' gate
+//!   sync the new file, and clear the reset mark in the control file
 //! ```
 //!
 //! # Invariants
-//! - Positions of before and of after the reset are never compared. So nobody follows the stream meanwhile,
-//!   the gate lets everything out that it knew, and who waits for the files looks at
+//! - Positions from before and after the reset are never compared. So there are no readers of the stream
+//!   meanwhile, the gate releases every group it knew, and code that waits for the files checks
 //!   [`cohort_binlog::Materialiser::restarts`].
-//! - The log names no chunk of the old files behind the checkpoint. While the control file says so, recovery
-//!   removes whatever files there are, so no transaction may be in them: none is ordered meanwhile, and a
-//!   start that found the word takes it back out before its first one. The directory was synced before that,
-//!   so no old file comes back then.
+//! - After the checkpoint the log names no chunk of the old files. While the control file has the reset mark,
+//!   recovery removes all binlog files, so no transaction may be in them. Therefore none is ordered
+//!   meanwhile, and a start that found the mark clears it before its first transaction. The directory was
+//!   synced before that, so no old file can reappear then.
 //!
 //! # On failure
-//! Before the control file is written nothing has changed, and the statement gets an error. Behind it nothing
-//! may fail: an I/O error ends the server, and the next start completes the reset.
+//! Before the control file is written nothing has changed, and the statement returns an error. After that
+//! nothing may fail: an I/O error ends the server, and the next start completes the reset.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -43,17 +44,17 @@ use crate::error::{CheckpointError, CommitError};
 use crate::fault::Meaning;
 use crate::seam::Stopped;
 
-/// How long the order stage is held for replicas, or for who publishes.
+/// Maximum time that the order stage is held to wait for replicas, or for the publishing thread.
 const PUBLISH_WAIT: Duration = Duration::from_millis(50);
 
-/// Why the binlog was not reset.
+/// Reason why the binlog was not reset.
 #[derive(Debug)]
 pub enum ResetError {
     /// The binlog is off.
     Off,
-    /// A replica, or who else reads the files.
+    /// The name of a replica or other reader that has the files open.
     Reader(String),
-    /// GTIDs are set, and there are some already.
+    /// GTIDs were to be set, but the binlog already has some.
     NotEmpty,
     Checkpoint(CheckpointError),
     Commit(CommitError),
@@ -74,13 +75,13 @@ impl fmt::Display for ResetError {
 impl std::error::Error for ResetError {}
 
 impl Coordinator {
-    /// RESET MASTER [TO first]. Commits wait for its duration.
+    /// Resets the binlog for RESET MASTER [TO first]. Commits are blocked meanwhile.
     pub fn reset_binlog(&self, first: NonZeroU32) -> Result<(), ResetError> {
         self.reset_to(first, None)
     }
 
-    /// SET GLOBAL gtid_binlog_state: of a binlog without transactions, which begins with this state. Durable
-    /// at return.
+    /// Sets the GTID state of a binlog without transactions, which then begins with this state, for SET
+    /// GLOBAL gtid_binlog_state. Durable at return.
     pub fn set_gtid_state(&self, state: GtidState) -> Result<(), ResetError> {
         self.reset_to(NonZeroU32::MIN, Some(state))
     }
@@ -172,7 +173,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Waits a moment, with the order stage held, until everything up to `last` is published.
+    /// Waits a moment, with the order stage held, until everything up to `last` is published. Returns whether
+    /// it is.
     pub(crate) fn is_published(&self, last: CommitSeq) -> bool {
         let deadline = Instant::now() + PUBLISH_WAIT;
         loop {

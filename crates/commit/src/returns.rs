@@ -1,15 +1,15 @@
-//! When clients come back after their acknowledgement, and what waiting for them gains (the formula stands in
-//! `pace.rs`).
+//! Return-time statistics (`Returns`): the time from a client's acknowledgement to its next commit, and the
+//! gain of waiting for it (`pace.rs` has the formula).
 
 const BUCKETS: usize = 80;
 const FIRST_BUCKET_NS: u64 = 250;
-/// The histogram is halved at so many entries, so that it follows the load.
+/// Number of entries at which the histogram is halved, so that it follows the load.
 const ENTRIES_MAX: u32 = 2048;
 
-/// The flush time, the last acknowledged group, and how soon its kind comes back.
+/// The flush time, the last acknowledged group, and the histogram of return times.
 pub struct Returns {
     pub flush_ns: u64,
-    /// The last acknowledged group: its number, size, how many came back, when.
+    /// The last acknowledged group: its number, size, number of clients that have returned, time.
     pub group: u64,
     pub acked: usize,
     pub returned: usize,
@@ -48,7 +48,7 @@ impl Default for Returns {
 }
 
 impl Returns {
-    /// How long to wait now, if at all.
+    /// Returns the best time to wait now. `None` if waiting does not pay.
     pub fn wait_ns(&self, now_ns: u64, queued: usize) -> Option<u64> {
         let out = self.acked.saturating_sub(self.returned) as f64;
         let flush = self.flush_ns as f64;
@@ -76,7 +76,7 @@ impl Returns {
         best.1
     }
 
-    /// A client came back so long after it was told.
+    /// Records that a client returned this long after its acknowledgement.
     pub fn record_return(&mut self, after_ns: u64) {
         self.histogram[bucket(after_ns)] += 1;
         self.entries += 1;

@@ -1,34 +1,35 @@
-//! Room in the log for a change of the binlog's file, reserved before it is needed: the leader must not wait
-//! (I6).
+//! Log space for a change of the binlog file (`RotationRoom`), reserved in advance because the leader must
+//! not wait (I6).
 //!
 //! # Concepts
-//! - A file change needs more the more pairs of domain and server there are, because the new file begins with
-//!   all of them. The leader says after each group how much; whoever prepares a transaction sees to it that
-//!   so much is reserved, and a little more.
-//! - When the room is missing or too small, the file is not changed behind this group but behind a later one.
+//! - A file change needs more bytes the more pairs of domain and server there are, because the new file
+//!   begins with all of them. The leader records the needed size after each group. Each session that prepares
+//!   a transaction makes sure that this size, and a little more, is reserved.
+//! - If the reservation is missing or too small, the file is not changed after this group but after a later
+//!   one.
 //!
 //! # Lock order
-//! `room` is held for moments only, never while somebody waits for a segment.
+//! `room` is held for moments only, never while waiting for a segment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_log::{Log, Room};
 use parking_lot::Mutex;
 
-/// What is reserved beyond the need: so many pairs may be new in one group.
+/// Bytes reserved beyond the need, for pairs that are added by the next group.
 const SLACK_BYTES: u64 = 16 << 10;
 
-/// The room, and how large it has to be.
+/// The reservation, and the size that it needs.
 pub struct RotationRoom {
     room: Mutex<Option<Room>>,
     /// Written by the leader, and while the order stage is held.
     needed_bytes: AtomicU64,
-    /// Somebody reserves: others need not.
+    /// A thread is reserving; others need not.
     is_filling: AtomicBool,
 }
 
 impl RotationRoom {
-    /// Nothing is reserved yet.
+    /// Makes an empty reservation that needs this size.
     pub fn new(needed_bytes: u64) -> RotationRoom {
         RotationRoom {
             room: Mutex::new(None),
@@ -37,17 +38,17 @@ impl RotationRoom {
         }
     }
 
-    /// How much to reserve for a file change that comes soon.
+    /// Returns the number of bytes to reserve for a file change that comes soon.
     pub fn wanted_bytes(&self) -> u64 {
         self.needed_bytes.load(Ordering::Relaxed) + SLACK_BYTES
     }
 
-    /// A file change needs this much from now on.
+    /// Records the number of bytes that a file change needs from now on.
     pub fn note_need(&self, bytes: u64) {
         self.needed_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Reserves what is missing, if the log has it. May wait for a segment.
+    /// Reserves the needed size, if it is not reserved yet and the log has the space. May wait for a segment.
     pub fn fill(&self, log: &Log) {
         let needed = self.needed_bytes.load(Ordering::Relaxed);
         if self.has(needed) || self.is_filling.swap(true, Ordering::Acquire) {
@@ -63,7 +64,7 @@ impl RotationRoom {
         self.room.lock().as_ref().is_some_and(|room| room.fits(bytes))
     }
 
-    /// The room, if there is one of this size. Never waits.
+    /// Takes the reservation if it has at least this size. Never waits.
     pub fn take(&self, bytes: u64) -> Option<Room> {
         let mut room = self.room.lock();
         if room.as_ref().is_some_and(|room| room.fits(bytes)) { room.take() } else { None }

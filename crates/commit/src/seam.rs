@@ -1,5 +1,5 @@
-//! The seams of the pipeline: what the stages do ([`CommitEnv`]), and who is told when a transaction is
-//! through ([`Wake`]).
+//! The interfaces of the pipeline: the methods of [`CommitEnv`] do the work of the stages, a [`Wake`] is
+//! notified when a transaction is acknowledged.
 
 use std::sync::Arc;
 
@@ -8,120 +8,124 @@ use cohort_base::{CommitSeq, ConnectionId};
 use crate::pace::ClientPace;
 use crate::stage::{Gate, Hardened, Ordered, Point};
 
-/// What the stages do. Calls come from the thread that holds the stage.
+/// The work of the stages. Each method is called by the thread that holds the stage.
 pub trait CommitEnv: Send + Sync {
-    /// A transaction with all it brings.
+    /// A transaction with its redo, events and locks.
     type Trx: Send;
-    /// The state right after a group.
+    /// The snapshot of the state right after a group.
     type Boundary: Send;
-    /// What a group leaves between its write and its hardening.
+    /// A group's state between its write and its decision.
     type Written: Send;
-    /// Why the log failed.
+    /// The error of a failed log.
     type Error: Clone + Send;
 
-    /// The waiters that were given a lock at the order stage. Dropping it wakes them; that happens with the
-    /// order stage free again.
+    /// The waiters that were granted a lock at the order stage. They are woken when this is dropped, after
+    /// the order stage was released.
     type Wakeups;
 
-    /// Order stage: engines apply, GTIDs are given, locks go (with early release). In order, all at once;
-    /// must not fail or block.
+    /// Orders a batch: engines apply, GTIDs are assigned, locks are released (with early release). Called in
+    /// CommitSeq order, for the whole batch together; must not fail or block.
     fn order(&self, batch: &mut [Ordered<Self::Trx>]) -> Self::Wakeups;
 
-    /// The order stage is held and the transaction is hardened: engines ingest what they have staged, and the
-    /// transaction's locks go. Must not fail.
+    /// Has the engines ingest the transaction's staged writes, and releases its locks. The order stage is
+    /// held and the transaction is durable. Must not fail.
     fn apply_staged(&self, trx: &mut Ordered<Self::Trx>) -> Self::Wakeups;
 
-    /// Order stage is held and everything ordered is in the group that ends with `last`.
+    /// Takes the group's snapshot. The order stage is held, and everything ordered is in the group that ends
+    /// with `last`.
     fn boundary(&self, last: CommitSeq) -> Self::Boundary;
 
-    /// The leader puts the group into the log buffer: commit ids, binlog positions, records. Must not fail
-    /// (room was reserved).
+    /// Writes the group into the log buffer: commit ids, binlog positions, records. Called by the leader.
+    /// Must not fail (space was reserved).
     fn write(&self, group: &mut [Ordered<Self::Trx>]) -> Self::Written;
 
-    /// The leader syncs what it has written. The group is hardened, unless it has yet to be decided.
+    /// Syncs what the leader has written. The group is then durable, unless it has yet to be decided.
     fn sync(&self, written: &mut Self::Written) -> Result<(), Self::Error>;
 
-    /// Whether a group that is synced has yet to be decided, and the next one may be written and synced
+    /// Returns whether a synced group has yet to be decided, and the next one may be written and synced
     /// meanwhile.
     fn overlaps(&self, written: &Self::Written) -> bool {
         let _ = written;
         false
     }
 
-    /// The decider hardens a synced group, if it is not hardened yet. In order.
+    /// Makes a synced group durable, if it is not yet. Called in group order, with the decision stage held.
     fn decide(&self, written: &mut Self::Written) -> Result<(), Self::Error> {
         let _ = written;
         Ok(())
     }
 
-    /// The decider has hardened the group: its binlog bytes may be shown to files and replicas (I3). In
-    /// order.
+    /// Passes on the binlog bytes of a durable group: from now on files and replicas may have them (I3).
+    /// Called in group order, with the decision stage held.
     fn hardened(&self, group: &[Hardened<Self::Trx>], written: Self::Written, boundary: &mut Self::Boundary) {
         let _ = (group, written, boundary);
     }
 
-    /// Whether a hardened group has to wait at this gate. Quick; asked again at every group and at
-    /// [`Pipeline::gate_opened`].
+    /// Returns whether a durable group has to wait at this gate. Must be quick. Called again for every group
+    /// and at [`Pipeline::gate_opened`](crate::Pipeline::gate_opened).
     fn holds(&self, gate: Gate, boundary: &Self::Boundary) -> bool {
         let _ = (gate, boundary);
         false
     }
 
-    /// Whether hardened groups may be held at all.
+    /// Returns whether durable groups may be held at a gate at all.
     fn has_gate(&self) -> bool {
         false
     }
 
-    /// Plain reads see the group from now on; locks that were kept until now go. In order.
+    /// Makes the group visible to plain reads. Called in group order.
     fn publish(&self, group: &mut [Hardened<Self::Trx>], boundary: &mut Self::Boundary);
 
-    /// The group leaves the last gate; its clients are told next. In order.
+    /// Records that the group leaves the last gate; its clients get their replies next. Called in group
+    /// order.
     fn released(&self, group: &[Hardened<Self::Trx>], boundary: &mut Self::Boundary) {
         let _ = (group, boundary);
     }
 
-    /// Telling the clients of so many transactions took so long.
+    /// Records how long it took to notify the clients of this number of transactions.
     fn told(&self, transactions: usize, ns: u64) {
         let _ = (transactions, ns);
     }
 
-    /// The log failed: nothing after this is durable. The real one ends the process.
+    /// Handles the failure of the log: nothing after this is durable. The server's implementation ends the
+    /// process.
     fn stop(&self, error: &Self::Error);
 
-    /// Nanoseconds since some moment.
+    /// Returns nanoseconds since an arbitrary start.
     fn now_ns(&self) -> u64;
 
-    /// Whether somebody waits for a row lock that a transaction of the queue still holds (early release off).
+    /// Returns whether a transaction waits for a row lock that a queued transaction still holds (early
+    /// release off).
     fn is_waited_for(&self, queue: &[Ordered<Self::Trx>]) -> bool {
         let _ = queue;
         false
     }
 
-    /// The pace's memory of the connection a transaction came from, if it came from one.
+    /// Returns the commit history of the transaction's connection, if it came from one.
     fn client<'a>(&self, trx: &'a Self::Trx) -> Option<&'a ClientPace> {
         let _ = trx;
         None
     }
 
-    /// A failpoint.
+    /// Marks a failpoint.
     fn reached(&self, point: Point) {
         let _ = point;
     }
 }
 
-/// Told once that the awaited transaction's client may be told. Quick, and does not call back into the
-/// pipeline's waiting.
+/// A waiter for the acknowledgement of a transaction. It is notified once, must be quick, and must not call
+/// the waiting functions of the pipeline.
 pub trait Wake: Send + Sync {
-    /// The transaction, and everything before it, is hardened, published, and held by no gate.
+    /// Notifies that the transaction, and everything before it, is durable, published, and held by no gate.
     fn acknowledged(self: Arc<Self>);
 
-    /// The connection whose reply waits; none: something else waits for the transaction, and KILL of a client
-    /// passes it over.
+    /// Returns the connection whose reply waits. `None` if the waiter is not a reply; KILL of a client then
+    /// ignores it.
     fn replies_to(&self) -> Option<ConnectionId> {
         None
     }
 }
 
-/// The log failed or the server is stopping: what is not acknowledged yet may be lost.
+/// The log failed or the server is stopping: unacknowledged transactions may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;

@@ -1,39 +1,40 @@
-//! The classical layout: a log for each engine, and the binlog as the coordinator's record.
+//! The classical layout: a log for each engine, with the binlog as the coordinator's record.
 //!
 //! # Purpose
-//! Two flushes deep, whatever the number of engines: all engines' logs at once, then the binlog. It serves
-//! those who want binlog and data on devices of their own, and shows what the one log saves.
+//! A commit takes two consecutive flushes, whatever the number of engines: all engines' logs concurrently,
+//! then the binlog. The layout is for installations with binlog and data on separate devices, and shows the
+//! saving of the one log.
 //!
 //! # Outline
 //! ```text
-//! prepare (session):    redo is built and kept in memory; room in each log that gets a part of it
-//! order:                as in every layout
-//! write (leader):       for each member in CommitSeq order: its binlog bytes get their places in memory,
-//!                       a PREPARE record goes to each log that has redo of it
-//! sync (leader):        sync all logs that have something new, at once
-//! decide (decider):     write the binlog bytes to their file, sync it            <- the decision
+//! prepare (session):    build redo and keep it in memory; reserve space in each log that gets a part of it
+//! order:                as in the shared layout
+//! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
+//!                       append a PREPARE record to each log that has redo of it
+//! sync (leader):        sync all logs that have something new, concurrently
+//! decide (`decider`):   write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
 //!                           DECIDED record to the coordinator's log, sync it     <- their decision
-//! hardened, publish, acknowledge: as in every layout
+//! hardened, publish, acknowledge: as in the shared layout
 //! ```
-//! While a group is decided by the binlog, the next one may be written to the logs and synced there
-//! ([`Overlap`]). A group that needs a DECIDED record keeps the others away: records of a
-//! later group must not lie before it, because recovery cuts a log at the first one that is undecided.
+//! While the binlog decides a group, the next one may be written to the logs and synced there ([`Overlap`]).
+//! A group that needs a DECIDED record excludes that: no record of a later group may precede it, because
+//! recovery cuts a log at the first undecided record.
 //!
 //! # Concepts
-//! - **PREPARE** is appended by the leader, not by the session: so each log is in CommitSeq order (I1), and
-//!   what is undecided after a crash is the end of each log. It names all logs that hold a part of the
-//!   transaction, and where its events end in the binlog.
+//! - **PREPARE** records are appended by the leader, not by the session. So each log is in CommitSeq order
+//!   (I1), and the undecided records after a crash are at the end of each log. A PREPARE record names all
+//!   logs that hold a part of the transaction, and the end of its events in the binlog.
 //! - **The decision** about a transaction is its last event in a synced binlog file. The binlog bytes are
-//!   *written*, not only synced, after the engines' logs are synced: the kernel may write them at any time.
-//!   What the binlog holds decides about all members before it too, logged or not: a group's members are one
-//!   prefix. Only members behind the last logged one need a DECIDED record.
-//! - **Undecided** after a crash are the members of two groups at most, the end of each log.
-//! - **COMMIT marks** are lazy: each PREPARE says up to which CommitSeq all was decided when it was written,
-//!   and a checkpoint says so for everything before it. With them a binlog that was cut or lost is told from
-//!   one that never had the events.
-//! - **Early release stays safe** (I5): what depended on an undecided transaction has a later CommitSeq, and
-//!   recovery keeps a prefix.
+//!   *written*, not only synced, after the engines' logs are synced, because the kernel may write them to
+//!   disk at any time. The binlog's contents decide about all earlier members too, logged or not: the members
+//!   of a group form a prefix. Only members after the last logged one need a DECIDED record.
+//! - **Undecided** after a crash are at most the members of two groups, at the end of each log.
+//! - **COMMIT marks** are lazy: each PREPARE record has the CommitSeq up to which everything was decided when
+//!   it was written, and a checkpoint has this for everything before it. The marks distinguish a binlog that
+//!   was cut or lost from one that never had the events.
+//! - **Early release stays safe** (I5): a transaction that depended on an undecided one has a later
+//!   CommitSeq, and recovery keeps a prefix.
 //!
 //! # States of a transaction after a crash
 //! ```text
@@ -42,28 +43,29 @@
 //! ```
 //!
 //! # Invariants
-//! - I1: only the leader appends PREPARE records, only the decider writes binlog files, and only the thread
-//!   that is both appends DECIDED records.
-//! - I2: the binlog decides, DECIDED records decide about what is not in it; recovery keeps the longest
-//!   prefix that is decided (`separate_recovery.rs`).
+//! - I1: only the leader appends PREPARE records, only the holder of `decider` writes binlog files, and only
+//!   a thread that holds both appends DECIDED records.
+//! - I2: the binlog decides, and DECIDED records decide about transactions that are not in it. Recovery keeps
+//!   the longest decided prefix (`separate_recovery.rs`).
 //! - I3: engine files hold decided redo only: a checkpoint begins with the order stage held and everything
-//!   ordered decided. Readers of the binlog get what is synced, not what is written.
-//! - I4: `decide` returns when the group is decided. Every log is hardened beyond the group's records; the
-//!   leader compares LSNs, no option can leave that out.
-//! - I6: after a failed write or sync of any of the files the server ends. Without space for the binlog the
-//!   decider waits and tries again, and `prepare` refuses meanwhile: nothing was lost, and nothing can be
-//!   taken back. A server that is told to stop waits no longer and ends as after a failure: nobody was told
-//!   OK, and the next start cuts what is undecided.
-//! - I7: binlog files from the one of the last checkpoint on are kept, because the marks of everything before
-//!   are durable; BINLOG_CHECKPOINT events tell which one that is.
+//!   ordered decided. Readers of the binlog get synced bytes, not bytes that are only written.
+//! - I4: `decide` returns when the group is decided. Every log is durable beyond the group's records; the
+//!   leader compares LSNs, and no option can skip that.
+//! - I6: after a failed write or sync of any of the files the server ends. If there is no space for the
+//!   binlog, the thread that decides waits and retries, and `prepare` refuses meanwhile: nothing was lost,
+//!   and nothing can be undone. A server that is being stopped does not wait and ends as after a failure: no
+//!   client got an OK, and the next start cuts the undecided transactions.
+//! - I7: binlog files from that of the last checkpoint on are kept; the marks of everything before are
+//!   durable. BINLOG_CHECKPOINT events name the first file that is kept.
 //!
 //! # Lock order
-//! `leader`, `decider` (the pipeline's) > the stream > the writer of the binlog files.
+//! `leader`, `decider` (of the pipeline) > the stream > the writer of the binlog files.
 //!
 //! # Missing
-//! - STOP SLAVE waits, as in MariaDB, for transactions of the replica that wait for space for the binlog.
-//! - Transactions that a replica never had cannot be cut (`init_rpl_role=SLAVE`): a start that would have to
-//!   is refused.
+//! - STOP SLAVE waits, as in MariaDB, for transactions of the replica that wait for disk space for the
+//!   binlog.
+//! - Transactions that no replica has cannot be cut (`init_rpl_role=SLAVE`): a start that would have to cut
+//!   them is refused.
 //! - Binlog checksums cannot be switched off.
 
 use std::sync::Arc;
@@ -83,40 +85,39 @@ use crate::request::{CommitRequest, SpilledRedo, Trx};
 use crate::stage::Ordered;
 use crate::syncer::Syncer;
 
-/// The coordinator's log, as PREPARE records name it; engines' logs have their participant's number.
+/// Number of the coordinator's log in PREPARE records; an engine's log has the number of its participant.
 pub const COORDINATOR: u8 = 0;
-/// Between two attempts of a leader that finds no space for the binlog.
+/// Pause before a leader that found no space for the binlog retries.
 const SPACE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A log and whose it is.
+/// A log and its owner.
 struct OwnLog {
-    /// None: the coordinator's.
+    /// `None` for the coordinator's log.
     engine: Option<ParticipantId>,
     log: Arc<Log>,
-    /// Flushes it while the leader flushes another.
+    /// Thread that flushes this log while the leader flushes another; `None` without threads.
     syncer: Option<Syncer>,
-    /// Flushes by leaders.
+    /// Number of flushes by leaders.
     group_syncs: AtomicU64,
 }
 
-/// What is to be decided about a group beside its binlog bytes.
+/// The decision about a group, to be made after its binlog bytes are synced.
 pub struct Decision {
     last: CommitSeq,
-    /// For the DECIDED record; none if the group's last member is in the binlog.
+    /// Reservation for the DECIDED record; `None` if the group's last member is in the binlog.
     room: Option<Room>,
 }
 
-/// What tells that logs belong together.
+/// Random number that all logs of one data directory have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair(pub u64);
 
-/// `binlog_group_commit_overlap`: whether the logs are synced for a group while the binlog is synced for the
-/// one before.
+/// `binlog_group_commit_overlap`: sync the logs for a group while the binlog is synced for the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     Off,
     On,
-    /// If the binlog is on a device of its own. On one device the two syncs only wait for each other, and
+    /// On if the binlog is on its own device. On one device the two syncs only wait for each other, and
     /// groups are half as large.
     Auto,
 }
@@ -124,20 +125,20 @@ pub enum Overlap {
 /// The logs of the separate layout.
 pub struct SeparateLogs {
     pair: Pair,
-    /// The coordinator's first.
+    /// The coordinator's log first.
     logs: Vec<OwnLog>,
-    /// All up to here is decided; written by the decider.
+    /// CommitSeq up to which everything is decided; written under `decider`.
     decided: AtomicU64,
-    /// Whether groups overlap.
+    /// Groups overlap.
     overlaps: AtomicBool,
-    /// The server is about to stop: nobody waits for space any more.
+    /// The server is about to stop: no thread waits for disk space any more.
     is_stopping: AtomicBool,
-    /// `binlog_group_commit_sync_engine=OFF`: sessions sync the engines' logs at prepare too.
+    /// `binlog_group_commit_sync_engine=OFF`: sessions also sync the engines' logs at prepare.
     is_synced_each: AtomicBool,
 }
 
 impl SeparateLogs {
-    /// Over open logs; the engines' are not the coordinator's.
+    /// Takes open logs: the coordinator's, and those of the engines.
     pub fn new(
         pair: Pair,
         main: Log,
@@ -162,27 +163,27 @@ impl SeparateLogs {
         }
     }
 
-    /// What each log's control file says.
+    /// Returns the number that each log's control file has.
     pub fn pair(&self) -> Pair {
         self.pair
     }
 
-    /// The coordinator's.
+    /// Returns the coordinator's log.
     pub fn main(&self) -> &Log {
         &self.logs[0].log
     }
 
-    /// By its place in [`Rooms`].
+    /// Returns the log of this index (see [`Rooms`]).
     pub fn at(&self, place: usize) -> &Log {
         &self.logs[place].log
     }
 
-    /// The one that has the participant's redo.
+    /// Returns the log that has the participant's redo.
     pub fn log_of(&self, participant: ParticipantId) -> &Log {
         self.at(self.place_of(participant))
     }
 
-    /// Flushes of that one by leaders.
+    /// Returns the number of flushes by leaders of the log that has the participant's redo.
     pub fn group_syncs_of(&self, participant: ParticipantId) -> u64 {
         self.logs[self.place_of(participant)].group_syncs.load(Ordering::Relaxed)
     }
@@ -195,44 +196,45 @@ impl SeparateLogs {
         self.logs[place].engine.map_or(COORDINATOR, |engine| engine.0)
     }
 
-    /// All, the coordinator's first.
+    /// Returns all logs, the coordinator's first.
     pub fn each(&self) -> impl Iterator<Item = &Log> {
         self.logs.iter().map(|own| &*own.log)
     }
 
-    /// The engines', by engine.
+    /// Returns the engines' logs.
     pub fn engines(&self) -> impl Iterator<Item = (ParticipantId, &Log)> {
         self.logs.iter().filter_map(|own| Some((own.engine?, &*own.log)))
     }
 
-    /// Where the engines' logs are hardened to: no PREPARE lies behind while the order stage is held.
+    /// Returns the durable ends of the engines' logs. While the order stage is held, there is no PREPARE
+    /// record after them.
     pub fn engine_marks(&self) -> Vec<(ParticipantId, Lsn)> {
         self.engines().map(|(engine, log)| (engine, log.hardened())).collect()
     }
 
-    /// `binlog_group_commit_sync_engine`; off, sessions sync the engines' logs at prepare too.
+    /// Sets `binlog_group_commit_sync_engine`; if off, sessions also sync the engines' logs at prepare.
     pub fn set_group_sync(&self, is_on: bool) {
         self.is_synced_each.store(!is_on, Ordering::Relaxed);
     }
 
-    /// Whether a group is synced while the one before it is decided.
+    /// Sets whether a group is synced while the previous one is decided.
     pub fn set_overlap(&self, is_on: bool) {
         self.overlaps.store(is_on, Ordering::Relaxed);
     }
 
-    /// The server is about to stop: what finds no space from here on fails.
+    /// Records that the server is about to stop: a write that finds no space fails from now on.
     pub fn note_stopping(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the next group may be written and synced while this one is decided.
+    /// Returns whether the next group may be written and synced while this one is decided.
     pub fn overlaps(&self, written: &Written) -> bool {
         let needs_record = written.decision.as_ref().is_none_or(|decision| decision.room.is_some());
         self.overlaps.load(Ordering::Relaxed) && !needs_record
     }
 
-    /// What the transaction needs in each log that gets a part of it: place and payload bytes. One without
-    /// redo has its part in the coordinator's.
+    /// Returns the index of each log that gets a part of the transaction, with the payload bytes it needs. A
+    /// transaction without redo has its part in the coordinator's log.
     pub fn needs(&self, request: &CommitRequest, spilled: &[Option<SpilledRedo>]) -> Vec<(usize, u64)> {
         let mut needs: Vec<(usize, u64)> = Vec::with_capacity(2);
         for ((id, redo), spilled) in request.redo.iter().zip(spilled) {
@@ -249,8 +251,9 @@ impl SeparateLogs {
         needs
     }
 
-    /// `binlog_group_commit_sync_engine=OFF`: a sync of each engine's log that the transaction is going to
-    /// write to. It makes nothing durable that matters: the leader's own sync does.
+    /// Syncs each engine's log to which the transaction is going to write, for
+    /// `binlog_group_commit_sync_engine=OFF`. Durability does not depend on this: the leader syncs the logs
+    /// in any case.
     pub fn sync_each(&self, places: impl Iterator<Item = usize>) -> Result<(), LogError> {
         if !self.is_synced_each.load(Ordering::Relaxed) {
             return Ok(());
@@ -263,8 +266,8 @@ impl SeparateLogs {
         Ok(())
     }
 
-    /// The leader appends the transaction's PREPARE records; `end` is where its events end in the binlog.
-    /// Returns the room for a decision, if it brought one.
+    /// Appends the transaction's PREPARE records, for the leader. `end` is the end of its events in the
+    /// binlog. Returns the reservation for a DECIDED record, if the transaction has one.
     fn append_prepare(&self, seq: CommitSeq, end: Option<BinlogPos>, trx: &mut Trx) -> Option<Room> {
         let Rooms::Separate { parts, decision } = std::mem::take(&mut trx.rooms) else {
             unreachable!("reserved at prepare (I6)")
@@ -281,8 +284,8 @@ impl SeparateLogs {
         decision
     }
 
-    /// Syncs all logs that have something new, at once. What was appended before the call is hardened at
-    /// return.
+    /// Syncs all logs that have something new, concurrently. At return everything appended before the call is
+    /// durable.
     pub fn sync_all(&self) -> Result<(), LogError> {
         let appended: Vec<Lsn> = self.each().map(Log::appended).collect();
         let mut due = (0..self.logs.len()).filter(|place| self.at(*place).hardened() < appended[*place]);
@@ -307,7 +310,7 @@ impl SeparateLogs {
         Ok(())
     }
 
-    /// The group's binlog bytes are synced: decides about what is not in them.
+    /// Decides about the members that are not in the group's binlog bytes, which are synced.
     fn decide(&self, Decision { last, room }: Decision) -> Result<(), LogError> {
         if let Some(room) = room {
             self.main().append(room, record::DECIDED, &[&last.0.to_le_bytes()]);
@@ -319,7 +322,7 @@ impl SeparateLogs {
 }
 
 impl ServerEnv {
-    /// [`crate::CommitEnv::write`] of the separate layout.
+    /// Writes a group for [`crate::CommitEnv::write`].
     pub(crate) fn write_separate(&self, logs: &SeparateLogs, group: &mut [Ordered<Trx>]) -> Written {
         let ids = ServerEnv::commit_ids(group);
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
@@ -333,7 +336,7 @@ impl ServerEnv {
             }
             let end = stream.as_ref().filter(|_| !out.chunks.is_empty()).map(|stream| stream.position());
             let room = logs.append_prepare(seq, end, ordered.get_mut());
-            // What is in the binlog decides about all before it, and itself.
+            // An event in the binlog decides about its own transaction and all earlier ones.
             let room = if end.is_some() { None } else { Some(room.expect("reserved at prepare (I6)")) };
             decision = Some(Decision { last: seq, room });
             self.keep_spilled(seq, ordered.get());
@@ -347,7 +350,7 @@ impl ServerEnv {
         Written { binlog: stream.map(|stream| self.binlog_bytes(&stream, batch)), decision, began_ns: 0 }
     }
 
-    /// [`crate::CommitEnv::decide`] of the separate layout.
+    /// Decides a group for [`crate::CommitEnv::decide`].
     pub(crate) fn decide_separate(
         &self,
         logs: &SeparateLogs,
@@ -363,8 +366,8 @@ impl ServerEnv {
     }
 }
 
-/// Writes and syncs bytes of the binlog: what they hold is decided at return. Without space it waits, unless
-/// the server is about to stop.
+/// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk space,
+/// unless the server is about to stop.
 pub fn write_binlog(logs: &SeparateLogs, binlog: &Binlog, batch: &Batch) -> Result<(), BinlogError> {
     loop {
         match binlog.files.write_synced(batch) {

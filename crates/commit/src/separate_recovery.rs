@@ -1,32 +1,32 @@
-//! Crash recovery of the separate layout: the binlog decides (I2), the coordinator's log about what is not in
-//! it.
+//! Crash recovery of the separate layout: the binlog decides (I2), and the coordinator's log decides about
+//! transactions that are not in it.
 //!
 //! # Passes
 //! ```text
 //! open the binlog's files: where does the last whole transaction end?
-//! pass 1: go through all logs beside each other in CommitSeq order:
+//! pass 1: merge all logs in CommitSeq order:
 //!           which prefix is whole in all logs?  up to which CommitSeq is it decided?
-//! refuse what contradicts itself; nothing was changed so far
-//! cut the binlog behind its last whole transaction, sync it
-//! pass 2: log by log: replay what is decided, cut the rest
+//! refuse contradictions; nothing was changed so far
+//! cut the binlog after its last whole transaction, sync it
+//! pass 2: log by log: replay the decided records, cut the rest
 //! ```
-//! The logs are cut by the new generation that opening them begins, all of them before the first commit. So
-//! no undecided PREPARE is there when its CommitSeq, its XID or its place in the binlog is given out again. A
-//! crash in between is harmless: nobody writes to the binlog meanwhile, so the next recovery decides the
-//! same.
+//! Opening a log begins a new generation of it, which cuts its end; all logs are cut before the first commit.
+//! Therefore no undecided PREPARE record is left when its CommitSeq, its XID or its position in the binlog is
+//! assigned again. A crash in between is harmless: nothing is written to the binlog meanwhile, so the next
+//! recovery decides in the same way.
 //!
 //! # The table
-//! | label | what the logs hold | what the binlog holds | how it arises | decision |
+//! | label | contents of the logs | contents of the binlog | cause | action |
 //! |---|---|---|---|---|
-//! | [`Row::Replay`], [`Row::Skip`] | all parts of a transaction | its events, or those of a later one; or a DECIDED record is at or behind it | crash after its decision | as with one log |
-//! | [`Row::Undecided`] | some or all parts | neither its end nor anything later | crash before the decision | cut from the logs and the binlog; nobody was told OK, no plain read saw it |
-//! | [`Row::PartLost`] | a part is missing, or all of it | its events, or a mark or a DECIDED record says so | a log was lost, replaced, or restored from another time | refuse |
+//! | [`Row::Replay`], [`Row::Skip`] | all parts of a transaction | its events, or those of a later one; or there is a DECIDED record for it or a later one | crash after its decision | as with one log |
+//! | [`Row::Undecided`] | some or all parts | neither its end nor anything later | crash before the decision | cut from the logs and the binlog; no client got an OK, no plain read saw it |
+//! | [`Row::PartLost`] | a part is missing, or all of it | its events, or a mark or a DECIDED record proves its decision | a log was lost, replaced, or restored from another time | refuse |
 //! | [`Row::BinlogBehind`] | parts, and a mark that it was decided | ends before its events | the binlog was cut, or files of it removed, by hand | refuse |
 //! | [`Row::BinlogAhead`] | nothing of it | whole transactions | logs were lost or replaced | refuse |
-//! | [`Row::BinlogOff`] | parts of what went into the binlog | it is off, or has another name | started with other options after a crash | refuse |
+//! | [`Row::BinlogOff`] | parts of transactions whose events went into the binlog | it is off, or has another name | started with other options after a crash | refuse |
 //! | [`Row::LogLost`] | a log is missing, of another data directory, or older or newer than the coordinator's | | removed, or restored separately | refuse |
-//! | [`Row::OtherLayout`] | the directory was made with the other layout | | started with other options | refuse |
-//! | [`Row::Restarted`], [`Row::EngineBehind`], [`Row::EngineAhead`], [`Row::BinlogFileLost`], [`Row::IndexLost`], [`Row::SpillLost`], [`Row::Unknown`] | | | as with one log (`recovery.rs`) | as there |
+//! | [`Row::OtherLayout`] | the directory was created with the other layout | | started with other options | refuse |
+//! | [`Row::Restarted`], [`Row::EngineBehind`], [`Row::EngineAhead`], [`Row::BinlogFileLost`], [`Row::IndexLost`], [`Row::SpillLost`], [`Row::Unknown`] | | | as with one log (`recovery.rs`) | as with one log |
 //!
 //! Spilled events are in the binlog when they are decided, so no record names their file.
 
@@ -46,12 +46,12 @@ use crate::recovery::{
 use crate::replay::Replay;
 use crate::separate::COORDINATOR;
 
-/// One of the logs while it is read.
+/// A log during recovery.
 pub struct OwnRecovery {
-    /// None: the coordinator's.
+    /// `None` for the coordinator's log.
     pub engine: Option<ParticipantId>,
     pub dir: PathBuf,
-    /// Where recovery starts, as the coordinator's log says.
+    /// LSN where recovery starts, according to the coordinator's log.
     pub from: Lsn,
     pub log: Recovery,
 }
@@ -62,7 +62,7 @@ impl OwnRecovery {
     }
 }
 
-/// All that the recovery of the layout is given.
+/// The inputs of the recovery of this layout.
 pub struct SeparateScene<'a> {
     pub scene: &'a Scene<'a>,
     pub checkpoint: Checkpoint,
@@ -75,24 +75,24 @@ struct Head {
     logs: Vec<u8>,
 }
 
-/// A log on its way through pass 1.
+/// Position in a log during pass 1.
 struct Cursor<'l> {
     own: &'l mut OwnRecovery,
     head: Option<Head>,
-    /// Records that nothing so far decides, in order.
+    /// PREPARE records not decided so far, in order.
     held: VecDeque<(CommitSeq, Lsn)>,
 }
 
-/// What pass 1 finds.
+/// Results of pass 1.
 struct Survey {
-    /// Where the binlog ends.
+    /// End of the binlog.
     binlog_end: Option<BinlogPos>,
-    /// All up to here is decided.
+    /// CommitSeq up to which everything is decided.
     decided: CommitSeq,
     next_xid: Xid,
-    /// The end of the last transaction that is in the binlog and in the logs.
+    /// End of the last transaction that is both in the binlog and in the logs.
     known_end: BinlogPos,
-    /// The first transaction whose events the binlog does not have.
+    /// The first transaction whose events are not in the binlog.
     beyond: Option<(CommitSeq, BinlogPos)>,
 }
 
@@ -111,7 +111,7 @@ impl Survey {
 }
 
 impl Cursor<'_> {
-    /// Goes to the next PREPARE record.
+    /// Reads up to the next PREPARE record.
     fn advance(&mut self, survey: &mut Survey) -> Result<(), RecoveryError> {
         self.head = None;
         while let Some(r) = self.own.log.next()? {
@@ -151,7 +151,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Brings binlog, logs and participants to the same state. Returns where each log is to end.
+/// Brings binlog, logs and participants to the same state. Sets where each log ends.
 pub fn recover(
     logs: &mut [OwnRecovery],
     of: SeparateScene<'_>,
@@ -161,9 +161,9 @@ pub fn recover(
     let SeparateScene { scene, checkpoint, unreleased } = of;
     let is_after_crash = logs[0].log.opened() == Opened::AfterCrash;
     check_durable(logs[0].from, &checkpoint, scene.participants)?;
-    // No start has come to its first checkpoint.
+    // No start has reached its first checkpoint.
     let is_first = checkpoint.separate.as_ref().is_none_or(|named| named.from.is_empty());
-    // Under a name that no checkpoint knows, files without a whole head are leftovers of a start, too.
+    // Files under a name that no checkpoint knows, and without a whole head, are left over from a start, too.
     let opened = open_binlog(&checkpoint, on_disk, base, is_first || checkpoint.binlog_base != base)?;
     if let Some((files, found)) = &opened
         && let Some(end) = found.end
@@ -235,14 +235,14 @@ pub fn recover(
     Ok((found, files))
 }
 
-/// Where a log is to end.
+/// The end of a log that is kept.
 struct End {
     number: u8,
     lsn: Lsn,
     undecided: Vec<CommitSeq>,
 }
 
-/// Pass 1.
+/// Runs pass 1.
 fn survey_logs(
     logs: &mut [OwnRecovery],
     checkpoint: &Checkpoint,
@@ -286,7 +286,7 @@ fn survey_logs(
     Ok(ends)
 }
 
-/// What keeps transaction `seq` from continuing the whole ones, if anything does.
+/// Returns the reason why transaction `seq` does not extend the whole prefix. Returns `None` if it does.
 fn missing(cursors: &[Cursor<'_>], whole: CommitSeq, seq: CommitSeq) -> Option<String> {
     if seq.0 != whole.0 + 1 {
         return Some(format!("no log holds transaction {}", whole.0 + 1));
@@ -300,7 +300,7 @@ fn missing(cursors: &[Cursor<'_>], whole: CommitSeq, seq: CommitSeq) -> Option<S
     Some(format!("{dir} does not hold its part of transaction {seq}"))
 }
 
-/// Row `EngineAhead`.
+/// Checks for the row `EngineAhead`.
 fn check_engine(own: &OwnRecovery, ends: &[End], scene: &Scene<'_>) -> Result<(), RecoveryError> {
     let Some(engine) = own.engine else { return Ok(()) };
     let end = ends.iter().find(|end| end.number == own.number()).expect("each log has an end").lsn;
@@ -331,7 +331,7 @@ fn finish_binlog(
     Ok(Some(files))
 }
 
-/// Pass 2.
+/// Runs pass 2.
 fn replay(
     logs: &mut [OwnRecovery],
     ends: &[End],

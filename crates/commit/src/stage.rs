@@ -4,18 +4,18 @@ use std::fmt;
 
 use cohort_base::CommitSeq;
 
-/// A transaction's way from `prepare` to the client's OK. Names functions, failpoints and metrics.
+/// A stage between `prepare` and the client's OK. Functions, failpoints and metrics use these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Everything that can fail, including room in the log.
+    /// Everything that can fail, including reserving space in the log.
     Prepare,
-    /// The place in the one order; engines apply.
+    /// The transaction gets its CommitSeq and engines apply it.
     Order,
-    /// One flush for the group.
+    /// One flush makes the group durable.
     Harden,
-    /// Plain reads see it.
+    /// Plain reads see the transaction.
     Publish,
-    /// The client is told.
+    /// The client gets its reply.
     Acknowledge,
 }
 
@@ -24,7 +24,7 @@ impl Stage {
     pub const ALL: [Stage; 5] =
         [Stage::Prepare, Stage::Order, Stage::Harden, Stage::Publish, Stage::Acknowledge];
 
-    /// As failpoints and metrics spell it.
+    /// Returns the name used by failpoints and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Prepare => "prepare",
@@ -42,16 +42,16 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Where a hardened group may be made to wait, for reasons outside of this server.
+/// A point where a durable group may have to wait, for reasons outside of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
-    /// Before plain reads see it.
+    /// Before plain reads see the group.
     Publish,
-    /// Before its clients are told.
+    /// Before its clients get their replies.
     Acknowledge,
 }
 
-/// A moment at which the crash tests may stop the server.
+/// A point at which crash tests may stop the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
     Before(Stage),
@@ -59,7 +59,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// `before:harden` and the like.
+    /// Parses a text like `before:harden`.
     pub fn parse(text: &str) -> Option<Point> {
         let (when, name) = text.split_once(':')?;
         let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name)?;
@@ -71,22 +71,22 @@ impl Point {
     }
 }
 
-/// A transaction that nothing can stop any more, without a place in the order yet.
+/// A transaction that can no longer fail, and has no CommitSeq yet.
 ///
-/// What it brings lies behind a pointer, here and in the later states: on its way it passes a dozen lists.
+/// Its content is boxed, in this and the later states, because a transaction is moved through a dozen lists.
 #[derive(Debug)]
 pub struct Prepared<T> {
     trx: Box<T>,
 }
 
-/// A transaction with its place; visible to `Latest` reads, not yet safe from a crash.
+/// A transaction with its CommitSeq; visible to `Latest` reads, not yet durable.
 #[derive(Debug)]
 pub struct Ordered<T> {
     seq: CommitSeq,
     trx: Box<T>,
 }
 
-/// A transaction that every crash keeps.
+/// A durable transaction: it survives any crash.
 #[derive(Debug)]
 pub struct Hardened<T> {
     seq: CommitSeq,
@@ -94,7 +94,7 @@ pub struct Hardened<T> {
 }
 
 impl<T> Prepared<T> {
-    /// The caller has done all that can fail (I6).
+    /// Wraps a transaction. The caller has done everything that can fail (I6).
     pub fn new(trx: T) -> Prepared<T> {
         Prepared { trx: Box::new(trx) }
     }
@@ -103,29 +103,29 @@ impl<T> Prepared<T> {
         Ordered { seq, trx: self.trx }
     }
 
-    /// What it brings.
+    /// Returns the content.
     pub fn get(&self) -> &T {
         &self.trx
     }
 
-    /// Gives the transaction back: it was not ordered and may be rolled back.
+    /// Unwraps a transaction that was not ordered and may be rolled back.
     pub fn into_inner(self) -> T {
         *self.trx
     }
 }
 
 impl<T> Ordered<T> {
-    /// Its place.
+    /// Returns the CommitSeq.
     pub fn seq(&self) -> CommitSeq {
         self.seq
     }
 
-    /// What it brings.
+    /// Returns the content.
     pub fn get(&self) -> &T {
         &self.trx
     }
 
-    /// What it brings, to be completed while it is ordered and written.
+    /// Returns the content, to be completed at the order stage and when it is written.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.trx
     }
@@ -136,17 +136,17 @@ impl<T> Ordered<T> {
 }
 
 impl<T> Hardened<T> {
-    /// Its place.
+    /// Returns the CommitSeq.
     pub fn seq(&self) -> CommitSeq {
         self.seq
     }
 
-    /// What it brought.
+    /// Returns the content.
     pub fn get(&self) -> &T {
         &self.trx
     }
 
-    /// What it brought, to be let go.
+    /// Unwraps the content, to release it.
     pub fn into_inner(self) -> T {
         *self.trx
     }

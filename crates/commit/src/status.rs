@@ -1,4 +1,4 @@
-//! The commit path's lines of SHOW GLOBAL STATUS.
+//! Status variables of the commit path, for SHOW GLOBAL STATUS.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use crate::coordinator::Coordinator;
 use crate::metrics::StepSnapshot;
 
 impl Coordinator {
-    /// Names and values, as SHOW GLOBAL STATUS prints them.
+    /// Returns names and values for SHOW GLOBAL STATUS.
     pub fn status(&self) -> Vec<(String, u64)> {
         let mut out = Vec::new();
         let mut put = |name: &str, value: u64| out.push((name.to_owned(), value));

@@ -1,6 +1,7 @@
-//! A thread that flushes one log whenever it is asked, so that a leader syncs several logs at once.
+//! A thread that flushes one log on request, so that a leader can sync several logs concurrently.
 //!
-//! One leader asks at a time, and waits for the answer before the next asks. The thread ends with its owner.
+//! Only one leader makes requests at a time, and it waits for the result before the next request. The thread
+//! ends with its owner.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -21,13 +22,13 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The thread of a log.
+/// The sync thread of a log.
 pub struct Syncer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A flush that was asked for.
+/// A requested flush.
 pub struct Asked<'s>(&'s Shared);
 
 impl Syncer {
@@ -36,7 +37,7 @@ impl Syncer {
         let shared = Arc::new(Shared { state: Mutex::new(State::Idle), changed: Condvar::new() });
         let of_thread = Arc::clone(&shared);
         let run = move || {
-            // Without it the leader would wait for ever.
+            // A panic must end the process: the leader would wait for ever.
             let guard = NoUnwind::during("a flush of an engine's log");
             while of_thread.wait_until_asked() {
                 of_thread.put(State::Done(log.flush()));
@@ -48,7 +49,7 @@ impl Syncer {
         Syncer { shared, thread: Some(thread) }
     }
 
-    /// Has the log flushed; the answer must be waited for.
+    /// Requests a flush of the log. The caller must wait for the result.
     pub fn ask(&self) -> Asked<'_> {
         self.shared.put(State::Asked);
         Asked(&self.shared)
@@ -56,7 +57,7 @@ impl Syncer {
 }
 
 impl Asked<'_> {
-    /// What was appended before the flush was asked for is hardened at return.
+    /// Waits for the flush. At return everything appended before the request is durable.
     pub fn wait(self) -> Result<Lsn, LogError> {
         let mut state = self.0.state.lock();
         loop {
@@ -75,7 +76,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// False: the thread ends.
+    /// Waits for a request. Returns false if the thread has to end.
     fn wait_until_asked(&self) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -92,7 +93,7 @@ impl Drop for Syncer {
     fn drop(&mut self) {
         self.shared.put(State::Ending);
         if let Some(thread) = self.thread.take() {
-            // Its panic ends the process.
+            // A panic of the thread has ended the process.
             let _ = thread.join();
         }
     }

@@ -1,9 +1,10 @@
-//! The timekeeper: a thread that closes groups which were left open (`pace.rs`) and whose last members did
-//! not come in time, and leads what nobody else would lead while a leader decides (`pipeline.rs`).
+//! The group-commit timer thread (`timekeeper`). It leads open groups (`pace.rs`) whose last members did not
+//! arrive in time, and queues that no worker would lead: those left for too long, and those queued while a
+//! leader decides (`pipeline.rs`).
 //!
-//! It sleeps while no group is open. When an open group is out of time, [`Pace::wait_due`](crate::Pace)
-//! returns, and the timekeeper leads as a worker does. Without the thread (in tests) the next caller that
-//! orders or waits closes such a group, or the leader that has decided.
+//! It sleeps while no group is open. When an open group's time is up, [`Pace::wait_due`](crate::Pace)
+//! returns, and the thread leads as a worker does. Without the thread (in tests) such a group is flushed by
+//! the next caller that orders or waits, or by the leader that has decided.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub fn start(coordinator: &Arc<Coordinator>) {
     let clock = Arc::clone(&coordinator.env().world.clock);
     let weak = Arc::downgrade(coordinator);
     let run = move || {
-        // Without it open groups would stay open.
+        // A panic must end the process: without the thread, open groups would stay open.
         let guard = NoUnwind::during("the timekeeper's work");
         while pace.wait_due(&|| clock.monotonic_ns()) {
             let Some(coordinator) = weak.upgrade() else { break };

@@ -1,14 +1,15 @@
-//! A thread beside the recovery pass that is given work in order, and ends early only with an error.
+//! A thread that runs concurrently with the recovery pass. It processes work items in order, and ends early
+//! only with an error.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::recovery::RecoveryError;
 
-/// Work on its way to the thread.
+/// Maximum number of work items in the channel.
 const WORK_MAX: usize = 4;
 
-/// The pass' end of it.
+/// Handle of the thread, for the recovery pass.
 pub struct Worker<'scope, W, T> {
     to_thread: Option<SyncSender<W>>,
     thread: Option<ScopedJoinHandle<'scope, Result<T, RecoveryError>>>,
@@ -24,7 +25,8 @@ impl<'scope, W: Send + 'scope, T: Send + 'scope> Worker<'scope, W, T> {
         Worker { to_thread: Some(to_thread), thread: Some(scope.spawn(move || run(&work))) }
     }
 
-    /// Waits while the thread is behind. An error is the one that has ended it.
+    /// Sends a work item to the thread, and waits while the channel is full. Returns the thread's error if
+    /// one has ended it.
     pub fn give(&mut self, work: W) -> Result<(), RecoveryError> {
         match self.to_thread.as_ref().expect("not finished").send(work) {
             Ok(()) => Ok(()),
@@ -32,7 +34,7 @@ impl<'scope, W: Send + 'scope, T: Send + 'scope> Worker<'scope, W, T> {
         }
     }
 
-    /// Waits until all is done that was given. Called once.
+    /// Waits until all work items are processed. Called once.
     pub fn finish(&mut self) -> Result<T, RecoveryError> {
         self.to_thread = None;
         match self.thread.take().expect("not finished").join() {

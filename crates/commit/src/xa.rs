@@ -1,46 +1,48 @@
-//! XA branches: who works on each name, and the prepared ones, which outlive sessions and crashes. A
-//! participant of commits.
+//! XA branches: the names in use, and the prepared branches, which survive sessions and crashes.
+//! [`XaBranches`] is a participant of commits.
 //!
 //! # Why a participant
-//! A prepared branch is redo that nobody applies yet: its writes, the names and the row keys that it has
-//! locked. XA PREPARE is a commit with nothing but this redo; XA COMMIT is a commit with the engines' redo
-//! and a word that the branch has ended; XA ROLLBACK one with that word alone. So both halves are ordered,
-//! hardened, gated, spilled, replayed and cut as every other transaction, both appear in one order with those
-//! that they depend on (I1), and a COMMIT is never half there (I2). The engines see only ordinary
-//! transactions.
+//! A prepared branch is redo that is not applied yet: its writes, and the names and row keys that it has
+//! locked. XA PREPARE is a commit with only this redo. XA COMMIT is a commit with the engines' redo and an
+//! END record of the branch; XA ROLLBACK is a commit with only the END record. So both phases are ordered,
+//! made durable, gated, spilled, replayed and cut like every other transaction. Both are in one order with
+//! the transactions that they depend on (I1), and a COMMIT is never half done (I2). The engines see only
+//! ordinary transactions.
 //!
 //! # States
 //! ```text
-//! (free) --begin--> begun --commit_ordered(PREPARE), keep--> prepared, of a session
-//!                     |                                        |  detach: the session is gone
+//! (free) --begin--> begun --commit_ordered(PREPARE), keep--> prepared, session-owned
+//!                     |                                        |  detach: the session has ended
 //!                   forget                                     v
-//!                     v                           prepared, of nobody --take--> ending
-//!                   (free) <--commit_ordered(END)-- prepared, of a session --take--^ |
-//!                                                              ^------give_back------+  the commit was refused
+//!                     v                              prepared, detached --take--> ending
+//!                   (free) <--commit_ordered(END)-- prepared, session-owned --take--^ |
+//!                                                              ^------give_back-------+  the end was refused
 //! ```
-//! A branch that has only read, a *reader*, leaves nothing to make durable: its PREPARE is no commit, and it
-//! is rolled back when its session goes; its name then stays until somebody is told so.
+//! A branch that has only read, a *reader*, has nothing to make durable. Its PREPARE is not a commit, and it
+//! is rolled back when its session ends. Its name then stays in use until the rollback was reported to a
+//! client.
 //!
-//! A branch that recovery found is *of nobody*; its locks are taken again ([`XaBranches::adopt`]) before any
+//! A branch found by recovery is *detached*; its locks are taken again ([`XaBranches::adopt`]) before any
 //! session begins.
 //!
 //! # Invariants
-//! - A prepared branch has its locks from `keep` or `adopt` on until its end is ordered (or, while it is
-//!   *ending*, whoever ends it has them). They are not released early at PREPARE: nothing of it is visible.
-//! - A name is used by one branch at a time, begun or prepared. As in MariaDB two names that differ in their
-//!   format alone are the same.
-//! - I2: `commit_ordered` and `replay` alone decide what is prepared. The other states live in memory.
-//!
-//! - The order stage does the same little work for every branch: its redo brings what was read of it
-//!   ([`XaBody`]), and what the end of a branch frees is in the hands of who ends it.
+//! - A prepared branch holds its locks from `keep` or `adopt` until its end is ordered. While it is *ending*,
+//!   the session that ends it holds them. They are not released early at PREPARE, because nothing of the
+//!   branch is visible.
+//! - A name is used by one branch at a time, begun or prepared. As in MariaDB, two names that differ only in
+//!   their format are the same.
+//! - I2: only `commit_ordered` and `replay` decide which branches are prepared. The other states are only in
+//!   memory.
+//! - The order stage does the same small work for every branch: the redo comes with its decoded form
+//!   ([`XaBody`]), and the locks and memory of an ended branch are freed by the session that ends it.
 //! - A branch's keys count ([`XaBranches::largest_key`]) until its writes are in the engines, not only until
-//!   its end is ordered: large writes are taken in later.
+//!   its end is ordered: large writes are ingested later.
 //!
-//! A forgotten branch holds back neither the log nor purge. It costs its memory, its locks, and its bytes in
-//! the files of the checkpoints (`xa_file.rs`).
+//! A forgotten branch blocks neither the release of the log nor purge. It costs its memory, its locks, and
+//! its bytes in the files of the checkpoints (`xa_file.rs`).
 //!
 //! # Missing
-//! Ranges (gap locks) of a branch are not in its redo: they end with the server, as InnoDB's do.
+//! Ranges (gap locks) of a branch are not in its redo: they are lost when the server ends, as in InnoDB.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,48 +58,49 @@ use parking_lot::Mutex;
 use crate::xa_body::{WeakBody, XaBody, XaChange};
 use crate::xa_file::XaFile;
 
-/// As commit records name it; final, it is on disk.
+/// Number of this participant in commit records. It is stored on disk and must not change.
 pub const XA: ParticipantId = ParticipantId(4);
 
-/// A prepared branch that nobody ends is told about at this age, and again each time it has doubled.
+/// Age at which the first warning about a prepared branch is logged; a further one each time the age has
+/// doubled.
 const FORGOTTEN_US: u64 = 60_000_000;
-/// Between two looks for such branches.
+/// Minimum time between two searches for such branches.
 const LOOK_US: u64 = 1_000_000;
-/// Of one look so many branches are told about each, the oldest; the others as one number.
+/// Maximum number of branches, the oldest, that one search reports individually; the others are summed up.
 const TOLD_EACH: usize = 4;
 
-/// What a branch holds while it is prepared.
+/// Resources of a prepared branch.
 pub struct XaHeld {
     pub locks: LockOwner,
-    /// What it takes in memory.
+    /// The memory of the branch.
     pub memory: Reservation,
 }
 
-/// A branch that is about to end, in the hands of who ends it. The body is kept until the branch's writes are
-/// in the engines: so long its keys count.
+/// A branch that a session is about to end. The body is kept until the branch's writes are in the engines,
+/// because its keys count until then.
 pub struct XaTaken {
     pub body: XaBody,
     pub held: XaHeld,
 }
 
-/// Who asks for a prepared branch.
+/// Origin of a request for a prepared branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XaTaker {
     /// The session that prepared it.
     Owner,
-    /// Another one: the first must be gone.
+    /// Another session: the one that prepared it must have ended.
     Other,
 }
 
-/// A line of XA RECOVER, and more.
+/// A prepared branch, for XA RECOVER and other lists.
 #[derive(Clone, Debug)]
 pub struct XaListed {
     pub body: XaBody,
-    /// The place of its PREPARE in the order; 0 if recovery found it.
+    /// CommitSeq of its PREPARE; 0 if recovery found it.
     pub seq: CommitSeq,
-    /// Transaction and locked rows, as the lock table knows them; none while somebody ends it.
+    /// Transaction and number of locked rows, from the lock table; `None` while a session is ending it.
     pub locks: Option<(cohort_base::TrxId, u64)>,
-    /// The session that prepared it is gone.
+    /// The session that prepared it has ended.
     pub is_detached: bool,
 }
 
@@ -105,12 +108,12 @@ pub struct XaListed {
 enum Place {
     Session,
     Nobody,
-    /// Its end is on its way.
+    /// A session is ending it.
     Ending,
 }
 
 impl XaTaker {
-    /// Where the branch has to be.
+    /// Returns the state in which the branch has to be.
     fn place(self) -> Place {
         match self {
             XaTaker::Owner => Place::Session,
@@ -124,28 +127,28 @@ struct Prepared {
     seq: CommitSeq,
     place: Place,
     held: Option<XaHeld>,
-    /// Age at which the next warning comes.
+    /// Age at which the next warning is logged.
     warn_at_us: u64,
     /// It has only read.
     is_reader: bool,
 }
 
-/// How the end of a reader went.
+/// Outcome of the end of a reader.
 pub enum ReaderEnd {
-    /// It has ended; its locks go with this.
+    /// It has ended; dropping this releases its locks.
     Done(Box<XaHeld>),
-    /// Its session had gone, and it with that.
+    /// It was rolled back when its session ended.
     WasRolledBack,
 }
 
-/// What tells branches apart: gtrid and bqual.
+/// Identity of a branch: gtrid and bqual.
 #[derive(PartialEq, Eq, Hash)]
 struct Name {
     gtrid: Vec<u8>,
     bqual: Vec<u8>,
 }
 
-/// The same without a copy, to look for it.
+/// A borrowed [`Name`], for lookups.
 #[derive(Hash)]
 struct NameRef<'x> {
     gtrid: &'x [u8],
@@ -168,7 +171,7 @@ fn name(xid: &XaXid) -> NameRef<'_> {
     NameRef { gtrid: &xid.gtrid, bqual: &xid.bqual }
 }
 
-/// Whether both are the same branch's.
+/// Returns whether both names belong to the same branch.
 pub fn is_same_branch(a: &XaXid, b: &XaXid) -> bool {
     (&a.gtrid, &a.bqual) == (&b.gtrid, &b.bqual)
 }
@@ -181,11 +184,11 @@ enum Branch {
 #[derive(Default)]
 struct State {
     branches: HashMap<Name, Branch, ahash::RandomState>,
-    /// Those in the hands of who ends them.
+    /// Branches that are being ended, or were ended recently.
     leaving: Vec<WeakBody>,
-    /// Grows with every branch that is prepared or ends.
+    /// Incremented for every branch that is prepared or ends.
     version: u64,
-    /// When branches that nobody has ended are looked for again.
+    /// Time of the next search for forgotten branches.
     look_at_us: u64,
 }
 
@@ -202,7 +205,7 @@ impl State {
         self.put(Prepared { body, seq, place, held: None, warn_at_us, is_reader });
     }
 
-    /// A branch is prepared; as a rule its name is there since it began.
+    /// Stores a prepared branch; normally its name is in the map since it began.
     fn put(&mut self, prepared: Prepared) {
         let body = prepared.body.clone();
         let branch = Branch::Prepared(Box::new(prepared));
@@ -225,9 +228,9 @@ pub struct XaBranches {
 }
 
 impl XaBranches {
-    /// Reads the file; without one nothing is prepared.
+    /// Reads the file of the last checkpoint; without a file there are no prepared branches.
     pub fn open(fs: SharedFs, dir: &Path) -> Result<XaBranches, EngineError> {
-        // What is read now is what the file holds.
+        // The branches read now are the contents of the file.
         let mut state = State { version: 1, ..State::default() };
         let (file, bodies) = XaFile::open(fs, dir, state.version)?;
         for body in bodies {
@@ -236,7 +239,7 @@ impl XaBranches {
         Ok(XaBranches { state: Mutex::new(state), file: Arc::new(file) })
     }
 
-    /// A session begins a branch; false if the name is in use.
+    /// Begins a branch of a session. Returns false if the name is in use.
     pub fn begin(&self, xid: &XaXid) -> bool {
         let mut state = self.state.lock();
         let name = name(xid);
@@ -247,7 +250,7 @@ impl XaBranches {
         true
     }
 
-    /// A branch that was not prepared is over.
+    /// Removes a branch that was not prepared.
     pub fn forget(&self, xid: &XaXid) {
         let mut state = self.state.lock();
         let name = name(xid);
@@ -256,14 +259,14 @@ impl XaBranches {
         }
     }
 
-    /// The branch's PREPARE is ordered: from here on it has its locks.
+    /// Stores the locks of a branch whose PREPARE is ordered.
     pub fn keep(&self, xid: &XaXid, held: XaHeld) {
         let mut state = self.state.lock();
         let prepared = state.prepared(xid).expect("its PREPARE is ordered");
         prepared.held = Some(held);
     }
 
-    /// The branch has only read: it is prepared without a commit.
+    /// Stores a branch that has only read: it is prepared without a commit.
     pub fn keep_reader(&self, body: XaBody, held: XaHeld) {
         self.state.lock().put(Prepared {
             body,
@@ -275,12 +278,12 @@ impl XaBranches {
         });
     }
 
-    /// Whether a prepared branch has changed anything.
+    /// Returns whether a prepared branch has changed anything.
     pub fn has_written(&self, xid: &XaXid) -> bool {
         self.state.lock().prepared(xid).is_some_and(|prepared| !prepared.is_reader)
     }
 
-    /// Ends a reader. None: there is none of this name, or it is not the taker's.
+    /// Ends a reader. Returns `None` if there is no reader of this name in the state that `taker` requires.
     pub fn end_reader(&self, xid: &XaXid, taker: XaTaker) -> Option<ReaderEnd> {
         let mut state = self.state.lock();
         let reader = state.prepared(xid).filter(|it| it.is_reader && it.place == taker.place())?;
@@ -289,22 +292,24 @@ impl XaBranches {
         Some(held.map_or(ReaderEnd::WasRolledBack, |held| ReaderEnd::Done(Box::new(held))))
     }
 
-    /// The session that prepared the branch is gone: others may end it.
+    /// Makes a prepared branch available to other sessions, because its session has ended.
     pub fn detach(&self, xid: &XaXid) {
         let mut state = self.state.lock();
         let Some(prepared) = state.prepared(xid).filter(|it| it.place == Place::Session) else { return };
         prepared.place = Place::Nobody;
         if let Some(held) = &mut prepared.held {
-            // Waits of the session that comes next have nothing to do with it.
+            // The locks leave the session's node of the wait-for graph, which later waits of that node must
+            // not include.
             held.locks.leave();
         }
         let held = if prepared.is_reader { prepared.held.take() } else { None };
         drop(state);
-        // Locks go, and wake others, with nothing held here.
+        // Locks are released, and waiters woken, without holding the mutex.
         drop(held);
     }
 
-    /// Gives a prepared branch to who is going to end it. None: there is none, or it is not the taker's.
+    /// Passes a prepared branch to the session that is going to end it. Returns `None` if there is no branch
+    /// of this name in the state that `taker` requires.
     pub fn take(&self, xid: &XaXid, taker: XaTaker) -> Option<XaTaken> {
         let mut state = self.state.lock();
         let prepared = state.prepared(xid)?;
@@ -319,7 +324,7 @@ impl XaBranches {
         Some(XaTaken { body, held })
     }
 
-    /// The end was refused: the branch is prepared as before.
+    /// Makes a branch prepared again, because its end was refused.
     pub fn give_back(&self, xid: &XaXid, held: XaHeld, taker: XaTaker) {
         let mut state = self.state.lock();
         let prepared = state.prepared(xid).expect("its end is not ordered");
@@ -327,7 +332,7 @@ impl XaBranches {
         prepared.place = taker.place();
     }
 
-    /// Gives branches that recovery found their locks, before any session begins.
+    /// Takes the locks of branches that recovery found, before any session begins. Returns their number.
     pub fn adopt<E>(&self, mut lock: impl FnMut(&XaBody) -> Result<XaHeld, E>) -> Result<usize, E> {
         let mut state = self.state.lock();
         let mut adopted = 0;
@@ -342,8 +347,8 @@ impl XaBranches {
         Ok(adopted)
     }
 
-    /// The prepared branches, oldest first. What is ordered counts: whoever shows it waits until it is
-    /// hardened (I5).
+    /// Returns the prepared branches, oldest first. They are ordered, but may not be durable: a caller that
+    /// shows one to a client must wait until it is durable (I5).
     pub fn list(&self) -> Vec<XaListed> {
         let state = self.state.lock();
         let mut listed: Vec<XaListed> = state
@@ -366,7 +371,7 @@ impl XaBranches {
         listed
     }
 
-    /// The largest key of a key space that prepared branches are going to put there.
+    /// Returns the largest key of an index that prepared branches are going to write.
     pub fn largest_key(&self, index: IndexId) -> Option<Vec<u8>> {
         let state = self.state.lock();
         let prepared = state.branches.values().filter_map(|branch| match branch {
@@ -379,7 +384,7 @@ impl XaBranches {
         bodies.iter().filter_map(|body| body.largest_key(index)).max().map(<[u8]>::to_vec)
     }
 
-    /// Answers: has a prepared branch locked this name, in any mode?
+    /// Returns whether a prepared branch has locked this name, in any mode.
     pub fn holds_name(&self, name: &NameKey) -> bool {
         let state = self.state.lock();
         let holds = |branch: &Branch| match branch {
@@ -391,8 +396,8 @@ impl XaBranches {
         state.branches.values().any(holds)
     }
 
-    /// Sentences about branches that nobody has ended for long, for the error log. Few, however many there
-    /// are.
+    /// Returns warnings about forgotten branches, for the error log. Their number is limited, however many
+    /// branches there are.
     pub fn forgotten(&self, now_us: u64) -> Vec<String> {
         let mut state = self.state.lock();
         if now_us < state.look_at_us {
@@ -419,7 +424,7 @@ impl XaBranches {
     }
 }
 
-/// A branch that nobody has ended for long.
+/// A branch that has been prepared for long.
 struct Forgotten {
     xid: XaXid,
     age_us: u64,
@@ -428,7 +433,7 @@ struct Forgotten {
 }
 
 impl Forgotten {
-    /// If it is time to tell of this one.
+    /// Returns the branch if a warning about it is due.
     fn of(branch: &mut Branch, now_us: u64) -> Option<Forgotten> {
         let Branch::Prepared(prepared) = branch else { return None };
         let head = prepared.body.head();
@@ -492,7 +497,7 @@ impl Participant for XaBranches {
         self.file.durable_lsn()
     }
 
-    /// Never a reason for a checkpoint: what is prepared is to end soon.
+    /// Returns 0: a prepared branch usually ends soon, so it must never trigger a checkpoint.
     fn unflushed_bytes(&self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! What an XA PREPARE makes durable: the branch's writes, and the keys of the locks that it holds.
+//! The data that an XA PREPARE makes durable: the branch's writes, and the keys of the locks that it holds.
 //!
 //! ```text
 //! PREPARE  u8 1 | xid | u64 wall clock in microseconds | u8 flags: 1 the binlog has its events
@@ -20,12 +20,12 @@ use cohort_locks::{MetadataMode, NameKey, RowMode};
 const PREPARE: u8 = 1;
 const END: u8 = 2;
 const LOGGED: u8 = 1;
-/// What a name takes besides its parts, with the kind of the record before it.
+/// Maximum bytes of the fixed fields of an xid, with the kind of the record.
 const XID_FRAME_BYTES_MAX: usize = 8;
-/// Why a body is not looked through again.
+/// Reason why decoding a body again cannot fail.
 const WHOLE: &str = "looked through when it was read";
 
-/// A write of a prepared branch; no value: the key is deleted.
+/// A write of a prepared branch. The value is `None` if the key is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XaWrite<'b> {
     pub participant: ParticipantId,
@@ -34,50 +34,50 @@ pub struct XaWrite<'b> {
     pub value: Option<&'b [u8]>,
 }
 
-/// Gathers what a branch makes durable when it is prepared.
+/// Builder for the redo of a PREPARE.
 pub struct XaBodyBuilder {
     bytes: Vec<u8>,
     head: XaHead,
     names_at: usize,
-    /// Rows that are still to come.
+    /// Number of rows yet to be added.
     rows_left: usize,
-    /// None while rows are still to come.
+    /// Offset of the writes; `None` while rows are yet to be added.
     writes_at: Option<usize>,
     writes: u64,
     tops: Tops,
 }
 
-/// What lists of prepared branches tell.
+/// Description of a prepared branch, for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XaHead {
     pub xid: XaXid,
-    /// When it was prepared.
+    /// Wall clock time of the PREPARE.
     pub since_us: u64,
-    /// Whether the binlog has the events of its first half, and so wants the second.
+    /// The binlog has the events of the first phase, so it must get those of the second.
     pub is_logged: bool,
 }
 
-/// A prepared branch. A copy is the same branch, and costs nothing.
+/// A prepared branch. Clones are cheap and refer to the same branch.
 ///
-/// It is also the token of the PREPARE's redo: the preparing session has read it, and the order stage has
+/// It is also the token of the PREPARE's redo: the preparing session has built it, so the order stage has
 /// nothing to decode.
 #[derive(Clone, Debug)]
 pub struct XaBody(Arc<Inner>);
 
-/// Knows a branch as long as somebody else has it.
+/// A weak reference to a branch.
 pub(crate) struct WeakBody(Weak<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     head: XaHead,
     bytes: Box<[u8]>,
-    /// Where the locked names begin.
+    /// Offset of the locked names.
     names_at: usize,
-    /// Where the writes begin.
+    /// Offset of the writes.
     writes_at: usize,
     writes: u64,
     tops: Tops,
-    /// The file of its own that a checkpoint has written.
+    /// The branch's own file, once a checkpoint has written it.
     file: OnceLock<BodyFile>,
 }
 
@@ -89,11 +89,11 @@ pub(crate) struct BodyFile {
     pub crc: u32,
 }
 
-/// For each key space the largest key that the branch puts there.
+/// The largest key that the branch writes, for each index.
 #[derive(Debug, Default)]
 struct Tops(Vec<(IndexId, Vec<u8>)>);
 
-/// A step of the prepared branches, as a commit record holds it.
+/// A change of the prepared branches in a commit record.
 pub enum XaChange {
     Prepared(XaBody),
     Ended(XaXid),
@@ -110,7 +110,7 @@ impl Tops {
         if write.value.is_none() {
             return;
         }
-        // Writes come by key spaces and keys, so it is the last one nearly always.
+        // Writes come by index and key, so it is nearly always the last entry.
         match self.0.iter_mut().rfind(|(index, _)| *index == write.index) {
             Some((_, top)) if **top < *write.key => {
                 top.clear();
@@ -144,7 +144,8 @@ const NAME_MODES: [MetadataMode; 5] = [
     MetadataMode::Exclusive,
 ];
 
-/// Tables and schemas: other names are not held beyond the statement that prepares.
+/// Returns the names of a schema or table. Locks of other names are not kept after the statement that
+/// prepares.
 fn name_parts(name: &NameKey) -> Option<(&str, &str)> {
     match name {
         NameKey::Schema(schema) => Some((schema, "")),
@@ -154,8 +155,8 @@ fn name_parts(name: &NameKey) -> Option<(&str, &str)> {
 }
 
 impl XaBodyBuilder {
-    /// With the names that the branch has locked. So many row locks come next, then its writes;
-    /// `bytes_expected` is what all of them take, roughly.
+    /// Begins with the names that the branch has locked. `rows` row locks must be added next, then the
+    /// writes. `bytes_expected` is the approximate total size.
     pub fn new(
         head: XaHead,
         names: &[(NameKey, MetadataMode)],
@@ -195,7 +196,7 @@ impl XaBodyBuilder {
         self.bytes.put_lenenc_bytes(key);
     }
 
-    /// Where the writes begin: all rows have come.
+    /// Returns the offset of the writes, after all rows were added.
     fn writes_at(&mut self) -> usize {
         assert_eq!(self.rows_left, 0, "their number was told");
         *self.writes_at.get_or_insert(self.bytes.len())
@@ -218,12 +219,12 @@ impl XaBodyBuilder {
         }
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The branch, for one that has only read.
+    /// Returns the branch, for one that has only read.
     pub fn body(mut self) -> XaBody {
         let writes_at = self.writes_at();
         XaBody(Arc::new(Inner {
@@ -237,14 +238,15 @@ impl XaBodyBuilder {
         }))
     }
 
-    /// The redo of the PREPARE. The branch is in it twice: as bytes for the log, and as what is kept.
+    /// Returns the redo of the PREPARE. It contains the branch twice: as bytes for the log, and as the object
+    /// that is kept.
     pub fn redo(self) -> Redo {
         let bytes = self.bytes.clone();
         Redo::installed(bytes, Arc::new(self.body()))
     }
 }
 
-/// The redo of a COMMIT or ROLLBACK.
+/// Returns the redo of a COMMIT or ROLLBACK, an END record.
 pub fn end_redo(of: &XaXid) -> Redo {
     let mut bytes = Vec::with_capacity(XID_FRAME_BYTES_MAX + of.gtrid.len() + of.bqual.len());
     bytes.put_u8(END);
@@ -253,7 +255,7 @@ pub fn end_redo(of: &XaXid) -> Redo {
 }
 
 impl XaChange {
-    /// Reads redo, all of it: who has an [`XaBody`] walks through it without errors.
+    /// Decodes redo completely, so that an [`XaBody`] can later be walked without errors.
     pub fn decode(bytes: &[u8]) -> Result<XaChange, Truncated> {
         let mut r = Reader::new(bytes);
         match r.u8()? {
@@ -318,37 +320,37 @@ impl XaBody {
         Ok(XaBody(Arc::new(Inner { head, bytes: bytes.into(), names_at, writes_at, writes, tops, file })))
     }
 
-    /// The branch that this redo of a PREPARE brings; none: it is a COMMIT's or ROLLBACK's.
+    /// Returns the branch of a PREPARE's redo. Returns `None` for the redo of a COMMIT or ROLLBACK.
     pub(crate) fn of(redo: &Redo) -> Option<&XaBody> {
         redo.installation()?.as_any().downcast_ref()
     }
 
-    /// What lists tell of it.
+    /// Returns the description for lists.
     pub fn head(&self) -> &XaHead {
         &self.0.head
     }
 
-    /// Its redo, as it was logged.
+    /// Returns the redo, as it was logged.
     pub fn bytes(&self) -> &[u8] {
         &self.0.bytes
     }
 
-    /// Number of its writes.
+    /// Returns the number of writes.
     pub fn writes(&self) -> u64 {
         self.0.writes
     }
 
-    /// The largest key that it puts into a key space.
+    /// Returns the largest key that the branch writes into an index.
     pub fn largest_key(&self, index: IndexId) -> Option<&[u8]> {
         self.0.tops.of(index)
     }
 
-    /// The file that a checkpoint has written for it.
+    /// Returns the file that a checkpoint has written for the branch.
     pub(crate) fn file(&self) -> Option<BodyFile> {
         self.0.file.get().copied()
     }
 
-    /// A checkpoint has written it into this file.
+    /// Stores the file that a checkpoint has written for the branch.
     pub(crate) fn set_file(&self, file: BodyFile) {
         assert!(self.0.file.set(file).is_ok(), "a branch is written once");
     }
@@ -357,7 +359,7 @@ impl XaBody {
         WeakBody(Arc::downgrade(&self.0))
     }
 
-    /// Shows everything in it: names and rows that are locked, then the writes. The first error ends it.
+    /// Passes all contents to the callbacks: locked names and rows, then the writes. Ends at the first error.
     pub fn walk<E>(
         &self,
         name: &mut dyn FnMut(NameKey, MetadataMode) -> Result<(), E>,
@@ -376,7 +378,7 @@ impl XaBody {
         self.each_write(write)
     }
 
-    /// Shows its writes. The first error ends it.
+    /// Passes all writes to the callback. Ends at the first error.
     pub fn each_write<E>(&self, write: &mut dyn FnMut(XaWrite<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut r = Reader::new(&self.0.bytes[self.0.writes_at..]);
         while !r.is_empty() {
@@ -387,7 +389,7 @@ impl XaBody {
 }
 
 impl WeakBody {
-    /// The branch, if anybody still has it.
+    /// Returns the branch, if it still exists.
     pub fn upgrade(&self) -> Option<XaBody> {
         self.0.upgrade().map(XaBody)
     }
@@ -442,7 +444,7 @@ mod tests {
         assert_eq!(xid, body.head().xid);
     }
 
-    /// What the order stage takes, and what a start reads out of the log.
+    /// The token that the order stage takes must equal the branch that a start decodes from the log.
     #[test]
     fn the_token_of_a_prepare_is_what_its_bytes_say() {
         let head = XaHead { xid: XaXid::default(), since_us: 5, is_logged: false };
@@ -482,7 +484,7 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = whole.clone();
                 changed[at] ^= 1 << bit;
-                // Only that it returns, and that whoever gets a branch can walk through it.
+                // Checks that decoding returns, and that a decoded branch can be walked.
                 if let Ok(XaChange::Prepared(body)) = XaChange::decode(&changed) {
                     let walked: Result<(), ()> =
                         body.walk(&mut |_, _| Ok(()), &mut |_, _, _| Ok(()), &mut |_| Ok(()));

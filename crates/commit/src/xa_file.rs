@@ -1,17 +1,17 @@
-//! Where checkpoints keep the prepared XA branches.
+//! The files in which checkpoints store the prepared XA branches.
 //!
 //! # Files
-//! `xa-prepared`, written as `xa-prepared.new` and renamed:
+//! `xa-prepared` (the list), written as `xa-prepared.new` and renamed:
 //! ```text
 //! 0   8  magic "COHXA002"
 //! 8   8  LSN of the checkpoint
 //! 16  n  for each prepared branch: u8 0 | lenenc redo of its PREPARE, or
 //!                                  u8 1 | u64 number | u64 bytes | u32 CRC-32C of the file `xa-branch.NUMBER`
-//! ..  4  CRC-32C of all before
+//! ..  4  CRC-32C of everything before
 //! ```
 //! `xa-branch.NUMBER`: the redo of one branch that is not small. It is written once, by the first checkpoint
-//! that finds the branch prepared; those that follow name it. So what a checkpoint writes does not grow with
-//! the bytes of branches that stay.
+//! that finds the branch prepared; later checkpoints refer to it. So the bytes that a checkpoint writes do
+//! not grow with the size of branches that stay.
 //!
 //! # States of a branch's file
 //! ```text
@@ -20,8 +20,8 @@
 //!                                      +--crash before the list--> removed at the next start
 //! ```
 //! # On failure
-//! A file that fails its checksum, or is gone, is refused with its name. A checkpoint that cannot be written
-//! leaves the old list and what it names; the log keeps the branches.
+//! A file that is missing or has a wrong checksum is refused with its name. If a checkpoint cannot be
+//! written, the old list stays, with the files that it names; the log keeps the branches.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -39,7 +39,7 @@ const MAGIC: &[u8; 8] = b"COHXA002";
 const LIST: &str = "xa-prepared";
 const LIST_NEW: &str = "xa-prepared.new";
 const BODY: &str = "xa-branch.";
-/// Smaller branches stand in the list itself.
+/// Minimum size of a branch with its own file; smaller branches are in the list itself.
 const OWN_FILE_BYTES_MIN: usize = 16 << 10;
 
 const IN_LIST: u8 = 0;
@@ -52,12 +52,12 @@ pub(crate) struct XaFile {
     state: Mutex<State>,
 }
 
-/// What is on disk.
+/// The state on disk.
 struct State {
     lsn: Lsn,
-    /// Of the branches that the list names; 0 while there is none.
+    /// Version of the branches in the list; 0 without a list.
     version: u64,
-    /// Numbers of the files of branches that the list, or a later checkpoint that failed, has.
+    /// Numbers of the branches' files that the list names, or that a later, failed checkpoint has written.
     files: BTreeSet<u64>,
     next_number: u64,
 }
@@ -74,7 +74,8 @@ fn number_of(name: &Path) -> Option<u64> {
 }
 
 impl XaFile {
-    /// Reads the list and what it names; files that it does not name go. What is read has this version.
+    /// Reads the list and the files that it names, and removes other branch files. The branches read get this
+    /// version.
     pub fn open(fs: SharedFs, dir: &Path, version: u64) -> Result<(XaFile, Vec<XaBody>), EngineError> {
         let file = XaFile {
             fs,
@@ -83,7 +84,7 @@ impl XaFile {
         };
         let mut bodies = Vec::new();
         if file.fs.exists(&file.path()) {
-            // A process that was killed may have put it there without this.
+            // The process may have been killed after renaming the list and before this sync.
             file.fs.sync_dir(dir).map_err(EngineError::Io)?;
             let lsn = file.read_list(&mut bodies)?;
             let files: BTreeSet<u64> =
@@ -95,7 +96,7 @@ impl XaFile {
         Ok((file, bodies))
     }
 
-    /// The list.
+    /// Returns the path of the list.
     pub fn path(&self) -> PathBuf {
         self.dir.join(LIST)
     }
@@ -108,12 +109,12 @@ impl XaFile {
         self.state.lock().lsn
     }
 
-    /// Whether the list is of this version.
+    /// Returns whether the list has this version.
     pub fn has_version(&self, version: u64) -> bool {
         self.state.lock().version == version
     }
 
-    /// Will write these branches; of a version that is written, none need be given.
+    /// Returns the task that writes these branches. `bodies` may be empty if the version is already on disk.
     pub fn checkpoint(
         self: &Arc<Self>,
         lsn: Lsn,
@@ -145,7 +146,7 @@ impl XaFile {
         Ok(body)
     }
 
-    /// Removes what a crash has left between a branch's file and the list.
+    /// Removes branch files that a crash has left without an entry in the list.
     fn remove_unnamed(&self) -> Result<(), EngineError> {
         let found = self.fs.list(&self.dir).map_err(EngineError::Io)?;
         let state = self.state.lock();
@@ -157,7 +158,7 @@ impl XaFile {
         Ok(())
     }
 
-    /// Writes the branch into a file of its own, if it has none and is not small.
+    /// Writes the branch into its own file, if it has none and is not small.
     fn write_body(&self, body: &XaBody) -> Result<(), EngineError> {
         if body.file().is_some() || !has_own_file(body) {
             return Ok(());
@@ -172,7 +173,7 @@ impl XaFile {
         };
         let path = self.path_of(number);
         if let Err(error) = self.write_whole(&path, redo) {
-            // A full disk is not to be filled by what is of no use.
+            // A useless file must not fill a full disk.
             let _ = self.fs.remove(&path);
             return Err(EngineError::Io(error));
         }
@@ -182,18 +183,18 @@ impl XaFile {
 
     fn write_whole(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let file = self.fs.open(path, OpenMode::CreateOrOpen)?;
-        // A number whose file could not be removed may come back.
+        // A number may be used again if its file could not be removed.
         file.set_len(0)?;
         file.write_at(bytes, 0)?;
         file.sync_data()
     }
 
-    /// Removes the files of branches that are not in the list any more.
+    /// Removes the files of branches that are no longer in the list.
     fn remove_ended(&self, listed: &BTreeSet<u64>) {
         let mut state = self.state.lock();
         let files = std::mem::take(&mut state.files);
         for number in files.difference(listed) {
-            // The next start removes what cannot be removed now.
+            // If it cannot be removed now, the next start removes it.
             let _ = self.fs.remove(&self.path_of(*number));
         }
         state.files = files.intersection(listed).copied().collect();
@@ -210,7 +211,8 @@ struct WriteFiles {
 impl CheckpointTask for WriteFiles {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
         let WriteFiles { file, lsn, version, bodies } = *self;
-        // Replay from an older LSN finds no branch that is not in the list. A server without XA has none.
+        // Nothing has changed since the list was written, so replay from its older LSN gives the same
+        // branches. A server that never used XA has no list.
         let is_written = {
             let state = file.state.lock();
             (state.lsn == Lsn(0) && bodies.is_empty()) || state.version == version
@@ -221,7 +223,7 @@ impl CheckpointTask for WriteFiles {
         let has_new = bodies.iter().any(|body| body.file().is_none() && has_own_file(body));
         bodies.iter().try_for_each(|body| file.write_body(body))?;
         if has_new {
-            // The list names only what stays.
+            // The list must name only files whose names are durable.
             file.fs.sync_dir(&file.dir).map_err(EngineError::Io)?;
         }
         let list = encode_list(lsn, &bodies);
@@ -239,7 +241,7 @@ fn has_own_file(body: &XaBody) -> bool {
     body.bytes().len() >= OWN_FILE_BYTES_MIN
 }
 
-/// A branch in the list.
+/// An entry of the list.
 enum Entry<'b> {
     Redo(&'b [u8]),
     File { file: BodyFile, bytes: u64 },

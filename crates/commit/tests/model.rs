@@ -1,29 +1,30 @@
-//! Model checks: the commit protocol and the pace of groups under a scheduler that chooses every
-//! interleaving.
+//! Model checks: the commit protocol and the group-commit policy under a scheduler that explores
+//! interleavings.
 //!
-//! The files are compiled here a second time, with `cohort_interleave`'s locks and atomics in place of the
-//! real ones. The models park their clients as connections do, without a time limit: a transaction that
-//! nobody leads is a deadlock, which the scheduler reports with the schedule that replays it.
+//! The source files are compiled here a second time, with the locks and atomics of `cohort_interleave` in
+//! place of the real ones. The models park their clients as connections do, without a timeout. So a
+//! transaction that no thread leads is a deadlock, which the scheduler reports with the schedule that
+//! reproduces it.
 //!
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
-//! | a worker that ordered another's transaction does not lead | `nobody_is_left_behind` |
+//! | a worker that ordered another thread's transaction does not lead | `nobody_is_left_behind` |
 //! | a leader does not recheck the queue after it released `leader` | `nobody_is_left_behind` |
-//! | a client is registered without a second look at what is acknowledged | `nobody_is_left_behind` |
-//! | a boundary is made without the order stage | `nobody_is_left_behind` |
+//! | a client is registered without rechecking `acknowledged` | `nobody_is_left_behind` |
+//! | a group snapshot is taken without the order stage | `nobody_is_left_behind` |
 //! | `hold` does not lead, or does not recheck the arrivals | `work_that_holds_the_order_stage_strands_nobody` |
 //! | a refused transaction's worker does not lead for those that it ordered | `work_that_holds_the_order_stage_strands_nobody` |
-//! | the leader hands the leadership on before it has taken `decider` | `groups_that_overlap_keep_their_order` |
+//! | the leader releases `leader` before it has taken `decider` | `groups_that_overlap_keep_their_order` |
 //! | a leader that has decided does not recheck the queue | `groups_that_overlap_keep_their_order` |
-//! | `hold` does not wait for the decider | `groups_that_overlap_keep_their_order` |
-//! | the timekeeper is not rung when a group is opened | `an_open_group_is_closed_in_time` |
-//! | the timekeeper is not rung when the queue is left, or does not look again before it sleeps | `what_workers_leave_is_led_in_time` |
-//! | whoever opened a gate lets nothing out | `a_gate_lets_everybody_through` |
-//! | whoever else waits for a killed client's transaction counts as that client | `whoever_gives_up_waiting_is_told` |
+//! | `hold` does not wait for `decider` | `groups_that_overlap_keep_their_order` |
+//! | the timer thread is not woken when a group is opened | `an_open_group_is_closed_in_time` |
+//! | the timer thread is not woken when the queue is left, or does not recheck before it sleeps | `what_workers_leave_is_led_in_time` |
+//! | the thread that opened a gate does not publish the held groups | `a_gate_lets_everybody_through` |
+//! | another waiter for a killed client's transaction is treated as that client | `whoever_gives_up_waiting_is_told` |
 //!
-//! Without the recheck of the arrivals nobody is stranded: a leader rechecks them too. It only spares a hot
-//! row the wait for that leader.
+//! If the recheck of the arrivals is removed, no transaction is stranded, because a leader rechecks them too.
+//! The recheck only spares a hot row the wait for that leader.
 
 #![allow(dead_code)]
 
@@ -38,7 +39,7 @@ mod seam;
 #[path = "../src/stage.rs"]
 mod stage;
 
-/// What the files find as `crate::sync`.
+/// The module that the files import as `crate::sync`.
 mod sync {
     pub use cohort_interleave::{
         AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence,
@@ -56,24 +57,24 @@ use crate::seam::{CommitEnv, Wake};
 use crate::stage::{Gate, Hardened, Ordered};
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
 
-/// Steps of the clock at each look.
+/// Nanoseconds that the clock advances at each reading.
 const TICK_NS: u64 = 20_000;
 
-/// Keeps what the protocol promises, and checks it at every call.
+/// An environment that checks the promises of the protocol at every call.
 struct Env {
     applied: AtomicU64,
     written: AtomicU64,
     hardened: Mutex<u64>,
     has_hardened: Condvar,
     published: AtomicU64,
-    /// Up to here the gate lets groups through.
+    /// Last CommitSeq for which the gate is open.
     gate: AtomicU64,
     clock_ns: AtomicU64,
-    /// Whether a group is written and synced while the one before it is decided.
+    /// A group is written and synced while the previous one is decided.
     overlaps: bool,
 }
 
-/// First and last of a group.
+/// First and last CommitSeq of a group.
 struct Written(u64, u64);
 
 impl CommitEnv for Env {
@@ -145,7 +146,7 @@ impl CommitEnv for Env {
     }
 }
 
-/// A parked client. It waits for as long as it takes.
+/// A parked client. It waits without a timeout.
 #[derive(Default)]
 struct Client {
     is_told: Mutex<bool>,
@@ -198,7 +199,7 @@ fn check_told(pipeline: &Checked, seq: CommitSeq) {
     assert!(*pipeline.env().hardened.lock() >= seq.0, "I4: hardened before it is told");
 }
 
-/// What a connection does with a reply: it parks and leads, or sends it at once and leads nobody.
+/// Handles a reply as a connection does: parks it and leads, or sends it at once and does not lead.
 fn answer(pipeline: &Checked, seq: CommitSeq) {
     let client = Arc::new(Client::default());
     if pipeline.when_acknowledged(seq, client.clone()) {
@@ -213,7 +214,7 @@ fn commit(pipeline: &Checked) {
     answer(pipeline, seq);
 }
 
-/// Runs the work in threads of its own, and comes back when all are done.
+/// Runs each piece of work in its own thread, and returns when all are done.
 fn in_threads(pipeline: &Checked, work: &[fn(&Checked)]) {
     let threads: Vec<_> = work
         .iter()
@@ -227,7 +228,7 @@ fn in_threads(pipeline: &Checked, work: &[fn(&Checked)]) {
     }
 }
 
-/// The same beside a timekeeper.
+/// Runs the work like [`in_threads`], with a timer thread running concurrently.
 fn in_threads_with_timekeeper(pipeline: &Checked, work: &[fn(&Checked)]) {
     let keeper = {
         let pipeline = pipeline.clone();
@@ -299,13 +300,13 @@ fn work_that_holds_the_order_stage_strands_nobody() {
     });
 }
 
-/// Two groups are under way, with a timekeeper that may be called to lead the second.
+/// Two groups are in progress, with a timer thread that may be called to lead the second.
 #[test]
 fn groups_that_overlap_keep_their_order() {
     check(4_000, || {
         let pipeline = pipeline_of(PaceOptions::default(), u64::MAX, true);
         let keeper = (choose(2) == 1).then(|| {
-            // Slow enough for calls.
+            // Slow enough that the timer thread is called.
             for _ in 0..8 {
                 pipeline.pace().flushed(10_000_000);
             }
@@ -341,7 +342,7 @@ fn an_open_group_is_closed_in_time() {
     });
 }
 
-/// Workers leave the queue to each other, and then have statements that never end.
+/// Workers leave the queue to each other, and then run statements that never end.
 #[test]
 fn what_workers_leave_is_led_in_time() {
     let commit_and_stay_away = |pipeline: &Checked| {
@@ -391,7 +392,7 @@ fn a_gate_lets_everybody_through() {
 }
 
 /// A client is killed while it waits at the last gate, or is about to, and another session needs its
-/// transaction published: the killed one goes on, and the gate stays shut if it was parked.
+/// transaction published. The killed client continues, and the gate stays shut if the client was parked.
 #[test]
 fn whoever_gives_up_waiting_is_told() {
     const KILLED: ConnectionId = ConnectionId(7);

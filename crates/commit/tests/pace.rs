@@ -1,4 +1,4 @@
-//! When groups are left open, and until when.
+//! Tests of the group-commit policy: when a group is left open, and until when.
 
 use cohort_commit::{ClientPace, Pace, PaceOptions};
 

@@ -1,4 +1,4 @@
-//! The protocol alone, over an environment of counters.
+//! Tests of the protocol alone, over an environment of counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use cohort_base::CommitSeq;
 use cohort_commit::{CommitEnv, Gate, Hardened, Ordered, PaceOptions, Pipeline, Point, Stage, Stopped, Wake};
 use parking_lot::Mutex;
 
-/// Counts, checks the order of calls, and fails when told.
+/// An environment that counts and checks the order of calls, and fails on request.
 #[derive(Default)]
 struct Counters {
-    /// Batches that have come to the order stage.
+    /// Number of batches that have reached the order stage.
     batches: AtomicU64,
     applied: Mutex<Vec<u64>>,
     written: Mutex<Vec<u64>>,
@@ -21,20 +21,20 @@ struct Counters {
     fail: AtomicBool,
     stops: AtomicU64,
     flush: Duration,
-    /// Groups are decided after their sync, for as long again, and overlap.
+    /// Groups are decided after their sync, which takes as long as the sync, and overlap.
     overlaps: bool,
-    /// Decisions fail from this one on.
+    /// CommitSeq from which on decisions fail.
     fail_decision: AtomicU64,
-    /// Groups that are synced.
+    /// Number of groups synced.
     synced: AtomicU64,
     deciding: AtomicBool,
-    /// No group is decided before this is free.
+    /// While this is locked, no group is decided.
     decision: Mutex<()>,
-    /// The first batch stays at the order stage until this is free.
+    /// While this is locked, the first batch stays at the order stage.
     first_batch: Mutex<()>,
-    /// Where to panic.
+    /// The point at which to panic.
     panics_at: Option<Point>,
-    /// The gates let groups through up to these.
+    /// Last CommitSeq for which each of the two gates is open.
     held_unpublished: AtomicU64,
     held_untold: AtomicU64,
 }
@@ -180,7 +180,7 @@ fn order_goes_on_while_a_flush_runs_and_one_flush_takes_all() {
         }
         for n in 0..100 {
             pipeline.order(Pipeline::<Counters>::prepared(n));
-            pipeline.lead(); // somebody leads: returns at once
+            pipeline.lead(); // another thread leads: returns at once
         }
         assert_eq!(pipeline.acknowledged(), CommitSeq(0), "all of it within one flush");
     });
@@ -266,7 +266,7 @@ fn who_is_asked_for_sees_the_state_right_before_its_place() {
             });
         }
     });
-    // Those that were refused left no hole (take_group asserts it, too).
+    // Refused transactions left no gap (`take_group` asserts this, too).
     let done = 2 * 300 + 2 * 200;
     pipeline.wait_acknowledged(CommitSeq(done)).expect("flushed");
     assert_eq!(*pipeline.env().applied.lock(), (1..=done).collect::<Vec<_>>());
@@ -428,12 +428,13 @@ fn whoever_orders_anothers_transaction_leads() {
     let told = Arc::new(Told(AtomicU64::new(0)));
     std::thread::scope(|scope| {
         let held = pipeline.env().first_batch.lock();
-        // Its caller does not lead: its own transaction was acknowledged meanwhile, so its reply just leaves.
+        // The caller does not lead: its own transaction was acknowledged meanwhile, so its reply is simply
+        // sent.
         let first = scope.spawn(|| pipeline.order(Pipeline::<Counters>::prepared(1)));
         while pipeline.env().batches.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
-        // Finds the order stage taken, then nothing to lead, and parks.
+        // Finds the order stage taken, then an empty queue, and parks.
         let second = pipeline.order(Pipeline::<Counters>::prepared(2));
         assert!(pipeline.when_acknowledged(second, told.clone()));
         pipeline.lead();
@@ -444,11 +445,11 @@ fn whoever_orders_anothers_transaction_leads() {
     assert_eq!(told.0.load(Ordering::SeqCst), 1, "the second client waits for nobody else's commit");
 }
 
-/// The ways from a place in the order to an acknowledgement.
+/// The calls that take a transaction from its CommitSeq to its acknowledgement.
 const WAYS: [&str; 4] = ["order", "order_if", "order_alone", "hold"];
 
-/// Panics at the point on the way, as a bug would, and lives on if it is let. The exit code says whether the
-/// client was told OK of what was never hardened.
+/// Panics at `point` within the call `way`, as a bug would, and continues if the process survives. The exit
+/// code says whether a client got an OK for a transaction that never became durable.
 fn panic_on_the_way(way: &str, point: &str) -> ! {
     let open = AtomicU64::new(u64::MAX);
     let counters = Counters {

@@ -1,16 +1,18 @@
-//! Where a session sleeps while an engine's own threads do something for it.
+//! Wait slots (`Bed`): let a session's fiber wait for work that an engine's own threads do.
 
 use std::sync::Arc;
 
-/// A place to sleep that is not a thread. Nothing that others may need is held meanwhile: whoever would go on
-/// with the sleeper may be waiting for it.
+/// A wait slot that does not occupy a thread. The waiter must hold nothing that other sessions may need: the
+/// worker that would resume it may itself be waiting for that.
 pub trait Bed: Send + Sync {
-    /// Sleeps until [`Bed::wake`] is called; may return early. After an earlier `wake` it returns at once.
+    /// Waits until [`Bed::wake`] is called. May return early. Returns immediately if `wake` was called
+    /// before.
     fn sleep(&self);
 
-    /// Wakes the sleeper; from any thread, holding no lock.
+    /// Wakes the waiter. May be called from any thread that holds no lock.
     fn wake(&self);
 }
 
-/// Returns the caller's bed; none: it is a thread of its own, and may as well do the work itself.
+/// Returns the caller's wait slot, or `None` if the caller runs on a thread of its own. Such a caller may as
+/// well do the work itself.
 pub type BedOf = fn() -> Option<Arc<dyn Bed>>;

@@ -1,9 +1,9 @@
-//! The form of the small files that participants write at a checkpoint, each as a whole.
+//! Format of the small files that participants write at a checkpoint. Each is written as a whole.
 //!
 //! ```text
 //! 0   8  magic
 //! 8   8  LSN of the checkpoint
-//! 16  n  what is the participant's
+//! 16  n  the participant's data
 //! ..  4  CRC-32C of all before
 //! ```
 
@@ -14,20 +14,21 @@ use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::traits::EngineError;
 
-/// The beginning of a file; what is the participant's comes behind it.
+/// Returns the start of a file. The participant's data is appended to it.
 pub fn begin(magic: &[u8; 8], lsn: Lsn) -> Vec<u8> {
     let mut bytes = magic.to_vec();
     bytes.put_u64(lsn.0);
     bytes
 }
 
-/// Ends a file.
+/// Appends the checksum, which completes a file.
 pub fn seal(bytes: &mut Vec<u8>) {
     let crc = crc32c::crc32c(bytes);
     bytes.put_u32(crc);
 }
 
-/// The LSN of a file, and what is the participant's; none if it is not whole or not of this kind.
+/// Returns the LSN of a file and a reader of the participant's data, or `None` if the checksum or the magic
+/// is wrong.
 pub fn open<'b>(magic: &[u8; 8], bytes: &'b [u8]) -> Option<(Lsn, Reader<'b>)> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
@@ -40,7 +41,7 @@ pub fn open<'b>(magic: &[u8; 8], bytes: &'b [u8]) -> Option<(Lsn, Reader<'b>)> {
     Some((Lsn(r.u64().ok()?), r))
 }
 
-/// All bytes of a file.
+/// Reads a whole file.
 pub fn read_bytes(fs: &SharedFs, path: &Path) -> Result<Vec<u8>, EngineError> {
     let file = fs.open(path, OpenMode::Read).map_err(EngineError::Io)?;
     let mut bytes = vec![0; file.len().map_err(EngineError::Io)? as usize];
@@ -48,7 +49,8 @@ pub fn read_bytes(fs: &SharedFs, path: &Path) -> Result<Vec<u8>, EngineError> {
     Ok(bytes)
 }
 
-/// Reads a file; an error that names it if it is not whole, not of this kind, or does not decode.
+/// Reads and decodes a file. Returns an error that names the file if the checksum or the magic is wrong or if
+/// `decode` fails.
 pub fn read<T>(
     fs: &SharedFs,
     path: &Path,

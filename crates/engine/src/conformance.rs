@@ -1,7 +1,7 @@
-//! What every engine must do, as one suite. An engine's own tests call [`run`] with a way to make it.
+//! Conformance suite of the engine contract. An engine's tests call [`run`] with a factory of its harness.
 //!
-//! The suite plays the coordinator's part: it orders transactions one after the other, takes views at the
-//! order stage and checkpoints there.
+//! The suite acts as the commit coordinator: it orders transactions one at a time, and takes views and
+//! checkpoints at the order stage.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::traits::{Batch, Direction, Engine, EngineTrx, KeyRange, Looks, ReadAt
 const A: IndexId = IndexId(16);
 const B: IndexId = IndexId(17);
 
-/// An engine on storage that outlives it.
+/// Storage that outlives the engine on it.
 pub trait Harness {
-    /// Opens the engine on what the last one left durable.
+    /// Opens the engine on the durable state that the last instance left.
     fn open(&self) -> Arc<dyn Engine>;
 }
 
-/// Runs all checks, each on storage of its own.
+/// Runs all checks, each on new storage.
 pub fn run(make: &dyn Fn() -> Box<dyn Harness>) {
     let checks: [(&str, fn(&dyn Harness)); 9] = [
         ("reads see own writes, others do not", own_writes_are_private),
@@ -88,7 +88,8 @@ fn get(trx: &dyn EngineTrx, at: ReadAt<'_>, key: &str) -> Option<String> {
     found.then(|| String::from_utf8(value).expect("text"))
 }
 
-/// What some keys lead to, a few bytes at a time and all at once.
+/// Returns the entries of `keys`. Reads a few bytes at a time and all at once, and checks that the results
+/// agree.
 fn get_many(trx: &dyn EngineTrx, at: ReadAt<'_>, keys: &[&[u8]], near: &mut Near) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut answers = [1, 100, usize::MAX].map(|bytes_max| {
         let (mut looked, mut all) = (0, Vec::new());
@@ -232,8 +233,8 @@ fn checkpoint_and_replay(harness: &dyn Harness) {
     let engine = harness.open();
     assert_eq!(engine.durable_lsn(), Lsn(100));
     let reader = engine.begin();
-    // An orderly close may have written more than the checkpoint; replay from the durable LSN or earlier must
-    // mend both.
+    // An orderly close may have written more than the checkpoint. Replay from the durable LSN or from an
+    // earlier one must bring both cases to the same state.
     let found = scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0;
     assert!(["a=2 b=1", "a=3 b=1 c=3"].contains(&found.as_str()), "{found}");
     for redo in &log {
@@ -263,7 +264,7 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
         batch.len()
     };
     assert_eq!(count(B), 1000);
-    // A second run of the same key space, its keys among those of the first.
+    // A second load of the same index, with keys between those of the first.
     let mut load = engine.bulk_load(B).expect("loads");
     for n in 500..1500_u32 {
         let mut key = n.to_be_bytes().to_vec();
@@ -281,7 +282,8 @@ fn bulk_load_and_drop(harness: &dyn Harness) {
 fn batches_apply_in_order(harness: &dyn Harness) {
     let mut driver = Driver::new(harness);
     driver.put(A, &[("k", "0")]);
-    // Locks keep writers of one key apart until each is ordered, so a batch has a key once.
+    // In the server, row locks prevent a second write of a key until the first is ordered. A batch therefore
+    // has each key once.
     let redo = |key: &str, value: &str| {
         let mut trx = driver.engine.begin();
         trx.put(A, key.as_bytes(), value.as_bytes()).expect("puts");
@@ -305,7 +307,8 @@ fn dropped_after_prepare(harness: &dyn Harness) {
     trx.delete(A, b"b").expect("deletes");
     trx.put(A, b"c", b"2").expect("puts");
     let redo = trx.prepare().expect("prepares");
-    // Another engine's prepare failed: redo and transaction go, then the locks, then others write the keys.
+    // As if another engine's prepare had failed: redo and transaction are dropped, then the locks are
+    // released, then other transactions write the keys.
     drop((redo, trx));
     let reader = driver.engine.begin();
     assert_eq!(scan(&*reader, ReadAt::Latest, ("", ""), Direction::Forward, 9).0, "a=1 b=1");
@@ -332,7 +335,7 @@ fn ordered_behind_a_checkpoints_begin(harness: &dyn Harness) {
     first.finish().expect("finishes");
     driver.engine.begin_checkpoint(Lsn(20)).expect("begins").finish().expect("finishes");
     drop((redo, early, driver));
-    // The log up to the second checkpoint is gone: what was in neither image would be lost.
+    // The log below the second checkpoint is gone: changes that were in neither image would be lost.
     let engine = harness.open();
     assert_eq!(engine.durable_lsn(), Lsn(20));
     let found = scan(&*engine.begin(), ReadAt::Latest, ("", ""), Direction::Forward, 9).0;

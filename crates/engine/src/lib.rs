@@ -1,10 +1,10 @@
-//! What a storage engine is: the traits, the write set that log-structured engines share, an in-memory
-//! reference engine that obeys the contract, a mirror that runs two engines and compares, and one conformance
-//! suite for all.
+//! Contract of storage engines: the traits, the write set that log-structured engines share, an in-memory
+//! reference engine, a mirror that runs two engines and compares them, and a conformance suite for all
+//! engines.
 //!
-//! An engine is a set of ordered key spaces, one per index ([`IndexId`]), with transactions. It knows neither
-//! rows nor SQL nor the binary log, takes no locks for its callers (`crates/locks` does) and never decides
-//! whether a transaction is committed: the commit record in the log does (I2).
+//! An engine is a set of ordered indexes ([`IndexId`], also called key spaces) with transactions. It knows
+//! neither rows nor SQL nor the binary log. It takes no locks for its callers: `crates/locks` does. It never
+//! decides whether a transaction is committed: the commit record in the log does (I2).
 
 mod bed;
 pub mod checkpoint_file;

@@ -1,7 +1,8 @@
-//! Two engines that do everything twice and must agree: the reference engine beside the one under test.
+//! Mirror: runs every operation on two engines, the reference engine and the engine under test, and compares
+//! their results.
 //!
-//! Redo holds both halves (`u32 length of the first | first | second`). A read that differs is a bug in one
-//! of the two and panics with what each answered.
+//! Redo holds both halves (`u32 length of the first | first | second`). Different results of a read are a bug
+//! in one of the engines: the mirror panics with both results.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -19,14 +20,14 @@ use crate::traits::{
     KeyRange, Looks, PageForm, Participant, ReadAt, Savepoint,
 };
 
-/// Runs `first` and `second` side by side under the first one's number.
+/// Runs `first` and `second` in parallel under the participant number of `first`.
 pub struct Mirror {
     first: Arc<dyn Engine>,
     second: Arc<dyn Engine>,
 }
 
 impl Mirror {
-    /// The two must have different participant numbers.
+    /// Creates a mirror of two engines with different participant numbers.
     pub fn new(first: Arc<dyn Engine>, second: Arc<dyn Engine>) -> Mirror {
         assert_ne!(first.id(), second.id(), "read views tell engines apart by number");
         Mirror { first, second }
@@ -47,7 +48,7 @@ fn split(redo: &Redo) -> Result<(Redo, Redo), EngineError> {
     Ok((half(first, |both| &both.first), half(r.rest(), |both| &both.second)))
 }
 
-/// The tokens of both engines; the bytes are in the mirror's redo.
+/// Tokens of both engines. The bytes are in the mirror's redo.
 struct BothInstalled {
     first: Redo,
     second: Redo,
@@ -59,7 +60,7 @@ impl Installed for BothInstalled {
     }
 }
 
-/// The snapshots of both, each as a view of its own.
+/// Snapshots of both engines, each as a separate view.
 struct Both {
     first: ReadView,
     second: ReadView,
@@ -194,7 +195,7 @@ struct MirrorTrx {
     first: Box<dyn EngineTrx>,
     second: Box<dyn EngineTrx>,
     savepoints: Vec<(Savepoint, Savepoint)>,
-    /// Redo of what the second one has installed.
+    /// Redo of the parts that the second engine has installed.
     parts: MemoryRedo,
 }
 
@@ -210,7 +211,7 @@ impl MirrorTrx {
     }
 }
 
-/// Scans until something is found, or nothing is left.
+/// Scans until an entry is found or the range ends.
 fn scan_on(
     trx: &dyn EngineTrx,
     at: ReadAt<'_>,
@@ -229,7 +230,7 @@ fn scan_on(
     }
 }
 
-/// Looks for the keys of entries that a scan found.
+/// Looks up the keys of entries that a scan found, and compares.
 fn same_by_keys(
     trx: &dyn EngineTrx,
     at: ReadAt<'_>,
@@ -237,7 +238,7 @@ fn same_by_keys(
     entries: &Batch,
 ) -> Result<(), EngineError> {
     let keys: Vec<&[u8]> = entries.iter().map(|entry| entry.0).collect();
-    // From the second look on it is one of a reader that keeps its place.
+    // From the second round on, the hint holds a position.
     let mut near = Near::default();
     for _ in 0..2 {
         let (mut batch, mut found) = (Batch::default(), Vec::new());
@@ -276,7 +277,7 @@ impl EngineTrx for MirrorTrx {
     ) -> Result<bool, EngineError> {
         let (at_first, at_second) = self.views(at);
         let (mut other, mut own) = (Batch::default(), Batch::default());
-        // Where an engine stops on its way is its own affair: both look on until they have found something.
+        // Engines may stop at different keys. Both scans continue until they have found an entry.
         let first_has_more = scan_on(&*self.first, at_first, (index, range), direction, limit, &mut other)?;
         let more = scan_on(&*self.second, at_second, (index, range), direction, limit, &mut own)?;
         assert!(

@@ -1,19 +1,19 @@
-//! Where a reader was last.
+//! Search hints (`Near`): the position of a reader's last search.
 
 use std::any::Any;
 
-/// Kept by a reader of keys of one key space that lie near each other, and given to each of its reads
-/// ([`crate::EngineTrx::get_near`]): the engine begins its search where the last one ended. What an engine
-/// keeps here says nothing about rows; a search is right whatever it finds.
+/// A search hint. A reader keeps one for keys of one index that lie near each other and passes it to each
+/// read ([`crate::EngineTrx::get_near`]). The engine starts its search where the last one ended. The hint
+/// says nothing about rows: a search is correct whatever the hint contains.
 #[derive(Default)]
 pub struct Near {
     place: Option<Box<dyn Any + Send + Sync>>,
-    /// A reader that asks once keeps no place.
+    /// Set by the first read. A reader that reads only once stores no position.
     is_repeated: bool,
 }
 
 impl Near {
-    /// The engine's place, once the reader has asked before.
+    /// Returns the engine's position, from the reader's second read on.
     pub fn place<P: Any + Default + Send + Sync>(&mut self) -> Option<&mut P> {
         if !std::mem::replace(&mut self.is_repeated, true) {
             return None;

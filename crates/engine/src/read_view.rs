@@ -1,4 +1,4 @@
-//! Which transactions a plain read sees.
+//! Read views: the set of transactions that a plain read sees.
 
 use std::any::Any;
 use std::fmt;
@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, ParticipantId};
 
-/// An engine's own handle on its state right after one CommitSeq. Dropping it frees what it pins.
+/// An engine's own handle on its state right after one CommitSeq. Dropping it releases the old versions that
+/// it pins.
 pub trait EngineSnapshot: Any + Send + Sync {
-    /// For the engine that made it to get its own type back.
+    /// Allows the engine that created the snapshot to downcast it.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// All transactions up to one published CommitSeq, over every engine (I5). Shared by all who start in the
-/// same interval between two flush groups.
+/// All transactions up to one published CommitSeq, in every engine (I5). All statements that start between
+/// the publication of two flush groups share one view.
 #[derive(Clone)]
 pub struct ReadView {
     seq: CommitSeq,
@@ -21,17 +22,17 @@ pub struct ReadView {
 }
 
 impl ReadView {
-    /// A view over the snapshots of all engines, taken while the order stage was held at `seq`.
+    /// Creates a view from the snapshots of all engines, taken while the order stage was held at `seq`.
     pub fn new(seq: CommitSeq, engines: Vec<(ParticipantId, Arc<dyn EngineSnapshot>)>) -> ReadView {
         ReadView { seq, engines: engines.into() }
     }
 
-    /// The newest transaction that is visible.
+    /// Returns the newest transaction that is visible.
     pub fn seq(&self) -> CommitSeq {
         self.seq
     }
 
-    /// The part of one engine.
+    /// Returns the snapshot of one engine.
     pub fn of(&self, engine: ParticipantId) -> &dyn EngineSnapshot {
         let found = self.engines.iter().find(|(id, _)| *id == engine);
         &*found.expect("a read view holds a snapshot of every engine of its server").1

@@ -1,60 +1,63 @@
-//! Redo: what an engine needs to do a transaction again after a crash.
+//! Redo: the data that an engine needs to apply a transaction again after a crash.
 
 use std::any::Any;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// A transaction's redo in one engine. The bytes travel in the commit record, or in a file that it names.
+/// A transaction's redo in one engine. The bytes are stored in the commit record, or in a file that the
+/// record names.
 ///
-/// An engine that puts a transaction's writes in place adds a token ([`Installed`]), to one redo of each
-/// transaction. Its last owner decides: ordered with the token, the writes become visible; dropped before,
-/// they are undone. So a rollback of a prepared transaction drops its redo before its locks go.
+/// An engine that flushes a transaction's writes into its indexes before the commit adds a token
+/// ([`Installed`]) to one redo of the transaction. If the redo is ordered with its token, the writes become
+/// visible. If the last reference to the token is dropped before that, the writes are undone. So a rollback
+/// of a prepared transaction must drop its redo before it releases the locks.
 #[derive(Clone, Default)]
 pub struct Redo {
-    /// In the engine's own form; replaying it twice, or replaying older redo before it, must be harmless.
-    /// Empty if it is in a file.
+    /// In the engine's own format. Replaying it twice, or replaying older redo before it, must be harmless.
+    /// Empty if the redo is in a file.
     pub bytes: Vec<u8>,
     file: Option<RedoFile>,
     installation: Option<Arc<dyn Installed>>,
 }
 
-/// Writes that stand in place and that nobody sees yet. Dropped before `commit_ordered`, they are undone.
+/// Token of writes that are in the index but not visible yet. Dropping it before `commit_ordered` undoes
+/// them.
 pub trait Installed: Any + Send + Sync {
-    /// For the engine that made it to get its own type back.
+    /// Allows the engine that created the token to downcast it.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// Redo in a durable file.
 #[derive(Clone)]
 pub struct RedoFile {
-    /// Inside of the spill directory.
+    /// Name within the spill directory.
     pub name: String,
     pub bytes: u64,
     /// CRC-32C of the file.
     pub crc: u32,
-    /// Removes the file when its last owner goes, unless it was told to keep it.
+    /// Removes the file when the last reference is dropped, unless [`RedoFileHold::keep`] was called.
     pub hold: Arc<dyn RedoFileHold>,
 }
 
-/// The right to remove a file of redo.
+/// The responsibility for removing a redo file.
 pub trait RedoFileHold: Send + Sync {
-    /// From now on somebody else sees to the file.
+    /// Hands over the responsibility: the file is no longer removed on drop.
     fn keep(&self);
 }
 
-/// Where files of redo are made.
+/// Factory of redo files.
 pub trait RedoFiles {
-    /// Redo of so many bytes or fewer goes into the commit record.
+    /// Returns the maximum size of redo that is stored in the commit record itself.
     fn inline_bytes_max(&self) -> usize;
 
-    /// A new file.
+    /// Creates a file.
     fn create(&self) -> io::Result<Box<dyn RedoWriter>>;
 }
 
-/// A file of redo that is being written. Dropped before it is finished, nothing of it stays.
+/// A redo file that is being written. Dropping it before `finish` removes the file.
 pub trait RedoWriter: Send {
-    /// Adds bytes at the end.
+    /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes contents and name durable.
@@ -62,32 +65,33 @@ pub trait RedoWriter: Send {
 }
 
 impl Redo {
-    /// Redo of an engine that applies it at the order stage.
+    /// Creates redo for an engine that applies it at the order stage.
     pub fn new(bytes: Vec<u8>) -> Redo {
         Redo { bytes, file: None, installation: None }
     }
 
-    /// Redo of writes that stand in place.
+    /// Creates redo of writes that are already in the index.
     pub fn installed(bytes: Vec<u8>, installation: Arc<dyn Installed>) -> Redo {
         Redo { bytes, file: None, installation: Some(installation) }
     }
 
-    /// Redo in a file. The token, if another redo of the transaction has none.
+    /// Creates redo that is stored in a file. `installation` is the token, unless another redo of the
+    /// transaction has it.
     pub fn in_file(file: RedoFile, installation: Option<Arc<dyn Installed>>) -> Redo {
         Redo { bytes: Vec::new(), file: Some(file), installation }
     }
 
-    /// The file that holds it, if one does.
+    /// Returns the redo's file, if it is in one.
     pub fn file(&self) -> Option<&RedoFile> {
         self.file.as_ref()
     }
 
-    /// Its length, wherever it is.
+    /// Returns the size, in the commit record or in the file.
     pub fn size_bytes(&self) -> u64 {
         self.bytes.len() as u64 + self.file.as_ref().map_or(0, |file| file.bytes)
     }
 
-    /// The token, if its engine gave one.
+    /// Returns the token, if the engine added one.
     pub fn installation(&self) -> Option<&Arc<dyn Installed>> {
         self.installation.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Files of redo in memory, for tests of engines and for [`crate::Mirror`].
+//! Redo files in memory, for tests of engines and for [`crate::Mirror`].
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::redo::{Redo, RedoFile, RedoFileHold, RedoFiles, RedoWriter};
 use crate::traits::{EngineError, EngineTrx};
 
-/// Where one transaction's redo is written: all files lie one behind the other.
+/// Redo files of one transaction. All files are written to one buffer, one after the other.
 #[derive(Clone, Default)]
 pub struct MemoryRedo {
     written: Arc<Mutex<Vec<u8>>>,
-    /// Beyond so many bytes the disk is full.
+    /// Capacity; writes beyond it fail with a full disk.
     bytes_max: Option<usize>,
     inline_bytes_max: usize,
 }
@@ -27,22 +27,23 @@ struct Writer {
 }
 
 impl MemoryRedo {
-    /// Files that take so many bytes.
+    /// Creates files with a total capacity of `bytes_max`.
     pub fn of(bytes_max: usize) -> MemoryRedo {
         MemoryRedo { bytes_max: Some(bytes_max), ..MemoryRedo::default() }
     }
 
-    /// Redo of so many bytes is no file.
+    /// Creates files that are used only for redo larger than `inline_bytes_max`.
     pub fn behind(inline_bytes_max: usize) -> MemoryRedo {
         MemoryRedo { inline_bytes_max, ..MemoryRedo::default() }
     }
 
-    /// What was written.
+    /// Returns a copy of the written bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.lock().clone()
     }
 
-    /// Prepares a transaction whose parts were installed with this. Yields its redo in one, with the token.
+    /// Prepares a transaction whose parts were installed with these files. Returns all of its redo as one,
+    /// with the token.
     pub fn prepare(&self, trx: &mut dyn EngineTrx) -> Result<Redo, EngineError> {
         let mut redo = Vec::new();
         trx.prepare_into(self, &mut redo)?;

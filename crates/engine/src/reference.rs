@@ -1,12 +1,12 @@
-//! The reference engine: every version of every key in one sorted map. It is the contract in its simplest
-//! form; the crash explorer and the mirror compare others with it.
+//! The reference engine: all versions of all keys in one sorted map. It is the simplest implementation of the
+//! contract. The crash explorer and the mirror compare other engines with it.
 //!
 //! # States
-//! A key's versions are kept oldest first with the CommitSeq that wrote them. A snapshot is a CommitSeq;
-//! versions that no live snapshot can see are dropped when their key is written again.
+//! Each key has its versions, oldest first, with the CommitSeq that wrote them. A snapshot is a CommitSeq. A
+//! write of a key drops the versions of the key that no live snapshot can see.
 //!
 //! # Durability
-//! A checkpoint writes all newest versions into `reference.checkpoint`:
+//! A checkpoint writes the newest versions of all keys to `reference.checkpoint`:
 //!
 //! ```text
 //! 0   8  magic "COHREF02"
@@ -16,12 +16,12 @@
 //! ..  4  CRC-32C of all before
 //! ```
 //!
-//! A bulk load is in no commit record: until the next checkpoint it lies in a file `load.NUMBER` (redo bytes,
-//! CRC-32C), durable before the load is finished. A file that does not pass its checksum was cut off by a
-//! crash: nobody refers to what it was to hold.
+//! A bulk load has no commit record. Until the next checkpoint it is stored in a file `load.NUMBER` (redo
+//! bytes, CRC-32C), which is durable before the load is finished. A file with a wrong checksum was cut off by
+//! a crash before its load was finished, so nothing refers to its entries.
 //!
-//! Redo, the same in commit records: per write `u32 length of full key | full key | u8 1 put, 0 delete | u32
-//! length of value | value`.
+//! Redo has the same format here and in commit records. For each write:
+//! `u32 length of full key | full key | u8 1 put, 0 delete | u32 length of value | value`.
 //!
 //! # Lock order
 //! `store` before `live`. Neither is held across I/O.
@@ -64,12 +64,12 @@ struct Shared {
     fs: SharedFs,
     dir: PathBuf,
     store: RwLock<Store>,
-    /// Snapshots in use: CommitSeq -> how many.
+    /// Number of live snapshots of each CommitSeq.
     live: Mutex<BTreeMap<CommitSeq, usize>>,
     durable: Mutex<Lsn>,
 }
 
-/// An engine that keeps all in memory and checkpoints by writing all.
+/// An engine that keeps all data in memory. A checkpoint writes all of it.
 #[derive(Clone)]
 pub struct ReferenceEngine {
     shared: Arc<Shared>,
@@ -103,7 +103,7 @@ impl ReferenceEngine {
     }
 }
 
-/// Bulk loads since the checkpoint.
+/// Applies the bulk loads since the checkpoint.
 fn read_loads(fs: &SharedFs, dir: &Path, store: &mut Store) -> Result<(), EngineError> {
     for number in load_numbers(fs, dir)? {
         let bytes = checkpoint_file::read_bytes(fs, &load_path(dir, number))?;
@@ -159,7 +159,7 @@ impl Store {
             let len = r.u32().map_err(truncated)?;
             let value = r.bytes(len as usize).map_err(truncated)?;
             let versions = self.keys.entry(key.to_vec()).or_default();
-            // The newest version that the oldest reader sees stays, all before it go.
+            // Keeps the newest version that the oldest reader sees, and drops all older ones.
             let keep = versions.partition_point(|(s, _)| *s <= oldest).saturating_sub(1);
             versions.drain(..keep);
             versions.push((seq, is_put.then(|| value.into())));
@@ -274,7 +274,7 @@ impl CheckpointTask for Checkpoint {
         fs.replace(&path, &tmp, &self.bytes).map_err(EngineError::Io)?;
         *self.shared.durable.lock() = self.lsn;
         for number in load_numbers(fs, dir)?.into_iter().filter(|number| *number < self.next_load) {
-            // A file that stays is passed over at the next start.
+            // If the removal fails, the next start skips the file by its number.
             let _ = fs.remove(&load_path(dir, number));
         }
         Ok(())
@@ -388,7 +388,7 @@ struct Trx {
     key: Vec<u8>,
 }
 
-/// The visible entries of a range, copied out.
+/// Copies of the visible entries of a range.
 struct Found {
     entries: std::vec::IntoIter<(Vec<u8>, Arc<[u8]>)>,
 }

@@ -1,28 +1,29 @@
-//! Writes of one key space in ascending order, end to end: what a statement over a whole table makes.
+//! Runs: writes of one index in ascending key order, stored contiguously. A statement that writes a whole
+//! table produces such writes.
 //!
 //! ```text
-//! record  u32 length of the full key | u32 length of the value, or u32::MAX for a deletion | full key | value
+//! record  u32 length of full key | u32 length of value, or u32::MAX for a deletion | full key | value
 //! ```
 //!
-//! Records lie in chunks that are never moved, so a million of them take little more than their bytes, and a
-//! chunk is freed as soon as its writes are in their places.
+//! Records are stored in chunks that never move. A million records therefore use little more memory than
+//! their bytes, and each chunk is freed as soon as its writes were consumed.
 
-/// Chunks get no further record beyond this.
+/// Capacity of a chunk. Only a record larger than this makes a chunk larger.
 const CHUNK_BYTES: usize = 64 << 10;
 const HEADER_BYTES: usize = 8;
 const DELETED: u32 = u32::MAX;
 
-/// One write: a full key, and its value unless it is deleted.
+/// One write: a full key, and its value or `None` if the key is deleted.
 pub(crate) type Write<'r> = (&'r [u8], Option<&'r [u8]>);
 
-/// A record's place.
+/// Position of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     chunk: usize,
     record: usize,
 }
 
-/// Records end to end. Never empty but while it is made.
+/// Contiguous records. Never empty, except during construction.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     bytes: Vec<u8>,
@@ -42,13 +43,13 @@ impl Chunk {
         self.bytes.len() + bytes <= self.bytes.capacity()
     }
 
-    /// Its writes in order.
+    /// Returns its writes in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Write<'_>> {
         (0..self.starts.len()).map(|record| self.get(record))
     }
 }
 
-/// Ascending writes.
+/// Writes in ascending key order.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     chunks: Vec<Chunk>,
@@ -56,7 +57,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Number of writes.
+    /// Returns the number of writes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -65,17 +66,17 @@ impl Run {
         self.len == 0
     }
 
-    /// Whether the key lies behind all others.
+    /// Returns whether the key is greater than all others.
     pub(crate) fn is_behind(&self, key: &[u8]) -> bool {
         self.last().is_none_or(|(last, _)| last < key)
     }
 
-    /// The write with the largest key.
+    /// Returns the write with the largest key.
     pub(crate) fn last(&self) -> Option<Write<'_>> {
         self.chunks.last().map(|chunk| chunk.get(chunk.starts.len() - 1))
     }
 
-    /// Adds a write behind all others.
+    /// Appends a write whose key is greater than all others.
     pub(crate) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
         debug_assert!(self.is_behind(key));
         let bytes = HEADER_BYTES + key.len() + value.map_or(0, <[u8]>::len);
@@ -95,7 +96,7 @@ impl Run {
         self.len += 1;
     }
 
-    /// Takes the last write away; the bytes of its key and value.
+    /// Removes the last write. Returns the bytes of its key and value.
     pub(crate) fn pop(&mut self) -> usize {
         let chunk = self.chunks.last_mut().expect("a write was pushed");
         let start = chunk.starts.pop().expect("no chunk is empty") as usize;
@@ -108,7 +109,7 @@ impl Run {
         bytes
     }
 
-    /// The first write whose key is not below this one.
+    /// Returns the position of the first write whose key is not less than `key`.
     pub(crate) fn seek(&self, key: &[u8]) -> Place {
         let behind = self.chunks.partition_point(|chunk| chunk.get(0).0 <= key);
         let Some(chunk) = behind.checked_sub(1) else { return Place::default() };
@@ -127,7 +128,7 @@ impl Run {
         }
     }
 
-    /// The write of this key.
+    /// Returns the write of `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         let (found, value) = self.get(self.seek(key))?;
         (found == key).then_some(value)
@@ -154,24 +155,24 @@ impl Run {
         }
     }
 
-    /// The writes from `start` up to and without `end`.
+    /// Returns the writes from `start` (inclusive) to `end` (exclusive).
     pub(crate) fn range(&self, start: &[u8], end: &[u8]) -> Range<'_> {
         let (from, to) = (self.seek(start), self.seek(end));
         Range { run: self, from, to: to.max(from) }
     }
 
-    /// All writes.
+    /// Returns all writes.
     pub(crate) fn all(&self) -> Range<'_> {
         Range { run: self, from: Place::default(), to: Place { chunk: self.chunks.len(), record: 0 } }
     }
 
-    /// Its chunks in order, to be freed one by one.
+    /// Returns the chunks in order, so that the caller can free them one by one.
     pub(crate) fn into_chunks(self) -> impl Iterator<Item = Chunk> {
         self.chunks.into_iter()
     }
 }
 
-/// Some of a run's writes, from either end.
+/// A double-ended range of a run's writes.
 pub(crate) struct Range<'r> {
     run: &'r Run,
     from: Place,

@@ -1,24 +1,24 @@
 //! The contract between the server and a storage engine.
 //!
-//! # A transaction's way
+//! # Life of a transaction
 //!
 //! ```text
-//! begin -> get/scan/put/delete/savepoint... -> prepare -> (order stage) commit_ordered -> hardened
-//!                                          \-> dropped: rolled back, nothing was visible to anyone
+//! begin -> get/scan/put/delete/savepoint... -> prepare -> (order stage) commit_ordered -> durable
+//!                                          \-> dropped: rolled back, no other transaction saw its writes
 //! ```
 //!
-//! A large transaction may install what it has written so far ([`EngineTrx::install_part`]), again and again,
-//! so that neither its memory nor its commit grows with it.
+//! A large transaction may flush its write set any number of times before it commits
+//! ([`EngineTrx::install_part`]). Its memory and its commit time then do not grow with its size.
 //!
 //! | call | thread | may block | may fail | durable at return |
 //! |---|---|---|---|---|
 //! | [`EngineTrx`] methods | the session's worker | on disk reads | yes | nothing |
 //! | [`EngineTrx::prepare`] | the session's worker, all locks of its writes held until it is ordered | yes | yes, the last chance (I6) | nothing; the redo goes into the commit record |
 //! | [`Participant::commit_ordered`] | the holder of the order stage | no | no: it aborts the process instead | nothing (I3) |
-//! | [`Participant::stage`] | the session's worker, after prepare | yes | yes | what it wrote aside |
-//! | [`StagedRedo::apply`] | the session's worker, holding the order stage, log hardened | milliseconds | no: it aborts the process instead | may be: it is hardened (I3) |
+//! | [`Participant::stage`] | the session's worker, after prepare | yes | yes | the staged files |
+//! | [`StagedRedo::apply`] | the session's worker, holding the order stage, log durable | milliseconds | no: it aborts the process instead | possibly everything: the log is durable already (I3) |
 //! | [`Engine::snapshot`] | the holder of the order stage | no | no | - |
-//! | [`Participant::begin_checkpoint`] | the checkpointer, holding the order stage, log hardened | microseconds | yes | nothing |
+//! | [`Participant::begin_checkpoint`] | the checkpointer, holding the order stage, log durable | microseconds | yes | nothing |
 //! | [`CheckpointTask::finish`] | the checkpointer, holding nothing | yes | yes | all redo below the checkpoint's LSN |
 //! | [`Participant::replay`] | recovery, before any session | yes | yes | nothing |
 
@@ -36,27 +36,27 @@ use crate::read_view::{EngineSnapshot, ReadView};
 use crate::redo::{Redo, RedoFiles};
 use crate::warm::{WarmRequest, Warmth};
 
-/// Is shown one write after the other: key space, key, value; no value: the key is deleted.
+/// Callback that receives one write at a time: index, key, and value or `None` for a deletion.
 pub type EachWrite<'a> = dyn FnMut(IndexId, &[u8], Option<&[u8]>) -> ControlFlow<()> + 'a;
 
-/// Which state a read looks at. A transaction's own writes are merged into both.
+/// State that a read uses. A transaction's own writes are merged into both.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadAt<'a> {
-    /// A published state: plain reads (I5).
+    /// A published state, for plain reads (I5).
     View(&'a ReadView),
-    /// The newest ordered state: locking reads and writes, under the row's lock, and unlocked searches for
-    /// the rows to lock.
+    /// The newest ordered state. Locking reads and writes use it under the row's lock; searches for the rows
+    /// to lock use it without a lock.
     Latest,
 }
 
-/// A range of keys: `start <= key < end`; `None` is open.
+/// A range of keys, `start <= key < end`. `None` leaves that end open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
     pub start: Option<Vec<u8>>,
     pub end: Option<Vec<u8>>,
 }
 
-/// The way a scan goes.
+/// Scan direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Forward,
@@ -67,32 +67,32 @@ pub enum Direction {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    /// End of each key and end of its value in `bytes`.
+    /// For each entry, the end of its key and the end of its value in `bytes`.
     ends: Vec<(u32, u32)>,
-    /// Where the last scan stopped, if it found nothing up to there.
+    /// Key at which the last scan stopped, if the scan stopped without finding an entry.
     stop: Option<Box<[u8]>>,
 }
 
 impl Batch {
-    /// Forgets the contents, keeps the memory.
+    /// Removes all entries and keeps the allocation.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
         self.stop = None;
     }
 
-    /// A scan begins; engines call it.
+    /// Resets the stop key. Engines call it at the start of each scan.
     pub fn begin(&mut self) {
         self.stop = None;
     }
 
-    /// The scan has found nothing on a long way and stops, so that its caller may look at KILL. The rest of
-    /// the range begins at this key (Forward) or ends before it (Backward).
+    /// Records that the scan stopped at `key` after a long stretch without an entry, so that the caller can
+    /// check for KILL. The rest of the range starts at `key` (Forward) or ends before it (Backward).
     pub fn stop_at(&mut self, key: &[u8]) {
         self.stop = Some(key.into());
     }
 
-    /// Cuts the range of a scan that answered true to what is left of it.
+    /// Cuts `range` to its remaining part, after a scan of it that returned true.
     pub fn cut(&self, range: &mut KeyRange, direction: Direction) {
         let (key, is_found) = match &self.stop {
             Some(stop) => (stop.to_vec(), false),
@@ -113,13 +113,13 @@ impl Batch {
         }
     }
 
-    /// Makes room for so many entries of so many bytes in all, beside those that are there.
+    /// Reserves memory for `entries` more entries with `bytes` bytes in total.
     pub fn reserve(&mut self, entries: usize, bytes: usize) {
         self.ends.reserve(entries);
         self.bytes.reserve(bytes);
     }
 
-    /// Adds an entry at the end. A batch stays far below 4 GiB: scans are bounded.
+    /// Appends an entry. Scans are bounded, so a batch stays far below 4 GiB.
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len() as u32;
@@ -127,7 +127,7 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
-    /// Adds an entry whose key lies in parts.
+    /// Appends an entry whose key is given in three pieces.
     #[inline]
     pub fn push_parts(&mut self, key: [&[u8]; 3], value: &[u8]) {
         let bytes = key[0].len() + key[1].len() + key[2].len() + value.len();
@@ -138,7 +138,8 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
-    /// Adds an entry whose value follows its key, but for what the key begins with.
+    /// Appends an entry. The key is `prefix` followed by the first `suffix_len` bytes of `entry`; the value
+    /// is the rest of `entry`.
     #[inline]
     pub fn push_joined(&mut self, prefix: &[u8], entry: &[u8], suffix_len: usize) {
         self.bytes.reserve(prefix.len() + entry.len());
@@ -148,23 +149,23 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len() as u32));
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether the batch has no entries.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of all keys and values.
+    /// Returns the total size of all keys and values.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The n-th key and value.
+    /// Returns the n-th key and value.
     #[inline]
     pub fn get(&self, n: usize) -> (&[u8], &[u8]) {
         let start = if n == 0 { 0 } else { self.ends[n - 1].1 as usize };
@@ -172,40 +173,41 @@ impl Batch {
         (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..end as usize])
     }
 
-    /// The n-th value.
+    /// Returns the n-th value.
     #[inline]
     pub fn value(&self, n: usize) -> &[u8] {
         let (key_end, end) = self.ends[n];
         &self.bytes[key_end as usize..end as usize]
     }
 
-    /// The values of some entries.
+    /// Returns the values of a range of entries.
     #[inline]
     pub fn values(&self, entries: Range<usize>) -> impl Iterator<Item = &[u8]> {
         self.ends[entries].iter().map(|(key_end, end)| &self.bytes[*key_end as usize..*end as usize])
     }
 
-    /// All entries in scan order.
+    /// Returns all entries in scan order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         (0..self.len()).map(|n| self.get(n))
     }
 }
 
-/// Keys that are looked for at once ([`EngineTrx::get_many`]).
+/// A multi-get request ([`EngineTrx::get_many`]).
 pub struct Looks<'l> {
-    /// Of this key space.
+    /// Index to search.
     pub index: IndexId,
     pub keys: &'l [&'l [u8]],
-    /// The look ends once the batch holds so many bytes.
+    /// The multi-get stops once the batch holds this many bytes.
     pub bytes_max: usize,
-    /// Gets the entries that are there.
+    /// Receives the entries that exist.
     pub batch: &'l mut Batch,
-    /// Gets the numbers of their keys.
+    /// Receives, for each entry, the position of its key in `keys`.
     pub found: &'l mut Vec<u32>,
 }
 
 impl Looks<'_> {
-    /// Asks for one key after the other: `get` replaces the value and says whether the key is there.
+    /// Looks up the keys one by one. `get` replaces the value and returns whether the key exists. Returns the
+    /// number of keys that were looked up.
     pub fn one_by_one(
         &mut self,
         get: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> Result<bool, EngineError>,
@@ -224,24 +226,25 @@ impl Looks<'_> {
     }
 }
 
-/// A place in a transaction to which its writes can be rolled back, until a part of it is installed.
+/// A point to which a transaction can roll back its writes. It becomes invalid when a part of the transaction
+/// is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint(pub usize);
 
-/// What went wrong in an engine, by what the caller must do.
+/// Errors of an engine, classified by what the caller must do.
 #[derive(Debug)]
 pub enum EngineError {
-    /// A file could not be read or written: the statement fails with the text; retrying may help when space
-    /// is back.
+    /// A file could not be read or written. The statement fails with this text. A retry may succeed once
+    /// space is available again.
     Io(io::Error),
-    /// A page, file or key does not decode: the statement fails and a person must look.
+    /// A page, file or key does not decode. The statement fails and an administrator must investigate.
     Corrupt(String),
-    /// The transaction is larger than the engine's limit: the client must make it smaller.
+    /// The transaction exceeds the engine's limit. The client must make it smaller.
     TooLarge {
         /// The limit.
         bytes_max: u64,
     },
-    /// What is to be kept in memory is more than the session or the server may use: the statement fails.
+    /// The session or the server would exceed its memory limit. The statement fails.
     OverBudget(OverBudget),
 }
 
@@ -258,196 +261,203 @@ impl fmt::Display for EngineError {
 
 impl std::error::Error for EngineError {}
 
-/// A rough picture of an index, for the planner and SHOW.
+/// Estimated size of an index, for the planner and SHOW.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStats {
-    /// Entries, estimated.
+    /// Estimated number of entries.
     pub entries: u64,
-    /// Bytes on disk and in memory, estimated.
+    /// Estimated bytes on disk and in memory.
     pub bytes: u64,
 }
 
-/// Who has redo in commit records: every engine, and the catalog. The commit coordinator knows participants
-/// only by this.
+/// A component whose redo is stored in commit records: each storage engine, and the catalog. The commit
+/// coordinator knows participants only through this trait.
 pub trait Participant: Send + Sync {
-    /// As it stands in commit records.
+    /// Returns the number that identifies the participant in commit records.
     fn id(&self) -> ParticipantId;
 
-    /// What it is and where its files lie, for the person who reads why the server does not start.
+    /// Returns a description of the participant and the location of its files, for errors at startup.
     fn place(&self) -> String {
         format!("participant {}", self.id())
     }
 
-    /// Makes prepared transactions visible to `Latest` reads, in the order given, as one step. `seq` is the
-    /// last one's position. The order stage is held (I1); it must not fail (I6): an engine that cannot go on
-    /// aborts the process.
+    /// Makes prepared transactions visible to `Latest` reads, in the given order, as one step. `seq` is the
+    /// position of the last one. The caller holds the order stage (I1). The call must not fail (I6): an
+    /// engine that cannot continue aborts the process.
     fn commit_ordered(&self, seq: CommitSeq, redo: &[&Redo]);
 
-    /// Makes redo that is too large for the order stage ready to be taken in by one step. None: it is applied
-    /// like any other.
+    /// Prepares redo that is too large for the order stage, so that it can be applied in one step. Returns
+    /// `None` if the redo is applied like any other.
     fn stage(&self, redo: &Redo) -> Result<Option<Box<dyn StagedRedo>>, EngineError> {
         let _ = redo;
         Ok(None)
     }
 
-    /// Starts to make everything applied so far durable. The order stage is held, the log is hardened up to
-    /// `lsn` and holds nothing beyond: so whatever is written now is hardened (I3). Must be quick; the work
-    /// is in [`CheckpointTask::finish`].
+    /// Starts to make everything that is applied so far durable. The caller holds the order stage. The log is
+    /// durable up to `lsn` and contains nothing beyond, so whatever the engine writes now is durable in the
+    /// log (I3). Must be quick: the work is done in [`CheckpointTask::finish`].
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError>;
 
-    /// The LSN given to the last checkpoint that is durable: replay starts here at the latest.
+    /// Returns the LSN of the last durable checkpoint. Replay starts there or earlier.
     fn durable_lsn(&self) -> Lsn;
 
-    /// Bytes of redo that are applied and not durable yet: when this grows too large the checkpointer acts.
+    /// Returns the bytes of redo that are applied and not durable yet. The checkpointer starts a checkpoint
+    /// when this grows too large.
     fn unflushed_bytes(&self) -> u64;
 
-    /// Bytes of such redo beyond which it wants a checkpoint; none: what the server's settings say.
+    /// Returns the limit for [`Participant::unflushed_bytes`] that triggers a checkpoint, or `None` to use
+    /// the server's settings.
     fn checkpoint_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes on disk that nobody needs and that the next checkpoint frees.
+    /// Returns the bytes of unused disk space that the next checkpoint frees.
     fn freeable_bytes(&self) -> u64 {
         0
     }
 
-    /// Does transactions again, in the order given. Called in log order from `durable_lsn()` or earlier, by
-    /// one thread at a time.
+    /// Applies redo again, in the given order. Recovery calls it in log order, starting at `durable_lsn()` or
+    /// earlier, from one thread at a time.
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
 }
 
-/// Redo that waits beside the data to be taken in at once. Dropped without that, nothing of it stays.
+/// Staged redo, ready to be ingested in one step. Dropping it without [`StagedRedo::apply`] discards it.
 pub trait StagedRedo: Send {
-    /// Takes it in: what [`Participant::commit_ordered`] does, in time that does not grow with its size. The
-    /// order stage is held, and all that is ordered, this included, is hardened. It must not fail (I6).
+    /// Does the work of [`Participant::commit_ordered`] in time that does not depend on the size of the redo.
+    /// The caller holds the order stage, and the log is durable up to the last ordered transaction, which
+    /// includes this one. It must not fail (I6).
     fn apply(self: Box<Self>);
 }
 
 /// A storage engine, shared by all sessions.
 pub trait Engine: Participant {
-    /// As `ENGINE=` names it, as MariaDB spells it.
+    /// Returns the engine's name in `ENGINE=`, in MariaDB's spelling.
     fn name(&self) -> &'static str;
 
     /// Starts a transaction. Costs nothing until its first write.
     fn begin(&self) -> Box<dyn EngineTrx>;
 
-    /// The state right now, which is the state after the last ordered transaction; the order stage is held.
+    /// Returns the current state, which is the state after the last ordered transaction. The caller holds the
+    /// order stage.
     fn snapshot(&self) -> Arc<dyn EngineSnapshot>;
 
-    /// Fills a key space that nobody else can see yet (a new index, a copied table), outside of any
-    /// transaction. Several loads may follow each other, with keys between those of the former.
+    /// Loads an index that no other session can see yet (a new index, a copied table), outside of any
+    /// transaction. An index can be loaded several times; later keys may lie between earlier ones.
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;
 
-    /// Frees key spaces that no catalog entry names any more. A read view may still see them; nobody reads
-    /// them.
+    /// Frees indexes that no catalog entry refers to any more. A read view may still cover them, but no
+    /// statement reads them.
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError>;
 
-    /// How pages of key spaces are written to disk from now on; what lies there is read in whatever form it
-    /// has. It is said anew after each start, and for new key spaces before they are filled. Engines whose
-    /// files have a form of their own pass over it.
+    /// Sets the page format for future writes of these indexes. Pages on disk are readable in any format. The
+    /// server calls this after each start, and for each new index before loading it. Engines that choose
+    /// their own file format ignore it.
     fn set_page_form(&self, indexes: &[IndexId], form: PageForm) {
         let _ = (indexes, form);
     }
 
-    /// All key spaces that hold anything: at start those that the catalog does not know are dropped.
+    /// Returns all indexes that have entries. At startup the server drops those that the catalog does not
+    /// know.
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError>;
 
-    /// Estimated size of a key space.
+    /// Returns the estimated size of an index.
     fn stats(&self, index: IndexId) -> IndexStats;
 
-    /// Keys, in order, that divide a key space into parts of about one size: some of its own or of between
-    /// them, at most `count`. None where nothing is known.
+    /// Returns up to `count` ascending keys that divide the index into parts of similar size. They need not
+    /// be keys that exist. Returns no keys if the engine has no estimate.
     fn sample(&self, index: IndexId, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         let _ = (index, count);
         Ok(Vec::new())
     }
 
-    /// Name and value pairs for SHOW STATUS.
+    /// Returns name and value pairs for SHOW STATUS.
     fn status(&self) -> Vec<(String, u64)>;
 
-    /// Sentences for a person who wonders what the engine is doing: SHOW ENGINE STATUS.
+    /// Returns the text for SHOW ENGINE STATUS.
     fn report(&self) -> String {
         String::new()
     }
 
-    /// Shows `look` the pages in memory, in no order, until it breaks off. A page that comes or goes
-    /// meanwhile may be shown twice, or not at all. Engines without pages of their own in memory show none.
+    /// Passes each page in memory to `look`, in no order, until `look` breaks. A page that is loaded or
+    /// evicted meanwhile may be passed twice or not at all. Engines without a buffer pool of their own pass
+    /// none.
     fn pages_in_memory(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
         let _ = look;
     }
 
-    /// CHECK TABLE: reads all of a key space and tells what is wrong with it, in any order. `goes_on` is
-    /// asked every now and then; false ends it early.
+    /// Reads the whole index for CHECK TABLE and returns its defects, in any order. Calls `goes_on` from time
+    /// to time and stops early if it returns false.
     fn verify(&self, index: IndexId, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<String>, EngineError> {
         let _ = (index, goes_on);
         Ok(Vec::new())
     }
 
-    /// Warm restart. A dump is done at return, a load goes on in a thread; both say in [`Engine::warmth`] how
-    /// they went. Engines without pages of their own in memory do nothing.
+    /// Dumps or loads the set of pages in memory. A dump is complete at return; a load continues in a thread.
+    /// [`Engine::warmth`] reports the progress of both. Engines without a buffer pool of their own do
+    /// nothing.
     fn warm(&self, request: WarmRequest, clock: &SharedClock) {
         let _ = (request, clock);
     }
 
-    /// How far dump and load have come; none: the engine does neither.
+    /// Returns the progress of dump and load, or `None` if the engine supports neither.
     fn warmth(&self) -> Option<Warmth> {
         None
     }
 
-    /// A setting has a new value. Engines pass over those of others.
+    /// Applies a new value of a setting. Engines ignore the settings of other engines.
     fn configure(&self, setting: EngineSetting) {
         let _ = setting;
     }
 }
 
-/// A page in memory, for people and tools that look into the pool.
+/// A page of a buffer pool, for information_schema and diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageInMemory {
     pub number: u64,
-    /// The newest image on disk does not say what the page says.
+    /// The newest image on disk is older than the page.
     pub is_changed: bool,
-    /// Since the pool last looked for something to let go.
+    /// The page was used since the clock hand last passed.
     pub is_used: bool,
-    /// Somebody keeps it in memory just now.
+    /// A thread has pinned the page.
     pub is_held: bool,
-    /// None: it was latched alone at that moment, by who reads or changes it.
+    /// `None` if another thread held the page's latch exclusively at that moment.
     pub contents: Option<PageContents>,
 }
 
-/// What stands in a page.
+/// Contents of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageContents {
     pub index: IndexId,
     pub entries: u64,
-    /// That entries, keys and the header take.
+    /// Bytes of the entries, their keys and the header.
     pub bytes: u64,
 }
 
-/// How pages of a key space are written to disk.
+/// On-disk page format of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageForm {
-    /// As they are.
+    /// Uncompressed.
     #[default]
     Plain,
-    /// `ROW_FORMAT=COMPRESSED`: by zlib, at the server's level.
+    /// `ROW_FORMAT=COMPRESSED`: zlib at the server's level.
     CompressedRows,
-    /// `PAGE_COMPRESSED=1`: by the server's algorithm.
+    /// `PAGE_COMPRESSED=1`: the server's algorithm.
     CompressedPages {
-        /// `PAGE_COMPRESSION_LEVEL`, 1 to 9; none: the server's.
+        /// `PAGE_COMPRESSION_LEVEL`, 1 to 9. `None` selects the server's level.
         level: Option<u8>,
     },
 }
 
-/// `innodb_compression_algorithm`, as far as it is offered.
+/// Supported values of `innodb_compression_algorithm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageAlgorithm {
-    /// Pages are written as they are.
+    /// Pages are written uncompressed.
     None,
     #[default]
     Zlib,
 }
 
-/// Settings of engines that change while the server runs.
+/// Engine settings that can change while the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineSetting {
     /// `innodb_buffer_pool_size`
@@ -460,23 +470,23 @@ pub enum EngineSetting {
     CompressionLevel(u8),
 }
 
-/// The durable half of a checkpoint.
+/// The part of a checkpoint that waits for the disk.
 pub trait CheckpointTask: Send {
     /// Waits until everything below the checkpoint's LSN is durable.
     fn finish(self: Box<Self>) -> Result<(), EngineError>;
 
-    /// The same for a caller that has time: a task with much to do calls `rest` between two steps, with how
-    /// long the last one took, and goes on when that returns.
+    /// Like [`CheckpointTask::finish`], but throttled. A long task calls `rest` between two steps with the
+    /// duration of the last step and continues when `rest` returns.
     fn finish_at_leisure(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
         let _ = rest;
         self.finish()
     }
 }
 
-/// Keys and values in ascending order for a key space of its own. Durable after `finish`; dropped without it,
-/// nothing stays.
+/// A load of entries in ascending key order into an index that is not visible yet. The entries are durable
+/// after `finish`. Dropping the load without it discards them.
 pub trait BulkLoad: Send {
-    /// Adds an entry; keys must ascend strictly.
+    /// Adds an entry. Keys must ascend strictly.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
     /// Makes all entries visible and durable.
     fn finish(self: Box<Self>) -> Result<(), EngineError>;
@@ -484,7 +494,7 @@ pub trait BulkLoad: Send {
 
 /// One transaction in one engine. Its writes are private until `commit_ordered`.
 pub trait EngineTrx: Send {
-    /// Reads one key into `value` (which is cleared first); false if it does not exist.
+    /// Reads one key into `value`, which is cleared first. Returns false if the key does not exist.
     fn get(
         &self,
         at: ReadAt<'_>,
@@ -493,7 +503,7 @@ pub trait EngineTrx: Send {
         value: &mut Vec<u8>,
     ) -> Result<bool, EngineError>;
 
-    /// The same for a reader that has read near the key, or will.
+    /// Like [`EngineTrx::get`], with a search hint for a reader whose keys lie near each other.
     fn get_near(
         &self,
         at: ReadAt<'_>,
@@ -506,17 +516,18 @@ pub trait EngineTrx: Send {
         self.get(at, index, key, value)
     }
 
-    /// Looks for keys that are best near each other. Says how many it has looked for, at least one of some.
+    /// Looks up several keys, preferably near each other. Returns how many were looked up, which is at least
+    /// one unless there are none.
     fn get_many(&self, at: ReadAt<'_>, looks: &mut Looks<'_>, near: &mut Near) -> Result<usize, EngineError> {
         let index = looks.index;
         looks.one_by_one(&mut |key, value| self.get_near(at, index, key, value, near))
     }
 
-    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward);
-    /// fewer when they are long, or when there are long ways between them. True if the range may hold more:
-    /// continue with the rest of it ([`Batch::cut`]). A call that appends nothing and answers true has passed
-    /// over many entries that the reader does not see; each call does so much and no more. Two calls at
-    /// `Latest` may see different states.
+    /// Appends up to `limit` entries of the range to `batch`, from its start (Forward) or its end (Backward).
+    /// It appends fewer if the entries are long or far apart. Returns true if the range may hold more: the
+    /// caller continues with the rest of it ([`Batch::cut`]). Work per call is bounded. Returning true with
+    /// no new entries means that the scan skipped many invisible entries and stopped so that the caller can
+    /// check for KILL. Two calls at `Latest` may see different states.
     fn scan(
         &self,
         at: ReadAt<'_>,
@@ -527,8 +538,8 @@ pub trait EngineTrx: Send {
         batch: &mut Batch,
     ) -> Result<bool, EngineError>;
 
-    /// The same for a reader that has read near the range, or will.
-    #[allow(clippy::too_many_arguments)] // those of a scan
+    /// Like [`EngineTrx::scan`], with a search hint for a reader whose ranges lie near each other.
+    #[allow(clippy::too_many_arguments)] // the arguments of `scan`, and the hint
     fn scan_near(
         &self,
         at: ReadAt<'_>,
@@ -546,46 +557,46 @@ pub trait EngineTrx: Send {
     /// Writes a key.
     fn put(&mut self, index: IndexId, key: &[u8], value: &[u8]) -> Result<(), EngineError>;
 
-    /// Removes a key, whether it exists or not.
+    /// Deletes a key, whether or not it exists.
     fn delete(&mut self, index: IndexId, key: &[u8]) -> Result<(), EngineError>;
 
-    /// The present place, for [`EngineTrx::rollback_to`]; statements take one before they write.
+    /// Returns a savepoint for [`EngineTrx::rollback_to`]. Statements take one before they write.
     fn savepoint(&mut self) -> Savepoint;
 
     /// Undoes all writes since the savepoint.
     fn rollback_to(&mut self, savepoint: Savepoint);
 
-    /// Whether nothing has been written.
+    /// Returns whether the transaction has written nothing.
     fn is_read_only(&self) -> bool;
 
-    /// Bytes of memory that the writes take until they are installed, roughly.
+    /// Returns the approximate memory that writes use until they are installed.
     fn memory_bytes(&self) -> usize;
 
-    /// Shows the writes, in the order of key spaces and keys, until `each` breaks off. Another transaction
-    /// that writes the same has the same effect. Not for one that has installed a part.
+    /// Passes the writes to `each`, ordered by index and key, until `each` breaks. Another transaction that
+    /// repeats these writes has the same effect. Must not be called after a part was installed.
     fn each_write(&self, each: &mut EachWrite<'_>) -> ControlFlow<()>;
 
-    /// Whether [`EngineTrx::install_part`] does anything.
+    /// Returns whether [`EngineTrx::install_part`] has an effect.
     fn installs_parts(&self) -> bool {
         false
     }
 
-    /// Puts the writes so far in place and frees the memory that they take. The transaction's own reads see
-    /// them there, and nobody else's; later writes of the same keys are usual ones. The caller holds the
-    /// locks of the keys, and releases them after the transaction is dropped or ordered. Savepoints from
-    /// before are void: nothing but dropping the transaction undoes what is in place, and nothing else may
-    /// follow an error.
+    /// Flushes the write set so far into the index and frees its memory. Only the transaction's own reads see
+    /// these writes. Later writes of the same keys are allowed. The caller holds the locks of the keys and
+    /// releases them after the transaction is dropped or ordered. Earlier savepoints become invalid: only
+    /// dropping the transaction undoes installed writes. After an error the caller may only drop the
+    /// transaction.
     fn install_part(&mut self, files: &dyn RedoFiles) -> Result<(), EngineError> {
         let _ = files;
         Ok(())
     }
 
-    /// Finishes the transaction's writes and yields its redo; every error surfaces here (I6). No writes may
-    /// follow. Not for one that has installed a part.
+    /// Completes the transaction's writes and returns its redo. Every error surfaces here (I6). No writes may
+    /// follow. Must not be called after a part was installed.
     fn prepare(&mut self) -> Result<Redo, EngineError>;
 
-    /// The same for any transaction. Large redo comes in files, several for a very large one; it belongs
-    /// together, in this order.
+    /// Like [`EngineTrx::prepare`], for any transaction. Large redo is returned in files, in several for very
+    /// large redo. All elements belong together, in this order.
     fn prepare_into(&mut self, files: &dyn RedoFiles, redo: &mut Vec<Redo>) -> Result<(), EngineError> {
         let _ = files;
         redo.push(self.prepare()?);

@@ -1,19 +1,19 @@
-//! Warm restart: which pages are in memory is kept in a file, and read again after a start.
+//! Buffer pool dump and load: the list of pages in memory is saved to a file and read back after a restart.
 
 use std::path::PathBuf;
 
-/// What an engine is asked to do about the pages that it has in memory.
+/// A request to dump or load the list of pages in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WarmRequest {
-    /// Writes down which they are: so many percent of them, those that were used lately first.
+    /// Writes the list: `percent` percent of the pages, the recently used ones first.
     Dump { file: PathBuf, percent: u8 },
-    /// Reads them again, beside service.
+    /// Reads the listed pages back in the background.
     Load { file: PathBuf },
-    /// Ends that reading.
+    /// Stops a running load.
     AbortLoad,
 }
 
-/// How far a request has come. Times are microseconds since 1970.
+/// Progress of a request. Times are microseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WarmState {
     #[default]
@@ -31,11 +31,11 @@ pub enum WarmState {
         of: usize,
         at_us: u64,
     },
-    /// Why.
+    /// The reason.
     Failed(String),
 }
 
-/// How far the last dump and the last load have come.
+/// Progress of the last dump and the last load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warmth {
     pub dump: WarmState,

@@ -1,18 +1,18 @@
-//! A transaction's private writes, in key order, merged into its reads. Engines that do not update in place
-//! share it.
+//! Write sets: a transaction's private writes in key order, merged into its reads. Engines that do not update
+//! in place share this module.
 //!
-//! Keys of all key spaces lie in one map as *full keys*: the index id, big-endian, then the key. So the map's
-//! order is (index, key) and a full key is what a log-structured engine stores.
+//! The keys of all indexes are stored in one map as *full keys*: the index id, big-endian, then the key. The
+//! map's order is therefore (index, key), and a full key is the key that a log-structured engine stores.
 //!
 //! # Large sets
-//! Beyond [`MAP_ONLY_MAX`] writes, those that come in ascending order are appended to the *run* of their key
-//! space ([`crate::run`]), which takes hardly more memory than their bytes. Every other write goes into the
-//! map. What the map holds counts, whatever a run has under the same key.
+//! Once the set holds [`MAP_ONLY_MAX`] writes, writes in ascending order are appended to the *run* of their
+//! index ([`crate::run`]), which uses little more memory than their bytes. Every other write goes into the
+//! map. An entry of the map overrides an entry of a run with the same key.
 //!
 //! # Savepoints
-//! An undo entry (key and what the set held for it before) is recorded per write once a savepoint was taken
-//! in a non-empty set; appended writes share one. A savepoint of the empty set needs none: rolling back to it
-//! empties the set. So the usual transaction of one statement records nothing.
+//! Once a savepoint was taken in a non-empty set, each write records an undo entry (the key and its previous
+//! state in the set). Consecutive appends share one undo entry. A savepoint of the empty set needs no undo:
+//! rolling back to it empties the set. A transaction of one statement therefore records nothing.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -23,47 +23,47 @@ use cohort_base::IndexId;
 use crate::run::{Run, Write};
 use crate::traits::{Batch, Direction, EachWrite, EngineError, KeyRange, Savepoint};
 
-/// A value, or the mark that the key is deleted.
+/// A value, or `None` if the key is deleted.
 type Slot = Option<Box<[u8]>>;
 
-/// Room for most full keys.
+/// Initial capacity of a full key, enough for most keys.
 const FULL_KEY_BYTES: usize = 64;
-/// A set of so many writes has no runs yet.
+/// Number of map entries from which on ascending writes go into runs.
 const MAP_ONLY_MAX: usize = 64;
-/// What an entry of the map takes besides its bytes: its two boxes in a node that is not full, and their
+/// Memory of a map entry in addition to its bytes: its two boxes in a partly filled node, and their
 /// allocations.
 const ENTRY_BYTES: usize = 96;
-/// What a write in a run takes besides its bytes.
+/// Memory of a write in a run in addition to its bytes.
 const RUN_ENTRY_BYTES: usize = 12;
-/// The same of an undo entry, with its key.
+/// Memory of an undo entry, including its key.
 const UNDO_BYTES: usize = 128;
-/// A merged scan ends early when it has appended so many bytes.
+/// A merged scan stops once it has appended this many bytes.
 const SCANNED_BYTES_MAX: usize = 4 << 20;
-/// Deletions that a merged scan passes over before it stops.
+/// Maximum number of deletions that a merged scan skips before it stops.
 const PASSED_MAX: usize = 1 << 16;
 
 /// Uncommitted writes of one transaction.
 #[derive(Debug, Default)]
 pub struct WriteSet {
     slots: BTreeMap<Box<[u8]>, Slot>,
-    /// By key space.
+    /// By index.
     runs: BTreeMap<IndexBytes, Run>,
     undo: Vec<Undo>,
     undo_recording: bool,
-    /// Undo entries that lie before some savepoint: they are not added to.
+    /// Number of undo entries older than the newest savepoint. Appends must not extend these.
     undo_sealed: usize,
-    /// Keys and values of the map and of the runs.
+    /// Bytes of the keys and values in the map and the runs.
     bytes: usize,
 }
 
 type IndexBytes = [u8; INDEX_ID_BYTES];
 
-/// How to undo writes.
+/// Reverts writes.
 #[derive(Debug)]
 enum Undo {
-    /// A write into the map: what the map had under its key.
+    /// A write into the map: the key and its previous state in the map.
     Map(Box<[u8]>, Option<Slot>),
-    /// So many writes at the end of a run.
+    /// The given number of appends to a run.
     Appended(IndexBytes, usize),
 }
 
@@ -71,16 +71,16 @@ fn index_of(full_key: &[u8]) -> IndexBytes {
     *full_key.first_chunk().expect("a full key starts with its index")
 }
 
-/// Writes the index id before the key.
+/// Writes the index id followed by the key to `out`.
 pub fn full_key(index: IndexId, key: &[u8], out: &mut Vec<u8>) {
     out.clear();
-    // A buffer that is made for the first key has room for most of the next ones.
+    // A buffer allocated for the first key then has capacity for most of the following ones.
     out.reserve((INDEX_ID_BYTES + key.len()).max(FULL_KEY_BYTES));
     out.extend_from_slice(&index.0.to_be_bytes());
     out.extend_from_slice(key);
 }
 
-/// Looks at a full key that is needed for a moment.
+/// Calls `look` with a temporary full key. Short keys are built on the stack.
 #[inline]
 pub fn with_full_key<R>(index: IndexId, key: &[u8], look: impl FnOnce(&[u8]) -> R) -> R {
     let mut short = [0; FULL_KEY_BYTES];
@@ -95,7 +95,7 @@ pub fn with_full_key<R>(index: IndexId, key: &[u8], look: impl FnOnce(&[u8]) -> 
     look(&full)
 }
 
-/// The full keys of a range within a key space: start inclusive, end exclusive.
+/// Returns the full keys that bound a range of an index: start inclusive, end exclusive.
 pub fn full_range(index: IndexId, range: &KeyRange) -> (Vec<u8>, Vec<u8>) {
     let (mut start, mut end) = (Vec::new(), Vec::new());
     full_key(index, range.start.as_deref().unwrap_or(&[]), &mut start);
@@ -107,17 +107,17 @@ pub fn full_range(index: IndexId, range: &KeyRange) -> (Vec<u8>, Vec<u8>) {
 }
 
 impl WriteSet {
-    /// Whether nothing has been written.
+    /// Returns whether the set holds no writes.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.runs.is_empty()
     }
 
-    /// Bytes of all keys and values; what the map holds over a run counts twice.
+    /// Returns the bytes of all keys and values. A key that is in the map and in a run counts twice.
     pub fn size_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes in memory, roughly: those of keys and values, and what maps and allocations add to an entry.
+    /// Returns the approximate memory use: keys and values, plus the overhead of maps and allocations.
     pub fn memory_bytes(&self) -> usize {
         let in_runs: usize = self.runs.values().map(Run::len).sum();
         let entries = self.slots.len() * ENTRY_BYTES + in_runs * RUN_ENTRY_BYTES;
@@ -150,7 +150,8 @@ impl WriteSet {
         }
     }
 
-    /// Appends a write to the run of its key space. False if it does not come behind all that is there.
+    /// Appends a write to the run of its index. Returns false if the key is not above all keys of the run, or
+    /// if the map has the key.
     fn append(&mut self, full_key: &[u8], value: Option<&[u8]>) -> bool {
         let index = index_of(full_key);
         let is_behind = self.runs.get(&index).is_none_or(|run| run.is_behind(full_key));
@@ -168,7 +169,8 @@ impl WriteSet {
         true
     }
 
-    /// What the set knows of a full key: nothing, deleted, or its value.
+    /// Returns the state of a full key: `None` if the set has no write of it, `Some(None)` if it is deleted,
+    /// otherwise its value.
     pub fn get(&self, full_key: &[u8]) -> Option<Option<&[u8]>> {
         match self.slots.get(full_key) {
             Some(slot) => Some(slot.as_deref()),
@@ -177,13 +179,13 @@ impl WriteSet {
         }
     }
 
-    /// All writes in full-key order.
+    /// Returns all writes in full-key order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let map = self.slots.iter().map(|(key, slot)| (&**key, slot.as_deref()));
         Overlaid::new(map, self.runs.values().flat_map(Run::all), |a, b| a < b)
     }
 
-    /// The same with the index apart from the key, for [`crate::EngineTrx::each_write`].
+    /// Like [`WriteSet::iter`], with the index split off the key, for [`crate::EngineTrx::each_write`].
     pub fn each(&self, each: &mut EachWrite<'_>) -> ControlFlow<()> {
         self.iter().try_for_each(|(full_key, value)| {
             let index = IndexId(u32::from_be_bytes(index_of(full_key)));
@@ -191,13 +193,13 @@ impl WriteSet {
         })
     }
 
-    /// Number of writes; a key that is in the map and in a run counts twice.
+    /// Returns the number of writes. A key that is in the map and in a run counts twice.
     pub fn len(&self) -> usize {
         self.slots.len() + self.runs.values().map(Run::len).sum::<usize>()
     }
 
-    /// Gives all writes to `each` in full-key order and frees them on the way. The set is empty then, also
-    /// after an error, which ends it.
+    /// Passes all writes to `each` in full-key order and frees them on the way. Stops at the first error. The
+    /// set is empty afterwards in both cases.
     pub fn drain<E>(&mut self, each: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), E>) -> Result<(), E> {
         let WriteSet { slots, runs, .. } = std::mem::take(self);
         let mut slots = slots.into_iter().peekable();
@@ -215,7 +217,7 @@ impl WriteSet {
         slots.try_for_each(|(own, slot)| each(&own, slot.as_deref()))
     }
 
-    /// The present place.
+    /// Returns a savepoint of the current state.
     pub fn savepoint(&mut self) -> Savepoint {
         if self.is_empty() {
             return Savepoint(0);
@@ -266,7 +268,7 @@ impl WriteSet {
         }
     }
 
-    /// The writes of a range within one key space.
+    /// Returns the writes of a range within one index.
     fn range<'s>(
         &'s self,
         (start, end): (&[u8], &[u8]),
@@ -289,9 +291,10 @@ impl WriteSet {
         }
     }
 
-    /// Appends up to `limit` entries of `range` to `batch`, and none beyond [`SCANNED_BYTES_MAX`]: what
-    /// `base` yields, overlaid with this set. `base` yields full keys of the range in the scan's
-    /// direction. True if there may be more: the batch says where, as [`crate::EngineTrx::scan`] does.
+    /// Appends the entries of `range` that `base` yields, overlaid with this set, to `batch`. Stops after
+    /// `limit` entries or [`SCANNED_BYTES_MAX`] bytes. `base` yields full keys of the range in the scan's
+    /// direction. Returns true if there may be more. The batch then holds the position, as for
+    /// [`crate::EngineTrx::scan`].
     pub fn merge_scan<'a>(
         &self,
         range: (&[u8], &[u8]),
@@ -354,7 +357,7 @@ impl WriteSet {
     }
 }
 
-/// Whether a scan that stopped at `stop` has passed the key.
+/// Returns whether a scan that stopped at `stop` has passed the key.
 fn is_before_stop(key: &[u8], stop: &[u8], direction: Direction) -> bool {
     match direction {
         Direction::Forward => key < stop,
@@ -362,7 +365,7 @@ fn is_before_stop(key: &[u8], stop: &[u8], direction: Direction) -> bool {
     }
 }
 
-/// Two sources of writes in the same order; of those with the same key that of `over`.
+/// Merge of two sources of writes in the same order. For equal keys, `over` takes precedence.
 struct Overlaid<A: Iterator, B: Iterator> {
     over: Peekable<A>,
     under: Peekable<B>,
@@ -394,14 +397,14 @@ impl<'s, A: Iterator<Item = Write<'s>>, B: Iterator<Item = Write<'s>>> Iterator 
 /// Length of the index id in a full key.
 pub const INDEX_ID_BYTES: usize = 4;
 
-/// The engine's committed entries of a range, in the scan's direction.
+/// Cursor over the engine's committed entries of a range, in the scan's direction.
 pub trait BaseScan<'a> {
-    /// The entry the scan stands at, as full key and value; `None` at the end of the range.
+    /// Returns the current entry as full key and value, or `None` at the end of the range.
     fn current(&self) -> Result<Option<(&[u8], &[u8])>, EngineError>;
-    /// Goes to the next entry.
+    /// Moves to the next entry.
     fn advance(&mut self);
-    /// Without a current entry: the full key at which it stopped, as [`Batch::stop_at`] says; `None` at the
-    /// end of the range.
+    /// Returns the full key at which the scan stopped early ([`Batch::stop_at`]), or `None` at the end of the
+    /// range. Called only if there is no current entry.
     fn stopped_at(&self) -> Option<&[u8]> {
         None
     }

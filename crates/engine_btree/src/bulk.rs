@@ -1,8 +1,9 @@
-//! Bulk loads: a tree built from the bottom, leaves filled to 15/16, durable by itself at its end.
+//! Bulk loads: build a tree bottom-up, with leaves filled to 15/16. The tree is durable when the load is
+//! finished.
 //!
-//! Finished pages are written at once, so memory holds one page of each level. Nobody finds the tree before
-//! the page map names it; what an earlier load left in the key space is merged in, and stays in its place
-//! until then. Dropped unfinished, its extents are free again.
+//! Finished pages are written immediately, so memory holds one page of each level. The tree is invisible
+//! until the page map contains it. Entries of an earlier load of the index are merged in, and the earlier
+//! tree stays in place until then. Dropping an unfinished load frees its extents.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::version::Horizon;
 
 const FILLED_BYTES: usize = PAGE_BYTES / 16 * 15;
 
-/// One level of the tree that is built: its last page, still growing.
+/// The last page of one level of the new tree, which is still growing.
 struct Level {
     id: PageId,
     low: Vec<u8>,
@@ -31,15 +32,15 @@ struct Level {
     values: Vec<Extent>,
 }
 
-/// What an earlier load left in the key space, in key order.
+/// Entries of an earlier load of the index, in key order.
 struct Former {
     batch: Batch,
     at: usize,
-    /// Where the next batch begins; none: this was the last.
+    /// Start of the next batch, or `None` if this was the last.
     next: Option<Vec<u8>>,
 }
 
-/// Entries of a former load read at once.
+/// Number of entries of an earlier load that are read at a time.
 const FORMER_ENTRIES: usize = 1024;
 
 impl Former {
@@ -47,7 +48,7 @@ impl Former {
         Former { batch: Batch::default(), at: 0, next: Some(Vec::new()) }
     }
 
-    /// The next entry, if its key is below `limit`.
+    /// Returns the next entry if its key is below `limit`.
     fn take_below(
         &mut self,
         inner: &Inner,
@@ -88,7 +89,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// For a key space that nobody sees.
+    /// Starts a load of an index that no session sees.
     pub fn new(inner: Arc<Inner>, index: IndexId) -> Load {
         Load {
             former: Former::new(),
@@ -111,7 +112,7 @@ impl Load {
         Level { id, low, entries: Vec::new(), bytes: 0, values: Vec::new() }
     }
 
-    /// Adds the entries of earlier loads that come before the key.
+    /// Adds the entries of earlier loads up to the key.
     fn push_former(&mut self, limit: Option<&[u8]>) -> Result<(), EngineError> {
         let inner = self.inner.clone();
         while let Some((key, value)) = self.former.take_below(&inner, self.index, limit)? {
@@ -126,7 +127,7 @@ impl Load {
         self.push(0, key, kept.bytes.into_vec(), extent)
     }
 
-    /// Adds an entry to a level; a full page is written and named in the level above.
+    /// Adds an entry to a level. Writes a full page and adds it to the level above.
     fn push(
         &mut self,
         at: usize,
@@ -157,7 +158,7 @@ impl Load {
 
     fn write(&mut self, at: usize, level: Level, high: Option<&[u8]>) -> Result<(), EngineError> {
         self.write_as(at, level.id, &level, high)?;
-        // The level above begins with the entry of its first child, whose key is empty as the fence is.
+        // The first entry of the level above has an empty key, like the low fence of its child.
         self.push(at + 1, level.low, level.id.0.to_le_bytes().to_vec(), None)
     }
 
@@ -183,7 +184,7 @@ impl Load {
         Ok(())
     }
 
-    /// Writes the last page of each level; the topmost is the root.
+    /// Writes the last page of each level. The topmost one is the root.
     fn write_last(&mut self) -> Result<PageId, EngineError> {
         if self.levels.is_empty() {
             let root = self.new_level(Vec::new());
@@ -236,7 +237,7 @@ impl BulkLoad for Load {
         let alone = inner.publishing.lock();
         inner.dropped.lock().retain(|index| *index != self.index);
         let published = inner.store.change_map(change);
-        // An extent that the disk's superblock may name is nobody's until the next start.
+        // If the superblock on disk may refer to the extents, they stay allocated until the next start.
         self.is_finished = !matches!(published, Err(MapError::Unchanged(_)));
         published?;
         let former = inner.replace_tree(tree);

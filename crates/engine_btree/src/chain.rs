@@ -1,41 +1,41 @@
-//! The versions of one entry, from the newest down.
+//! Version chains: the versions of one entry, from the newest to the oldest.
 //!
-//! An entry holds the newest version. What it replaced lies in the undo of the transaction that wrote it,
-//! with a [`Link`]: the transaction that wrote the older version, and where the next older one is, for a view
-//! that does not see this one either.
+//! The entry holds the newest version. Its predecessor is in the undo of the transaction that wrote the
+//! newest version, together with a [`Link`]. The link names the transaction that wrote the predecessor, and
+//! the position where a view continues that does not see the predecessor either.
 //!
-//! # Settled links
-//! A writer leaves a link that names the version below and nothing else: it looks at no record of another
-//! transaction, which is seldom in the processor's caches. Sweeping, which looks at that record anyway,
-//! *settles* the link: it keeps when the version was written and how its chain ends. A reader that comes to
-//! an unsettled link asks the record.
+//! # Resolved links
+//! A writer creates a link that contains only the name of the version below. It does not read the record of
+//! another transaction, because that record is rarely in the processor's caches. Sweeping reads that record
+//! anyway and then *resolves* (settles) the link: it stores the CommitSeq at which the version was written
+//! and how its chain ends. A reader that meets an unresolved link reads the record.
 //!
 //! # Short chains
-//! A view that is held open keeps one version of a row, and the row may be written a thousand times
-//! meanwhile. So sweeping lets the chain of a swept transaction's version go past what no view in use needs
-//! ([`Versions::shorten`]): a version that none sees in its place. A chain has about as many versions as
-//! views that are held need, and those that were not swept yet.
+//! An open view keeps one version of a row, although the row may be written a thousand times meanwhile.
+//! Sweeping therefore shortens the chain of a swept transaction's version ([`Versions::shorten`]): the chain
+//! skips the versions that no view in use needs. A chain has about as many versions as the open views need,
+//! plus those that were not swept yet.
 //!
-//! # Living versions
-//! A version *lives* while a chain leads to it from its entry. It *ends* when the chain goes past it, or when
-//! its entry is taken out ([`Versions::end_chain`]). A record none of whose versions lives is dropped after
-//! it was swept.
+//! # Live versions
+//! A version is *live* while a chain leads to it from its entry. It *ends* when the chain skips it, or when
+//! its entry is removed ([`Versions::end_chain`]). A record is dropped once it was swept and none of its
+//! versions is live.
 //!
 //! # Invariants
-//! - A link leads to the version that its own replaced, until sweeping lets it go further: writers never let
-//!   one go past anything. So one living version leads to a version at the most, and what a chain goes past
-//!   is reached from nowhere. This is why versions that have ended are left alone ([`Versions::shorten`]):
-//!   their links may lead to what was dropped.
-//! - Only what was ordered and swept lets its chain go past anything. What it replaced cannot come back, so
-//!   the reference in an entry, and in the undo of what is undecided or aborted above it, always names a
-//!   record that is there.
-//! - A chain is walked under the latch of its entry's page, but sweeping takes none. A reader that was on its
-//!   way to a version that was gone past meanwhile may find its record dropped, and starts again at the
-//!   entry: links change before the record goes. An unsettled link whose record is gone leads to what
-//!   everybody sees only if it is still the same afterwards.
-//! - Let a link's version be written at `seq`. A view in use before `seq` finds its version from `below` on,
-//!   and the transaction that `below` names is newer than that view, so purge has not passed it. No view from
-//!   before `seq` comes later.
+//! - A link leads to the version that its own version replaced, until sweeping makes it skip some: writers
+//!   never do. A version is therefore reachable from at most one live version, and a skipped version is not
+//!   reachable at all. For this reason ended versions are not processed further ([`Versions::shorten`]):
+//!   their links may lead to dropped records.
+//! - Only the chains of ordered and swept transactions skip versions. What these transactions replaced can no
+//!   longer be restored. The references in an entry, and in the undo of undecided or aborted transactions
+//!   above it, therefore always name an existing record.
+//! - A reader follows a chain under the latch of its entry's page, but sweeping takes no latch. If sweeping
+//!   skips a version that a reader is about to read, the reader may find its record dropped. It then restarts
+//!   at the entry: links change before the record is dropped. If the record of an unresolved link is gone,
+//!   all views see that version, provided that the link has not changed meanwhile.
+//! - If a link's version was written at `seq`, then a view that is older than `seq` finds its version at
+//!   `below` or further down. The transaction that `below` names is newer than that view, so purge has not
+//!   passed it. No view older than `seq` is created later.
 
 use std::sync::Arc;
 
@@ -46,32 +46,34 @@ use crate::undo::{End, Link};
 use crate::version::{Below, Horizon, Shown, TrxRecord, TrxState, VersionRef, Versions};
 use crate::views::InUse;
 
-/// Versions that one look takes out of a chain.
+/// Maximum number of versions that one call removes from a chain.
 const SHORTENED_MAX: usize = 64;
-/// Versions that are looked at to learn whether a view needs one.
+/// Maximum number of versions that are examined to find out whether a view needs one.
 const LOOKED_AT_MAX: usize = 16;
-/// Versions of a chain that end with its entry. More of them are left to purge.
+/// Maximum number of versions that end together with their entry. The rest is left to purge.
 const ENDED_MAX: usize = 1024;
-/// A reader loses a race against sweeping so often at the most. Each time a link of its chain has changed, so
-/// more of it means that one leads nowhere.
+/// Maximum number of restarts of a reader that races with sweeping. A link of the chain changes before each
+/// restart, so more of them mean that a link is corrupt.
 const WALKS_MAX: usize = 10_000;
 
 impl Versions {
-    /// What an entry that refers to `version` shows at the horizon. The caller holds the latch of the entry's
-    /// page.
+    /// Returns what the horizon sees of an entry that refers to `version`. The caller holds the latch of the
+    /// entry's page.
     pub fn resolve(&self, horizon: Horizon, version: Option<VersionRef>) -> Result<Shown, EngineError> {
         let Some(newest) = version else { return Ok(Shown::Entry) };
         for _ in 0..WALKS_MAX {
             let Some(writer) = self.unseen(horizon, newest.trx) else { return Ok(Shown::Entry) };
             let Some((record, at)) = self.walk(horizon, writer, newest) else { continue };
             let older = record.undo(at.undo)?;
-            // At `Latest` the writer may have been ordered since the first look, and what it replaced freed.
+            // At `Latest`, the writer may have been ordered since the first check, and the version that it
+            // replaced freed.
             return Ok(if horizon.sees_record(&record) { Shown::Entry } else { Shown::Older(older) });
         }
         Err(EngineError::Corrupt("a chain of versions leads to a transaction that was dropped".to_owned()))
     }
 
-    /// The oldest version that the horizon does not see. None: sweeping has changed the chain meanwhile.
+    /// Returns the oldest version that the horizon does not see. Returns `None` if sweeping changed the chain
+    /// meanwhile.
     fn walk(
         &self,
         horizon: Horizon,
@@ -93,7 +95,7 @@ impl Versions {
         Some((record, at))
     }
 
-    /// Settles the links of the records' living versions. Purge calls it, and nobody else at the same time.
+    /// Resolves the links of the records' live versions. Only purge calls it, from one thread.
     pub fn settle<'r>(&self, records: impl Iterator<Item = &'r TrxRecord> + Clone) {
         let mut older = Vec::new();
         records.clone().for_each(|record| record.list_unsettled(&mut older));
@@ -108,7 +110,7 @@ impl Versions {
         records.for_each(|record| record.settle(&mut found));
     }
 
-    /// A settled link of a living version, with when the version below was written.
+    /// Returns the link of a live version, resolved if necessary, and the CommitSeq of the version below.
     fn settled(&self, record: &TrxRecord, undo: u32) -> Option<(Link, CommitSeq)> {
         let mut link = record.link(undo)?;
         if link.seq.is_none() {
@@ -118,9 +120,9 @@ impl Versions {
         Some((link, link.seq.expect("settled above")))
     }
 
-    /// Lets the chains below the living versions of a swept record, which are settled, go past what no view
-    /// needs any more. Writes whose chains went past something before are left out: those chains were looked
-    /// at from above. Records that nobody refers to then are added to `dropped`.
+    /// Shortens the chains below the live versions of a swept record, whose links are resolved: they skip
+    /// what no view needs any more. Links that already skip versions are left out, because their chains were
+    /// processed from above. Adds records that have no live version left to `dropped`.
     pub fn shorten(&self, record: &Arc<TrxRecord>, in_use: &InUse, dropped: &mut Vec<Arc<TrxRecord>>) {
         for (place, link) in record.whole_links() {
             let (mut record, mut place, mut link) = (record.clone(), place, link);
@@ -136,8 +138,8 @@ impl Versions {
         }
     }
 
-    /// Where the link leads then, if the chain goes on there. A version that ends its chain is not looked at:
-    /// it was written long ago.
+    /// Shortens the chain below one link. Returns the link's new target and its record if the chain continues
+    /// there. The last version of a chain is not read: it was written long ago.
     fn shorten_one(
         &self,
         record: &TrxRecord,
@@ -166,7 +168,8 @@ impl Versions {
         Some((below, found?))
     }
 
-    /// The record below a link, if the chain goes on there. None: everybody sees that version.
+    /// Returns the record below a link if the chain continues there, `Some(None)` if it does not, and `None`
+    /// if all views see that version.
     fn below(&self, link: Link) -> Option<Option<Arc<TrxRecord>>> {
         match link.end {
             End::Far => self.find(link.below.trx).map(Some),
@@ -174,8 +177,8 @@ impl Versions {
         }
     }
 
-    /// The entry whose newest version this was is taken out: its chain ends. The caller holds the page's
-    /// latch alone.
+    /// Ends all versions of a chain because its entry, whose newest version is at `undo` of `record`, is
+    /// removed. The caller holds the page's latch exclusively.
     pub fn end_chain(&self, record: &Arc<TrxRecord>, undo: u32, dropped: &mut Vec<Arc<TrxRecord>>) {
         let (mut record, mut undo) = (record.clone(), undo);
         for _ in 0..ENDED_MAX {
@@ -187,14 +190,14 @@ impl Versions {
         }
     }
 
-    /// Whether a view in use that does not see the record's write at `undo`, written at `seq`, sees anything
-    /// in its place.
+    /// Returns whether a view in use that does not see the record's write at `undo`, made at `seq`, sees an
+    /// older version of the entry instead.
     pub fn is_needed(&self, record: &Arc<TrxRecord>, undo: u32, seq: CommitSeq, in_use: &InUse) -> bool {
         let (mut record, mut undo, mut to) = (record.clone(), undo, seq);
         for _ in 0..LOOKED_AT_MAX {
             let link = self.settled(&record, undo);
             let from = link.map_or(CommitSeq(0), |(_, from)| from);
-            // What lies in the undo file is not read to learn it.
+            // Spilled undo counts as a value: the undo file is not read for this.
             if record.has_value(undo) != Some(false) && in_use.is_any_in(from, to) {
                 return true;
             }

@@ -1,31 +1,36 @@
-//! Which pages a checkpoint has to write, and what it writes of them.
+//! Change list: the pages that a checkpoint has to write, and the content that it writes.
 //!
 //! # Concepts
-//! - **Interval**: the time between the beginnings of two checkpoints. A page that changes is listed once in
-//!   it.
-//! - **Horizon** of a checkpoint: the last transaction that was ordered when it began. All up to it is
-//!   published, because a checkpoint begins behind an open gate, and none later is in its images.
+//! - **Interval**: the time between the starts of two checkpoints. A page that changes is listed once per
+//!   interval.
+//! - **Horizon** of a checkpoint: the last transaction ordered when the checkpoint began. All transactions up
+//!   to it are published, because a checkpoint begins only while the publication gate is open. Its images
+//!   contain no later transaction.
 //! - **Reconciled**: the entries of a page as they were at the horizon, without version references.
-//! - **Captured**: reconciled before the page's structure changed, because the checkpoint had not come to it.
-//! - **Waiting**: a page whose image leaves out what an undecided transaction has installed in it. The next
-//!   checkpoint has no other image of it, however long the transaction stays undecided.
-//! - **Removed**: a page whose entries went into a neighbour. The next checkpoint's map has it no more.
+//! - **Captured**: reconciled before the page's structure changed, because the checkpoint had not reached the
+//!   page yet.
+//! - **Waiting**: a page whose image leaves out writes that an undecided transaction has installed in it. The
+//!   next checkpoint has no other image of the page, no matter how long the transaction stays undecided.
+//! - **Removed**: a page whose entries were merged into a neighbour. The next checkpoint removes it from the
+//!   page map.
 //!
 //! # Why a checkpoint is one state
-//! Its pages are those listed when it began, each with the keys it covered then and the versions of the
-//! horizon; pages not listed had not changed since their last image. So together they are the trees at the
-//! horizon, and the checkpoint's LSN is exact. The horizon is a live view while the checkpoint runs, so purge
-//! keeps what reconciling needs.
+//! The checkpoint writes the pages that were listed when it began. Each image has the keys that the page
+//! covered then, in their versions at the horizon. Pages that were not listed had not changed since their
+//! last image. Together the images are the trees at the horizon, so the checkpoint's LSN is exact. The
+//! horizon is a view in use while the checkpoint runs, so purge keeps the versions that reconciling needs.
 //!
 //! # Invariants
 //! - A page is listed, under its latch, before a change of it can be ordered.
-//! - A page of the checkpoint is reconciled once, by the thread that takes it from `pending` under its latch.
-//! - A page that holds anything the image leaves out is listed for the next checkpoint, or waits: what was
-//!   installed before a checkpoint began and ordered afterwards is in neither of its images otherwise.
-//! - What waits for a transaction is the checkpoint's that begins next after that is decided. The order stage
-//!   is held while it begins, so that the transaction is not ordered at or before its horizon unseen.
-//! - A page that is written plain ([`Reconciled::is_plain`]) and that nobody lists before the new page map is
-//!   in force says what its image says, so its frame needs no eviction image.
+//! - Each page of a checkpoint is reconciled once, by the thread that takes it from `pending` under its
+//!   latch.
+//! - A page with versions that its image leaves out is listed for the next checkpoint, or waits. Otherwise a
+//!   write that was installed before a checkpoint began and ordered afterwards would be in neither image.
+//! - A page that waits for a transaction belongs to the first checkpoint that begins after the transaction is
+//!   decided. The caller of [`Changes::begin`] holds the order stage, so that no transaction can be ordered
+//!   within the horizon without its pages being included.
+//! - If a page is written plain ([`Reconciled::is_plain`]) and is not listed again before the new page map is
+//!   in force, the page equals its image, so its frame needs no eviction image.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -40,39 +45,40 @@ use crate::sync::{AtomicU64, Mutex, Ordering, RwLock, RwLockReadGuard};
 use crate::value;
 use crate::version::{Horizon, Shown, TrxNo, TrxRecord, TrxState, Undo, Versions};
 
-/// A page as a checkpoint writes it.
+/// The checkpoint image of a page.
 pub struct Reconciled {
     pub index: IndexId,
     pub page: PageId,
     pub image: Vec<u8>,
-    /// Long values that it names.
+    /// Overflow values that the image refers to.
     pub values: Vec<Extent>,
-    /// How many it has, if the page is a leaf; else 0.
+    /// Number of entries if the page is a leaf, otherwise 0.
     pub entries: u32,
-    /// What the image leaves out. Nothing: the page need not be written again until it changes.
+    /// Versions that the image leaves out. If there are none, the page need not be written again until it
+    /// changes.
     pub leaves_out: LeavesOut,
-    /// The page in memory says the same to everybody: no version is waited for, none older is needed. And it
-    /// was not listed for the next checkpoint.
+    /// The page in memory equals the image for all readers: no version is undecided, no older version is
+    /// needed. In addition, the page was not listed for the next checkpoint.
     pub is_plain: bool,
 }
 
 /// Versions that an image leaves out.
 #[derive(Debug, Default)]
 pub struct LeavesOut {
-    /// Some of transactions that were ordered behind the horizon.
+    /// Set if some were ordered after the horizon.
     is_newer: bool,
-    /// Undecided transactions, some of them twice.
+    /// Undecided transactions, possibly with duplicates.
     undecided: Vec<TrxNo>,
 }
 
 type Pages = HashMap<PageId, IndexId>;
 
-/// What the next checkpoint takes.
+/// Pages for the next checkpoint.
 #[derive(Debug, Default)]
 struct Listed {
     changed: Pages,
     removed: Vec<(IndexId, PageId)>,
-    /// By the transaction that they wait for, which may be decided by now.
+    /// Pages that wait, by transaction. The transaction may already be decided.
     waiting: HashMap<TrxNo, Pages>,
 }
 
@@ -81,26 +87,26 @@ struct Listed {
 pub struct Pending(Vec<Pages>);
 
 impl Pending {
-    /// Whether the page is one of them.
+    /// Returns whether the page is one of them.
     pub fn contains(&self, id: PageId) -> bool {
         self.0.iter().any(|pages| pages.contains_key(&id))
     }
 
-    /// The page was written, or need not be.
+    /// Removes a page that was written or need not be written.
     pub fn remove(&mut self, id: PageId) {
         for pages in &mut self.0 {
             pages.remove(&id);
         }
     }
 
-    /// All of them, some twice.
+    /// Returns all pages, possibly with duplicates.
     pub fn iter(&self) -> impl Iterator<Item = (PageId, IndexId)> {
         self.0.iter().flatten().map(|(id, index)| (*id, *index))
     }
 }
 
 impl LeavesOut {
-    /// A version of this transaction, whose state may change meanwhile.
+    /// Adds a version of the transaction `writer`, whose state may change concurrently.
     fn add(&mut self, writer: &TrxRecord) {
         match writer.state() {
             TrxState::Committed(_) => self.is_newer = true,
@@ -113,21 +119,21 @@ impl LeavesOut {
 /// A checkpoint that has begun.
 pub struct Running {
     pub horizon: CommitSeq,
-    /// Pages to be written.
+    /// Pages to write.
     pub pending: Mutex<Pending>,
-    /// Pages removed before it began.
+    /// Pages that were removed before the checkpoint began.
     pub removed: Vec<(IndexId, PageId)>,
     captured: Mutex<Vec<Reconciled>>,
 }
 
 impl Running {
-    /// What was captured since the last call.
+    /// Takes the pages that were captured since the last call.
     pub fn take_captured(&self) -> Vec<Reconciled> {
         std::mem::take(&mut *self.captured.lock())
     }
 }
 
-/// The pages that changed.
+/// The change list.
 pub struct Changes {
     versions: Arc<Versions>,
     interval: AtomicU64,
@@ -136,7 +142,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Nothing has changed.
+    /// Creates an empty list.
     pub fn new(versions: Arc<Versions>) -> Changes {
         Changes {
             versions,
@@ -146,7 +152,7 @@ impl Changes {
         }
     }
 
-    /// The page in the frame, which the caller has latched alone, is changed.
+    /// Lists the page in the frame as changed. The caller has latched it exclusively.
     pub fn list(&self, frame: &mut Frame) {
         frame.is_changed = true;
         if frame.listed_in == self.interval.load(Ordering::Acquire) {
@@ -158,12 +164,12 @@ impl Changes {
         frame.listed_in = self.interval.load(Ordering::Acquire);
     }
 
-    /// Lists pages for the next checkpoint, whatever their frames say.
+    /// Lists pages for the next checkpoint, regardless of the state of their frames.
     pub fn list_again(&self, pages: impl IntoIterator<Item = (PageId, IndexId)>) {
         self.listed.lock().changed.extend(pages);
     }
 
-    /// A page's image was written and leaves this out.
+    /// Lists a page again whose image was written and leaves these versions out.
     pub fn list_left_out(&self, (id, index): (PageId, IndexId), leaves_out: &LeavesOut) {
         let mut listed = self.listed.lock();
         if leaves_out.is_newer {
@@ -174,34 +180,36 @@ impl Changes {
         }
     }
 
-    /// The pages are still to be removed from the map.
+    /// Lists pages again that the next checkpoint has to remove from the map.
     pub fn remove_again(&self, pages: &[(IndexId, PageId)]) {
         self.listed.lock().removed.extend_from_slice(pages);
     }
 
-    /// The pages of a tree that is gone are nobody's.
+    /// Removes the pages of a tree that no longer exists from the list.
     pub fn forget(&self, pages: &HashSet<PageId>) {
         let mut listed = self.listed.lock();
         let Listed { changed, waiting, .. } = &mut *listed;
         waiting.values_mut().chain([changed]).for_each(|listed| listed.retain(|id, _| !pages.contains(id)));
     }
 
-    /// Whether the page is listed for the next checkpoint.
+    /// Returns whether the page is listed for the next checkpoint.
     pub fn is_listed(&self, id: PageId) -> bool {
         self.listed.lock().changed.contains_key(&id)
     }
 
-    /// Number of pages listed.
+    /// Returns the number of listed pages.
     pub fn listed_len(&self) -> usize {
         self.listed.lock().changed.len()
     }
 
-    /// Keeps checkpoints from beginning while pages change their structure. The caller does no I/O under it.
+    /// Keeps checkpoints from beginning while the structure of pages changes. The caller does no I/O while it
+    /// holds the guard.
     pub fn structure(&self) -> Structure<'_> {
         Structure { changes: self, running: self.running.read() }
     }
 
-    /// Begins a checkpoint of all that is listed, between two changes of structure. The order stage is held.
+    /// Begins a checkpoint of all listed pages, between two changes of structure. The caller holds the order
+    /// stage.
     pub fn begin(&self, horizon: CommitSeq) -> Arc<Running> {
         let mut running = self.running.write();
         assert!(running.is_none(), "one checkpoint runs at a time");
@@ -219,12 +227,12 @@ impl Changes {
         begun
     }
 
-    /// The checkpoint that runs is over.
+    /// Ends the running checkpoint.
     pub fn end(&self) {
         *self.running.write() = None;
     }
 
-    /// The page's entries at the horizon. The caller holds its latch.
+    /// Returns the page's entries at the horizon. The caller holds the page's latch.
     pub fn reconcile(&self, page: &Page, horizon: CommitSeq) -> Result<Reconciled, EngineError> {
         let spec = PageSpec {
             index: page.index(),
@@ -270,15 +278,15 @@ impl Changes {
     }
 }
 
-/// A change of structure: entries move between pages.
+/// A change of structure, which moves entries between pages.
 pub struct Structure<'c> {
     changes: &'c Changes,
     running: RwLockReadGuard<'c, Option<Arc<Running>>>,
 }
 
 impl Structure<'_> {
-    /// The entries of the page, which the caller has latched alone, are about to move to other pages. After
-    /// an error they must not.
+    /// Captures the page if the running checkpoint has not written it yet. Called before its entries move to
+    /// other pages; if it fails, they must not move. The caller has latched the page exclusively.
     pub fn capture(&self, frame: &mut Frame) -> Result<(), EngineError> {
         let Some(running) = self.running.as_ref() else { return Ok(()) };
         let id = frame.page().id();
@@ -290,7 +298,8 @@ impl Structure<'_> {
         Ok(())
     }
 
-    /// The page's entries have gone into a neighbour. It was captured.
+    /// Lists the page as removed after its entries were merged into a neighbour. The page was captured
+    /// before.
     pub fn remove(&self, index: IndexId, id: PageId) {
         let mut listed = self.changes.listed.lock();
         listed.changed.remove(&id);

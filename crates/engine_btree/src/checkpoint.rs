@@ -1,17 +1,18 @@
-//! Checkpoints: the state at one LSN, written out of place while readers and writers work.
+//! Checkpoints: write the state at one LSN out of place, concurrently with readers and writers.
 //!
-//! 1. `begin_checkpoint`, the order stage held: the list of changed pages becomes the checkpoint's, and a
-//!    view of the horizon is pinned. Microseconds.
-//! 2. `finish`: page after page is latched with others, reconciled and written; pages that are about to
-//!    change their structure were captured (`changes.rs`).
-//! 3. The page map with the new places is written, then synced with all images, then the superblock.
-//!    Behind a large transaction the pages are many, and small ones are to go on beside it: they are written
-//!    in steps, and the caller may have the checkpoint rest between two of them.
-//! 4. Pages that have not changed since they were written need no eviction image any more.
+//! 1. `begin_checkpoint`, with the order stage held: the checkpoint takes over the list of changed pages and
+//!    pins a view of the horizon. Takes microseconds.
+//! 2. `finish`: the checkpoint latches each page in shared mode, reconciles it and writes it. Pages whose
+//!    structure is about to change were captured (`changes.rs`). After a large transaction there are many
+//!    pages; they are written in steps, and the caller may pause the checkpoint between two steps in favour
+//!    of small transactions.
+//! 3. The page map with the new locations is written and synced together with all images, then the
+//!    superblock.
+//! 4. The eviction images of pages that have not changed since they were written are freed.
 //!
 //! # On failure
-//! The former superblock stays in force. The pages are listed again for the next checkpoint, and what was
-//! written is free again, unless the superblock itself failed (`store.rs`).
+//! The previous superblock stays in force. The pages are listed again for the next checkpoint, and the
+//! written extents are freed unless the superblock itself failed (`store.rs`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,30 +31,30 @@ use crate::sync::Ordering;
 use crate::tree::Tree;
 use crate::views::Pin;
 
-/// Pages that are written between two rests.
+/// Number of pages that are written between two pauses.
 const STEP_PAGES: usize = 8;
 
-/// A checkpoint that has begun. Dropped unfinished, it failed.
+/// A checkpoint that has begun. Dropping it unfinished means that it failed.
 pub struct Checkpoint {
     inner: Arc<Inner>,
     lsn: Lsn,
     running: Arc<Running>,
     trees: Arc<BTreeMap<IndexId, Arc<Tree>>>,
-    /// Key spaces dropped before it began.
+    /// Indexes that were dropped before the checkpoint began.
     dropped: Vec<IndexId>,
     written: Vec<(IndexId, PageId, Place)>,
-    /// Pages that it took from the list, to be listed again if it fails.
+    /// Pages taken from the list. They are listed again if the checkpoint fails.
     listed: Vec<(PageId, IndexId)>,
-    /// Those whose image is all that the page says.
+    /// Pages that are equal to their images.
     plain: Vec<(IndexId, PageId)>,
-    /// Redo that it makes durable.
+    /// Bytes of redo that the checkpoint makes durable.
     redo_bytes: u64,
-    /// Of that, redo in files: large transactions have changed pages.
+    /// Part of `redo_bytes`: redo in files. If there is some, large transactions have changed pages.
     large_bytes: u64,
     freeable_bytes: u64,
-    /// Long values that were doomed before it began. None of its images names them: what replaced them is
-    /// older than its horizon, or they were never published. Those that the map in force does not name either
-    /// are free at once, so that its own images have their place.
+    /// Overflow values whose free was deferred before the checkpoint began. None of its images refers to
+    /// them: they were replaced before the horizon, or were never published. Values that the map in force
+    /// does not refer to either are freed immediately, so that the images can use their space.
     doomed: Vec<Extent>,
     is_finished: bool,
     /// Keeps the versions of the horizon.
@@ -61,7 +62,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The order stage is held, and all that is ordered is hardened and published.
+    /// Begins a checkpoint. The caller holds the order stage, and all ordered transactions are durable and
+    /// published.
     pub fn begin(inner: &Arc<Inner>, lsn: Lsn) -> Checkpoint {
         let pin = inner.views.pin();
         let running = inner.ground.changes.begin(pin.seq);
@@ -83,13 +85,14 @@ impl Checkpoint {
         }
     }
 
-    /// Whether the tree is the one that it was at the begin: a key space may be dropped or loaded anew.
+    /// Returns whether the tree is the one that existed when the checkpoint began. An index may be dropped or
+    /// reloaded.
     fn is_same(&self, index: IndexId, now: Option<&Arc<Tree>>) -> bool {
         self.trees.get(&index).zip(now).is_some_and(|(then, now)| Arc::ptr_eq(then, now))
     }
 
-    /// Whether the page belongs to such a tree. A page that does not is nobody's: if the checkpoint needed
-    /// it, it was captured.
+    /// Returns whether the page belongs to such a tree. A page that does not is unused: if the checkpoint
+    /// needed it, it was captured.
     fn is_there(&self, index: IndexId, id: PageId) -> bool {
         let tree = self.inner.tree(index);
         self.is_same(index, tree.as_ref()) && tree.is_some_and(|tree| tree.pages.lock().contains(&id))
@@ -97,7 +100,7 @@ impl Checkpoint {
 
     fn write_all(&mut self, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
         let mut pending: Vec<(PageId, IndexId)> = self.running.pending.lock().iter().collect();
-        // In one order, so that a run can be repeated.
+        // In a fixed order, so that a run can be repeated.
         pending.sort_unstable();
         pending.dedup();
         self.inner.store.free_unnamed(std::mem::take(&mut self.doomed));
@@ -115,7 +118,7 @@ impl Checkpoint {
         self.write_captured()
     }
 
-    /// None: it was captured, or nobody needs it.
+    /// Reconciles a page. Returns `None` if it was captured or is not needed.
     fn reconcile(&self, index: IndexId, id: PageId) -> Result<Option<Reconciled>, EngineError> {
         if !self.is_there(index, id) {
             self.running.pending.lock().remove(id);
@@ -124,12 +127,12 @@ impl Checkpoint {
         let frame = match self.inner.ground.pool.shared(index, id) {
             Ok(frame) => frame,
             Err(error) => {
-                // A load puts its map in force before its tree.
+                // A bulk load puts its map in force before its tree.
                 let _alone = self.inner.publishing.lock();
                 return if self.is_there(index, id) { Err(error) } else { Ok(None) };
             }
         };
-        // The capturing thread has the page latched alone.
+        // A thread that captures a page holds its exclusive latch, so this check is safe.
         if !self.running.pending.lock().contains(id) {
             return Ok(None);
         }
@@ -166,7 +169,8 @@ impl Checkpoint {
         let all = std::mem::take(&mut self.written);
         let inner = &self.inner;
         let _alone = inner.publishing.lock();
-        // One look for all that follows: a tree that is dropped meanwhile goes with the next checkpoint.
+        // Use one copy of the directory for all checks below. The next checkpoint removes a tree that is
+        // dropped meanwhile.
         let directory = inner.directory.read().clone();
         let is_same = |index: IndexId| self.is_same(index, directory.get(&index));
         let (written, orphaned): (Vec<_>, Vec<_>) = all.into_iter().partition(|(index, ..)| is_same(*index));

@@ -1,8 +1,9 @@
-//! Compressed images: pages and long values of tables with `ROW_FORMAT=COMPRESSED` or `PAGE_COMPRESSED=1`.
+//! Compressed images: pages and overflow values of tables with `ROW_FORMAT=COMPRESSED` or
+//! `PAGE_COMPRESSED=1`.
 //!
 //! # Purpose
-//! An image is written to a place of its own each time, so a compressed one simply takes fewer blocks. Pages
-//! in memory are never compressed, and neither log nor undo knows of it.
+//! Each image is written to a new extent, so a compressed image simply takes fewer blocks. Pages in memory
+//! are never compressed. The log and the undo are not affected.
 //!
 //! # On disk
 //! ```text
@@ -10,33 +11,35 @@
 //!         4   1  255: it is compressed (`page.rs` has the level here, which is far below)
 //!         5   1  1: deflate (RFC 1951)
 //!         6   2  -
-//!         8   4  0, a key space that no page has: a server that cannot read it takes it for another page
+//!         8   4  0, an index that no page has: a server without compression takes it for another page
 //!         12  4  bytes of the plain image
-//!         16     the plain image as `page.rs` draws it, its own checksum included
+//!         16     the plain image in the format of `page.rs`, its own checksum included
 //!
 //! value   u32 length of the plain value | the value, deflated
 //! ```
-//! Whether a value is compressed says the entry that names it (`value.rs`). Each image says for itself what
-//! form it has, so the pages of a table may be of both kinds: a change of the form needs no other write than
-//! those that come anyway, and files from before are read as they are.
+//! The entry that refers to a value states whether the value is compressed (`value.rs`). Each page image
+//! states its own format, so a table may have both kinds of pages. A change of the page format therefore
+//! causes no additional writes, and old files remain readable.
 //!
 //! # Granularity
-//! An image takes whole blocks of 4 KiB. One that saves no block is written plain ([`Compression::image`]
-//! tries into a buffer of one block less). `KEY_BLOCK_SIZE` therefore decides nothing.
+//! An image takes whole blocks of 4 KiB. An image that compression would not shrink by at least one block is
+//! written plain: [`Compression::image`] compresses into a buffer that is one block smaller. `KEY_BLOCK_SIZE`
+//! therefore has no effect.
 //!
-//! # Who says it
-//! The catalog does: the server tells the form of every key space at a start ([`Compression::set_form`]), and
-//! of new ones before they are filled. Until then, which is while recovery replays, pages are written plain.
+//! # Source of the page format
+//! The catalog knows the format. The server sets it for every index after a start
+//! ([`Compression::set_form`]), and for each new index before loading it. Until then, in particular during
+//! recovery, pages are written plain.
 //!
-//! # Where it runs
-//! The thread that writes a page compresses it: a checkpoint without a latch, an eviction with the page
-//! latched, which nobody uses. The thread that reads it expands it into a frame that nobody else has.
-//! Compressors are kept, at most [`KEPT_MAX`] of about 300 KiB.
+//! # Threads
+//! The thread that writes a page compresses it: a checkpoint without a latch, an eviction with the latch of
+//! the page, which no other thread uses. The thread that reads a page expands it into a frame that other
+//! threads cannot use yet. At most [`KEPT_MAX`] compressors of about 300 KiB each are kept for reuse.
 //!
 //! # On failure
-//! A torn or rotten image fails the checksum over the compressed bytes before they are expanded, and one that
-//! does not expand to what its head says is refused in the same way: with file, block and cure. CHECK TABLE
-//! expands every image and value.
+//! A torn or damaged image fails the checksum over its compressed bytes before it is expanded. An image that
+//! does not expand to the length in its header is rejected in the same way, with file, block and remedy.
+//! CHECK TABLE expands every image and value.
 
 use std::collections::HashMap;
 
@@ -47,36 +50,36 @@ use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 use crate::space::BLOCK_BYTES;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 
-/// In the place of a page's level.
+/// Marker in place of a page's level.
 const COMPRESSED: u8 = 255;
 const DEFLATE: u8 = 1;
 const HEAD: usize = 16;
 const VALUE_HEAD: usize = 4;
-/// Longest image, plain: a page of short entries whose versions of the horizon are all as long as they may be
-/// has 5 MiB.
+/// Maximum size of a plain image. The largest realistic image has 5 MiB: a page of short entries whose
+/// versions at the horizon all have the maximum length.
 const IMAGE_BYTES_MAX: usize = 64 << 20;
-/// Longest value that is compressed: a longer one would keep its worker for seconds.
+/// Maximum size of a value that is compressed. A longer value would occupy its worker for seconds.
 const VALUE_BYTES_MAX: usize = 16 << 20;
-/// Compressors and expanders that are kept for the next image, of each kind.
+/// Maximum number of compressors, and of expanders, that are kept for reuse.
 pub const KEPT_MAX: usize = 4;
 
-/// What is compressed, how, and how much of it there was.
+/// Compression settings, reusable compressors, and counters.
 pub struct Compression {
-    /// Key spaces whose pages are not written plain.
+    /// Indexes whose pages are not written plain.
     forms: RwLock<HashMap<IndexId, PageForm>>,
-    /// `innodb_compression_algorithm` is not `none`.
+    /// True unless `innodb_compression_algorithm` is `none`.
     is_on: AtomicBool,
     /// `innodb_compression_level`
     level: AtomicU64,
     pub compressors: Mutex<Vec<(u8, Compress)>>,
     pub expanders: Mutex<Vec<Decompress>>,
-    /// Images that were written compressed.
+    /// Number of images written compressed.
     pub compressed: AtomicU64,
-    /// Those that would have saved no block.
+    /// Number of images written plain because compression would have saved no block.
     pub failed: AtomicU64,
-    /// Images that were expanded.
+    /// Number of images that were expanded.
     pub expanded: AtomicU64,
-    /// Bytes of blocks that the compressed ones saved.
+    /// Bytes of blocks that compressed images saved.
     pub saved_bytes: AtomicU64,
 }
 
@@ -85,7 +88,7 @@ fn blocks(bytes: usize) -> usize {
 }
 
 impl Default for Compression {
-    /// No key space is compressed; the settings are MariaDB's defaults.
+    /// Creates a state in which no index is compressed, with MariaDB's default settings.
     fn default() -> Compression {
         Compression {
             forms: RwLock::default(),
@@ -102,17 +105,17 @@ impl Default for Compression {
 }
 
 impl Compression {
-    /// `innodb_compression_algorithm`
+    /// Sets `innodb_compression_algorithm`.
     pub fn set_algorithm(&self, algorithm: PageAlgorithm) {
         self.is_on.store(algorithm != PageAlgorithm::None, Ordering::Relaxed);
     }
 
-    /// `innodb_compression_level`
+    /// Sets `innodb_compression_level`.
     pub fn set_level(&self, level: u8) {
         self.level.store(level.into(), Ordering::Relaxed);
     }
 
-    /// How images of the key spaces are written from now on.
+    /// Sets the page format of future images of the indexes.
     pub fn set_form(&self, indexes: &[IndexId], form: PageForm) {
         let mut forms = self.forms.write();
         for index in indexes {
@@ -123,7 +126,7 @@ impl Compression {
         }
     }
 
-    /// The level of a key space; none: it is written plain.
+    /// Returns the compression level of an index, or `None` if it is written plain.
     pub fn level_of(&self, index: IndexId) -> Option<u8> {
         let form = self.forms.read().get(&index).copied().unwrap_or_default();
         let of_server = || self.level.load(Ordering::Relaxed) as u8;
@@ -135,7 +138,7 @@ impl Compression {
         }
     }
 
-    /// The page's image compressed; none: it is to be written plain.
+    /// Returns the compressed image, or `None` if the image should be written plain.
     pub fn image(&self, index: IndexId, plain: &[u8]) -> Option<Vec<u8>> {
         let level = self.level_of(index).filter(|_| plain.len() <= IMAGE_BYTES_MAX)?;
         let mut out = self.deflate(level, plain, HEAD)?;
@@ -149,7 +152,7 @@ impl Compression {
         Some(out)
     }
 
-    /// The plain image that was written in whatever form; none: it is damaged.
+    /// Returns the plain image of an image in either format, or `None` if it is damaged.
     pub fn plain(&self, image: Vec<u8>) -> Option<Vec<u8>> {
         if image.get(4) != Some(&COMPRESSED) {
             return Some(image);
@@ -167,7 +170,7 @@ impl Compression {
         Some(plain)
     }
 
-    /// A long value compressed; none: it is to be written plain.
+    /// Returns the compressed value, or `None` if the value should be written plain.
     pub fn value(&self, index: IndexId, plain: &[u8]) -> Option<Vec<u8>> {
         let level = self.level_of(index).filter(|_| plain.len() <= VALUE_BYTES_MAX)?;
         let mut out = self.deflate(level, plain, VALUE_HEAD)?;
@@ -175,14 +178,16 @@ impl Compression {
         Some(out)
     }
 
-    /// Appends the value that [`Compression::value`] compressed. False: it is damaged.
+    /// Expands a value that [`Compression::value`] compressed and appends it to `out`. Returns false if it is
+    /// damaged.
     pub fn expand_value(&self, value: &[u8], out: &mut Vec<u8>) -> bool {
         let mut r = Reader::new(value);
         let Ok(bytes) = r.u32() else { return false };
         bytes as usize <= VALUE_BYTES_MAX && self.inflate(&value[VALUE_HEAD..], bytes as usize, out)
     }
 
-    /// Deflates behind so many bytes of head, if all of it takes at least a block less than the plain bytes.
+    /// Deflates `plain` and leaves `head` bytes free before the result. Returns `None` if that would not save
+    /// at least one block.
     fn deflate(&self, level: u8, plain: &[u8], head: usize) -> Option<Vec<u8>> {
         let room = blocks(plain.len()).saturating_sub(1) * BLOCK_BYTES as usize;
         let mut out = vec![0; room.max(head)];
@@ -195,7 +200,7 @@ impl Compression {
         let mut compressor = kept.unwrap_or_else(fresh);
         let status = compressor.compress(plain, &mut out[head..], FlushCompress::Finish);
         if !matches!(status, Ok(Status::StreamEnd)) {
-            // The compressor goes: not every library can reset one that has not come to the end.
+            // The compressor is dropped: not every library can reset one in the middle of a stream.
             self.failed.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -210,7 +215,7 @@ impl Compression {
         Some(out)
     }
 
-    /// Appends so many bytes that were deflated. False: there were other than so many.
+    /// Inflates and appends `bytes` bytes to `out`. Returns false if the data has another length.
     fn inflate(&self, deflated: &[u8], bytes: usize, out: &mut Vec<u8>) -> bool {
         let kept = self.expanders.lock().pop();
         let mut expander = kept.unwrap_or_else(|| Decompress::new(false));

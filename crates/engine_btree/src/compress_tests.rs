@@ -1,4 +1,4 @@
-//! Compressed images. They stand here and not beside what they test for the reason that `tests.rs` has.
+//! Tests of compressed images. They are separate from their module for the reason given in `tests.rs`.
 
 use cohort_base::IndexId;
 use cohort_engine::{PageAlgorithm, PageForm};
@@ -15,11 +15,11 @@ fn compressing(form: PageForm) -> Compression {
     compression
 }
 
-/// An image whose head says what its body, which is not compressed, does not.
+/// Returns an image with a stored (not compressed) body and a header that claims another length.
 fn stored(body: &[u8], claimed: u32) -> Vec<u8> {
     let mut image = vec![0, 0, 0, 0, 255, 1, 0, 0, 0, 0, 0, 0];
     image.extend_from_slice(&claimed.to_le_bytes());
-    // RFC 1951, 3.2.4: the last block, stored: its length, and the same inverted.
+    // RFC 1951, 3.2.4: the last block, stored: its length, and the length inverted.
     image.push(1);
     image.extend_from_slice(&(body.len() as u16).to_le_bytes());
     image.extend_from_slice(&(!body.len() as u16).to_le_bytes());
@@ -54,7 +54,7 @@ fn what_saves_a_block_is_compressed_and_damage_is_noticed() {
     for at in 0..image.len() {
         let mut damaged = image.clone();
         damaged[at] ^= 0x20;
-        // An image that does not say that it is compressed is left to the checksum of plain ones.
+        // Without the marker of compression, the image is validated by the checksum of plain images.
         assert!(at == 4 || compression.plain(damaged).is_none(), "byte {at}");
     }
     assert!(compression.image(IndexId(17), &plain).is_none(), "of another key space");

@@ -1,4 +1,4 @@
-//! The engine as the server sees it.
+//! Implementation of the engine contract, and the purge thread.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
@@ -29,33 +29,33 @@ use crate::version::Versions;
 use crate::views::{Pin, Views};
 use crate::warm::{self, Warm};
 
-/// Between two rounds of purge when there is nothing to do.
+/// Pause between two rounds of purge if there was nothing to do.
 const PURGE_PAUSE: Duration = Duration::from_millis(10);
-/// The same when there was little: a round looks at every rollback segment, whose locks writers take.
+/// Pause if there was little to do. A round locks every rollback segment, which delays writers.
 const PURGE_GATHER: Duration = Duration::from_millis(1);
-/// What is more than little.
+/// Number of transactions in a round from which on purge does not pause.
 const PURGE_ROUND_MIN: usize = 256;
-/// Between two rounds of purge after one that failed.
+/// Pause after a round of purge that failed.
 const PURGE_RETRY: Duration = Duration::from_secs(1);
-/// Threads that replay beside each other.
+/// Maximum number of threads that replay in parallel.
 const REPLAY_THREADS_MAX: usize = 8;
-/// Redo between two checkpoints: what a start after a crash has to replay.
+/// Redo between two checkpoints. Limits the redo that a start after a crash must replay.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
 
-/// Sizes of the engine.
+/// Options of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct BtreeOptions {
     /// `innodb_buffer_pool_size`
     pub pool_bytes: usize,
     /// `innodb_rollback_segments`
     pub rollback_segments: usize,
-    /// Undo that is kept in memory; the rest goes into the undo file.
+    /// Memory limit of undo. The rest is spilled to the undo file.
     pub undo_bytes: usize,
-    /// Later views that make one count as held open: old versions are then sorted out behind it.
+    /// Number of newer views after which a view counts as held open, so that the versions after it are swept.
     pub young_views: usize,
-    /// Whether a thread purges; simulations call [`BtreeEngine::purge`] themselves.
+    /// Starts a purge thread. Simulations call [`BtreeEngine::purge`] themselves.
     pub has_threads: bool,
-    /// Where the caller sleeps while a page is read for it; none: it reads for itself.
+    /// Returns the caller's wait slot for page reads, or `None` if the caller reads the page itself.
     pub bed_of: BedOf,
 }
 
@@ -80,8 +80,8 @@ pub struct BtreeEngine {
     _threads: Arc<Threads>,
 }
 
-/// What the engine does beside its callers. It ends with the last handle of the engine: nothing is written
-/// to the files afterwards.
+/// Background threads. They end with the last handle of the engine, so that the files are not written
+/// afterwards.
 struct Threads {
     inner: Arc<Inner>,
     purge: Option<JoinHandle<()>>,
@@ -136,8 +136,8 @@ impl BtreeEngine {
         Ok(BtreeEngine { inner, replay_threads, _threads: threads })
     }
 
-    /// One round of purge; returns how many transactions it passed. An error: none, or what is left could not
-    /// be moved out of memory.
+    /// Runs one round of purge and returns the number of transactions that it passed. Returns an error only
+    /// if it passed none, because the round failed or undo could not be spilled.
     pub fn purge(&self) -> Result<usize, EngineError> {
         match self.inner.purge() {
             Ok(Purged { transactions: 0, spilled, .. }) => spilled.map(|()| 0),
@@ -147,11 +147,11 @@ impl BtreeEngine {
     }
 }
 
-/// The thread ends when the engine is closed.
+/// Starts the purge thread, which ends when the engine is closed.
 fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
     let inner = Arc::clone(inner);
     let run = move || {
-        // Without it versions would gather until memory ends.
+        // If this thread died silently, old versions would accumulate until memory is exhausted.
         let guard = NoUnwind::during("purge");
         let mut told = String::new();
         while !inner.is_closed() {
@@ -184,13 +184,13 @@ fn start_purge(inner: &Arc<Inner>) -> JoinHandle<()> {
     std::thread::Builder::new().name("purge".to_owned()).spawn(run).expect("a thread at start")
 }
 
-/// The engine's part of a read view.
+/// The engine's snapshot in a read view.
 pub struct View {
     pin: Pin,
 }
 
 impl View {
-    /// The newest transaction that it shows.
+    /// Returns the newest transaction that the view sees.
     pub fn seq(&self) -> CommitSeq {
         self.pin.seq
     }
@@ -239,7 +239,7 @@ impl Participant for BtreeEngine {
         self.inner.unflushed_bytes.load(Ordering::Relaxed)
     }
 
-    /// A checkpoint writes every page that changed, so it pays to gather changes.
+    /// A checkpoint writes every page that changed, so it is more efficient to accumulate changes.
     fn checkpoint_bytes(&self) -> Option<u64> {
         Some(CHECKPOINT_BYTES)
     }

@@ -1,9 +1,9 @@
-//! What all handles of the engine share.
+//! State that all handles of the engine share, and purge.
 //!
 //! # Lock order
 //! `purging` > `publishing` > leaf latches > a record's undo > a segment of records; leaf latches > a
-//! record's leftovers, a tree's sets, `views`. `directory` is held alone and for no I/O, but that
-//! `directory` may be held while a new tree's root is entered into the pool.
+//! record's leftovers, a tree's sets, `views`. `directory` is held without other locks and without I/O, with
+//! one exception: it may be held while a new tree's root is added to the pool.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::version::{Cleanup, LongValue, TrxRecord, TrxState, Versions};
 use crate::views::Views;
 use crate::warm::Warm;
 
-/// Records that one round of purge takes.
+/// Maximum number of records of each segment in one round of purge.
 const PURGE_RECORDS_MAX: usize = 1024;
 
 /// The engine's state.
@@ -30,50 +30,53 @@ pub struct Inner {
     pub store: Arc<Store>,
     pub versions: Arc<Versions>,
     pub ground: Ground,
-    /// Copied when a key space comes or goes, so that a checkpoint takes it in one step.
+    /// Copied on write when an index is added or removed, so that a checkpoint gets a consistent copy in one
+    /// step.
     pub directory: RwLock<Arc<BTreeMap<IndexId, Arc<Tree>>>>,
-    /// Key spaces that were dropped and that the page map in force may name.
+    /// Dropped indexes that the page map in force may still contain.
     pub dropped: Mutex<Vec<IndexId>>,
     pub views: Arc<Views>,
     pub unflushed_bytes: AtomicU64,
-    /// Those of them that are redo in files, of large transactions.
+    /// Part of `unflushed_bytes`: redo in files, of large transactions.
     pub large_bytes: AtomicU64,
-    /// Bytes on disk that the next checkpoint frees, of trees that are gone.
+    /// Bytes on disk that the next checkpoint frees, of trees that no longer exist.
     pub freeable_bytes: AtomicU64,
-    /// One purge at a time.
+    /// Held during a purge, so that one runs at a time.
     purging: Mutex<()>,
-    /// One change of the page map at a time.
+    /// Held during a change of the page map, so that one runs at a time.
     pub publishing: Mutex<()>,
     pub warm: Warm,
-    /// Nothing is to be done any more beside callers.
+    /// Background work must stop.
     is_closed: AtomicBool,
 }
 
-/// What a round of purge has done.
+/// Result of a round of purge.
 #[derive(Debug)]
 pub struct Purged {
-    /// Transactions that it passed.
+    /// Number of transactions that purge passed.
     pub transactions: usize,
-    /// Those behind a view that is held that it swept.
+    /// Number of later transactions that were swept because an old view is open.
     pub swept: usize,
-    /// Whether what is left and too much is in the undo file. If not, it takes memory until a later round.
+    /// Result of spilling the undo beyond the memory limit. After an error it stays in memory until a later
+    /// round.
     pub spilled: Result<(), EngineError>,
 }
 
-/// Why a round of purge passed nothing.
+/// Reason why a round of purge ended early.
 #[derive(Debug)]
 pub enum PurgeError {
-    /// A page or old versions could not be read or written: a later round tries again.
+    /// A page or old versions could not be read or written. A later round tries again.
     Later(EngineError),
-    /// Old versions are damaged. Nobody knows what the transaction wrote, so purge never passes it, and what
-    /// an aborted transaction wrote stays: the server must stop. A restart needs no old versions.
+    /// Old versions are damaged. It is unknown what the transaction wrote, so purge can never pass it, and
+    /// the writes of an aborted transaction would stay. The server must stop. A restart needs no old
+    /// versions.
     Damaged(EngineError),
     /// The engine is closed.
     Closed,
 }
 
 impl PurgeError {
-    /// Of an error of reading the undo.
+    /// Classifies an error from reading the undo.
     pub fn of_undo(error: EngineError) -> PurgeError {
         match error {
             EngineError::Corrupt(_) => PurgeError::Damaged(error),
@@ -81,7 +84,7 @@ impl PurgeError {
         }
     }
 
-    /// What is wrong; none: nothing is.
+    /// Returns the error, or `None` if the engine was closed.
     pub fn into_cause(self) -> Option<EngineError> {
         match self {
             PurgeError::Later(error) | PurgeError::Damaged(error) => Some(error),
@@ -117,12 +120,12 @@ impl Inner {
         }
     }
 
-    /// The key space's tree, if it has one.
+    /// Returns the index's tree, if it has one.
     pub fn tree(&self, index: IndexId) -> Option<Arc<Tree>> {
         self.directory.read().get(&index).cloned()
     }
 
-    /// The key space's tree, made if it has none.
+    /// Returns the index's tree. Creates it if it does not exist.
     pub fn tree_or_new(&self, index: IndexId) -> Arc<Tree> {
         if let Some(tree) = self.tree(index) {
             return tree;
@@ -132,17 +135,17 @@ impl Inner {
         Arc::make_mut(&mut directory).entry(index).or_insert_with(create).clone()
     }
 
-    /// Puts a key space's tree in the place of the one that it had.
+    /// Replaces an index's tree and returns the previous one.
     pub fn replace_tree(&self, tree: Tree) -> Option<Arc<Tree>> {
         Arc::make_mut(&mut self.directory.write()).insert(tree.index, Arc::new(tree))
     }
 
-    /// Takes a key space's tree out.
+    /// Removes an index's tree from the directory.
     pub fn remove_tree(&self, index: IndexId) -> Option<Arc<Tree>> {
         Arc::make_mut(&mut self.directory.write()).remove(&index)
     }
 
-    /// Lets the pages and long values of a tree go that nobody finds any more.
+    /// Frees the pages and overflow values of a tree that is no longer in the directory.
     pub fn release(&self, tree: &Tree) {
         let pages: HashSet<PageId> = std::mem::take(&mut tree.pages.lock());
         self.ground.changes.forget(&pages);
@@ -154,7 +157,8 @@ impl Inner {
         self.store.doom(values);
     }
 
-    /// Extents of long values that nobody reads any more. Those of a dropped tree went with it.
+    /// Defers the free of overflow values that are no longer read. Those of a dropped tree were freed with
+    /// it.
     pub fn doom(&self, tree: &Tree, extents: impl IntoIterator<Item = Extent>) {
         let mut values = tree.values.lock();
         let owned: Vec<Extent> = extents.into_iter().filter(|extent| values.remove(extent)).collect();
@@ -164,20 +168,20 @@ impl Inner {
         self.store.doom(owned);
     }
 
-    /// Ends what goes on beside callers.
+    /// Stops background work.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.warm.end();
     }
 
-    /// Whether the engine is closed.
+    /// Returns whether the engine is closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// One round of purge: takes out what aborted transactions wrote and what committed ones deleted, as
-    /// far as no view needs it. Behind a view that is held, old versions are sorted out. What is left and
-    /// too much goes into the undo file.
+    /// Runs one round of purge. It removes the writes of aborted transactions and the entries that committed
+    /// transactions deleted, as far as no view needs them. While an old view is open, it prunes the versions
+    /// after that view. Undo beyond the memory limit is spilled to the undo file.
     pub fn purge(&self) -> Result<Purged, PurgeError> {
         let _alone = self.purging.lock();
         let oldest = self.views.oldest();
@@ -188,7 +192,8 @@ impl Inner {
         Ok(Purged { transactions: records.len(), swept, spilled: self.versions.spill() })
     }
 
-    /// Repeating it is harmless: an entry that was restored or replaced does not name the record any more.
+    /// Cleans up after one record. Repeating it is harmless: an entry that was restored or replaced no longer
+    /// refers to the record.
     fn clean(&self, record: &TrxRecord, oldest: CommitSeq) -> Result<(), PurgeError> {
         let is_aborted = record.state() == TrxState::Aborted;
         if is_aborted || record.has_deletions() {
@@ -206,7 +211,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Long values that nobody reads any more.
+    /// Defers the free of overflow values that are no longer read, if their trees still exist.
     pub fn doom_all(&self, values: Vec<LongValue>) {
         for LongValue { index, root, extent } in values {
             if let Some(tree) = self.tree(index).filter(|tree| tree.root == root) {
@@ -235,8 +240,8 @@ impl Inner {
         self.unless_replaced(&tree, done)
     }
 
-    /// What was done to a tree's entry. The pages of a tree that was dropped or loaded anew are gone, and the
-    /// entry with them.
+    /// Returns the result of an operation on a tree's entry. Ignores an error if the tree was dropped or
+    /// reloaded meanwhile, because its pages and the entry are gone.
     pub fn unless_replaced<T: Default>(
         &self,
         tree: &Arc<Tree>,

@@ -1,28 +1,30 @@
-//! Putting a transaction's writes into the leaves, and taking them out again.
+//! Installation: writes a transaction's changes into the leaves, and removes them again.
 //!
-//! # A write's way into a leaf
-//! 1. The leaf that covers the key is latched alone; it is split first if it has no room.
-//! 2. If the entry's newest version belongs to an aborted transaction, or to an earlier part of the same one
-//!    (`trx.rs`), what was before that counts as present.
-//! 3. A long value is written aside.
-//! 4. The present version goes to the undo of the transaction, with the key to its leftovers.
-//! 5. The new version takes its place, with a reference to the undo, and the page is listed as changed.
+//! # Steps of one write
+//! 1. Latch the leaf that covers the key exclusively. Split it first if it lacks space.
+//! 2. If the entry's newest version belongs to an aborted transaction, or to an earlier part of the same
+//!    transaction (`trx.rs`), use the version before it as the current one.
+//! 3. Write a long value to an overflow extent.
+//! 4. Add the current version to the transaction's undo, and its overflow value to the values to free after
+//!    the commit.
+//! 5. Write the new version with a reference to the undo, and list the page as changed.
 //!
 //! The versions are invisible until the transaction's record is committed. Callers hold the locks of all keys
-//! from before this until the transaction is ordered or aborted, so no two transactions install over each
-//! other. One that meets another's version which is neither refuses: its predecessor's abort would make both
-//! live (`passed_over`).
+//! from before the installation until the transaction is ordered or aborted. So no two undecided transactions
+//! install over each other. A write that meets another transaction's undecided version is rejected: if that
+//! transaction aborted, both versions would become live (`passed_over`).
 //!
 //! # A key that a transaction writes in several parts
-//! The version of the earlier part *ends* (`chain.rs`): no chain leads to it, and nobody but its own
-//! transaction has seen it. Its undo stays and says the same as that of the later one: whichever an abort
-//! comes to first puts back what was there before both, and the other finds the entry in other hands. A
-//! long value that the earlier one wrote is free after an abort as all that were written, and after a commit
-//! as one that was replaced.
+//! The version of the earlier part *ends* (`chain.rs`): it is no longer reachable, and only its own
+//! transaction has seen it. Its undo record stays and has the same content as that of the later
+//! version. When the transaction is aborted, the first of the two undo records that purge processes restores
+//! the content from before both. For the second one the entry no longer belongs to the transaction, so purge
+//! skips it. An overflow value of the earlier part is freed after an abort like any value that was written,
+//! and after a commit like any value that was replaced.
 //!
 //! # On failure
-//! A page that cannot be read, a value that cannot be written or a version that should not be there ends the
-//! installation. The caller aborts the record, and purge takes out what is in place.
+//! The installation ends if a page cannot be read, a value cannot be written, or an unexpected version is
+//! found. The caller aborts the record, and purge removes what was installed.
 
 use std::sync::Arc;
 
@@ -40,10 +42,10 @@ use crate::undo::{Before, Link, UNDO_BYTES_MAX};
 use crate::value;
 use crate::version::{Horizon, LongValue, TrxRecord, TrxState, Undo, Value, VersionRef};
 
-/// Writes between two looks at how much memory a transaction's undo takes.
+/// Number of writes between two checks of the undo's memory.
 const LOOK_EVERY: u32 = 32;
 
-/// The leaf that the last key went to, kept for the next one.
+/// The leaf of the last key, kept for the next key.
 #[derive(Default)]
 pub struct Place {
     pub tree: Option<std::sync::Arc<Tree>>,
@@ -51,7 +53,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The tree and the latched leaf of a key.
+    /// Moves to a key's tree and its leaf, which is then latched.
     pub fn go_to(&mut self, inner: &Inner, index: IndexId, key: &[u8]) -> Result<(), EngineError> {
         if self.tree.as_ref().is_none_or(|tree| tree.index != index) {
             self.leaf = None;
@@ -60,14 +62,14 @@ impl Place {
         if self.leaf.as_ref().is_some_and(|leaf| leaf.page().covers(key)) {
             return Ok(());
         }
-        // The old leaf goes first: nobody holds two leaves.
+        // Release the old leaf first: a thread never holds two leaves here.
         self.leaf = None;
         let tree = self.tree.as_ref().expect("set above");
         self.leaf = Some(tree.leaf_exclusive(&inner.ground, key)?);
         Ok(())
     }
 
-    /// Splits the leaf, and lets it go.
+    /// Releases the leaf and splits it.
     pub fn split(&mut self, inner: &Inner, key: &[u8], needed: usize) -> Result<(), EngineError> {
         self.leaf = None;
         inner.ground.pool.evict_some();
@@ -75,12 +77,12 @@ impl Place {
     }
 }
 
-/// A write as its entry holds it.
+/// A write in the format of an entry.
 #[derive(Clone, Copy)]
 struct Write<'w> {
     index: IndexId,
     key: &'w [u8],
-    /// None: a deletion.
+    /// `None` for a deletion.
     value: Option<&'w [u8]>,
     is_overflow: bool,
 }
@@ -96,29 +98,29 @@ impl Write<'_> {
     }
 }
 
-/// A transaction's installation, write by write.
+/// Installation of one transaction, write by write.
 pub struct Install<'i> {
     inner: &'i Inner,
     record: &'i TrxRecord,
     place: Place,
-    /// Writes since the last look at the undo's memory.
+    /// Number of writes since the last check of the undo's memory.
     unlooked: u32,
 }
 
 impl Install<'_> {
-    /// Lets the leaf go, before something that takes a while.
+    /// Releases the leaf before a long operation.
     pub fn pause(&mut self) {
         self.place.leaf = None;
     }
 
-    /// Installs a write; full keys ascend. After an error the record is to be aborted.
+    /// Installs a write. Full keys must ascend. After an error the record must be aborted.
     pub fn write(&mut self, full_key: &[u8], value: Option<&[u8]>) -> Result<(), EngineError> {
         let (inner, record) = (self.inner, self.record);
         let (index, key) = split_key(full_key)?;
         self.unlooked += 1;
         if self.unlooked == LOOK_EVERY {
             self.unlooked = 0;
-            // A large transaction has a processor for itself, and small ones wait to be served.
+            // Yield: a large transaction would otherwise occupy its processor while small ones wait.
             self.pause();
             std::thread::yield_now();
             if record.undo_bytes() > inner.versions.trx_undo_bytes_max() {
@@ -146,12 +148,12 @@ impl Install<'_> {
 }
 
 impl Inner {
-    /// Begins to install the writes of a record.
+    /// Starts to install the writes of a record.
     pub fn install<'i>(&'i self, record: &'i TrxRecord) -> Install<'i> {
         Install { inner: self, record, place: Place::default(), unlooked: 0 }
     }
 
-    /// Some bytes: the leaf has no room for them.
+    /// Installs one write. Returns `Some(n)` if the leaf needs `n` more bytes and must be split first.
     fn install_one(
         &self,
         place: &mut Place,
@@ -188,7 +190,7 @@ impl Inner {
         if write.value.is_none() && !is_there {
             return Ok(None);
         }
-        // The reference's contents do not matter for the room it takes.
+        // The size of the reference does not depend on its value.
         let room_for = VersionRef { trx: record.number(), undo: 0 };
         let needed = page.entry_bytes(write.key, &write.entry(room_for));
         if !has_room(page, found, needed) {
@@ -227,9 +229,9 @@ impl Inner {
         Ok(None)
     }
 
-    /// What a write passes over, beyond the entry's newest version. One that is neither ordered nor aborted
-    /// and another's is refused: its writer's locks are gone, and if it aborts, the undo of the next version
-    /// would hold what never was.
+    /// Returns what a write skips in addition to the entry's newest version. Another transaction's undecided
+    /// version is rejected: the locks of its writer are gone, and if the writer aborts, the undo of the next
+    /// version would contain a value that never existed.
     fn passed_over(&self, record: &TrxRecord, entry: &Entry<'_>) -> Result<PassedOver, EngineError> {
         let Some(version) = entry.version else { return Ok(PassedOver::Nothing) };
         if version.trx == record.number() {
@@ -245,8 +247,8 @@ impl Inner {
         Err(EngineError::Corrupt(what.to_owned()))
     }
 
-    /// Takes out an aborted transaction's version of a key, if it is still there, for what stood there before
-    /// its writes. True: the leaf has become small.
+    /// Replaces an aborted transaction's version of a key with the content from before its writes, if the
+    /// entry still belongs to it. Returns true if the leaf has become small.
     pub fn restore(
         &self,
         record: &TrxRecord,
@@ -262,7 +264,8 @@ impl Inner {
             if version.is_none_or(|version| version.trx != record.number()) {
                 return Ok(false);
             }
-            // Purge passes, or has passed, the deletion that stood there: nobody else takes its entry out.
+            // If the previous content is a deletion that purge passes or has passed, only this call can
+            // remove the entry.
             let is_gone = before.value.is_none() && self.versions.is_passed(oldest, before.version);
             let mut is_small = false;
             if before.existed && !is_gone {
@@ -283,8 +286,8 @@ impl Inner {
         }
     }
 
-    /// Takes a deleted entry out of its leaf, if it is still the record's deletion. True: the leaf has become
-    /// small.
+    /// Removes a deleted entry from its leaf if it is still this record's deletion. Returns true if the leaf
+    /// has become small.
     pub fn remove_deleted(&self, record: &TrxRecord, tree: &Tree, key: &[u8]) -> Result<bool, EngineError> {
         let mut frame = tree.leaf_exclusive(&self.ground, key)?;
         let Ok(n) = frame.page().find(key) else { return Ok(false) };
@@ -295,7 +298,7 @@ impl Inner {
         Ok(self.remove(&mut frame, tree, n))
     }
 
-    /// Takes an entry out of its leaf. True: that has become small.
+    /// Removes an entry from its leaf. Returns true if the leaf has become small.
     pub fn remove(&self, frame: &mut Frame, tree: &Tree, n: usize) -> bool {
         let is_small = remove_entry(frame, n);
         self.ground.changes.list(frame);
@@ -304,14 +307,14 @@ impl Inner {
     }
 }
 
-/// True: the page has just become small enough to go into a neighbour.
+/// Removes an entry. Returns true if the page has just become small enough to be merged into a neighbour.
 fn remove_entry(frame: &mut Frame, n: usize) -> bool {
     let was_small = is_small(frame.page());
     frame.page_mut().remove(n);
     frame.page().is_empty() || (!was_small && is_small(frame.page()))
 }
 
-/// The key space and the key.
+/// Splits a full key into index and key.
 pub fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
     let (index, key) =
         full_key.split_first_chunk::<INDEX_ID_BYTES>().expect("a full key starts with its index");
@@ -319,28 +322,28 @@ pub fn split_key(full_key: &[u8]) -> Result<(IndexId, &[u8]), EngineError> {
     Ok((IndexId(u32::from_be_bytes(*index)), key))
 }
 
-/// A version that the next one takes the place of.
+/// A version that the next write skips.
 enum PassedOver {
-    /// The newest version counts.
+    /// None: the newest version is current.
     Nothing,
-    /// It was aborted: who wrote it, and its place.
+    /// The version was aborted. Contains its writer and the position of its undo.
     Aborted(Arc<TrxRecord>, u32),
-    /// An earlier part of the same transaction wrote it.
+    /// An earlier part of the same transaction wrote the version. Contains the position of its undo.
     Own(u32),
 }
 
-/// What an earlier part of a transaction left.
+/// State that an earlier part of the transaction left.
 struct OwnBefore {
-    /// The place of its undo.
+    /// Position of its undo.
     place: u32,
     is_deleted: bool,
-    /// Its long value.
+    /// Its overflow value.
     value: Option<Extent>,
 }
 
-/// What an entry holds for the next writer.
+/// The current content of an entry for the next writer.
 struct Present<'p> {
-    /// None: it is deleted, or not there.
+    /// `None` if it is deleted or does not exist.
     value: Option<&'p [u8]>,
     is_overflow: bool,
     version: Option<VersionRef>,
@@ -362,7 +365,7 @@ impl Present<'_> {
     }
 }
 
-/// An entry with this value; none: a deletion.
+/// Returns an entry with this value, or a deletion if there is none.
 fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
     match value {
         Some(value) => {
@@ -372,13 +375,13 @@ fn entry(value: Option<&Value>, version: Option<VersionRef>) -> Entry<'_> {
     }
 }
 
-/// Whether an entry of so many bytes fits, in place of the one that was found.
+/// Returns whether an entry of `needed` bytes fits in place of the one that was found.
 pub fn has_room(page: &Page, found: Result<usize, usize>, needed: usize) -> bool {
     let replaced = found.map_or(0, |n| page.entry_bytes_at(n));
     page.free_bytes() + replaced >= needed || page.len() < crate::page::SPLIT_ENTRIES_MIN
 }
 
-/// Writes an entry for which there is room.
+/// Writes an entry. The page must have room for it.
 pub fn write_entry(frame: &mut Frame, found: Result<usize, usize>, key: &[u8], entry: Entry<'_>) {
     let page = frame.page_mut();
     let is_put = match found {

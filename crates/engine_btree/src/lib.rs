@@ -1,5 +1,5 @@
-//! The B+tree engine: rows in place in memory, pages out of place on disk, one store per commit. README.md
-//! follows one write through it.
+//! The B+tree engine: rows are stored in place in memory and pages out of place on disk, and a commit is one
+//! store. README.md follows one write through it.
 
 mod bulk;
 mod chain;

@@ -1,9 +1,10 @@
-//! Looks for many keys, which are best near each other: rows that entries of another index lead to.
+//! Multi-get: looks up many keys that are preferably near each other, such as the rows that the entries of a
+//! secondary index refer to.
 //!
 //! # Concepts
-//! Of the keys that one leaf covers some are looked for at once. First each gets its place among the slots,
-//! by the front of the key alone, and the entry is asked for; then the entries are compared and copied. So
-//! the processor waits for several of them at a time, and the leaf is latched once for all.
+//! Several keys of one leaf are looked up together. First, each key gets its position among the slots by its
+//! head alone, and its entry is prefetched. Then the entries are compared and copied. The cache misses of
+//! several entries overlap, and the leaf is latched only once for all of them.
 
 use cohort_engine::{EngineError, Looks};
 
@@ -12,11 +13,11 @@ use crate::near::NearLeaf;
 use crate::pool::Touch;
 use crate::version::Horizon;
 
-/// Keys of a leaf that are looked for at once.
+/// Maximum number of keys of a leaf that are looked up together.
 const AT_ONCE: usize = 16;
 
 impl Inner {
-    /// Looks for keys at the horizon ([`cohort_engine::EngineTrx::get_many`]).
+    /// Looks up keys at the horizon ([`cohort_engine::EngineTrx::get_many`]).
     pub fn get_many(
         &self,
         horizon: Horizon,
@@ -59,7 +60,7 @@ impl Inner {
             }
             drop(frame);
             if at < end {
-                // It has versions, or a long value.
+                // The entry has older versions or an overflow value.
                 let key = looks.keys[at];
                 value.clear();
                 if self.get(looks.index, horizon, key, &mut value, Some(&mut *near))? {

@@ -1,18 +1,18 @@
-//! The page map: where the pages of the last checkpoint lie.
+//! The page map: the locations of the pages of the last checkpoint.
 //!
-//! It is in memory as a whole, and on disk as *levels*: the oldest level names all pages that there were when
-//! it was written, each later one what has changed since. A change of the map writes a new level. While the
-//! newest level is not more than [`GROWTH`] times as large as what is about to be written, it is written
-//! anew together with it. So each level is larger than the one behind it, there are few of them, and what a
-//! checkpoint writes grows with what it changes; an entry is written again as often as levels are merged,
-//! which is the logarithm of the map's size.
+//! The whole map is in memory. On disk it consists of *levels*: the oldest level contains all pages that
+//! existed when it was written, and each later level contains the changes since. A change of the map writes a
+//! new level. If the newest level is at most [`GROWTH`] times as large as the data to write, it is merged
+//! into the new level, and so on. Each level is therefore larger than the next newer one, and there are few
+//! of them. The bytes that a checkpoint writes are proportional to its changes, and an entry is rewritten
+//! only when levels are merged, which is logarithmic in the size of the map.
 //!
 //! ```text
 //! a level is a list of parts, a part a list of records:
-//!   u8 1 | u32 key space                                the tree and all its pages are gone
-//!   u8 2 | u32 key space | u64 root | u64 entries       a tree; the next records are its
-//!   u8 3 | u64 page id                                  the page is gone
-//!   u8 4 | u64 page id | u64 block | u32 bytes | u16 number of long values, each: u64 block | u32 bytes
+//!   u8 1 | u32 index                                    the tree and all its pages were removed
+//!   u8 2 | u32 index | u64 root | u64 entries           a tree; the next records belong to it
+//!   u8 3 | u64 page id                                  the page was removed
+//!   u8 4 | u64 page id | u64 block | u32 bytes | u16 number of overflow values, each: u64 block | u32 bytes
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -24,11 +24,11 @@ use cohort_base::{IndexId, Lsn, Reader, Truncated, Write};
 use crate::page::PageId;
 use crate::space::{Extent, FIRST_FREE_BLOCK};
 
-/// A level is merged with what is written behind it unless it is so many times as large.
+/// A level is merged into the data written after it unless it is larger by this factor.
 const GROWTH: u64 = 2;
-/// Pages that are looked at under one lock.
+/// Number of pages that are processed under one lock.
 const LOOK_PAGES: usize = 4096;
-/// Bytes beyond which a level gets a further part.
+/// Size of a part at which the next part of a level begins.
 const PART_BYTES: usize = 64 << 20;
 
 const DROPPED: u8 = 1;
@@ -36,27 +36,27 @@ const TREE: u8 = 2;
 const REMOVED: u8 = 3;
 const PAGE: u8 = 4;
 
-/// A page's place in the last checkpoint.
+/// Location of a page in the last checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub image: Extent,
-    /// Long values that its entries name.
+    /// Overflow values that its entries refer to.
     pub values: Vec<Extent>,
-    /// Entries of the image of a leaf, 0 of another page. None: nobody has read the image since the start. It
-    /// is not on disk.
+    /// Number of entries if the page is a leaf, otherwise 0. `None` until the image is read for the first
+    /// time after a start. Not stored on disk.
     pub entries: Option<u32>,
 }
 
-/// A tree as the page map tells it.
+/// A tree in the page map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeMap {
     pub root: PageId,
-    /// Entries of its leaves' images. An estimate, where an earlier version has written it.
+    /// Number of entries in the leaves' images. An estimate if an earlier version of the server wrote it.
     pub entries: u64,
     pub pages: BTreeMap<PageId, Place>,
 }
 
-/// All that a restart reads.
+/// Everything that a restart needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageMap {
     pub lsn: Lsn,
@@ -67,20 +67,20 @@ pub struct PageMap {
 /// A change of the page map.
 #[derive(Default)]
 pub struct MapChange {
-    /// A checkpoint's position; none: the map is changed between checkpoints.
+    /// LSN of the checkpoint, or `None` for a change between checkpoints.
     pub lsn: Option<Lsn>,
     pub next_page: u64,
-    /// New images, and trees that they begin.
+    /// New images, possibly of new trees.
     pub written: Vec<(IndexId, PageId, Place)>,
-    /// Pages that went into their neighbours.
+    /// Pages that were merged into their neighbours.
     pub removed: Vec<(IndexId, PageId)>,
-    /// Roots of all trees of the new map; trees that are not here are left as they are.
+    /// Roots of all trees of the new map. A tree that is not listed stays as it is.
     pub roots: Vec<(IndexId, PageId)>,
-    /// Trees that are gone.
+    /// Trees that were removed.
     pub dropped: Vec<IndexId>,
 }
 
-/// What stands in a level.
+/// Keys of the records of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
     dropped: BTreeSet<IndexId>,
@@ -88,12 +88,12 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Whether nothing does.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.dropped.is_empty() && self.trees.is_empty()
     }
 
-    /// Those of both.
+    /// Adds the keys of `other`.
     pub fn merge(&mut self, other: Keys) {
         self.dropped.extend(other.dropped);
         for (index, mut pages) in other.trees {
@@ -102,16 +102,16 @@ impl Keys {
     }
 }
 
-/// A level as the superblock names it.
+/// A level of the page map on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// Where its parts lie, each with its CRC-32C.
+    /// Extents of its parts, each with its CRC-32C.
     pub parts: Vec<(Extent, u32)>,
     pub keys: Keys,
 }
 
 impl Level {
-    /// As the superblock tells it.
+    /// Returns the level in the form that the superblock stores.
     pub fn parts_only(&self) -> Level {
         Level { parts: self.parts.clone(), keys: Keys::default() }
     }
@@ -121,8 +121,8 @@ impl Level {
     }
 }
 
-/// How many of the oldest levels stay when a change of so many bytes is written; the others are written anew
-/// with it.
+/// Returns how many of the oldest levels are kept when a change of `bytes` bytes is written. The others are
+/// merged into the new level.
 pub fn levels_kept(levels: &[Level], mut bytes: u64, parts_max: usize) -> usize {
     let mut kept = levels.len();
     while let Some(newest) = levels[..kept].last().filter(|level| level.bytes() <= GROWTH * bytes) {
@@ -133,17 +133,17 @@ pub fn levels_kept(levels: &[Level], mut bytes: u64, parts_max: usize) -> usize 
     if parts < parts_max { kept } else { 0 }
 }
 
-/// One tree's part of a change.
+/// Changes of one tree.
 #[derive(Default)]
 struct TreeChange<'c> {
     is_dropped: bool,
     root: Option<PageId>,
-    /// None: removed.
+    /// `None` if the page was removed.
     pages: BTreeMap<PageId, Option<&'c Place>>,
 }
 
 impl TreeChange<'_> {
-    /// Root and entries of the tree behind the change; `former` is what it was before.
+    /// Returns root and number of entries of the tree after the change. `former` is the tree before it.
     fn behind(&self, former: Option<&TreeMap>) -> Option<(PageId, u64)> {
         let former = former.filter(|_| !self.is_dropped);
         let root = self.root.or(former.map(|tree| tree.root))?;
@@ -153,24 +153,24 @@ impl TreeChange<'_> {
     }
 }
 
-/// How many entries more a tree has when a page's image takes the place of another.
+/// Returns the change of a tree's number of entries when an image of a page replaces another.
 fn more_entries(before: Option<&Place>, now: Option<&Place>) -> i64 {
     let now = i64::from(now.and_then(|place| place.entries).unwrap_or(0));
     match before.map(|place| place.entries) {
         None => now,
         Some(Some(before)) => now - i64::from(before),
-        // What is written again has been read before.
+        // The page was read before it was written again, so the number was known by then.
         Some(None) => 0,
     }
 }
 
-/// A change by tree and page.
+/// A change, by tree and page.
 pub struct Sorted<'c> {
     trees: BTreeMap<IndexId, TreeChange<'c>>,
 }
 
 impl<'c> Sorted<'c> {
-    /// Of this change.
+    /// Sorts a change.
     pub fn new(change: &'c MapChange) -> Sorted<'c> {
         let mut trees: BTreeMap<IndexId, TreeChange<'c>> = BTreeMap::new();
         for index in &change.dropped {
@@ -188,7 +188,7 @@ impl<'c> Sorted<'c> {
         Sorted { trees }
     }
 
-    /// What it changes of the map, and its bytes, roughly.
+    /// Returns the keys of the map that change, and the approximate size of their records.
     pub fn keys(&self, map: &PageMap) -> (Keys, u64) {
         let (mut keys, mut bytes) = (Keys::default(), 0);
         for (index, change) in &self.trees {
@@ -207,7 +207,7 @@ impl<'c> Sorted<'c> {
         (keys, bytes)
     }
 
-    /// The tree behind the change.
+    /// Returns root and number of entries of a tree after the change.
     fn tree(&self, map: &PageMap, index: IndexId) -> Option<(PageId, u64)> {
         let former = map.trees.get(&index);
         match self.trees.get(&index) {
@@ -216,7 +216,7 @@ impl<'c> Sorted<'c> {
         }
     }
 
-    /// The page's place behind the change.
+    /// Returns the location of a page after the change.
     fn place<'a>(&'a self, map: &'a PageMap, index: IndexId, id: PageId) -> Option<&'a Place> {
         let change = self.trees.get(&index);
         if let Some(place) = change.and_then(|change| change.pages.get(&id)) {
@@ -230,7 +230,8 @@ impl<'c> Sorted<'c> {
         map.trees.keys().chain(self.trees.keys()).copied().collect()
     }
 
-    /// Page ids of a tree from a place on, whether they are there behind the change or not.
+    /// Returns up to `limit` page ids of a tree after `after`, from the map and from the change. Includes
+    /// pages that the change removes.
     fn ids_behind(&self, map: &PageMap, index: IndexId, after: Option<PageId>, limit: usize) -> Vec<PageId> {
         let range = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let of_map = map.trees.get(&index).into_iter().flat_map(|tree| tree.pages.range(range));
@@ -248,15 +249,15 @@ impl<'c> Sorted<'c> {
 pub struct LevelWriter<'w> {
     out: Vec<u8>,
     part_bytes: usize,
-    /// Gets each finished part.
+    /// Receives each finished part.
     emit: &'w mut dyn FnMut(&[u8]) -> io::Result<()>,
 }
 
-/// Looks at the map in force, for a moment.
+/// Function that calls its argument with the map in force, under its lock.
 pub type LookAtMap<'l> = &'l dyn Fn(&mut dyn FnMut(&PageMap));
 
 impl<'w> LevelWriter<'w> {
-    /// Gives parts to `emit`.
+    /// Creates a writer that passes finished parts to `emit`.
     pub fn new(emit: &'w mut dyn FnMut(&[u8]) -> io::Result<()>) -> LevelWriter<'w> {
         LevelWriter { out: Vec::new(), part_bytes: PART_BYTES, emit }
     }
@@ -269,7 +270,7 @@ impl<'w> LevelWriter<'w> {
         Ok(())
     }
 
-    /// Writes what the keys say behind the change.
+    /// Writes the state of the keys after the change.
     pub fn changed(mut self, look: LookAtMap<'_>, change: &Sorted<'_>, keys: &Keys) -> io::Result<()> {
         for index in &keys.dropped {
             self.out.put_u8(DROPPED);
@@ -288,7 +289,7 @@ impl<'w> LevelWriter<'w> {
         self.flush()
     }
 
-    /// Writes all that there is behind the change.
+    /// Writes the whole map after the change.
     pub fn whole(mut self, look: LookAtMap<'_>, change: &Sorted<'_>) -> io::Result<()> {
         let mut indexes = BTreeSet::new();
         look(&mut |map| indexes = change.indexes(map));
@@ -316,7 +317,7 @@ impl<'w> LevelWriter<'w> {
         self.flush()
     }
 
-    /// False: it is gone behind the change.
+    /// Writes the record of a tree. Returns false if the tree does not exist after the change.
     fn tree(&mut self, look: LookAtMap<'_>, change: &Sorted<'_>, index: IndexId) -> bool {
         let mut tree = None;
         look(&mut |map| tree = change.tree(map, index));
@@ -339,7 +340,7 @@ impl<'w> LevelWriter<'w> {
         }
     }
 
-    /// A part that is large enough ends here; the next one begins with the same tree.
+    /// Ends a part that is large enough. The next part then begins with a record of the same tree.
     fn part_ends(&mut self, look: LookAtMap<'_>, change: &Sorted<'_>, index: IndexId) -> io::Result<()> {
         if self.out.len() < self.part_bytes {
             return Ok(());
@@ -372,18 +373,19 @@ impl PageMap {
         self.trees.values().flat_map(|tree| tree.pages.values())
     }
 
-    /// Long values that it names.
+    /// Returns the overflow values that the map refers to.
     pub fn values(&self) -> impl Iterator<Item = Extent> {
         self.places().flat_map(|place| place.values.iter().copied())
     }
 
-    /// Images and long values that it names.
+    /// Returns the images and overflow values that the map refers to.
     pub fn extents(&self) -> impl Iterator<Item = Extent> {
         self.places().map(|place| place.image).chain(self.values())
     }
 
-    /// Checks what a restart relies on beyond the records' form: each page has one place and a number below
-    /// the next one, and no block is used twice, by these or by the map itself.
+    /// Checks the conditions that a restart relies on beyond the format of the records: each page has one
+    /// location and a number below the next one, and no two extents overlap, including the extents of the map
+    /// itself (`parts`).
     pub fn check(&self, parts: impl Iterator<Item = Extent>) -> Result<(), String> {
         let mut pages = HashSet::new();
         for id in self.trees.values().flat_map(|tree| tree.pages.keys()) {
@@ -403,7 +405,7 @@ impl PageMap {
         }
     }
 
-    /// Takes in the next part of a level, whose keys are gathered.
+    /// Applies the next part of a level and adds its keys to `keys`.
     pub fn read_part(&mut self, bytes: &[u8], keys: &mut Keys) -> Result<(), Truncated> {
         let (mut r, mut at) = (Reader::new(bytes), None);
         while !r.is_empty() {
@@ -435,8 +437,9 @@ impl PageMap {
         Ok(())
     }
 
-    /// The map in the form that the first superblocks (`COHBTR01`) name, in one piece: `u32 number of trees,
-    /// each: u32 key space | u64 root | u64 entries | u32 number of pages`, each as behind the tag above.
+    /// Reads a map in the format of the first superblocks (`COHBTR01`), which is one piece:
+    /// `u32 number of trees, each: u32 index | u64 root | u64 entries | u32 number of pages`, each page like
+    /// a record with tag 4, without the tag.
     pub fn read_first_form(&mut self, bytes: &[u8]) -> Result<(), Truncated> {
         let mut r = Reader::new(bytes);
         for _ in 0..r.u32()? {
@@ -451,8 +454,8 @@ impl PageMap {
         Ok(())
     }
 
-    /// Changes the map. Returns the places that it does not name any more, and the long values that it names
-    /// since.
+    /// Applies a change. Returns the locations that the map does not contain any more, and the overflow
+    /// values that are new in it.
     pub fn apply(&mut self, change: MapChange) -> (Vec<Place>, Vec<Extent>) {
         let (mut outdated, mut fresh) = (Vec::new(), Vec::new());
         self.lsn = change.lsn.unwrap_or(self.lsn);
@@ -496,7 +499,7 @@ mod tests {
         Extent { block: n, bytes: 4096 }
     }
 
-    /// A random change of the map.
+    /// Returns a random change of the map.
     fn some_change(rng: &SeededRng, map: &PageMap, next: &mut u64) -> MapChange {
         let mut change = MapChange::default();
         let index = IndexId(16 + rng.below(4) as u32);
@@ -591,7 +594,7 @@ mod tests {
                     let entries = tree.pages.values().map(|place| u64::from(place.entries.unwrap_or(0)));
                     assert_eq!(entries.sum::<u64>(), tree.entries, "seed {seed}, {index:?}");
                 }
-                // Entries of single pages are in memory only.
+                // The number of entries of a single page is kept in memory only.
                 let mut told = map.clone();
                 let places = told.trees.values_mut().flat_map(|tree| tree.pages.values_mut());
                 places.for_each(|place| place.entries = None);

@@ -1,16 +1,16 @@
-//! Merging: a page that purge has made small goes into a neighbour, and a root with one child takes its
-//! place.
+//! Merging: moves the entries of a page that purge has made small into a neighbour, and replaces a root with
+//! a single child by that child.
 //!
-//! A queue whose rows come at one end and go at the other has its pages in use only, and a scan meets no run
-//! of empty leaves. Purge merges when a leaf has become empty, or smaller than a quarter of a page; updates
-//! that shorten values do not.
+//! A table that is used as a queue, with inserts at one end and deletions at the other, therefore keeps only
+//! the pages that it needs, and scans meet no long sequences of empty leaves. Purge merges a leaf that has
+//! become empty or smaller than a quarter of a page. Updates that shorten values do not merge.
 //!
 //! # Latches
-//! All pages of the path are latched alone, and one neighbour at a time. Nobody waits for a neighbour with
-//! this page latched, because a holder of one leaf lets it go before it comes to another.
+//! All pages of the path are latched exclusively, and one neighbour at a time. Latching a neighbour while
+//! the page is latched cannot deadlock, because a holder of one leaf releases it before it latches another.
 //!
 //! # On failure
-//! A page that cannot be read ends it, with all that was merged before in place.
+//! A page that cannot be read ends the merge. What was merged before stays merged.
 
 use cohort_engine::EngineError;
 
@@ -18,16 +18,16 @@ use crate::page::{PAGE_BYTES, Page, PageId, PageSpec};
 use crate::pool::Exclusive;
 use crate::tree::{Ground, Side, Tree};
 
-/// Free in a page after a merge, so that it is not split at once.
+/// Free space required after a merge, so that the page is not split again soon.
 const FREE_BYTES_MIN: usize = PAGE_BYTES / 4;
 
-/// Whether the page is worth merging.
+/// Returns whether the page is small enough to be merged.
 pub fn is_small(page: &Page) -> bool {
     page.used_bytes() < PAGE_BYTES / 4
 }
 
 impl Tree {
-    /// Merges what is small on the way to the key.
+    /// Merges the small pages on the path to the key.
     pub fn merge(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
         self.read_neighbours(ground, key)?;
         loop {
@@ -41,14 +41,14 @@ impl Tree {
                 };
                 has_merged |= merged;
             }
-            // A page without a neighbour may have got one: its parent went into another.
+            // A page without a neighbour may have got one, if its parent was merged.
             if !has_merged {
                 return Ok(());
             }
         }
     }
 
-    /// Reads what is not in memory, so that the latches of a merge are held for no I/O as a rule.
+    /// Reads missing pages first, so that the latches of a merge are usually not held during I/O.
     fn read_neighbours(&self, ground: &Ground, key: &[u8]) -> Result<(), EngineError> {
         let leaf = self.leaf(ground, &Side::Covering(key))?;
         let (low, high) = (leaf.page().low().to_vec(), leaf.page().high().map(<[u8]>::to_vec));
@@ -62,7 +62,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Merges a page with one of its neighbours below the parent.
+    /// Merges a page with one of its siblings.
     fn merge_page(
         &self,
         ground: &Ground,
@@ -84,8 +84,8 @@ impl Tree {
         Ok(false)
     }
 
-    /// Moves the entries of `right`, the parent's child at `place`, into its left neighbour. False: they do
-    /// not fit.
+    /// Moves the entries of `right`, the parent's child at `place`, into its left neighbour. Returns false if
+    /// they do not fit.
     fn combine(
         &self,
         ground: &Ground,
@@ -125,7 +125,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Gives the only child's entries to the root.
+    /// Moves the entries of the root's only child into the root.
     fn pull_up(&self, ground: &Ground, mut root: Exclusive) -> Result<bool, EngineError> {
         if root.page().level() == 0 || root.page().len() > 1 {
             return Ok(false);
@@ -148,7 +148,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Nobody finds the page any more.
+    /// Frees a page that is no longer reachable.
     fn let_go(&self, ground: &Ground, page: PageId) {
         self.pages.lock().remove(&page);
         ground.pool.discard(page);

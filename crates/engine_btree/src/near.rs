@@ -1,15 +1,17 @@
-//! Ways down that begin where the last one of the same reader ended.
+//! Search hints: descents that start at the end of the same reader's last descent.
 //!
 //! # Concepts
-//! A reader of keys in their order, or nearly so, meets a leaf, and the nodes above it, again and again. It
-//! keeps the leaf of its last way down and that leaf's parent, without a latch. The next way down asks the
-//! leaf first, then the parent: one latch instead of one for each level, and no search of the nodes above.
+//! A reader of keys in ascending order, or nearly so, visits the same leaf and the same inner nodes
+//! repeatedly. It keeps references to the leaf of its last descent and to that leaf's parent, without
+//! latches. The next descent tries the leaf first, then the parent. This needs one or two latches instead of
+//! one per level, and no searches in the nodes above.
 //!
-//! # When a page is the right one
-//! Under its latch a page that is still in its tree has the fences that say which keys belong to it, whatever
-//! has been split or merged meanwhile. One that went into a neighbour says so ([`Frame::is_gone`]).
+//! # Validity
+//! A page that is still in its tree has, under its latch, the fences that determine which keys it covers,
+//! regardless of splits and merges meanwhile. A page that was merged into a neighbour is marked as such
+//! ([`Frame::is_gone`]).
 //!
-//! A page that is kept stays in memory: two for each reader.
+//! The references pin their pages: two for each reader.
 //!
 //! [`Frame::is_gone`]: crate::pool::Frame::is_gone
 
@@ -19,7 +21,7 @@ use crate::pool::{Frame, Latch, Shared, Soon, Touch};
 use crate::sync::{Ordering, latch_of_shared};
 use crate::tree::{Ground, Side, Tree};
 
-/// The end of a reader's last way down.
+/// The end of a reader's last descent.
 #[derive(Default)]
 pub struct NearLeaf {
     leaf: Option<Latch>,
@@ -27,7 +29,7 @@ pub struct NearLeaf {
 }
 
 impl NearLeaf {
-    /// The leaf that covers the key, latched with others.
+    /// Returns the leaf that covers the key, latched in shared mode.
     pub fn leaf(
         &mut self,
         tree: &Tree,
@@ -43,7 +45,7 @@ impl NearLeaf {
             let page = parent.page();
             let place = page.child_place(key);
             let child = page.child(place);
-            // What must be slept for is found anew, from the root on.
+            // If the leaf must be waited for, descend again from the root.
             if let Soon::Here(leaf) = ground.pool.shared_soon(tree.index, child, touch)? {
                 tree.check_child(ground, page, place, &leaf)?;
                 leaf.page().touch_slots();
@@ -58,7 +60,7 @@ impl NearLeaf {
     }
 }
 
-/// The page, if it is the one of its level that covers the key.
+/// Returns the page, latched in shared mode, if it has this level and covers the key.
 fn latched(page: &Option<Latch>, level: u8, key: &[u8]) -> Option<Shared> {
     let frame = page.as_ref()?.read_arc();
     let is_it = |frame: &Frame| {

@@ -1,16 +1,16 @@
-//! Slotted pages: sorted entries of one node of a tree.
+//! Slotted pages: the sorted entries of one node of a tree.
 //!
 //! ```text
 //! 0   4  CRC-32C of the rest, in images on disk
 //! 4   1  level: 0 leaf, above it inner nodes; 255 in compressed images (`compress.rs`)
 //! 5   1  flags: 1 the page has a high fence
 //! 6   2  -
-//! 8   4  key space
+//! 8   4  index id
 //! 12  4  number of entries
 //! 16  8  page id
 //! 24  4  heap start: the heap grows from the end of the page towards the slots
-//! 28  4  bytes of the heap that no slot names
-//! 32  4  place of the fences in the heap
+//! 28  4  bytes of the heap that no slot refers to
+//! 32  4  offset of the fences in the heap
 //! 36  2  length of the low fence
 //! 38  2  length of the high fence
 //! 40  2  length of the prefix that both fences share
@@ -20,16 +20,16 @@
 //!
 //! entry  u8 flags (1 delete mark, 2 version reference, 4 overflow value)
 //!        | u16 length of the suffix | u32 length of the value
-//!        | u64 transaction, u32 place in its undo (with a version reference) | suffix | value
+//!        | u64 transaction, u32 position in its undo (with a version reference) | suffix | value
 //! ```
 //!
-//! A page holds keys with `low fence <= key < high fence`; without a high fence it is the last one of its
-//! level. Keys are stored without the prefix that the fences share. In an inner node the value is the child's
-//! page id, and the child holds the keys from its entry's key up to the next entry's.
+//! A page holds keys with `low fence <= key < high fence`. A page without a high fence is the last of its
+//! level. Keys are stored without the prefix that the fences share. In an inner node the value is the page id
+//! of a child, which holds the keys from its entry's key up to the next entry's.
 //!
 //! Pages are [`PAGE_BYTES`] long. A page with fewer than [`SPLIT_ENTRIES_MIN`] entries grows instead of being
-//! split, so long keys always fit. An image read from disk may be longer, because reconciling may bring
-//! longer values back; the next change that finds no room splits it.
+//! split, so the longest keys always fit. An image on disk may be longer, because reconciling may restore
+//! longer values. The next change that lacks space splits such a page.
 
 use std::cmp::Ordering;
 use std::io;
@@ -41,13 +41,13 @@ use cohort_engine::EngineError;
 use crate::sound::{ImageOf, Unsound};
 use crate::version::{TrxNo, VersionRef};
 
-/// Size of a page that holds entries of usual length.
+/// Size of a page, unless it has few long entries.
 pub const PAGE_BYTES: usize = 16 << 10;
-/// Pages with fewer entries grow when they are full.
+/// A page with fewer entries grows when it is full.
 pub const SPLIT_ENTRIES_MIN: usize = 4;
-/// Longest key.
+/// Maximum length of a key.
 pub const KEY_BYTES_MAX: usize = 12 << 10;
-/// Longest value inside of a page; longer ones lie in extents of their own.
+/// Maximum length of a value in a page. Longer values are overflow values.
 pub const INLINE_BYTES_MAX: usize = 4 << 10;
 
 pub(crate) const HEADER: usize = 48;
@@ -55,14 +55,14 @@ pub(crate) const SLOT: usize = 8;
 pub(crate) const ENTRY_HEADER: usize = 7;
 pub(crate) const REFERENCE: usize = 12;
 
-/// Of an entry that is asked for ahead; the rest of a longer one follows by itself.
+/// Cache lines of an entry that are prefetched. The processor prefetches the rest of a longer entry.
 const PREFETCHED_LINES: usize = 2;
-/// Entries whose keys have the same front, of which no more are looked at one after the other.
+/// Maximum number of entries with the same head that are compared sequentially before a binary search.
 const LOOKED_AT_MAX: usize = 4;
-/// Bytes that a processor reads from memory at once.
+/// Size of a cache line.
 const CACHE_LINE: usize = 64;
 
-/// Fault of an image that differs from the one written.
+/// Error of an image that differs from the one that was written.
 pub const BAD_CHECKSUM: Unsound = "the page fails its checksum";
 
 const DELETED: u8 = 1;
@@ -70,38 +70,38 @@ pub(crate) const REFERRED: u8 = 2;
 pub(crate) const OVERFLOW: u8 = 4;
 pub(crate) const HAS_HIGH: u8 = 1;
 
-/// A page's number, never used for another page of the same run while anybody may hold it.
+/// A page number. It is not reused for another page of the same run while any thread may hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageId(pub u64);
 
-/// What an entry says, but for its key.
+/// An entry without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'p> {
     /// The newest version is a deletion.
     pub is_deleted: bool,
-    /// The value names an extent ([`crate::store::Extent`]).
+    /// The value refers to an extent ([`crate::store::Extent`]).
     pub is_overflow: bool,
-    /// None: everybody sees this version.
+    /// `None` if all views see this version.
     pub version: Option<VersionRef>,
     pub value: &'p [u8],
 }
 
-/// An entry that is neither deleted nor names an extent.
+/// An entry that is neither deleted nor has an overflow value.
 pub struct Straight<'p> {
-    /// Who wrote it; none: everybody sees it.
+    /// The writer. `None` if all views see the entry.
     pub trx: Option<TrxNo>,
-    /// The key's suffix and the value.
+    /// The key's suffix followed by the value.
     pub entry: &'p [u8],
     pub suffix_len: usize,
 }
 
-/// A page in memory. Its reader or writer holds its frame's latch.
+/// A page in memory. Access requires the latch of its frame.
 #[derive(Clone, Debug)]
 pub struct Page {
     bytes: Vec<u8>,
 }
 
-/// What a page is made of.
+/// Identity and fences of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageSpec<'k> {
     pub index: IndexId,
@@ -111,7 +111,7 @@ pub struct PageSpec<'k> {
     pub high: Option<&'k [u8]>,
 }
 
-/// Refuses a key that no page may hold.
+/// Returns an error for a key that is too long for a page.
 pub fn check_key(key: &[u8]) -> Result<(), EngineError> {
     if key.len() <= KEY_BYTES_MAX {
         return Ok(());
@@ -136,7 +136,7 @@ pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl Page {
-    /// An empty page.
+    /// Creates an empty page.
     pub fn new(spec: PageSpec<'_>) -> Page {
         let fences = spec.low.len() + spec.high.map_or(0, <[u8]>::len);
         let mut page =
@@ -182,51 +182,51 @@ impl Page {
         self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Its number.
+    /// Returns the page's number.
     pub fn id(&self) -> PageId {
         PageId(self.u64(16))
     }
 
-    /// The key space it belongs to.
+    /// Returns the index that the page belongs to.
     pub fn index(&self) -> IndexId {
         IndexId(self.u32(8))
     }
 
-    /// 0 for leaves.
+    /// Returns the level, 0 for leaves.
     pub fn level(&self) -> u8 {
         self.bytes[4]
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.u32(12) as usize
     }
 
-    /// Whether it holds no entry.
+    /// Returns whether the page has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The least key it may hold.
+    /// Returns the low fence: the least key that the page may hold.
     #[inline]
     pub fn low(&self) -> &[u8] {
         let at = self.u32(32) as usize;
         &self.bytes[at..at + self.u16(36)]
     }
 
-    /// The least key beyond it; none: it is the last of its level.
+    /// Returns the high fence, the least key beyond the page, or `None` if the page is the last of its level.
     pub fn high(&self) -> Option<&[u8]> {
         let at = self.u32(32) as usize + self.u16(36);
         (self.bytes[5] & HAS_HIGH != 0).then(|| &self.bytes[at..at + self.u16(38)])
     }
 
-    /// Whether the key belongs here.
+    /// Returns whether the page covers the key.
     pub fn covers(&self, key: &[u8]) -> bool {
         self.low() <= key && self.high().is_none_or(|high| key < high)
     }
 
-    /// What all keys of the page begin with.
+    /// Returns the common prefix of all keys of the page.
     #[inline]
     pub fn prefix(&self) -> &[u8] {
         &self.low()[..self.u16(40)]
@@ -242,7 +242,7 @@ impl Page {
         (self.u32(at) as usize, self.u32(at + 4))
     }
 
-    /// The n-th key without the prefix.
+    /// Returns the n-th key without the prefix.
     #[inline]
     pub fn suffix(&self, n: usize) -> &[u8] {
         let (at, _) = self.slot(n);
@@ -250,7 +250,7 @@ impl Page {
         &self.bytes[start..start + self.u16(at + 1)]
     }
 
-    /// The n-th entry, if its own value is one that somebody may see ([`Straight`]).
+    /// Returns the n-th entry if it is a [`Straight`] one, whose stored value a reader may use directly.
     #[inline]
     pub fn straight(&self, n: usize) -> Option<Straight<'_>> {
         let (at, _) = self.slot(n);
@@ -275,7 +275,8 @@ impl Page {
         Some(Straight { trx, entry: &rest[..suffix_len + value_len], suffix_len })
     }
 
-    /// The same of some entries, one after the other. Asks for those that are so far ahead.
+    /// Like [`Page::straight`], for a range of entries. Prefetches the entry that is `ahead` entries further
+    /// on.
     #[inline]
     pub fn straights(
         &self,
@@ -294,7 +295,7 @@ impl Page {
         })
     }
 
-    /// Asks for the n-th entry, which is about to be read, if there is one.
+    /// Prefetches the n-th entry, if it exists.
     #[inline]
     pub fn prefetch(&self, n: usize) {
         if n < self.len() {
@@ -308,20 +309,20 @@ impl Page {
         if self.bytes[at] & REFERRED != 0 { REFERENCE } else { 0 }
     }
 
-    /// Writes the n-th key behind what `out` holds.
+    /// Appends the n-th key to `out`.
     pub fn push_key(&self, n: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());
         out.extend_from_slice(self.suffix(n));
     }
 
-    /// The n-th key.
+    /// Returns the n-th key.
     pub fn key(&self, n: usize) -> Vec<u8> {
         let mut key = Vec::with_capacity(self.prefix_len() + self.suffix(n).len());
         self.push_key(n, &mut key);
         key
     }
 
-    /// The n-th entry.
+    /// Returns the n-th entry.
     #[inline]
     pub fn entry(&self, n: usize) -> Entry<'_> {
         let (at, _) = self.slot(n);
@@ -340,21 +341,22 @@ impl Page {
         }
     }
 
-    /// The child that an inner node's n-th entry names.
+    /// Returns the child that the n-th entry of an inner node refers to.
     pub fn child(&self, n: usize) -> PageId {
         let value = self.entry(n).value;
         PageId(u64::from_le_bytes(value.try_into().expect("an inner entry holds a page id")))
     }
 
-    /// Reads a byte of each cache line of the slots, which the processor does side by side: for who is about
-    /// to look for a key.
+    /// Reads one byte of each cache line of the slots, so that the cache misses of a following search
+    /// overlap.
     pub fn touch_slots(&self) {
         let slots = &self.bytes[HEADER..HEADER + self.len() * SLOT];
         let seen = slots.iter().step_by(CACHE_LINE).fold(0, |seen, byte| seen ^ byte);
         std::hint::black_box(seen);
     }
 
-    /// The place of a key that the page covers: `Ok` where it is, `Err` where it would be.
+    /// Returns the position of a key that the page covers: `Ok` with its position, or `Err` with the position
+    /// at which it would be inserted.
     pub fn find(&self, key: &[u8]) -> Result<usize, usize> {
         let suffix = &key[self.prefix_len()..];
         let head = head_of(suffix);
@@ -372,7 +374,7 @@ impl Page {
         Err(from)
     }
 
-    /// The first place whose key is not below the key by the bytes that slots hold; the page covers it.
+    /// Returns the first position whose head is not less than the head of the key. The page covers the key.
     pub fn front_place(&self, key: &[u8]) -> usize {
         let head = head_of(&key[self.prefix_len()..]);
         let (mut from, mut to) = (0, self.len());
@@ -387,7 +389,7 @@ impl Page {
         from
     }
 
-    /// The place of a key, if it is there; [`Page::front_place`] was `from`.
+    /// Returns the position of a key, if it exists. `from` is the result of [`Page::front_place`].
     pub fn find_from(&self, from: usize, key: &[u8]) -> Option<usize> {
         let suffix = &key[self.prefix_len()..];
         let head = head_of(suffix);
@@ -405,22 +407,22 @@ impl Page {
         }
     }
 
-    /// Which child of an inner node covers the key.
+    /// Returns the position of the child of an inner node that covers the key.
     pub fn child_place(&self, key: &[u8]) -> usize {
         match self.find(key) {
             Ok(n) => n,
-            // The first entry's key is the page's low fence, so nothing is before it.
+            // The first entry's key is the page's low fence, so no key sorts before it.
             Err(n) => n.saturating_sub(1),
         }
     }
 
-    /// Bytes that a new entry takes.
+    /// Returns the bytes that a new entry uses.
     pub fn entry_bytes(&self, key: &[u8], entry: &Entry<'_>) -> usize {
         let reference = if entry.version.is_some() { REFERENCE } else { 0 };
         SLOT + ENTRY_HEADER + reference + key.len() - self.prefix_len() + entry.value.len()
     }
 
-    /// Bytes that the n-th entry takes.
+    /// Returns the bytes that the n-th entry uses.
     pub fn entry_bytes_at(&self, n: usize) -> usize {
         SLOT + self.entry_len(n)
     }
@@ -429,12 +431,12 @@ impl Page {
         self.u32(24) as usize - HEADER - self.len() * SLOT
     }
 
-    /// Bytes for further entries, once the heap is compacted.
+    /// Returns the free bytes, including those that compaction would reclaim.
     pub fn free_bytes(&self) -> usize {
         self.gap() + self.u32(28) as usize
     }
 
-    /// Bytes that entries, fences and the header take.
+    /// Returns the bytes of the entries, the fences and the header.
     pub fn used_bytes(&self) -> usize {
         self.bytes.len() - self.free_bytes()
     }
@@ -445,7 +447,7 @@ impl Page {
         start
     }
 
-    /// Puts an entry before the n-th. False: there is no room, and nothing is changed.
+    /// Inserts an entry before the n-th. Returns false, without a change, if the page is full.
     pub fn insert(&mut self, n: usize, key: &[u8], entry: Entry<'_>) -> bool {
         let needed = self.entry_bytes(key, &entry);
         if !self.make_room(needed) {
@@ -462,7 +464,7 @@ impl Page {
         true
     }
 
-    /// Puts another version of the n-th entry in its place. False: there is no room, nothing is changed.
+    /// Replaces the n-th entry by another version. Returns false, without a change, if the page is full.
     pub fn replace(&mut self, n: usize, entry: Entry<'_>) -> bool {
         let (at, _) = self.slot(n);
         let old = self.entry(n);
@@ -502,7 +504,7 @@ impl Page {
         ENTRY_HEADER + self.reference_len(at) + self.u16(at + 1) + self.u32(at + 3) as usize
     }
 
-    /// Takes the n-th entry out.
+    /// Removes the n-th entry.
     pub fn remove(&mut self, n: usize) {
         let garbage = self.u32(28) + self.entry_len(n) as u32;
         self.set_u32(28, garbage);
@@ -548,7 +550,7 @@ impl Page {
         at
     }
 
-    /// Writes the page anew, without holes, in so many bytes.
+    /// Rebuilds the page with a size of `size_bytes`, without holes in the heap.
     fn rebuild(&mut self, size_bytes: usize) {
         let spec = PageSpec {
             index: self.index(),
@@ -567,7 +569,7 @@ impl Page {
         *self = fresh;
     }
 
-    /// Makes an otherwise empty page longer: its fences move to the new end.
+    /// Enlarges a page that has no entries. Its fences move to the new end.
     fn grow(&mut self, size_bytes: usize) {
         assert!(self.is_empty(), "only fences are moved");
         let start = self.u32(24) as usize;
@@ -589,8 +591,8 @@ impl Page {
         self.set_u32(12, n as u32 + 1);
     }
 
-    /// Adds an entry behind all others; grows when it must. For images and bulk loads, whose callers watch
-    /// the size.
+    /// Appends an entry with the largest key and grows the page if necessary. For images and bulk loads,
+    /// whose callers limit the size.
     pub fn append(&mut self, key: &[u8], entry: Entry<'_>) {
         let needed = self.entry_bytes(key, &entry);
         if self.gap() < needed {
@@ -601,14 +603,14 @@ impl Page {
         self.append_suffix(&suffix, &entry);
     }
 
-    /// What is written to disk: no holes, a checksum, no longer than needed.
+    /// Returns the on-disk image: without holes, with a checksum, and as short as possible.
     pub fn image(&self) -> Vec<u8> {
         let used = self.used_bytes();
         let mut packed = self.clone();
         packed.rebuild(self.bytes.len());
         let slots_end = HEADER + packed.len() * SLOT;
         let heap = packed.u32(24) as usize;
-        // The heap moves down to the slots; all offsets with it.
+        // The heap moves next to the slots, and all offsets are adjusted.
         let shift = heap - slots_end;
         for n in 0..packed.len() {
             let at = HEADER + n * SLOT;
@@ -623,7 +625,7 @@ impl Page {
         packed.bytes
     }
 
-    /// A page from its image.
+    /// Creates a page from its image.
     pub fn from_image(bytes: Vec<u8>, of: ImageOf) -> Result<Page, Unsound> {
         if bytes.len() < HEADER {
             return Err(BAD_CHECKSUM);

@@ -1,35 +1,36 @@
-//! The buffer pool: pages in memory, each under a latch.
+//! The buffer pool: pages in memory, each protected by a latch.
 //!
 //! # Concepts
-//! - **Frame**: a page in memory with what the pool knows of it, behind a readers-writer latch.
-//! - **Resident**: a frame that the pool's table names. A holder of a frame's `Arc` keeps it resident,
-//!   because only frames that nobody holds are evicted.
+//! - **Frame**: a page in memory and its state in the pool, protected by a readers-writer latch.
+//! - **Resident**: a frame in the pool's table. A thread that holds the frame's `Arc` pins it: only unpinned
+//!   frames are evicted.
 //!
 //! # Invariants
 //! - A page id has at most one resident frame, so latching the frame is latching the page.
-//! - A frame whose page changed since its newest image was written is evicted only after another image.
+//! - A frame whose page changed since its newest image was written is evicted only after another image is
+//!   written.
 //!
 //! # Replacement
-//! Each shard has its residents in a ring. The hand passes over some of them for every miss of a full
-//! pool: it takes what nobody holds and nobody used since it passed before. Pages that a long scan reads
-//! ([`Touch::Once`]) count as unused and stand in a queue besides: when that has its share of the pool, they
-//! make room for each other, so a scan of a large table does not push everything else out.
+//! CLOCK: each shard has its residents in a ring. For each miss of a full pool the hand passes some of them
+//! and selects a frame that is unpinned and was not used since the hand last passed it. The pages of long
+//! scans ([`Touch::Once`]) enter as unused and also in a probationary queue. Once this queue has its share of
+//! the pool, its pages replace each other, so that a scan of a large table does not evict everything else.
 //!
 //! # Misses
-//! A fiber that must wait for a page sleeps while a reader thread reads it (`reads.rs`). It asks by
-//! [`Pool::shared_soon`] and [`Pool::exclusive_soon`] and lets its latches go before. Other threads, and who
-//! changes a tree's structure, read for themselves.
+//! If a fiber needs a page that is not in memory, [`Pool::shared_soon`] and [`Pool::exclusive_soon`] return a
+//! [`Wait`]. The fiber releases its latches and waits while a reader thread reads the page (`reads.rs`).
+//! Threads that are not fibers, and operations that change a tree's structure, read the page themselves.
 //!
 //! # Lock order
-//! A frame's latch may be held while another page is fetched, downwards in its tree only. A shard's lock is
-//! held for no I/O and while no latch is waited for.
+//! A frame's latch may be held while another page is fetched, but only from a page to its child in the same
+//! tree. A shard's lock is never held during I/O or while waiting for a latch.
 //!
 //! # On failure
-//! A page that cannot be read leaves no frame: the caller gets the error, the next one tries again. A page
-//! that cannot be written stays in memory.
+//! If a page cannot be read, no frame remains: the caller gets the error, and the next access tries again. If
+//! a page cannot be written, it stays in memory.
 //!
 //! # Missing
-//! A page of few long entries is larger than [`PAGE_BYTES`] and counts as one.
+//! A page with few long entries is larger than [`PAGE_BYTES`] but counts as one page.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -48,93 +49,96 @@ use crate::sync::{
 };
 
 const SHARDS: usize = 64;
-/// Residents of one shard that the hand passes at once.
+/// Number of residents that the hand passes in one step.
 const STEP: usize = 16;
-/// Residents that one miss looks at for something to evict.
+/// Maximum number of residents that one miss examines for a victim.
 const LOOKED_AT_MAX: usize = 256;
-/// Residents of a shard that a listing takes at once.
+/// Number of residents of a shard that a listing copies at a time.
 const LISTED_AT_ONCE: usize = 256;
-/// Share of the pool that pages of long scans take before they make room for each other.
+/// Fraction of the pool (one in this number) that the probationary queue may use.
 const ONCE_SHARE: usize = 16;
-/// Such pages at least.
+/// Minimum length of the probationary queue.
 const ONCE_MIN: usize = 4;
 
 /// A page in memory.
 #[derive(Debug)]
 pub struct Frame {
-    /// None: it could not be read.
+    /// `None` if the page could not be read.
     page: Option<Page>,
-    /// The newest image on disk does not say what the page says.
+    /// The newest image on disk is older than the page.
     pub is_changed: bool,
-    /// The last checkpoint interval in which the page was put on the list of changed ones.
+    /// The last checkpoint interval in which the page was added to the list of changed pages.
     pub listed_in: u64,
-    /// The page went into a neighbour: no key belongs to it any more. Set with the page latched alone.
+    /// The page was merged into a neighbour, so it covers no key any more. Set while the page is latched
+    /// exclusively.
     pub is_gone: bool,
-    /// A way down found it where its parent says, since it was read ([`crate::tree`]).
+    /// Since the page was read, a descent has verified that the page matches its parent's entry
+    /// ([`crate::tree`]).
     is_placed: AtomicBool,
 }
 
 impl Frame {
-    /// The page.
+    /// Returns the page.
     pub fn page(&self) -> &Page {
         self.page.as_ref().expect("the pool gives out frames that were read")
     }
 
-    /// Whether the page was read.
+    /// Returns whether the page was read.
     pub fn has_page(&self) -> bool {
         self.page.is_some()
     }
 
-    /// A page that has no image on disk yet; none: one that is about to be read.
+    /// Creates a frame: for a new page without an image on disk, or for a page that is about to be read
+    /// (`None`).
     fn new(page: Option<Page>) -> Frame {
         let is_new = page.is_some();
         Frame { is_changed: is_new, page, listed_in: 0, is_gone: false, is_placed: AtomicBool::new(is_new) }
     }
 
-    /// Whether the page's place in its tree is known to be right.
+    /// Returns whether the page's place in its tree was verified.
     #[inline]
     pub fn is_placed(&self) -> bool {
         self.is_placed.load(Ordering::Relaxed)
     }
 
-    /// Notes that it is.
+    /// Records that the page's place was verified.
     pub fn note_placed(&self) {
         self.is_placed.store(true, Ordering::Relaxed);
     }
 
-    /// The page, to be changed.
+    /// Returns the page for changes.
     pub fn page_mut(&mut self) -> &mut Page {
         self.page.as_mut().expect("the pool gives out frames that were read")
     }
 }
 
-/// A frame that may be latched.
+/// A frame with its latch.
 pub type Latch = Arc<crate::sync::Latch<Frame>>;
-/// A page latched with others.
+/// A page latched in shared mode.
 pub type Shared = SharedGuard<Frame>;
-/// A page latched alone.
+/// A page latched exclusively.
 pub type Exclusive = ExclusiveGuard<Frame>;
 
-/// How a page is used.
+/// Access pattern of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// It may be used again soon.
+    /// Normal: the page may be used again soon.
     Usual,
-    /// By a long scan, which does not come back.
+    /// A long scan, which does not use the page again.
     Once,
 }
 
-/// A page that is here, or will be.
+/// Result of a non-blocking page request.
 pub enum Soon<G> {
     Here(G),
-    /// The caller lets its latches go, sleeps, and begins anew.
+    /// The page is being read. The caller releases its latches, waits, and starts again.
     Later(Wait),
 }
 
 struct Resident {
     id: PageId,
     latch: Latch,
-    /// Since the hand passed.
+    /// Used since the hand last passed.
     is_used: AtomicBool,
 }
 
@@ -143,7 +147,7 @@ struct Shard {
     places: HashMap<PageId, usize, ahash::RandomState>,
     ring: Vec<Resident>,
     hand: usize,
-    /// Pages that reader threads read.
+    /// Pages that reader threads are reading.
     loading: HashMap<PageId, Arc<Loading>>,
 }
 
@@ -166,20 +170,20 @@ impl Shard {
         true
     }
 
-    /// The page, if it may be evicted.
+    /// Returns the page, latched, if it may be evicted.
     fn victim_by_id(&self, id: PageId) -> Option<Exclusive> {
         let resident = self.get(id)?;
         let is_unused = !resident.is_used.load(Ordering::Relaxed) && Arc::strong_count(&resident.latch) == 1;
         if is_unused { resident.latch.try_write_arc() } else { None }
     }
 
-    /// Moves the hand over up to [`STEP`] residents, to one that may be evicted.
+    /// Moves the clock hand over up to [`STEP`] residents until it finds one that may be evicted.
     fn victim(&mut self) -> Option<Exclusive> {
         for _ in 0..STEP.min(self.ring.len()) {
             self.hand = (self.hand + 1) % self.ring.len();
             let resident = &self.ring[self.hand];
             if !resident.is_used.swap(false, Ordering::Relaxed) && Arc::strong_count(&resident.latch) == 1 {
-                // Nobody else can come to the latch while the shard is locked.
+                // While the shard is locked, no other thread can reach the latch.
                 return resident.latch.try_write_arc();
             }
         }
@@ -187,19 +191,19 @@ impl Shard {
     }
 }
 
-/// What a look into the pool finds.
+/// Result of a lookup in the pool.
 enum Found {
-    /// Resident.
+    /// The page is resident.
     Latch(Latch),
-    /// It has just been read.
+    /// This call has just read the page.
     Read(Exclusive),
-    /// It is being read.
+    /// A reader thread is reading the page.
     Later(Wait),
-    /// Somebody else came first: the look is repeated.
+    /// Another thread was faster. The caller repeats the lookup.
     Nothing,
 }
 
-/// Pages in memory.
+/// The buffer pool.
 pub struct Pool {
     store: Arc<Store>,
     shards: Box<[Mutex<Shard>]>,
@@ -207,22 +211,22 @@ pub struct Pool {
     bytes_max: AtomicUsize,
     pages: AtomicUsize,
     hand: AtomicUsize,
-    /// Pages that were read for long scans, oldest first.
+    /// The probationary queue: pages that long scans read, oldest first.
     once: Mutex<VecDeque<PageId>>,
     queue: Arc<ReadQueue>,
-    /// Where a caller sleeps while a page is read for it; none: it reads for itself.
+    /// Returns the caller's wait slot for page reads, or `None` if the caller reads the page itself.
     bed_of: BedOf,
-    /// Pages read from the file.
+    /// Number of pages read from the file.
     pub reads: AtomicU64,
-    /// Pages found in memory.
+    /// Number of pages found in memory.
     pub hits: AtomicU64,
-    /// Pages that left memory for others.
+    /// Number of evicted pages.
     pub evictions: AtomicU64,
-    /// Those that were written for it.
+    /// Number of evicted pages that had to be written first.
     pub evictions_dirty: AtomicU64,
-    /// Reads that somebody slept for.
+    /// Number of reads that a fiber waited for.
     pub sleeps: AtomicU64,
-    /// Pages that were asked for before somebody needed them.
+    /// Number of prefetched pages.
     pub ahead: AtomicU64,
 }
 
@@ -233,7 +237,7 @@ impl Drop for Pool {
 }
 
 impl Pool {
-    /// An empty pool of so many bytes.
+    /// Creates an empty pool of `bytes_max` bytes.
     pub fn new(store: Arc<Store>, bytes_max: usize, bed_of: BedOf) -> Pool {
         Pool {
             store,
@@ -253,21 +257,21 @@ impl Pool {
         }
     }
 
-    /// The error for a page that does not belong where its tree says.
+    /// Returns the error for a page that does not match its parent's entry.
     pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
         self.store.misplaced(index, id, what)
     }
 
-    /// Bytes that it may hold.
+    /// Returns the maximum size in bytes.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// `innodb_buffer_pool_size`: a smaller pool lets pages go as far as nobody holds them, and the rest at
-    /// later misses.
+    /// Applies `innodb_buffer_pool_size`. A smaller pool evicts unpinned pages now and the others at later
+    /// misses.
     pub fn resize(&self, bytes_max: usize) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
-        // The hand passes each page twice: once to see that nobody uses it.
+        // The hand passes each page twice: the first pass clears its mark of use.
         for _ in 0..2 * self.pages().div_ceil(STEP) {
             if !self.is_over() {
                 return;
@@ -276,8 +280,8 @@ impl Pool {
         }
     }
 
-    /// Shows `look` the residents, until it breaks off. No shard is locked meanwhile, and no latch waited
-    /// for.
+    /// Passes the residents to `look` until it breaks. No shard is locked during a call, and no latch is
+    /// waited for.
     pub fn each_resident(&self, look: &mut dyn FnMut(PageInMemory) -> ControlFlow<()>) {
         let mut some = Vec::with_capacity(LISTED_AT_ONCE);
         for shard in &self.shards {
@@ -313,7 +317,7 @@ impl Pool {
         &self.shards[(id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize]
     }
 
-    /// Latches a page with others; reads it first if it is not in memory.
+    /// Latches a page in shared mode. Reads it first if it is not in memory.
     pub fn shared(&self, index: IndexId, id: PageId) -> Result<Shared, EngineError> {
         loop {
             if let Some(latch) = self.resident(id) {
@@ -327,7 +331,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page alone; reads it first if it is not in memory.
+    /// Latches a page exclusively. Reads it first if it is not in memory.
     pub fn exclusive(&self, index: IndexId, id: PageId) -> Result<Exclusive, EngineError> {
         loop {
             if let Some(latch) = self.resident(id) {
@@ -341,7 +345,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page with others if that needs no sleep.
+    /// Latches a page in shared mode. Returns [`Soon::Later`] if a reader thread has to read it first.
     pub fn shared_soon(
         self: &Arc<Self>,
         index: IndexId,
@@ -363,7 +367,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page alone if that needs no sleep.
+    /// Latches a page exclusively. Returns [`Soon::Later`] if a reader thread has to read it first.
     pub fn exclusive_soon(
         self: &Arc<Self>,
         index: IndexId,
@@ -418,7 +422,7 @@ impl Pool {
                 return Ok(Found::Read(frame));
             }
             Err(error) => {
-                // While it is latched: nobody takes an empty frame for one to evict.
+                // The frame stays latched meanwhile: otherwise eviction could select the empty frame.
                 self.loaded(id, &loading, false);
                 return Err(error);
             }
@@ -457,7 +461,7 @@ impl Pool {
         }
     }
 
-    /// The read of a page is over; it is resident no more if that failed.
+    /// Completes the read of a page. If it failed, the frame is removed from the table.
     fn loaded(&self, id: PageId, loading: &Arc<Loading>, is_there: bool) {
         let mut shard = self.shard(id).lock();
         // Otherwise the page was discarded meanwhile.
@@ -471,14 +475,14 @@ impl Pool {
         loading.finish(is_there);
     }
 
-    /// Gives a request to the reader threads.
+    /// Passes a request to the reader threads.
     fn ask(self: &Arc<Self>, request: Request) {
         if !self.queue.push(request) {
             return;
         }
         let (queue, pool) = (self.queue.clone(), Arc::downgrade(self));
         let run = move || {
-            // Without it fibers would sleep for good.
+            // If this thread died silently, fibers would wait forever.
             let guard = NoUnwind::during("a read of a page");
             while let Some(request) = queue.pop() {
                 match pool.upgrade() {
@@ -490,7 +494,7 @@ impl Pool {
         };
         let started = spawn("page-reader", run);
         if started.is_err() && self.queue.start_failed() {
-            // No thread at all: the caller reads.
+            // No reader thread could be started: the caller reads.
             while let Some(request) = self.queue.try_pop() {
                 self.read(request);
             }
@@ -507,13 +511,13 @@ impl Pool {
                 drop(frame);
                 self.loaded(id, &loading, true);
             }
-            // While it is latched: nobody takes an empty frame for one to evict.
+            // The frame stays latched meanwhile: otherwise eviction could select the empty frame.
             false => self.loaded(id, &loading, false),
         }
         self.evict_some();
     }
 
-    /// Has pages read that a scan needs next.
+    /// Prefetches the pages that a scan needs next.
     pub fn read_ahead(self: &Arc<Self>, index: IndexId, ids: impl IntoIterator<Item = PageId>) {
         for id in ids {
             if !self.queue.takes_more() {
@@ -527,8 +531,8 @@ impl Pool {
         }
     }
 
-    /// Pages in memory, so many percent of them: those that the hand has not passed since they were used,
-    /// then the others.
+    /// Returns the hottest `percent` percent of the resident pages: first those that were used since the
+    /// clock hand last passed.
     pub fn warmest(&self, percent: usize) -> Vec<(IndexId, PageId)> {
         let mut found = Vec::new();
         for shard in &self.shards {
@@ -549,8 +553,7 @@ impl Pool {
         found.into_iter().map(|(_, index, id)| (index, id)).collect()
     }
 
-    /// Reads a page on this thread, unless it is in memory, for a later reader. False: there is no room
-    /// but by eviction.
+    /// Reads a page on this thread for later use, unless it is in memory. Returns false if the pool is full.
     pub fn read_early(&self, index: IndexId, id: PageId) -> bool {
         if (self.pages() + 1) * PAGE_BYTES > self.bytes_max() {
             return false;
@@ -562,12 +565,12 @@ impl Pool {
         true
     }
 
-    /// Whether somebody waits for a page that no thread reads yet.
+    /// Returns whether a caller waits for a page that no thread has started to read.
     pub fn is_behind(&self) -> bool {
         self.queue.is_behind()
     }
 
-    /// Whether pages are read by threads of their own.
+    /// Returns whether reader threads read pages for this caller.
     pub fn has_readers(&self) -> bool {
         (self.bed_of)().is_some()
     }
@@ -580,7 +583,7 @@ impl Pool {
         Some(resident.latch.clone())
     }
 
-    /// Reads a page. None: somebody else does already.
+    /// Reads a page. Returns `None` if another thread is already reading it.
     fn load(&self, index: IndexId, id: PageId) -> Result<Option<Exclusive>, EngineError> {
         self.load_as(index, id, Touch::Usual)
     }
@@ -601,7 +604,7 @@ impl Pool {
         Ok(Some(frame))
     }
 
-    /// Makes a frame resident, latched before anybody else can come to it.
+    /// Makes a frame resident. It is latched before other threads can reach it.
     fn enter(&self, id: PageId, frame: Frame) -> Option<Exclusive> {
         self.enter_as(id, frame, Touch::Usual)
     }
@@ -624,29 +627,30 @@ impl Pool {
 
     fn leave(&self, id: PageId) {
         let mut shard = self.shard(id).lock();
-        // A thread that reads it meanwhile reads for nobody.
+        // A thread that is reading the page discards its result.
         shard.loading.remove(&id);
         if shard.remove(id) {
             self.pages.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes in a page that has no image yet. It does no I/O: the next miss makes room.
+    /// Adds a new page, which has no image yet. Does no I/O: the next miss evicts if necessary.
     pub fn create(&self, page: Page) -> Exclusive {
         let id = page.id();
         self.enter(id, Frame::new(Some(page))).expect("a new page's number is not in use")
     }
 
-    /// Drops a page that nobody finds any more. Who found its tree before may still ask for it, and must not
-    /// read an eviction image that is older than the frame: that may name transactions whose records were
-    /// dropped since. So the image goes while the frame is resident, and then what was written meanwhile.
+    /// Removes a page that is no longer reachable. A thread that found its tree earlier may still request the
+    /// page. It must not read an eviction image that is older than the frame: that image may name
+    /// transactions whose records were dropped since. So the image is removed while the frame is resident,
+    /// and removed again in case it was written meanwhile.
     pub fn discard(&self, id: PageId) {
         self.store.forget_evicted(id);
         self.leave(id);
         self.store.forget_evicted(id);
     }
 
-    /// Pages in memory.
+    /// Returns the number of resident pages.
     pub fn pages(&self) -> usize {
         self.pages.load(Ordering::Relaxed)
     }
@@ -655,8 +659,9 @@ impl Pool {
         self.pages() * PAGE_BYTES > self.bytes_max()
     }
 
-    /// A checkpoint has written the page. If `is_unchanged` says so, with the page latched, it says what the
-    /// page map's image says: it can leave memory without a write, and an eviction image is of no use.
+    /// Notes that a checkpoint has written the page. If `is_unchanged`, called with the page latched, returns
+    /// true, the page equals the image in the page map. Then the page can be evicted without a write, and its
+    /// eviction image is removed.
     pub fn settle(&self, id: PageId, is_unchanged: impl FnOnce() -> bool) {
         loop {
             let latch = self.shard(id).lock().get(id).map(|resident| resident.latch.clone());
@@ -671,7 +676,7 @@ impl Pool {
                 }
                 return;
             }
-            // Nobody reads the eviction image while this frame is resident.
+            // No thread reads the eviction image while this frame is resident.
             if let Some(_frame) = self.enter(id, Frame::new(None)) {
                 if is_unchanged() {
                     self.store.forget_evicted(id);
@@ -682,7 +687,7 @@ impl Pool {
         }
     }
 
-    /// Makes room while the pool is too large, as far as a bounded look finds what may go.
+    /// Evicts pages while the pool is over its size. The number of examined residents is bounded.
     pub fn evict_some(&self) {
         let mut looked_at = 0;
         while self.is_over() && looked_at < LOOKED_AT_MAX {
@@ -699,7 +704,8 @@ impl Pool {
         }
     }
 
-    /// The oldest page of long scans, when they have their share, unless somebody else uses it by now.
+    /// Returns the oldest page of the probationary queue if the queue exceeds its share and the page was not
+    /// used since.
     fn victim_of_scans(&self) -> Option<Exclusive> {
         let share = (self.bytes_max() / PAGE_BYTES / ONCE_SHARE).max(ONCE_MIN);
         let oldest = {
@@ -716,7 +722,7 @@ impl Pool {
         let id = frame.page().id();
         if frame.is_changed {
             if self.store.evict(frame.page()).is_err() {
-                // It stays; the next checkpoint tells why pages cannot be written.
+                // The page stays. The next checkpoint reports why pages cannot be written.
                 return;
             }
             frame.is_changed = false;
@@ -725,7 +731,7 @@ impl Pool {
         let mut shard = self.shard(id).lock();
         let is_resident = |resident: &Resident| Arc::ptr_eq(&resident.latch, latch_of(&frame));
         if !shard.get(id).is_some_and(is_resident) {
-            // It was discarded meanwhile.
+            // The page was discarded meanwhile.
             self.store.forget_evicted(id);
         } else if Arc::strong_count(latch_of(&frame)) == 2 {
             shard.remove(id);

@@ -1,27 +1,28 @@
-//! Reads of pages that are not in memory: by threads of their own, while the fiber that needs the page
-//! sleeps.
+//! Asynchronous page reads: reader threads read pages while the fibers that need them wait.
 //!
 //! # Purpose
-//! A worker serves many sessions. If it waited for the disk itself, there would be as many reads under way as
-//! there are workers. What the operating system has in its cache is read at once, by the worker that needs
-//! it; the rest is asked of a reader thread.
+//! A worker serves many sessions. If it waited for the disk itself, only as many reads could be in progress
+//! as there are workers. Pages in the operating system's cache are read immediately, by the worker that needs
+//! them. All other reads are passed to a reader thread.
 //!
 //! # One read
 //! ```text
-//! miss ---Pool enters the frame, latched alone---> Request in the queue ---a reader thread---> frame filled,
-//!         and its Loading                                                     latch free, sleepers woken
+//! miss ---Pool enters a latched frame---> Request in the queue ---a reader thread---> frame filled,
+//!         and its Loading                                             latch released, waiters woken
 //! ```
-//! A caller that needs a page that is being read finds its [`Loading`] and sleeps there, without a latch:
-//! all workers might wait for that latch, and none would be left to go on with the fiber that holds it.
-//! So a caller that slept begins its way down anew, with the page pinned.
+//! A caller that needs a page that is being read finds the page's [`Loading`] and waits there without a
+//! latch. If it waited for the latch instead, all workers might do so, and none would be left to resume the
+//! fiber that holds it. After waiting, a caller descends again from the root, with the page pinned.
 //!
 //! # Invariants
-//! - A [`Loading`] ends: its request is in the queue or with a reader thread, and readers wait for no latch.
+//! - A [`Loading`] always finishes: its request is in the queue or with a reader thread, and reader threads
+//!   wait for no latch.
 //! - A reader thread ends when the queue is closed and empty.
 //!
 //! # On failure
-//! A page that cannot be read leaves no frame, and the sleepers are told so. They go down again and read for
-//! themselves: the page may be gone for a good reason, and if not, they have the error.
+//! If a page cannot be read, no frame remains, and the waiters are notified of the failure. They descend
+//! again and read the page themselves. The page may have been removed legitimately; otherwise they get the
+//! error.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,12 +34,12 @@ use crate::page::PageId;
 use crate::pool::{Exclusive, Latch};
 use crate::sync::{Condvar, Mutex};
 
-/// Reader threads at most; they start as they are needed.
+/// Maximum number of reader threads. They are started on demand.
 pub const READERS_MAX: usize = 16;
-/// Requests that nobody waits for are not taken beyond so many.
+/// Queue length from which on prefetch requests are dropped.
 const AHEAD_MAX: usize = 64;
 
-/// A read under way.
+/// A read in progress.
 #[derive(Default)]
 pub struct Loading {
     state: Mutex<LoadingState>,
@@ -46,13 +47,13 @@ pub struct Loading {
 
 #[derive(Default)]
 struct LoadingState {
-    /// Some: whether the page was read.
+    /// Set when the read is over: whether the page was read.
     outcome: Option<bool>,
     sleepers: Vec<Arc<dyn Bed>>,
 }
 
 impl Loading {
-    /// Sleeps until the read is over. Returns whether the page is there.
+    /// Waits until the read is over. Returns whether the page was read.
     pub fn sleep(&self, bed: &Arc<dyn Bed>) -> bool {
         let mut is_entered = false;
         loop {
@@ -70,7 +71,7 @@ impl Loading {
         }
     }
 
-    /// The read is over.
+    /// Ends the read and wakes the waiters.
     pub fn finish(&self, is_there: bool) {
         let sleepers = {
             let mut state = self.state.lock();
@@ -81,15 +82,15 @@ impl Loading {
     }
 }
 
-/// A page that is being read, for all that wait for it.
+/// Handle for waiting for a page that is being read.
 pub struct Wait {
     pub loading: Arc<Loading>,
-    /// Keeps the page in memory until it is latched.
+    /// Pins the page until it is latched.
     pub latch: Latch,
     pub bed: Arc<dyn Bed>,
 }
 
-/// A page to be read into its frame.
+/// A request to read a page into its frame.
 pub struct Request {
     pub index: IndexId,
     pub id: PageId,
@@ -105,7 +106,7 @@ struct State {
     is_closed: bool,
 }
 
-/// Requests on their way to reader threads.
+/// Queue of requests for the reader threads.
 #[derive(Default)]
 pub struct ReadQueue {
     state: Mutex<State>,
@@ -113,7 +114,7 @@ pub struct ReadQueue {
 }
 
 impl ReadQueue {
-    /// Adds a request. True: a further thread is to be started for it.
+    /// Adds a request. Returns true if the caller must start another thread.
     #[must_use]
     pub fn push(&self, request: Request) -> bool {
         let mut state = self.state.lock();
@@ -125,29 +126,29 @@ impl ReadQueue {
         starts
     }
 
-    /// Whether there is room for a request that nobody waits for.
+    /// Returns whether the queue accepts a prefetch request.
     pub fn takes_more(&self) -> bool {
         self.state.lock().requests.len() < AHEAD_MAX
     }
 
-    /// Whether requests are left for which there is no thread yet.
+    /// Returns whether there are requests that no thread has taken yet.
     pub fn is_behind(&self) -> bool {
         !self.state.lock().requests.is_empty()
     }
 
-    /// A thread was to be started and could not be: true if there is no other.
+    /// Notes that a thread could not be started. Returns true if there is no other.
     pub fn start_failed(&self) -> bool {
         let mut state = self.state.lock();
         state.threads -= 1;
         state.threads == 0
     }
 
-    /// The oldest request, if there is one now.
+    /// Returns the oldest request, if there is one.
     pub fn try_pop(&self) -> Option<Request> {
         self.state.lock().requests.pop_front()
     }
 
-    /// The oldest request; none: the queue is closed.
+    /// Waits for a request and returns the oldest one, or `None` if the queue is closed.
     pub fn pop(&self) -> Option<Request> {
         let mut state = self.state.lock();
         loop {
@@ -163,7 +164,7 @@ impl ReadQueue {
         }
     }
 
-    /// Lets the threads end.
+    /// Closes the queue, so that the threads end.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         self.has_request.notify_all();

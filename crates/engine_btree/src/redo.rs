@@ -1,4 +1,5 @@
-//! Redo: a transaction's writes in full-key order, absolute, so that doing them twice is harmless.
+//! Redo format: a transaction's writes in full-key order. They are absolute, so applying them twice is
+//! harmless.
 //!
 //! ```text
 //! per write  u32 length of the full key | full key | u8 1 put, 0 delete | u32 length of the value | value
@@ -7,20 +8,20 @@
 use cohort_base::{Reader, Truncated, Write};
 use cohort_engine::EngineError;
 
-/// Beside key and value.
+/// Bytes of a write in addition to key and value.
 const OVERHEAD: usize = 9;
 
-/// Room for the redo of so many writes, whose keys and values have so many bytes.
+/// Returns an empty buffer with capacity for `writes` writes with `bytes` bytes of keys and values.
 pub fn with_room(writes: usize, bytes: usize) -> Vec<u8> {
     Vec::with_capacity(bytes_of(writes, bytes))
 }
 
-/// Length of that redo.
+/// Returns the length of the redo of these writes.
 pub fn bytes_of(writes: usize, bytes: usize) -> usize {
     bytes + writes * OVERHEAD
 }
 
-/// Appends a write in the form of a commit record.
+/// Appends a write in the format of a commit record.
 pub fn push(full_key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
     out.put_u32(full_key.len() as u32);
     out.extend_from_slice(full_key);
@@ -30,10 +31,10 @@ pub fn push(full_key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// One write: a full key, and its value unless it is deleted.
+/// One write: a full key, and its value or `None` for a deletion.
 pub type RedoWrite<'r> = (&'r [u8], Option<&'r [u8]>);
 
-/// The writes of a commit record's redo.
+/// Decodes the writes of a commit record's redo.
 pub fn decode(redo: &[u8]) -> Result<Vec<RedoWrite<'_>>, EngineError> {
     let mut r = Reader::new(redo);
     let mut writes = Vec::new();

@@ -1,11 +1,11 @@
-//! Replay: the log's redo goes into the leaves, before any session.
+//! Replay: applies the log's redo to the leaves before the first session starts.
 //!
-//! A batch of redo is put into key order, and of several writes of one key the last one counts: redo is
-//! absolute. So each leaf is gone to once in a batch, and shares of the keys are done by threads beside each
-//! other, which need no order between them. What they write has no version: everybody sees it.
+//! A batch of redo is sorted by key. Redo is absolute, so only the last write of each key counts. Each leaf
+//! is therefore visited once per batch, and several threads apply ranges of the keys in parallel without an
+//! order between them. The written entries have no version: all views see them.
 //!
 //! # On failure
-//! A page that cannot be read or a value that cannot be written ends the replay, and the start with it.
+//! A page that cannot be read or a value that cannot be written ends the replay and the start of the server.
 
 use std::thread;
 
@@ -17,17 +17,17 @@ use crate::page::{Entry, INLINE_BYTES_MAX};
 use crate::redo::{self, RedoWrite};
 use crate::value;
 
-/// Fewer writes are not worth a further thread.
+/// Minimum number of writes for each thread.
 const SHARE_MIN: usize = 512;
 
 impl Inner {
-    /// Does transactions again, in the order given, by up to so many threads.
+    /// Applies redo again, in the given order, with up to `threads` threads.
     pub fn replay(&self, redo: &[Redo], threads: usize) -> Result<(), EngineError> {
         let mut writes: Vec<RedoWrite<'_>> = Vec::new();
         for redo in redo {
             writes.extend(redo::decode(&redo.bytes)?);
         }
-        // The newest of a key's writes comes first, and stays.
+        // After this, the newest write of each key comes first and is kept.
         writes.reverse();
         writes.sort_by(|a, b| a.0.cmp(b.0));
         writes.dedup_by(|later, first| later.0 == first.0);
@@ -58,10 +58,10 @@ impl Inner {
     ) -> Result<(), EngineError> {
         let (index, key) = split_key(full_key)?;
         if value.is_some_and(|value| value.len() > INLINE_BYTES_MAX) {
-            // Nobody is held up by the write.
+            // Release the leaf, so that the write of the value does not block other threads.
             place.leaf = None;
         }
-        // What is written aside for a key that then fails is the tree's until the next start.
+        // If the entry cannot be written afterwards, the value stays with the tree until the next start.
         let kept = match value.filter(|value| value.len() > INLINE_BYTES_MAX) {
             Some(value) => {
                 let (name, extent) = value::write(&self.store, index, value)?;

@@ -1,4 +1,4 @@
-//! SHOW ENGINE INNODB STATUS: the engine's share, for a person who wonders what it is doing.
+//! The engine's section of SHOW ENGINE INNODB STATUS.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::sync::Ordering;
 
 const MIB: f64 = 1_048_576.0;
 
-/// A line for each thing that can be in the way.
+/// Returns the report, with one line for each potential bottleneck.
 pub fn report(inner: &Inner) -> String {
     let mut out = String::new();
     let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("a string");

@@ -1,11 +1,12 @@
-//! Ranges: the entries that a horizon shows, leaf by leaf.
+//! Range scans and point reads: the entries that a horizon sees.
 //!
-//! A leaf is latched while its entries are copied, and no longer; the scan goes on from the leaf's fence.
-//! When old versions have to be read from the undo file, it lets the leaf go between a few and the next ones,
-//! and to expand a long value that is compressed.
-//! So a scan at `Latest` may see different states of different leaves, and one at a view sees one state. A
-//! scan ends early when its batch holds [`BATCH_BYTES_MAX`], and after [`IDLE_LEAVES_MAX`] leaves without an
-//! entry to show, so that nobody is deaf to KILL on a run of deleted rows: the caller goes on from there.
+//! A scan latches a leaf only while it copies the leaf's entries, then continues at the leaf's fence. It also
+//! releases the leaf after a few reads of the undo file, and to expand a compressed overflow value. A scan at
+//! `Latest` may therefore see different states of different leaves, while a scan at a view sees one state.
+//!
+//! A scan ends early when its batch holds [`BATCH_BYTES_MAX`] bytes, and after [`IDLE_LEAVES_MAX`] leaves
+//! without a visible entry, so that a session stays responsive to KILL in a long range of deleted rows. The
+//! caller continues from there.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -21,19 +22,19 @@ use crate::tree::{AHEAD_LEAVES, Side};
 use crate::value::Stored;
 use crate::version::{Horizon, Shown};
 
-/// A batch gets no further entry beyond this many bytes.
+/// Size at which a batch is full.
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// Leaves without a visible entry that a scan passes at once.
+/// Maximum number of consecutive leaves without a visible entry.
 const IDLE_LEAVES_MAX: usize = 64;
-/// Reads of the undo file, after which the leaf is let go: writers wait for it.
+/// Reads of the undo file after which the leaf is released, because writers may wait for it.
 const UNDO_READS_MAX: u64 = 16;
-/// So far ahead of the entry that is copied others are asked for. Two entries are not near in memory, and a
-/// page is seldom in the processor's caches.
+/// Prefetch distance in entries. Neighbouring entries are not adjacent in memory, and a page is rarely in the
+/// processor's caches.
 const ENTRIES_AHEAD: usize = 4;
-/// A call that has come over so many leaves is part of a long scan.
+/// Number of leaves after which a call counts as a long scan.
 const LONG_LEAVES: usize = 4;
 
-/// What a scan asks for; keys without the index.
+/// Parameters of a scan. The keys do not contain the index.
 #[derive(Clone, Copy)]
 pub struct Asked<'k> {
     pub index: IndexId,
@@ -43,36 +44,36 @@ pub struct Asked<'k> {
     pub end: Option<&'k [u8]>,
 }
 
-/// Entries that a scan appends.
+/// Destination of a scan's entries.
 struct Sink<'b> {
     batch: &'b mut Batch,
-    /// Put before each key.
+    /// Bytes to prepend to each key.
     prefix: &'b [u8],
     full: usize,
     full_bytes: usize,
-    /// The next entry, whose value is expanded when the leaf is let go.
+    /// The next entry. Its value is expanded after the leaf is released.
     unexpanded: Option<(Vec<u8>, Stored)>,
 }
 
-/// What has become of an entry: added or passed.
+/// Result of processing an entry.
 enum Pushed {
-    /// By what stands in the leaf.
+    /// The current version was added or skipped.
     Present,
-    /// By its undo.
+    /// An older version from the undo was added or skipped.
     Old,
-    /// The batch is full with it.
+    /// The entry was added and filled the batch.
     Full,
-    /// Not yet: its value is compressed.
+    /// The entry was not added yet, because its value is compressed.
     Unexpanded,
 }
 
-/// How far the scan of a leaf has come.
+/// Progress of the scan in a leaf.
 enum LeafScan {
     /// The range or the limit is reached.
     Over,
-    /// To the end of the leaf.
+    /// The end of the leaf is reached.
     Through,
-    /// To this key.
+    /// The scan stopped at this key.
     UpTo(Vec<u8>),
 }
 
@@ -84,8 +85,8 @@ impl Sink<'_> {
 }
 
 impl Inner {
-    /// Appends up to `limit` visible entries to `batch`, each key behind `prefix`. True: the range may hold
-    /// more.
+    /// Appends up to `limit` visible entries to `batch`, with `prefix` prepended to each key. Returns true if
+    /// the range may hold more.
     pub fn scan(
         &self,
         asked: Asked<'_>,
@@ -96,7 +97,7 @@ impl Inner {
         self.scan_near(asked, limit, prefix, batch, None)
     }
 
-    /// The same for a reader that keeps its place.
+    /// Like [`Inner::scan`], with a search hint.
     pub fn scan_near(
         &self,
         asked: Asked<'_>,
@@ -224,7 +225,8 @@ impl Inner {
         }
     }
 
-    /// Adds an entry that is known to be seen as it stands, which most are; false: it may be another.
+    /// Appends an entry whose stored value is known to be visible, as for most entries. Returns false if the
+    /// entry needs a closer check.
     #[inline]
     fn push_straight(&self, page: &Page, n: usize, horizon: Horizon, sink: &mut Sink<'_>) -> bool {
         let Some(straight) = page.straight(n).filter(|_| sink.prefix.is_empty()) else { return false };
@@ -235,8 +237,8 @@ impl Inner {
         true
     }
 
-    /// Adds entries up to one that is not straight, or that somebody may see otherwise, or until the batch is
-    /// full. Yields how many.
+    /// Appends entries until one is not [`Straight`](crate::page::Straight) or may not be visible, or until
+    /// the batch is full. Returns the number of appended entries.
     #[inline]
     fn push_run(&self, page: &Page, entries: Range<usize>, horizon: Horizon, sink: &mut Sink<'_>) -> usize {
         if !sink.prefix.is_empty() {
@@ -244,7 +246,7 @@ impl Inner {
         }
         let from = sink.batch.len();
         let prefix = page.prefix();
-        // Most neighbours were written by one transaction.
+        // Neighbouring entries were usually written by the same transaction.
         let mut seen = None;
         for straight in page.straights(entries, ENTRIES_AHEAD) {
             let Some(straight) = straight else { break };
@@ -278,7 +280,7 @@ impl Inner {
         self.push_shown(page, n, horizon, sink)
     }
 
-    /// Adds what an entry shows at the horizon.
+    /// Appends the version of an entry that the horizon sees.
     #[inline(never)]
     fn push_shown(
         &self,
@@ -320,7 +322,8 @@ impl Inner {
         Ok(if sink.is_full() { Pushed::Full } else { pushed })
     }
 
-    /// Reads one key at the horizon into `out`, for a reader that may keep its place; false: it is not there.
+    /// Reads one key at the horizon into `out`, optionally with a search hint. Returns false if the key does
+    /// not exist.
     pub fn get(
         &self,
         index: IndexId,
@@ -350,7 +353,7 @@ impl Inner {
             out.extend_from_slice(value);
             return Ok(true);
         }
-        // Under the latch, so that at `Latest` the value is not freed meanwhile.
+        // The leaf stays latched, so that the value is not freed meanwhile at `Latest`.
         let stored = Stored::read(&self.store, value)?;
         drop(frame);
         stored.expand_into(&self.store, out)?;
@@ -358,10 +361,10 @@ impl Inner {
     }
 }
 
-/// Entries read ahead for a scan that is merged with a transaction's own writes.
+/// Number of entries that are read at a time for a scan that is merged with a transaction's own writes.
 const AHEAD: usize = 64;
 
-/// The engine's side of a merged scan.
+/// The engine's entries for a merged scan.
 pub struct Merged<'e> {
     inner: &'e Inner,
     asked: Asked<'e>,
@@ -369,14 +372,14 @@ pub struct Merged<'e> {
     batch: Batch,
     at: usize,
     has_more: bool,
-    /// Full key at which a look without an entry stopped.
+    /// Full key at which a scan without an entry stopped early.
     stop: Option<Vec<u8>>,
-    /// Told by the next look.
+    /// Error of the last read. Returned by the next call of `current`.
     failed: RefCell<Option<EngineError>>,
 }
 
 impl<'e> Merged<'e> {
-    /// Stands at the first entry.
+    /// Positions the cursor at the first entry.
     pub fn new(inner: &'e Inner, asked: Asked<'e>) -> Merged<'e> {
         let prefix = asked.index.0.to_be_bytes();
         let mut merged = Merged {

@@ -1,19 +1,19 @@
-//! A rollback segment: transaction records by their numbers.
+//! Rollback segments: transaction records by number.
 //!
 //! # Concepts
-//! Numbers are given without a hole and looked up in place: records lie in blocks of [`BLOCK`] numbers, one
-//! block behind the other. A record goes in one of two ways. Purge *passes* what everybody sees, oldest first
-//! but for transactions that stay undecided; the base moves up to the first record that is left. Behind a
-//! view that is held, sweeping *drops* single records that nobody refers to. A block without records takes a
-//! word, but for the last one.
+//! Numbers are assigned without gaps and used as positions: records are stored in consecutive blocks of
+//! [`BLOCK`] numbers. A record is removed in one of two ways. Purge *passes* records that all views see,
+//! oldest first, but skips undecided transactions. The base then moves to the first remaining record. While
+//! an old view is open, sweeping *drops* single records that are no longer reachable. An empty block uses one
+//! word, except for the last block.
 //!
 //! # Invariants
-//! - Every number below `base` was passed or dropped. Everybody sees what a transaction wrote that was
-//!   passed, and no entry refers to one that was dropped.
-//! - `len` is the number of records; the first block, if there is one, has the base's number.
-//! - Every record below `ordered` is of an ordered transaction.
-//! - Sweeping and spilling each have their [`Progress`]: what is undecided when they come by waits in a list
-//!   and holds back nothing behind it.
+//! - Every number below `base` was passed or dropped. All views see the writes of a passed transaction, and
+//!   no entry refers to a dropped one.
+//! - `len` is the number of records. The first block, if there is one, contains the base's number.
+//! - Every record below `ordered` belongs to an ordered transaction.
+//! - Sweeping and spilling each have a [`Progress`]. Undecided transactions that they meet are put on a
+//!   waiting list and do not delay the records after them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::version::{TrxRecord, TrxState};
 struct Block {
     records: [Option<Arc<TrxRecord>>; BLOCK as usize],
     len: usize,
-    /// A bit for each number that was passed.
+    /// One bit for each number that was passed.
     passed: u64,
 }
 
@@ -37,60 +37,60 @@ impl Block {
     }
 }
 
-/// What is known of a number.
+/// State of a number.
 #[derive(Debug)]
 pub enum Found<'s> {
-    /// Everybody sees what the transaction wrote; or it was dropped a while ago.
+    /// All views see the transaction's writes, or the record was dropped some time ago.
     Passed,
-    /// No chain leads to what the transaction wrote, or none will in a moment.
+    /// The transaction's writes are no longer reachable, or are about to become so.
     Dropped,
     There(&'s Arc<TrxRecord>),
 }
 
-/// One segment.
+/// A rollback segment.
 #[derive(Debug, Default)]
 pub struct Segment {
-    /// The watermark.
+    /// The purge low-water mark.
     base: u64,
     /// The next number.
     end: u64,
-    /// Those from the base's on.
+    /// Blocks from the base on.
     blocks: VecDeque<Option<Box<Block>>>,
     len: usize,
-    /// The ordered mark.
+    /// The commit low-water mark.
     ordered: u64,
-    /// Records that were swept.
+    /// Progress of sweeping.
     pub swept: Progress,
-    /// Records whose undo was moved into the undo file.
+    /// Progress of spilling undo to the undo file.
     pub spilled: Progress,
 }
 
-/// How far purge has come with something that it does about each record once, when the transaction is over.
+/// Progress of a purge task that processes each record once, after its transaction was decided.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// It has looked at the records before this number.
+    /// Records below this number were examined.
     next: u64,
-    /// Those of them that are to be looked at again.
+    /// Examined records that must be processed later.
     waiting: Vec<u64>,
 }
 
 impl Segment {
-    /// The watermark: everybody sees what transactions with smaller numbers wrote.
+    /// Returns the purge low-water mark: all views see the writes of transactions with smaller numbers.
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// The next record's number.
+    /// Returns the next record's number.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Records that are there.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The next record, with the number [`Segment::end`].
+    /// Adds a record with the number [`Segment::end`].
     pub fn push(&mut self, record: Arc<TrxRecord>) {
         let (n, at) = self.place_of(self.end);
         if n == self.blocks.len() {
@@ -103,12 +103,12 @@ impl Segment {
         self.len += 1;
     }
 
-    /// The number's block, and its place in that.
+    /// Returns the number's block and the position in it.
     fn place_of(&self, number: u64) -> (usize, usize) {
         ((number / BLOCK - self.base / BLOCK) as usize, (number % BLOCK) as usize)
     }
 
-    /// The record of a number that was given.
+    /// Returns the record of a number that was assigned.
     pub fn find(&self, number: u64) -> Found<'_> {
         if number < self.base {
             return Found::Passed;
@@ -122,7 +122,7 @@ impl Segment {
         }
     }
 
-    /// The records from a number on, in order.
+    /// Returns the records from a number on, in order.
     pub fn iter_from(&self, number: u64) -> impl Iterator<Item = &Arc<TrxRecord>> {
         let (first, at) = self.place_of(number.max(self.base));
         let blocks = self.blocks.iter().skip(first).enumerate();
@@ -131,7 +131,7 @@ impl Segment {
             .flat_map(move |(n, block)| block.records[if n == 0 { at } else { 0 }..].iter().flatten())
     }
 
-    /// Takes a record out, if it is there.
+    /// Removes a record, if it exists.
     pub fn drop_one(&mut self, number: u64) -> Option<Arc<TrxRecord>> {
         if number < self.base {
             return None;
@@ -149,7 +149,7 @@ impl Segment {
         Some(record)
     }
 
-    /// Takes out records that everybody has passed, and moves the base to the first one that is left.
+    /// Removes records that all views have passed, and moves the base to the first remaining record.
     pub fn pass(&mut self, numbers: impl Iterator<Item = u64>) {
         for number in numbers {
             let (n, at) = self.place_of(number);
@@ -164,7 +164,7 @@ impl Segment {
         self.blocks.drain(..blocks.min(self.blocks.len()));
     }
 
-    /// The oldest records that `is_over` holds for, without those of undecided transactions between them.
+    /// Returns the oldest records for which `is_over` holds, without undecided transactions among them.
     pub fn oldest(&self, is_over: impl Fn(TrxState) -> bool) -> impl Iterator<Item = &Arc<TrxRecord>> {
         self.decided_from(self.base, is_over)
     }
@@ -179,8 +179,8 @@ impl Segment {
         early.filter(|(state, _)| *state != TrxState::Installed).map(|(_, record)| record)
     }
 
-    /// Records that were not looked at and that `is_over` holds for, oldest first but for those that were
-    /// undecided when they were.
+    /// Returns the records that a task has not processed and for which `is_over` holds: first those that were
+    /// undecided when they were examined, then the others, oldest first.
     pub fn ahead(
         &self,
         progress: &Progress,
@@ -198,8 +198,8 @@ impl Segment {
         waiting.chain(self.decided_from(progress.next, is_over))
     }
 
-    /// Moves the ordered mark up to the first record of a transaction that was not ordered at `until` or
-    /// before. Returns it.
+    /// Moves the commit low-water mark to the first record that was not ordered at `until` or before. Returns
+    /// the mark.
     pub fn advance_ordered(&mut self, until: CommitSeq) -> u64 {
         let from = self.ordered.max(self.base);
         let is_over = |state| matches!(state, TrxState::Committed(seq) if seq <= until);
@@ -208,7 +208,7 @@ impl Segment {
         self.ordered
     }
 
-    /// The records up to this number were looked at; those that `waits` holds for are given again.
+    /// Advances a task beyond the number `last`. Records for which `waits` holds stay on its waiting list.
     pub fn advance(
         &mut self,
         progress: impl Fn(&mut Segment) -> &mut Progress,

@@ -1,4 +1,4 @@
-//! Records of a rollback segment go in any order.
+//! Records of a rollback segment can be removed in any order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Model {
         }
     }
 
-    /// Some of those that are there.
+    /// Returns a random subset of the existing records.
     fn some(&self, rng: &SeededRng) -> BTreeSet<u64> {
         self.live.iter().copied().filter(|_| rng.below(3) == 0).collect()
     }
@@ -46,7 +46,7 @@ fn records_go_in_any_order() {
         for _ in 0..60 {
             match rng.below(4) {
                 0 | 1 => {
-                    // Often up to the border of a block, one before it and one behind it.
+                    // Often fills up to the border of a block, to one before it or to one after it.
                     let border = 64 - model.segment.end() % 64;
                     let count = [rng.below(100), border - 1, border, border + 1][rng.below(4) as usize];
                     for _ in 0..count {
@@ -87,7 +87,7 @@ fn records_go_in_any_order() {
     }
 }
 
-/// What is undecided when sweeping looks at it is given later, once.
+/// Records that were undecided when sweeping examined them are returned later, once.
 #[test]
 fn what_was_undecided_is_swept_later() {
     let mut segment = Segment::default();

@@ -1,37 +1,37 @@
-//! The check of an image's content, once when it is read.
+//! Validation of a page image when it is read.
 //!
-//! A checksum says that an image is what was written. Whether that was a page is another question: a fault of
-//! memory or of a program may have come before the checksum. All that readers and writers of a page rely on
-//! without a look is checked here, so that an unsound image costs its own table only.
+//! A checksum proves that an image is unchanged since it was written, but not that it was a valid page:
+//! memory or software may have corrupted it before the checksum was computed. This module checks everything
+//! that readers and writers of a page rely on, so that an invalid image affects only its own table.
 //!
-//! | what | why |
+//! | check | reason |
 //! |---|---|
 //! | slots, entries and fences lie inside the image, and their sum fits | they are sliced |
-//! | keys ascend between the fences and share the prefix of both | searches end, and splits divide |
-//! | an inner node has children, each once, the first at the low fence | ways down have a child for each key |
-//! | names of children and long values have their length | they are decoded |
-//! | an image of a checkpoint names no version | records of an earlier run are gone |
+//! | keys ascend between the fences and share the prefix of both | searches terminate, and splits divide |
+//! | an inner node has children, each once, the first at the low fence | descents find a child for each key |
+//! | references to children and overflow values have their length | they are decoded |
+//! | a checkpoint image contains no version reference | records of an earlier run are gone |
 //!
-//! A page's claims about its place in the tree are checked on the first way down ([`crate::tree`]).
+//! The page's place in the tree is checked on the first descent to it ([`crate::tree`]).
 
 use crate::page::{
     ENTRY_HEADER, HAS_HIGH, HEADER, KEY_BYTES_MAX, OVERFLOW, REFERENCE, REFERRED, SLOT, shared_prefix,
 };
 use crate::value::NAME_BYTES;
 
-/// Height of the highest tree: far more than pages can be numbered.
+/// Maximum height of a tree, far more than the number of page ids allows.
 const LEVEL_MAX: u8 = 64;
-/// Bytes of a child's page id.
+/// Length of a child's page id.
 const CHILD_BYTES: usize = 8;
 
-/// An image that is no page: what is wrong with it.
+/// Description of the error in an invalid image.
 pub type Unsound = &'static str;
 
-/// Which image it is.
+/// Kind of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageOf {
     Checkpoint,
-    /// Image of this run: its entries may name versions.
+    /// An image of this run. Its entries may have version references.
     Eviction,
 }
 
@@ -42,7 +42,7 @@ struct Raw<'i> {
     value: &'i [u8],
 }
 
-/// Checks an image whose checksum is right.
+/// Checks an image whose checksum is correct.
 pub fn check(image: &[u8], of: ImageOf) -> Result<(), Unsound> {
     let head = image.get(..HEADER).ok_or("it is shorter than a page's head")?;
     let (level, flags) = (head[4], head[5]);
@@ -132,7 +132,7 @@ fn fences<'i>(head: &[u8], image: &'i [u8]) -> Option<(&'i [u8], Option<&'i [u8]
     }
 }
 
-/// The entry at an offset, and its length.
+/// Returns the entry at an offset, and its length.
 fn entry(image: &[u8], at: usize) -> Option<(Raw<'_>, usize)> {
     let rest = image.get(at..)?;
     let (head, body) = rest.split_at_checked(ENTRY_HEADER)?;

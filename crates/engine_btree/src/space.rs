@@ -1,56 +1,56 @@
-//! The data file's blocks: which are free.
+//! Free-space management of the data file.
 //!
-//! Space is given in extents of whole blocks: the shortest free run that is long enough, of those the
-//! first in the file, so that the file's end becomes free and can be cut off. Nothing here is durable: at
-//! a start everything that the page map does not name is free.
+//! Space is allocated in extents of whole blocks. The allocator takes the shortest free run that is long
+//! enough, and among equal ones the first in the file, so that the file's end becomes free and can be cut
+//! off. Nothing here is durable: at a start, everything that the page map does not refer to is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Unit of space in the data file.
+/// Unit of allocation in the data file.
 pub const BLOCK_BYTES: u64 = 4096;
-/// The superblock's two copies.
+/// First block after the superblock's two copies.
 pub const FIRST_FREE_BLOCK: u64 = 2;
 
-/// Where an image or a long value lies.
+/// Location of an image or an overflow value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
-    /// First block.
+    /// Number of the first block.
     pub block: u64,
-    /// Bytes in use, from the first block's start.
+    /// Bytes in use, from the start of the first block.
     pub bytes: u32,
 }
 
 impl Extent {
-    /// Blocks that it takes.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> u64 {
         u64::from(self.bytes).div_ceil(BLOCK_BYTES).max(1)
     }
 
-    /// Where it begins in the file.
+    /// Returns the offset in the file.
     pub fn offset(&self) -> u64 {
         self.block * BLOCK_BYTES
     }
 
-    /// Where its bytes end in the file; `None`: in no file.
+    /// Returns the offset of the end of its bytes, or `None` if that is beyond the largest offset.
     pub fn end_byte(&self) -> Option<u64> {
         self.block.checked_mul(BLOCK_BYTES)?.checked_add(u64::from(self.bytes))
     }
 }
 
-/// Free blocks. One lock guards it, which is held for no I/O.
+/// Free blocks. Protected by a lock that is held during no I/O.
 #[derive(Debug)]
 pub struct Space {
-    /// First block -> number of blocks; neighbours are joined.
+    /// Free runs: first block -> number of blocks. Adjacent runs are joined.
     free: BTreeMap<u64, u64>,
-    /// The same runs as (number of blocks, first block).
+    /// Free runs by length, as (number of blocks, first block).
     by_len: BTreeSet<(u64, u64)>,
     free_blocks: u64,
-    /// Blocks from here on have never been used, or are free again.
+    /// All blocks from here on are unused.
     end: u64,
 }
 
 impl Space {
-    /// All blocks but those of the extents are free.
+    /// Creates the state in which all blocks except those of the extents are free.
     pub fn new(used: impl IntoIterator<Item = Extent>) -> Space {
         let mut used: Vec<(u64, u64)> = used.into_iter().map(|e| (e.block, e.blocks())).collect();
         used.sort_unstable();
@@ -77,7 +77,7 @@ impl Space {
         self.free_blocks -= len;
     }
 
-    /// Takes an extent.
+    /// Allocates an extent.
     pub fn allot(&mut self, bytes: u32) -> Extent {
         let mut extent = Extent { block: self.end, bytes };
         let blocks = extent.blocks();
@@ -94,7 +94,7 @@ impl Space {
         extent
     }
 
-    /// Gives one back.
+    /// Frees an extent.
     pub fn free(&mut self, extent: Extent) {
         let (mut at, mut len) = (extent.block, extent.blocks());
         assert!(at >= FIRST_FREE_BLOCK && at + len <= self.end, "{extent:?} was given out");
@@ -119,18 +119,19 @@ impl Space {
         }
     }
 
-    /// What is free before the end, as extents. A run longer than an extent can be is told by its beginning.
+    /// Returns the free runs before the end as extents. A run longer than an extent can be is returned with
+    /// the maximum length.
     pub fn free_runs(&self) -> Vec<Extent> {
         let bytes = |len: u64| u32::try_from(len * BLOCK_BYTES).unwrap_or(u32::MAX);
         self.free.iter().map(|(block, len)| Extent { block: *block, bytes: bytes(*len) }).collect()
     }
 
-    /// Blocks of the file that are in use or lie before such.
+    /// Returns the end of the used part of the file, in blocks.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Blocks before the end that are free.
+    /// Returns the number of free blocks before the end.
     pub fn free_blocks(&self) -> u64 {
         self.free_blocks
     }

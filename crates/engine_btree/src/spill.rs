@@ -1,15 +1,15 @@
-//! The undo file `btree.undo`: old row versions that do not fit into memory.
+//! The undo file `btree.undo`: undo beyond the memory limit.
 //!
-//! It is made by the first spill and holds nothing that a restart needs: it is never synced, and a start
-//! removes it. Chunks of undo lie in extents of whole blocks. The checksum of each block stays in memory, so
-//! damage is told and not read as an old version.
+//! The file is created by the first spill. A restart does not need it: it is never synced, and a start
+//! removes it. Chunks of undo are stored in extents of whole blocks. The checksum of each block is kept in
+//! memory, so that damage is detected and not read as an old version.
 //!
-//! Blocks that were read a moment ago are kept ([`Recent`]): a reader of neighbouring rows, which an open
-//! transaction has changed one after the other, finds dozens of their old versions in one block.
+//! Recently read blocks are cached ([`Recent`]): if an open transaction has changed neighbouring rows in
+//! order, a reader finds dozens of their old versions in one block.
 //!
 //! # On failure
-//! A write that fails leaves the chunks in memory and its blocks free. A read that fails is an error of the
-//! statement or checkpoint that needs the version. Damage that purge meets stops the server (`inner.rs`).
+//! If a write fails, the chunks stay in memory and the blocks are freed. If a read fails, the statement or
+//! checkpoint that needs the version gets the error. Damage that purge meets stops the server (`inner.rs`).
 
 use std::io;
 use std::ops::Deref;
@@ -24,16 +24,16 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.undo";
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// Blocks that are kept in memory.
+/// Number of blocks in the cache.
 const RECENT: usize = 64;
 
-/// Blocks that were read a moment ago, each in the place that its number gives.
+/// Cache of recently read blocks. A block's slot is determined by its number.
 #[derive(Debug, Default)]
 struct Recent(Mutex<Vec<Option<RecentBlock>>>);
 
 #[derive(Clone, Debug)]
 struct RecentBlock {
-    /// Its extent, of all that there ever were, and its place in that.
+    /// Number of the extent, unique among all extents ever written, and the block's position in it.
     id: (u64, usize),
     bytes: Arc<[u8]>,
 }
@@ -56,7 +56,7 @@ impl Recent {
     }
 }
 
-/// Bytes of an extent from some place on.
+/// Bytes of an extent from some offset on.
 #[derive(Debug)]
 pub struct SpilledBytes {
     bytes: Arc<[u8]>,
@@ -77,9 +77,9 @@ pub struct UndoFile {
     path: PathBuf,
     file: OnceLock<SharedFile>,
     space: Mutex<Space>,
-    /// Reads so far.
+    /// Number of reads so far.
     reads: AtomicU64,
-    /// Extents so far.
+    /// Number of extents written so far.
     extents: AtomicU64,
     recent: Recent,
 }
@@ -90,11 +90,11 @@ impl std::fmt::Debug for UndoFile {
     }
 }
 
-/// Chunks in the file. Their blocks are free when the last one goes.
+/// Chunks in the file. The blocks are freed when the last reference is dropped.
 #[derive(Debug)]
 pub struct SpilledExtent {
     of: Arc<UndoFile>,
-    /// Its number among all that there ever were.
+    /// Number of the extent, unique among all extents ever written.
     number: u64,
     extent: Extent,
     /// CRC-32C of each block.
@@ -102,7 +102,7 @@ pub struct SpilledExtent {
 }
 
 impl UndoFile {
-    /// Removes what an earlier run has left.
+    /// Removes the file of an earlier run.
     pub fn open(fs: &SharedFs, dir: &Path) -> Result<Arc<UndoFile>, EngineError> {
         let path = dir.join(FILE);
         if fs.exists(&path) {
@@ -124,37 +124,37 @@ impl UndoFile {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        // Two that come at once open the same file.
+        // Two threads that race here open the same file.
         let file = self.fs.open(&self.path, OpenMode::CreateOrOpen)?;
         Ok(self.file.get_or_init(|| file))
     }
 
-    /// Writes bytes into an extent of their own.
+    /// Writes bytes to a new extent.
     pub fn write(self: &Arc<Self>, bytes: &[u8]) -> Result<Arc<SpilledExtent>, EngineError> {
         let checksums = bytes.chunks(BLOCK).map(crc32c::crc32c).collect();
         let len = u32::try_from(bytes.len()).expect("callers cut what they spill");
         let extent = self.space.lock().allot(len);
-        // From here on its blocks are freed when it goes, whatever happens.
+        // From here on, dropping the extent frees its blocks, even if the write fails.
         let number = self.extents.fetch_add(1, Ordering::Relaxed);
         let spilled = SpilledExtent { of: self.clone(), number, extent, checksums };
         self.file().and_then(|file| file.write_at(bytes, extent.offset())).map_err(EngineError::Io)?;
         Ok(Arc::new(spilled))
     }
 
-    /// How often it was read.
+    /// Returns the number of reads.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Bytes in use, and free between them.
+    /// Returns the bytes of the file up to its last used block, including free blocks.
     pub fn bytes(&self) -> u64 {
         (self.space.lock().end() - FIRST_FREE_BLOCK) * BLOCK_BYTES
     }
 }
 
 impl SpilledExtent {
-    /// `len` bytes from `from` on, and what is behind them in their last block. The blocks are verified when
-    /// they are read.
+    /// Returns at least `len` bytes from `from` on, up to the end of their last block. Blocks are verified
+    /// when they are read from the file.
     pub fn read(&self, from: usize, len: usize) -> Result<SpilledBytes, EngineError> {
         let (first, last) = (from / BLOCK, (from + len.max(1) - 1) / BLOCK);
         let kept = (first == last).then(|| self.of.recent.get((self.number, first))).flatten();
@@ -164,7 +164,7 @@ impl SpilledExtent {
                 let bytes: Arc<[u8]> = self.read_blocks(first, last)?.into();
                 let block = match first == last {
                     true => bytes.clone(),
-                    // A record that lies in two blocks is followed by others in the second one.
+                    // Cache the second block: it holds the following records as well.
                     false => bytes[(last - first) * BLOCK..].into(),
                 };
                 self.of.recent.put((self.number, last), block);
@@ -174,7 +174,7 @@ impl SpilledExtent {
         Ok(SpilledBytes { bytes, from: from - first * BLOCK })
     }
 
-    /// All of it. What was read lately stays kept.
+    /// Returns all bytes of a range. Does not replace cached blocks.
     pub fn read_all(&self, from: usize, len: usize) -> Result<Vec<u8>, EngineError> {
         let first = from / BLOCK;
         let mut bytes = self.read_blocks(first, (from + len.max(1) - 1) / BLOCK)?;
@@ -211,7 +211,7 @@ impl Drop for SpilledExtent {
         if end < before
             && let Some(file) = self.of.file.get()
         {
-            // Space on disk is all that is lost if it cannot be cut.
+            // If the file cannot be cut, it only uses more disk space.
             let _ = file.set_len(end * BLOCK_BYTES);
         }
     }

@@ -1,31 +1,38 @@
-//! The data file `btree.data`: images of pages, long values, the page map and the superblock.
+//! The data file `btree.data`: page images, overflow values, the page map and the superblock.
 //!
 //! ```text
 //! block 0, 1   the superblock's two copies (`superblock.rs`); the newer valid one counts
-//! then         extents: images of pages, long values, parts of the page map (`map.rs`)
+//! then         extents: images of pages, overflow values, parts of the page map (`map.rs`)
 //! ```
 //!
-//! # What is written when
-//! A page is never written over: every image takes a new extent. Two kinds of images exist.
-//! - A *checkpoint image* holds published versions only (I3). It counts from the superblock on that names its
-//!   page map, and the extents that the former map named are free from then on.
-//! - An *eviction image* is the page as it stands, with its version references. No page map names it, so a
-//!   restart never reads it.
+//! # Images
+//! Images are never overwritten: each image is written to a new extent. There are two kinds.
+//! - A *checkpoint image* contains only published versions (I3). It becomes valid with the superblock that
+//!   refers to its page map. At that point the extents of the previous map become free.
+//! - An *eviction image* is a copy of the page in memory, including version references. No page map refers to
+//!   it, so a restart never reads it.
 //!
-//! A new superblock is written after everything it names is durable: to the older of the two copies, synced,
-//! then to the other one, which the next sync makes durable. So a copy that rots leaves one that says the
-//! same, and a start never falls back to a superblock whose extents others have been given. A new file gets
-//! both at once.
+//! Overflow values are written once, too. A value that is no longer read is *doomed*: it is freed as soon as
+//! the map in force does not refer to it.
 //!
-//! The file is cut where its free end begins, behind a change of the map and when it is opened: a run that
-//! ended without a change of the map may have left long values that no map names.
+//! # Superblock
+//! A new superblock is written after everything it refers to is durable. It is written to the older copy and
+//! synced, then to the other copy, which the next sync makes durable. If one copy is damaged, the other
+//! therefore says the same, and a start never falls back to a superblock whose extents were reused. When the
+//! file is created, both copies are written at once.
+//!
+//! # Size
+//! Free space at the end of the file is cut off after each change of the map and when the file is opened. The
+//! latter removes overflow values that no map refers to, left by a run that ended without a change of the
+//! map.
 //!
 //! # On failure
-//! A failed write of an image leaves the former superblock in force, and is tried again
-//! ([`MapError::Unchanged`]). After a failed sync or superblock nobody knows what the disk holds
-//! ([`MapError::Unknown`]): the file takes no further superblock until a restart, and the log keeps
-//! everything. Damage is refused with the file, the block and the cure: a file that is too short, two damaged
-//! superblocks or a damaged page map at the start, a page or long value when it is read.
+//! If the write of an image fails, the previous superblock stays in force and the write is tried again
+//! ([`MapError::Unchanged`]). After a failed sync or a failed write of a superblock, the state of the disk is
+//! unknown ([`MapError::Unknown`]). The file then accepts no further superblock until a restart, and the log
+//! keeps everything. Damage is rejected with the file, the block and a remedy: at the start a file that is
+//! too short, two damaged superblocks or a damaged page map, and later a damaged page or overflow value when
+//! it is read.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -44,42 +51,42 @@ use crate::superblock::{MapForm, PARTS_MAX, SUPERBLOCK_BYTES_MIN, Superblock};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 const FILE: &str = "btree.data";
-/// What to do about damage.
+/// Advice in errors about damage.
 const CURE: &str = "restore the data directory from a backup or a replica";
-/// Parts of the page map that one change adds at most.
+/// Reserve for the parts of the page map that one change can add.
 const PARTS_SPARE: usize = 100;
-/// A free end of the file is cut off when it is longer.
+/// Minimum length of the free end of the file that is cut off.
 const CUT_BYTES_MIN: u64 = 4 << 20;
 
-/// What the superblock in force names, and where pages that are not in memory lie besides.
+/// The superblock in force, the state that it refers to, and the locations of evicted pages.
 struct State {
     generation: u64,
-    /// The copy of the superblock that was written last; the next one begins with the other.
+    /// The copy of the superblock that was written last. The next superblock is first written to the other.
     newest_copy: u64,
     map: PageMap,
-    /// Where it lies on disk, oldest first.
+    /// The map's levels on disk, oldest first.
     levels: Vec<Level>,
-    /// How it lies there: the first change writes an older form anew.
+    /// Format of the map on disk. The first change rewrites a map in an older format.
     form: MapForm,
-    /// Long values that the map names.
+    /// Overflow values that the map refers to.
     named: HashSet<Extent>,
-    /// Eviction images of this run, newer than what the map names.
+    /// Eviction images of this run, newer than the images in the map.
     evicted: HashMap<PageId, Extent>,
-    /// Long values that nobody reads any more; the map in force may still name them.
+    /// Deferred frees: overflow values that are no longer read. The map in force may still refer to them.
     doomed: Vec<Extent>,
     space: Space,
-    /// A sync or a superblock's write failed: nobody knows which superblock the disk holds.
+    /// A sync or the write of a superblock failed, so it is unknown which superblock the disk holds.
     is_poisoned: bool,
 }
 
 impl State {
-    /// Doomed values that the map does not name: they are free at its next change.
+    /// Returns the deferred frees that the map does not refer to. They become free at its next change.
     fn doomed_only(&self) -> impl Iterator<Item = Extent> {
         self.doomed.iter().copied().filter(|extent| !self.named.contains(extent))
     }
 
-    /// Frees doomed values, but for those that the map in force names: these are doomed still. While nobody
-    /// knows which map the disk holds, it may name any of them.
+    /// Frees overflow values. Values that the map in force refers to are deferred again. If it is unknown
+    /// which map the disk holds, all of them are.
     fn free_unnamed(&mut self, values: Vec<Extent>) {
         for value in values {
             match self.is_poisoned || self.named.contains(&value) {
@@ -90,31 +97,31 @@ impl State {
     }
 }
 
-/// The data file. Shared by all threads; its lock is held for no I/O but a superblock's.
+/// The data file, shared by all threads. Its lock is held during no I/O except that of a superblock.
 pub struct Store {
     file: SteadyFile,
     path: PathBuf,
     state: Mutex<State>,
     pub compression: Compression,
-    /// Bytes of the page map that were written.
+    /// Bytes of the page map written so far.
     pub map_bytes: AtomicU64,
 }
 
-/// Where the newest image of a page lies.
+/// Location of the newest image of a page.
 #[derive(Clone, Copy)]
 struct Newest {
     extent: Extent,
     of: ImageOf,
-    /// It is a checkpoint's image, and nobody has counted its entries.
+    /// The image is a checkpoint image whose number of entries is not known.
     is_uncounted: bool,
 }
 
-/// Why a map is not in force.
+/// Reason why a new map is not in force.
 #[derive(Debug)]
 pub enum MapError {
-    /// The former one is: the extents that the new one was to name are its maker's.
+    /// The previous map is in force. The caller still owns the extents of the new one.
     Unchanged(io::Error),
-    /// Nobody knows which superblock the disk holds: the extents stay taken until the next start.
+    /// It is unknown which superblock the disk holds. The extents stay allocated until the next start.
     Unknown(io::Error),
 }
 
@@ -126,7 +133,7 @@ impl From<MapError> for EngineError {
 }
 
 impl Store {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub fn open(fs: &SharedFs, dir: &Path) -> Result<Store, EngineError> {
         fs.create_dir_all(dir).map_err(EngineError::Io)?;
         let path = dir.join(FILE);
@@ -143,7 +150,7 @@ impl Store {
         }
         found.sort_by_key(|(_, superblock, _)| superblock.generation);
         let Some((newest_copy, newest, bytes)) = found.pop() else {
-            // Both are written when the file is made, before anything else: a longer file has been in use.
+            // Both copies are written first when the file is created, so a longer file has been in use.
             if len > BLOCK_BYTES + SUPERBLOCK_BYTES_MIN {
                 return refuse(format!("both superblocks (blocks 0 and 1) are damaged; {CURE}"));
             }
@@ -152,8 +159,9 @@ impl Store {
             store.change_map(MapChange::default())?;
             return Ok(store);
         };
-        // Its writer may have been killed before its sync, or that may have failed; what it names was synced
-        // before it was written. Others are given the extents that it does not name.
+        // The previous run may have crashed or failed before it synced this superblock. What the superblock
+        // refers to was synced before. Sync it now, because from here on extents that it does not refer to
+        // are reused.
         match file.write_at(&bytes, newest_copy * BLOCK_BYTES) {
             Err(error) if !is_no_space(&error) => return Err(EngineError::Io(error)),
             _ => file.sync_data().map_err(EngineError::Io)?,
@@ -216,17 +224,17 @@ impl Store {
         }
     }
 
-    /// The data file.
+    /// Returns the path of the data file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Looks at the map in force.
+    /// Calls `look` with the map in force.
     pub fn with_map<R>(&self, look: impl FnOnce(&PageMap) -> R) -> R {
         look(&self.state.lock().map)
     }
 
-    /// Writes bytes into an extent of their own; they are not durable. One of many: it may wait for the disk.
+    /// Writes bytes to a new extent without making them durable. For bulk writes: it may wait for the disk.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Extent> {
         self.write_by(bytes, |offset| self.file.write_at(bytes, offset))
     }
@@ -242,42 +250,43 @@ impl Store {
         }
     }
 
-    /// Writes a page's image in the form that its key space has.
+    /// Writes a page image in its index's page format.
     pub fn write_image(&self, index: IndexId, image: &[u8]) -> io::Result<Extent> {
         let compressed = self.compression.image(index, image);
         let stored = compressed.as_deref().unwrap_or(image);
         self.write_by(stored, |offset| self.file.write_at_once(stored, offset))
     }
 
-    /// The same for one of many: it may wait for the disk.
+    /// Like [`Store::write_image`], for bulk writes: it may wait for the disk.
     pub fn write_image_of_many(&self, index: IndexId, image: &[u8]) -> io::Result<Extent> {
         let compressed = self.compression.image(index, image);
         self.write(compressed.as_deref().unwrap_or(image))
     }
 
-    /// Gives an extent back that no map in force names.
+    /// Frees an extent that the map in force does not refer to.
     pub fn free(&self, extent: Extent) {
         self.state.lock().space.free(extent);
     }
 
-    /// Nobody reads these long values any more: they are free as soon as no map in force names them.
+    /// Defers the free of overflow values that are no longer read, until the map in force does not refer to
+    /// them.
     pub fn doom(&self, values: impl IntoIterator<Item = Extent>) {
         self.state.lock().doomed.extend(values);
     }
 
-    /// Those that are doomed so far, for [`Store::free_unnamed`].
+    /// Takes the deferred frees, for [`Store::free_unnamed`].
     pub fn take_doomed(&self) -> Vec<Extent> {
         std::mem::take(&mut self.state.lock().doomed)
     }
 
-    /// Frees those of the values that no map names; the others are doomed still.
+    /// Frees those of the values that the map does not refer to and defers the others again.
     pub fn free_unnamed(&self, values: Vec<Extent>) {
         self.state.lock().free_unnamed(values);
     }
 
     /// Reads an extent.
     pub fn read(&self, extent: Extent) -> Result<Vec<u8>, EngineError> {
-        // A name that was damaged before its checksum may be anything.
+        // The reference may have been damaged before its checksum was computed, so it may have any value.
         let end = self.state.lock().space.end();
         if extent.block.checked_add(extent.blocks()).is_none_or(|beyond| beyond > end) {
             return Err(self.corrupt(extent, "it lies beyond what is in use of the file"));
@@ -290,7 +299,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The error for damage.
+    /// Returns the error for damage in an extent.
     pub fn corrupt(&self, extent: Extent, what: &str) -> EngineError {
         EngineError::Corrupt(format!(
             "{}: block {}, {} bytes: {what}; {CURE}",
@@ -308,7 +317,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The newest image of a page that is not in memory.
+    /// Returns the location of the newest image of a page that is not in memory.
     fn newest_of(&self, index: IndexId, id: PageId) -> Option<Newest> {
         let state = self.state.lock();
         if let Some(extent) = state.evicted.get(&id) {
@@ -319,8 +328,8 @@ impl Store {
         Some(Newest { extent: place.image, of: ImageOf::Checkpoint, is_uncounted })
     }
 
-    /// Keeps how many entries a checkpoint image has, the first time that it is read: the change of the map
-    /// that puts another in its place tells the tree's entries by it.
+    /// Stores the number of entries of a checkpoint image when it is read for the first time. The change of
+    /// the map that replaces the image uses it to update the tree's number of entries.
     fn note_entries(&self, newest: Newest, page: &Page) {
         if !newest.is_uncounted {
             return;
@@ -333,7 +342,7 @@ impl Store {
         }
     }
 
-    /// The same, unless it would wait for the disk.
+    /// Like [`Store::read_page`], but returns `None` if it would have to wait for the disk.
     pub fn read_page_cached(&self, index: IndexId, id: PageId) -> Result<Option<Page>, EngineError> {
         let Some(newest) = self.newest_of(index, id) else { return Ok(None) };
         let extent = newest.extent;
@@ -344,12 +353,12 @@ impl Store {
                 self.note_entries(newest, &page);
                 Ok(Some(page))
             }
-            // A caller that reads it in full has the error.
+            // The caller then reads the page with [`Store::read_page`], which returns the error.
             _ => Ok(None),
         }
     }
 
-    /// Those of the pages that the map in force knows, in the order of their images.
+    /// Returns those of the pages that the map in force contains, ordered by the location of their images.
     pub fn in_file_order(&self, pages: Vec<(IndexId, PageId)>) -> Vec<(IndexId, PageId)> {
         let mut placed: Vec<(Extent, IndexId, PageId)> = self.with_map(|map| {
             let image = |index: IndexId, id: PageId| Some(map.trees.get(&index)?.pages.get(&id)?.image);
@@ -393,17 +402,17 @@ impl Store {
         Ok(page)
     }
 
-    /// Checks whether the map that names an inner node's image names its children, too.
+    /// Returns whether the map that contains an inner node's image also contains the node's children.
     fn knows_children(&self, image: Newest, page: &Page) -> bool {
         let state = self.state.lock();
         let Some(tree) = state.map.trees.get(&page.index()) else { return true };
-        // A map that came into force meanwhile has other images.
+        // If another map came into force meanwhile, its images are different.
         let is_named = tree.pages.get(&page.id()).is_some_and(|place| place.image == image.extent);
         let is_known = |n: usize| tree.pages.contains_key(&page.child(n));
         image.of == ImageOf::Eviction || !is_named || (0..page.len()).all(is_known)
     }
 
-    /// The error for a page that does not belong where its tree says.
+    /// Returns the error for a page that does not match its parent's entry.
     pub fn misplaced(&self, index: IndexId, id: PageId, what: Unsound) -> EngineError {
         match self.newest_of(index, id) {
             Some(newest) => self.unsound(newest.extent, id, what),
@@ -415,7 +424,7 @@ impl Store {
         self.corrupt(extent, &format!("page {}: {what}", id.0))
     }
 
-    /// Writes a page as it stands, so that it can leave memory.
+    /// Writes the eviction image of a page.
     pub fn evict(&self, page: &Page) -> io::Result<()> {
         let extent = self.write_image(page.index(), &page.image())?;
         let mut state = self.state.lock();
@@ -425,7 +434,8 @@ impl Store {
         Ok(())
     }
 
-    /// The page in memory is what its checkpoint image says, or it is gone: its eviction image is free.
+    /// Frees a page's eviction image, because the page in memory equals its checkpoint image or no longer
+    /// exists.
     pub fn forget_evicted(&self, id: PageId) {
         let mut state = self.state.lock();
         if let Some(old) = state.evicted.remove(&id) {
@@ -473,8 +483,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the page map's newest level: what the change says, with the levels that are merged into it.
-    /// Returns how many of the older ones stay, and the new one, if there is anything to say.
+    /// Writes the newest level of the page map: the change, and the levels that are merged into it. Returns
+    /// the number of older levels that stay, and the new level unless it would be empty.
     fn write_level(&self, change: &MapChange) -> io::Result<(usize, Option<Level>)> {
         let sorted = Sorted::new(change);
         let (keys, kept) = {
@@ -513,12 +523,12 @@ impl Store {
             parts.into_iter().for_each(|(part, _)| self.free(part));
             return Err(error);
         }
-        // Nobody asks for the keys of the oldest level: whatever is merged with it is written whole.
+        // The keys of the oldest level are never used: a level that is merged with it is written completely.
         let keys = if kept > 0 { keys } else { Keys::default() };
         Ok((kept, (!parts.is_empty()).then_some(Level { parts, keys })))
     }
 
-    /// Writes the superblock after what it names.
+    /// Makes everything that the superblock refers to durable, then writes the superblock.
     fn put_in_force(&self, superblock: &Superblock) -> Result<(), MapError> {
         let bytes = superblock.encode();
         let newest_copy = self.state.lock().newest_copy;
@@ -540,7 +550,7 @@ impl Store {
         }
     }
 
-    /// Cuts off the free end of the file. A file that cannot be cut stays long.
+    /// Cuts off the free end of the file. Errors are ignored: the file then stays longer.
     fn cut(&self, state: &State) {
         let end = state.space.end() * BLOCK_BYTES;
         if self.file.len().is_ok_and(|len| len > end + CUT_BYTES_MIN) {
@@ -552,14 +562,13 @@ impl Store {
         self.file.sync_data().map_err(|error| self.poison(error))
     }
 
-    /// The error for the caller, which is none that a later try may mend.
+    /// Marks the store as poisoned and returns an error that the caller does not treat as retryable.
     fn poison(&self, error: io::Error) -> io::Error {
         self.state.lock().is_poisoned = true;
         io::Error::other(format!("{} cannot be made durable: {error}", self.path.display()))
     }
 
-    /// What is wrong with the use of the file's blocks: an extent that overlaps another or lies in free
-    /// space.
+    /// Returns a description of an extent that overlaps another or lies in free space, if there is one.
     pub fn verify_space(&self) -> Option<String> {
         let (mut used, free) = {
             let state = self.state.lock();
@@ -580,14 +589,14 @@ impl Store {
         Some(format!("{}: blocks {} and {} are in use twice", self.path.display(), first.block, second.block))
     }
 
-    /// Blocks of the file in use, and blocks that are free between them.
+    /// Returns the number of the file's blocks and how many of these are free.
     pub fn blocks(&self) -> (u64, u64) {
         let state = self.state.lock();
         (state.space.end(), state.space.free_blocks())
     }
 }
 
-/// A part of the page map; shorter if the file ends before.
+/// Reads a part of the page map. Returns no bytes if the file ends before the end of the part.
 fn read_part(file: &SharedFile, part: Extent, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if part.end_byte().is_some_and(|end| end <= len) {

@@ -1,4 +1,4 @@
-//! The superblock: the root of all that a restart reads. One block.
+//! The superblock: one block from which a restart finds everything else.
 //!
 //! ```text
 //! 8 magic "COHBTR02" | u64 generation | u64 LSN of the checkpoint | u64 next page id
@@ -6,8 +6,8 @@
 //!   | u32 CRC-32C
 //! | u32 CRC-32C of all before
 //!
-//! the first form: 8 magic "COHBTR01" | u64 generation | u64 LSN | u64 next page id | u64 block of the page map
-//! | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
+//! the first format: 8 magic "COHBTR01" | u64 generation | u64 LSN | u64 next page id
+//! | u64 block of the page map | u32 its bytes | u32 its CRC-32C | u32 CRC-32C of all before
 //! ```
 
 use cohort_base::{Lsn, Reader, Truncated, Write};
@@ -20,36 +20,36 @@ const FIRST_MAGIC: &[u8; 8] = b"COHBTR01";
 const FIRST_BYTES: usize = 52;
 const HEAD_BYTES: usize = 36;
 const PART_BYTES: usize = 17;
-/// Numbers that count up from zero never come here: a superblock that says so was damaged before its
-/// checksum.
+/// Limit of numbers that count up from zero. A superblock with a larger one was damaged before its checksum
+/// was computed.
 const COUNT_MAX: u64 = 1 << 62;
-/// Parts that one can name.
+/// Maximum number of parts in a superblock.
 pub const PARTS_MAX: usize = (BLOCK_BYTES as usize - HEAD_BYTES - 4) / PART_BYTES;
-/// Bytes of the shortest one.
+/// Length of the shortest superblock.
 pub const SUPERBLOCK_BYTES_MIN: u64 = HEAD_BYTES as u64 + 4;
 
-/// How the page map is written.
+/// Format of the page map on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapForm {
-    /// In one piece.
+    /// One piece.
     First,
-    /// In levels.
+    /// Levels.
     Levels,
 }
 
-/// What it says.
+/// Content of a superblock.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Superblock {
     pub generation: u64,
     pub lsn: Lsn,
     pub next_page: u64,
     pub form: MapForm,
-    /// Where the page map lies; the keys are not here.
+    /// The levels of the page map, without their keys.
     pub levels: Vec<Level>,
 }
 
 impl Superblock {
-    /// Its bytes; at most a block.
+    /// Returns the encoded superblock, at most one block.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.put_u64(self.generation);
@@ -70,7 +70,7 @@ impl Superblock {
         out
     }
 
-    /// None: it is damaged, or none was written.
+    /// Returns `None` if the superblock is damaged or was never written.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
         let read = match bytes.first_chunk()? {
             MAGIC => Superblock::read(bytes).ok().flatten(),
@@ -113,7 +113,7 @@ impl Superblock {
     }
 }
 
-/// Whether the checksum of the first `len` bytes follows them.
+/// Returns whether the first `len` bytes are followed by their checksum.
 fn has_checksum(bytes: &[u8], len: usize) -> bool {
     let stored = bytes.get(len..len + 4).and_then(|crc| crc.first_chunk::<4>());
     stored.is_some_and(|stored| crc32c::crc32c(&bytes[..len]) == u32::from_le_bytes(*stored))

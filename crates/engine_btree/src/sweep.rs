@@ -1,27 +1,34 @@
-//! Sweeping: old versions are sorted out while a view is held open.
+//! Interior version pruning (sweeping): frees versions that no view needs while an old view blocks purge.
 //!
-//! Purge stops at the oldest view. If that one is held, transactions behind it are swept: each is looked at
-//! once, when every view that does not see it is held. What it replaced is freed if no view needs it, in
-//! memory but for the links, and long values on disk; chains go on behind what no view needs any more
-//! (`chain.rs`); entries that it deleted, and that no view saw come, are taken out. A record that no chain
-//! leads to any more is dropped. So a view that is held open for an hour keeps one version of each row that
-//! changed meanwhile, and the records of two transactions, not all of them.
+//! Purge stops at the oldest view. While that view stays open, the transactions after it are swept. Each
+//! transaction is examined once, as soon as every view that does not see it counts as held. Sweeping does the
+//! following:
+//! - It frees the undo that no view needs, except for the links, and the overflow values on disk.
+//! - It makes chains skip the versions that no view needs (`chain.rs`).
+//! - It removes entries that the transaction deleted and of which no view sees a version.
+//! - It drops records that are no longer reachable.
+//!
+//! A view that stays open for an hour therefore keeps one version of each row that changed meanwhile, and the
+//! records of two transactions for it, instead of all of them.
 //!
 //! # Invariants
-//! - What is freed or taken out is seen by no view in use, and by none that comes: those see the transaction
-//!   ([`InUse`]).
-//! - The keys of a transaction's deletions are kept while the usual purge may need them: an entry is there
-//!   whose deletion a view needs, or that an undecided transaction has written over and may bring back.
-//! - Aborted transactions are left to purge; of those that have undo in the undo file, the deletions.
-//! - A round goes from the oldest transaction to the newest, so most chains have one version to go past.
+//! - No view in use sees what is freed or removed, and no later view does: later views see the swept
+//!   transaction ([`InUse`]).
+//! - The keys of a transaction's deletions are kept while normal purge may need them. That is the case if a
+//!   view needs a version of the deleted entry, or if an undecided transaction has written the entry since
+//!   and may restore it.
+//! - Aborted transactions are left to purge, and so are the deletions of transactions with spilled undo.
+//! - A round proceeds from the oldest transaction to the newest, so that most chains have only one version to
+//!   skip.
 //!
 //! # On failure
-//! A page that cannot be read ends the round, and a later one tries again: what was done stays done.
+//! A page that cannot be read ends the round. The finished work is kept, and a later round retries the rest.
 //!
 //! # What is missing
-//! Entries of a dropped or emptied table end no chain: the records of who wrote them wait for purge. A record
-//! is swept once: if a view goes that was not the oldest, what it alone needed of rows that nobody writes any
-//! more waits for the oldest one. A record keeps all its links as long as one of its versions lives.
+//! - Entries of a dropped or emptied table end no chain: the records of their writers wait for purge.
+//! - A record is swept once. When a view other than the oldest closes, versions that only this view needed
+//!   wait for the oldest view to close, unless their rows are written again.
+//! - A record keeps all its links as long as one of its versions is live.
 
 use std::sync::Arc;
 
@@ -34,31 +41,31 @@ use crate::undo::Cursor;
 use crate::version::{Cleanup, TrxRecord, TrxState};
 use crate::views::InUse;
 
-/// Records of each segment that one round takes.
+/// Maximum number of records of each segment per round.
 const SWEEP_RECORDS_MAX: usize = 1024;
-/// Records whose links are settled together: what is looked at for it stays in the caches until they are
-/// swept.
+/// Number of records whose links are resolved together. Small enough that the data read for it stays in the
+/// caches until these records are swept.
 const SETTLED_AT_ONCE: usize = 256;
 
-/// What became of a deleted entry.
+/// Outcome for a deleted entry.
 enum Deleted {
-    /// It was taken out, and its leaf has become small.
+    /// It was removed, and its leaf has become small.
     Small,
-    /// It is not there any more, or another transaction's.
+    /// It does not exist any more, or another transaction has written it.
     Gone,
-    /// The usual purge has to look at it.
+    /// Normal purge must process it.
     Kept,
 }
 
-/// What one round goes by, and what it finds.
+/// Input and results of one round.
 struct Round {
     in_use: InUse,
-    /// Records to be dropped at its end, some of them twice.
+    /// Records to drop at the end of the round. A record may occur twice.
     dropped: Vec<Arc<TrxRecord>>,
 }
 
 impl Inner {
-    /// One round; returns how many transactions it swept. Purge calls it, and nobody else at the same time.
+    /// Runs one round and returns the number of swept transactions. Only purge calls it, from one thread.
     pub fn sweep(&self) -> Result<usize, PurgeError> {
         let in_use = self.views.in_use();
         if !in_use.is_any_held() {
@@ -83,7 +90,7 @@ impl Inner {
         Ok(records.len())
     }
 
-    /// They were swept, and nobody refers to them.
+    /// Drops records that were swept and are no longer reachable.
     fn drop_records(&self, mut records: Vec<Arc<TrxRecord>>) {
         for record in &records {
             self.versions.free_values(record);
@@ -138,7 +145,7 @@ impl Inner {
         Ok(())
     }
 
-    /// True: the usual purge needs the key.
+    /// Removes a deleted entry if no view needs it. Returns true if normal purge still needs the key.
     fn sweep_deleted(
         &self,
         record: &Arc<TrxRecord>,

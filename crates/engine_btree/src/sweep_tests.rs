@@ -1,9 +1,10 @@
-//! Sweeping and purge against a plain map, with a look at every chain: each version that an entry leads to is
-//! there, is led to once and counts as living, and a swept record to which nothing leads is gone. Beside what
-//! `tests/odd_views.rs` does there are several tables that are dropped and loaded, reads that fail, bursts of
-//! writes of one row, other numbers of rollback segments at run time, and what must be free in the end.
+//! Sweeping and purge against a plain map, with a check of every chain. Each version that an entry leads to
+//! exists, is reachable exactly once and counts as live. A swept record that is not reachable is gone. In
+//! addition to `tests/odd_views.rs`, there are several tables that are dropped and loaded, failing reads,
+//! bursts of writes of one row, changing numbers of rollback segments, and a check of what must be free in
+//! the end.
 //!
-//! `COHORT_LONG_TESTS=1` runs many more; `COHORT_FUZZ_SEED=N` starts elsewhere.
+//! `COHORT_LONG_TESTS=1` runs many more rounds; `COHORT_FUZZ_SEED=N` starts at another seed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
@@ -26,7 +27,7 @@ use crate::version::{TrxNo, TrxRecord, TrxState};
 
 const TABLES: usize = 3;
 
-/// `fs`, which fails so many thousandths of the reads of its files.
+/// Wraps `fs` so that `per_mille` of 1000 reads of files fail.
 fn failing(fs: &MemFs, per_mille: &Arc<AtomicU64>, rng: SeededRng) -> SharedFs {
     let per_mille = per_mille.clone();
     Arc::new(HookFs::failing(Arc::new(fs.clone()), move |operation, _| {
@@ -38,7 +39,7 @@ fn failing(fs: &MemFs, per_mille: &Arc<AtomicU64>, rng: SeededRng) -> SharedFs {
     }))
 }
 
-/// Rows of one table, and which of its successors it is.
+/// Rows of a table, and the index that currently holds them.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Table {
     index: u32,
@@ -56,7 +57,7 @@ struct Undecided {
 struct Run {
     rng: SeededRng,
     fs: MemFs,
-    /// Reads that fail.
+    /// Rate of failing reads.
     per_mille: Arc<AtomicU64>,
     options: BtreeOptions,
     engine: BtreeEngine,
@@ -128,7 +129,7 @@ impl Run {
         }
     }
 
-    /// Reads may fail in `run`.
+    /// Calls `run` while reads may fail.
     fn beside_failures<R>(&self, run: impl FnOnce(&Run) -> Result<R, EngineError>) -> Option<R> {
         let fails = self.fails && self.rng.below(3) == 0;
         let often = [5, 50, 300][self.rng.below(3) as usize];
@@ -200,7 +201,7 @@ impl Run {
         }
     }
 
-    /// Many writes of one row, longer than what one look at a chain covers.
+    /// Writes one row many times, more often than one step of sweeping covers.
     fn burst(&mut self) {
         let at = (self.rng.below(TABLES as u64) as usize, self.rng.below(self.keys));
         let count = if self.rng.below(20) == 0 { 3000 } else { self.rng.below(400) };
@@ -221,7 +222,7 @@ impl Run {
         }
     }
 
-    /// Rows of some pages come and go, and others may come in their place.
+    /// Inserts and deletes the rows of some pages, so that other pages may reuse their space.
     fn wave(&mut self) {
         let (table, from) = (self.rng.below(TABLES as u64) as usize, self.rng.below(self.keys));
         let (locked, to) = (self.locked(), from + 2 * self.keys.min(50));
@@ -272,7 +273,7 @@ impl Run {
         self.views.push((view, self.tables.clone()));
     }
 
-    /// Another table takes one's place, empty or loaded.
+    /// Replaces a table by another one, empty or loaded.
     fn replace_table(&mut self) {
         let at = self.rng.below(TABLES as u64) as usize;
         if self.locked().iter().any(|(table, _)| *table == at) {
@@ -318,7 +319,7 @@ impl Run {
         }
     }
 
-    /// Follows every chain.
+    /// Follows every chain and checks its versions.
     fn look_at_chains(&mut self) {
         let versions = &self.engine.inner.versions;
         let mut led_to: HashMap<TrxNo, u64> = HashMap::new();
@@ -358,7 +359,7 @@ impl Run {
             assert!(record.living() >= count, "{record:?} has {count} versions");
             let TrxState::Committed(seq) = record.state() else { continue };
             if seq > oldest && record.is_swept() && !self.has_dropped {
-                // No chain here ends with so many versions that some are left to purge.
+                // Every chain here is short enough to end completely, with no version left to purge.
                 assert_eq!(record.living(), count, "{:?} {seq:?}, {oldest:?}", record.number());
                 assert!(count > 0, "nothing leads to it");
             }

@@ -1,5 +1,5 @@
-//! The locks, latches and atomics of this crate, by one name each: the model check (`tests/model.rs`)
-//! compiles the same files over a scheduler that permutes threads. It has a size of its own, too.
+//! The locks, latches and atomics of this crate. The model check (`tests/model.rs`) replaces this module, so
+//! that the same files run under a scheduler that permutes threads. It also has a smaller [`BLOCK`].
 
 use std::io;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ pub use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Order
 
 pub use parking_lot::{Condvar, Mutex, RwLock, RwLockReadGuard};
 
-/// Numbers of a rollback segment's block.
+/// Numbers per block of a rollback segment.
 pub const BLOCK: u64 = 64;
 
-/// A readers-writer lock whose guards own their share of it.
+/// A readers-writer lock with guards that own a reference to it.
 pub type Latch<T> = RwLock<T>;
-/// Held with others.
+/// Guard of a shared latch.
 pub type SharedGuard<T> = ArcRwLockReadGuard<RawRwLock, T>;
-/// Held alone.
+/// Guard of an exclusive latch.
 pub type ExclusiveGuard<T> = ArcRwLockWriteGuard<RawRwLock, T>;
 
-/// Lets others in.
+/// Turns an exclusive latch into a shared one.
 pub fn downgrade<T>(guard: ExclusiveGuard<T>) -> SharedGuard<T> {
     ArcRwLockWriteGuard::downgrade(guard)
 }
 
-/// What the guard holds.
+/// Returns the latch of the guard.
 pub fn latch_of<T>(guard: &ExclusiveGuard<T>) -> &Arc<Latch<T>> {
     ArcRwLockWriteGuard::rwlock(guard)
 }
 
-/// The same of a guard that others hold, too.
+/// Returns the latch of a shared guard.
 pub fn latch_of_shared<T>(guard: &SharedGuard<T>) -> &Arc<Latch<T>> {
     ArcRwLockReadGuard::rwlock(guard)
 }
 
-/// Starts a thread that nobody waits for.
+/// Starts a detached thread.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
 }

@@ -1,5 +1,5 @@
-//! Versions and undo. They stand here and not beside what they test, because the model check compiles those
-//! files a second time, over locks that work under its scheduler alone.
+//! Tests of versions and undo. They are separate from the modules that they test, because the model check
+//! compiles those modules again with locks that work only under its scheduler.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         places.push(log.push(&before(n)).expect("room").0);
         if n % 1500 == 1499 {
             while let Some(chunk) = log.to_spill(Grows::Yes) {
-                // Behind something else.
+                // After other bytes in the extent.
                 let extent = file.write(&[&[0; 999], chunk].concat()).expect("writes");
                 log.spilled(&extent, 999);
             }
@@ -53,7 +53,7 @@ fn records_are_found_by_place_and_in_order_in_memory_and_spilled() {
         assert_eq!(log.next(&mut cursor).expect("reads"), Some(before(n)));
     }
     assert_eq!(log.next(&mut cursor).expect("reads"), None);
-    // Neither are they what a look before has left in memory.
+    // Reads in another order do not depend on the blocks that earlier reads have cached.
     for n in (0..5000).rev().chain((0..5000).map(|n| n * 1723 % 5000)) {
         log.at(places[n], |found| assert_eq!(found, before(n))).expect("reads");
     }
@@ -83,7 +83,7 @@ fn what_was_read_of_a_block_that_was_freed_is_not_what_it_holds_now() {
     assert!(file.reads() < 200 * 6, "a block that was read is kept for a while");
 }
 
-/// Readers pass over many rows of a large transaction that is undecided.
+/// Readers skip many rows of a large undecided transaction.
 #[test]
 fn what_new_rows_replaced_is_told_without_a_read_of_the_file() {
     let fs: SharedFs = Arc::new(MemFs::new());
@@ -104,7 +104,7 @@ fn what_new_rows_replaced_is_told_without_a_read_of_the_file() {
         log.push(&before(n, value)).expect("room").0
     };
     let mut places: Vec<u32> = (0..4900).map(|n| push(&mut log, n)).collect();
-    // The chunk that the last ones go to holds a value.
+    // The chunk with the last ones contains a value.
     let spill = |log: &mut UndoLog, grows| {
         while let Some(chunk) = log.to_spill(grows) {
             let extent = file.write(chunk).expect("writes");
@@ -133,7 +133,7 @@ fn versions(segments: usize, undo_bytes_max: usize) -> Versions {
     Versions::new(segments, undo_bytes_max, file, Arc::new(Views::new(0)))
 }
 
-/// Writes the number of the transaction before over `newest`. Returns the newest version.
+/// Writes the number of the preceding transaction over `newest`. Returns the new newest version.
 fn write_over(versions: &Versions, newest: Option<VersionRef>, seq: u64) -> VersionRef {
     let record = versions.begin();
     let before = Before {
@@ -190,7 +190,7 @@ fn sweep(versions: &Versions) {
     versions.drop_swept(&mut dropped);
 }
 
-/// Views are held for good, for a while, and between two writes.
+/// Views are held forever, for a while, and between two writes.
 #[test]
 fn a_hot_row_has_the_versions_that_views_in_use_need() {
     const COUNT: u64 = 5000;
@@ -213,7 +213,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
                 sweep(&versions);
                 let needed = held.len() + short.len() + 2;
                 assert!(chain_len(&versions, newest) <= needed);
-                // Those behind the first view that is not held are swept later.
+                // The records after the first view that is not held are swept later.
                 assert!(versions.history_len() <= needed + 100, "{} records", versions.history_len());
             }
             if seq % 250 == 0 {
@@ -224,7 +224,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
             }
         }
         let newest = newest.expect("written");
-        // Views go, the one in the middle first, and what the others need stays.
+        // Views close, the one in the middle first. The others keep what they need.
         short.clear();
         while !held.is_empty() {
             held.remove(held.len() / 2);
@@ -244,7 +244,7 @@ fn a_hot_row_has_the_versions_that_views_in_use_need() {
     }
 }
 
-/// An entry is taken out before an older transaction that wrote it is swept.
+/// An entry is removed before an older transaction that wrote it is swept.
 #[test]
 fn links_of_versions_that_have_ended_are_left_alone() {
     let versions = versions(1, usize::MAX);
@@ -278,7 +278,7 @@ fn what_is_freed_is_what_lies_between_views() {
         })
         .collect();
     sweep(&versions);
-    // 21, 51 and 52 replaced what the views see.
+    // 21, 51 and 52 replaced versions that the views see.
     let kept: Vec<_> = versions.purgeable(CommitSeq(100), usize::MAX);
     let mut kept: Vec<_> =
         kept.iter().filter(|record| record.undo_bytes() > 0).map(|record| record.state()).collect();

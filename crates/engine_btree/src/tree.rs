@@ -1,28 +1,29 @@
-//! A tree: the pages of one key space, and the ways down.
+//! A tree: the pages of one index, descents from the root, and splits.
 //!
-//! # Ways down
-//! | who | latches |
+//! # Descents
+//! | operation | latches |
 //! |---|---|
-//! | readers | shared, a child before its parent goes |
-//! | writers of one entry | shared down to the leaf's parent, the leaf alone |
-//! | a split | alone, from the lowest ancestor that may change |
+//! | reads | shared, each child before its parent is released |
+//! | writes of one entry | shared down to the leaf's parent, the leaf exclusively |
+//! | splits | exclusive, the whole path from the root |
 //!
-//! Readers and writers of one entry that must wait for a page to be read let their latches go, sleep and go
-//! down again ([`Patience`]).
+//! Reads and writes of one entry that must wait for a page to be read release their latches, wait, and
+//! descend again ([`Patience`]).
 //!
-//! All latch downwards, so nobody waits in a circle. The root keeps its page id for good: when it is full,
-//! its entries move into a new child.
+//! All operations latch from the root downwards, so there are no deadlocks. The root never changes its page
+//! id: when it is full, its entries move into a new child.
 //!
 //! # Pages that were read
-//! An image may be sound and belong elsewhere ([`crate::sound`]). So the first way down that comes to a page
-//! since it was read compares its level and fences with what its parent says. A level less with each step
-//! also ends every way down.
+//! An image may be intact but in the wrong place ([`crate::sound`]). The first descent that reaches a page
+//! after it was read therefore compares the page's level and fences with the entry of its parent. Because the
+//! level decreases with each step, every descent ends.
 //!
 //! # Invariants
-//! - The children of an inner node cover its range without a hole, each with the fences that its entries say.
+//! - The children of an inner node cover its range without gaps, and each child has the fences that the
+//!   node's entries state.
 //! - While a checkpoint runs, a page that it has not written yet is captured before its structure changes
-//!   ([`Structure::capture`](crate::changes::Structure::capture)): the checkpoint's pages make up the tree as
-//!   it was when it began.
+//!   ([`Structure::capture`](crate::changes::Structure::capture)). The checkpoint's pages therefore form the
+//!   tree as it was when the checkpoint began.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,10 +38,10 @@ use crate::reads::Wait;
 use crate::space::Extent;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, Ordering, latch_of_shared};
 
-/// Leaves that are read ahead of a scan at once.
+/// Maximum number of leaves that are prefetched for a scan at once.
 pub const AHEAD_LEAVES: usize = 8;
 
-/// What all trees of an engine share.
+/// Tree context (`Ground`): state that all trees of an engine share.
 pub struct Ground {
     pub pool: Arc<Pool>,
     pub changes: Changes,
@@ -48,33 +49,33 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// For trees whose pages are numbered from `next_page` on.
+    /// Creates the context. New pages are numbered from `next_page` on.
     pub fn new(pool: Arc<Pool>, changes: Changes, next_page: u64) -> Ground {
         Ground { pool, changes, next_page: AtomicU64::new(next_page) }
     }
 
-    /// A number for a new page.
+    /// Allocates the number of a new page.
     pub fn new_page_id(&self) -> PageId {
         PageId(self.next_page.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number that the next new page gets.
+    /// Returns the number that the next new page will get.
     pub fn next_page(&self) -> u64 {
         self.next_page.load(Ordering::Relaxed)
     }
 }
 
-/// How a way down deals with pages that are not in memory.
+/// State of a descent with regard to pages that are not in memory.
 #[derive(Default)]
 struct Patience {
-    /// The page that was slept for, kept in memory until the way down is done.
+    /// The page that was waited for, pinned until the descent is complete.
     pin: Option<Latch>,
-    /// A read of another thread failed: the next way down reads for itself, and has the error.
+    /// A reader thread failed to read the page. The next descent reads it directly and gets the error.
     reads_itself: bool,
 }
 
 impl Patience {
-    /// The caller has let its latches go.
+    /// Waits for a page. The caller has released its latches.
     fn sleep(&mut self, wait: Wait) {
         let Wait { loading, latch, bed } = wait;
         self.pin = Some(latch);
@@ -104,23 +105,23 @@ impl Patience {
     }
 }
 
-/// The key space of one index.
+/// The tree of one index.
 pub struct Tree {
     pub index: IndexId,
     pub root: PageId,
-    /// Entries, estimated: inserted less removed.
+    /// Estimated number of entries: inserted minus removed.
     pub entries: AtomicI64,
-    /// All its pages.
+    /// Ids of all pages.
     pub pages: Mutex<HashSet<PageId>>,
-    /// Extents of its long values.
+    /// Extents of the overflow values.
     pub values: Mutex<HashSet<Extent>>,
 }
 
-/// The end of a way down: the leaf that a key belongs to.
+/// Target leaf of a descent.
 pub enum Side<'k> {
     /// The leaf that covers the key.
     Covering(&'k [u8]),
-    /// The leaf with the keys right below this one; none: the last leaf.
+    /// The leaf with the keys immediately below this one, or the last leaf if `None`.
     Below(Option<&'k [u8]>),
 }
 
@@ -137,12 +138,12 @@ impl Side<'_> {
 }
 
 impl Tree {
-    /// Entries came or went.
+    /// Adds `by` to the estimated number of entries.
     pub fn count_entries(&self, by: i64) {
         self.entries.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// A tree of one empty leaf.
+    /// Creates a tree of one empty leaf.
     pub fn create(index: IndexId, ground: &Ground) -> Arc<Tree> {
         let root = ground.new_page_id();
         let tree = Arc::new(Tree {
@@ -158,12 +159,12 @@ impl Tree {
         tree
     }
 
-    /// The leaf, latched with others.
+    /// Returns the leaf, latched in shared mode.
     pub fn leaf(&self, ground: &Ground, side: &Side<'_>) -> Result<Shared, EngineError> {
         self.leaf_touched(ground, side, Touch::Usual)
     }
 
-    /// The same for a use of the leaf that may be the only one.
+    /// Like [`Tree::leaf`], with an access pattern for the leaf.
     pub fn leaf_touched(
         &self,
         ground: &Ground,
@@ -179,7 +180,8 @@ impl Tree {
         }
     }
 
-    /// The same, and its parent, which is latched no more; none: the leaf is the root.
+    /// Returns the leaf, latched in shared mode, and its parent, which is no longer latched. There is no
+    /// parent if the leaf is the root.
     pub fn leaf_and_parent(
         &self,
         ground: &Ground,
@@ -213,7 +215,7 @@ impl Tree {
         }
     }
 
-    /// One way down to the node of a level.
+    /// Descends once to the node at `level`.
     fn try_node(
         &self,
         ground: &Ground,
@@ -242,13 +244,13 @@ impl Tree {
         Ok(Soon::Here(frame))
     }
 
-    /// Checks the root on the first way down since it was read.
+    /// Checks the root on the first descent after it was read.
     #[inline]
     fn check_root(&self, ground: &Ground, root: &Frame) -> Result<(), EngineError> {
         if root.is_placed() { Ok(()) } else { self.place(ground, root, None) }
     }
 
-    /// Checks the child that the parent names at `place` on the first way down to it since it was read.
+    /// Checks the child at `place` of its parent on the first descent after the child was read.
     #[inline]
     pub fn check_child(
         &self,
@@ -288,8 +290,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Keys that divide the tree into parts of about one size: those of the highest level that has some, of
-    /// leaves only when there are few.
+    /// Returns keys that divide the tree into parts of similar size. They come from the highest level that
+    /// has enough keys, and from the leaves only if the tree is small.
     pub fn sample(&self, ground: &Ground, count: usize) -> Result<Vec<Vec<u8>>, EngineError> {
         const KEYS_MIN: usize = 32;
         let mut pages = vec![self.root];
@@ -298,10 +300,10 @@ impl Tree {
             let (mut keys, mut children) = (Vec::new(), Vec::new());
             let mut level = 0;
             for id in pages {
-                // A page that went into its neighbour meanwhile takes its keys with it.
+                // If a page was merged into its neighbour meanwhile, its keys are missing here.
                 let Ok(frame) = ground.pool.shared(self.index, id) else { continue };
                 let page = frame.page();
-                // The root may have grown; a page elsewhere is damage, which its readers report.
+                // The root may have grown. A page in the wrong place is damage, which its readers report.
                 if page.level() >= below {
                     continue;
                 }
@@ -319,7 +321,7 @@ impl Tree {
         }
     }
 
-    /// The leaf that covers the key, latched alone.
+    /// Returns the leaf that covers the key, latched exclusively.
     pub fn leaf_exclusive(&self, ground: &Ground, key: &[u8]) -> Result<Exclusive, EngineError> {
         let mut patience = Patience::default();
         loop {
@@ -363,8 +365,7 @@ impl Tree {
         Ok(Some(soon))
     }
 
-    /// Has the leaves read that come after the one that covers `key`, or before the one with the keys below
-    /// it.
+    /// Prefetches the leaves after the one that covers a key, or before the one with the keys below it.
     pub fn read_ahead(&self, ground: &Ground, side: &Side<'_>) -> Result<(), EngineError> {
         let patience = Patience::default();
         let Soon::Here(parent) = self.try_node(ground, side, 1, Touch::Usual, &patience)? else {
@@ -379,15 +380,15 @@ impl Tree {
             Side::Covering(_) => (at + 1..page.len()).take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
             Side::Below(_) => (0..at).rev().take(AHEAD_LEAVES).map(|n| page.child(n)).collect(),
         };
-        // The pages stay children of this one while it is latched.
+        // These pages remain children of this page while it is latched.
         ground.pool.read_ahead(self.index, ids);
         Ok(())
     }
 
-    /// Makes room for so many bytes in the leaf that covers the key: one split after the other, from the top,
-    /// until the leaf has it.
+    /// Makes room for `needed` bytes in the leaf that covers the key. Splits pages one by one, from the top,
+    /// until the leaf has the space.
     pub fn split(&self, ground: &Ground, key: &[u8], needed: usize) -> Result<(), EngineError> {
-        // Reads what is not in memory, so that the latches below are held for no I/O as a rule.
+        // Read missing pages first, so that the latches below are usually not held during I/O.
         drop(self.leaf(ground, &Side::Covering(key))?);
         loop {
             let mut path = self.path(ground, key)?;
@@ -405,7 +406,7 @@ impl Tree {
         }
     }
 
-    /// All pages from the root down to the key's leaf, latched alone.
+    /// Returns all pages from the root to the key's leaf, latched exclusively.
     pub fn path(&self, ground: &Ground, key: &[u8]) -> Result<Vec<Exclusive>, EngineError> {
         let mut path = vec![ground.pool.exclusive(self.index, self.root)?];
         self.check_root(ground, &path[0])?;
@@ -419,7 +420,7 @@ impl Tree {
         }
     }
 
-    /// A child of a latched page, latched alone.
+    /// Returns a child of a latched page, latched exclusively.
     pub fn child_alone(
         &self,
         ground: &Ground,
@@ -449,8 +450,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Moves the entries from the split point on into a new right neighbour and enters it in the parent,
-    /// which has room.
+    /// Moves the entries from the split point on into a new right neighbour and adds it to the parent, which
+    /// has room.
     fn divide(
         &self,
         ground: &Ground,
@@ -481,7 +482,7 @@ impl Tree {
     }
 }
 
-/// An inner node's entry.
+/// Returns the entry of an inner node for a child.
 fn naming(child: &[u8; 8]) -> Entry<'_> {
     Entry { is_deleted: false, is_overflow: false, version: None, value: child }
 }
@@ -490,15 +491,16 @@ fn has_room(page: &Page, needed: usize) -> bool {
     page.free_bytes() >= needed || page.len() < SPLIT_ENTRIES_MIN
 }
 
-/// Where a page is divided.
+/// Position at which a page is split.
 struct SplitPoint {
-    /// The first entry of the right half.
+    /// Number of the first entry of the right half.
     at: usize,
-    /// The right half's low fence.
+    /// Low fence of the right half.
     separator: Vec<u8>,
 }
 
-/// The lowest page of the path whose parent has room for its separator, or the root, with its split point.
+/// Returns the lowest page of the path whose parent has room for its separator, or else the root, with its
+/// split point.
 fn page_to_split(path: &[Exclusive], key: &[u8]) -> (usize, SplitPoint) {
     let mut at = path.len() - 1;
     loop {
@@ -510,10 +512,11 @@ fn page_to_split(path: &[Exclusive], key: &[u8]) -> (usize, SplitPoint) {
     }
 }
 
-/// More than what an inner entry takes beside its key.
+/// Upper bound of the size of an inner entry without its key.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Half of the bytes to each side; all to the left when keys arrive in ascending order.
+/// Returns a split point that puts half of the bytes on each side, or all entries to the left if keys arrive
+/// in ascending order.
 fn split_point(page: &Page, key: &[u8]) -> SplitPoint {
     let len = page.len();
     let is_leaf = page.level() == 0;
@@ -531,13 +534,13 @@ fn split_point(page: &Page, key: &[u8]) -> SplitPoint {
     let at = if is_ascending { len - 1 } else { by_bytes.unwrap_or(len / 2).clamp(1, len - 1) };
     let separator = match is_leaf {
         true => shortest_between(&page.key(at - 1), &page.key(at)),
-        // It is the child's low fence.
+        // The separator is the child's low fence.
         false => page.key(at),
     };
     SplitPoint { at, separator }
 }
 
-/// The shortest key above `below` and not above `upto`.
+/// Returns the shortest key that is above `below` and not above `upto`.
 fn shortest_between(below: &[u8], upto: &[u8]) -> Vec<u8> {
     let shared = below.iter().zip(upto).take_while(|(a, b)| a == b).count();
     upto[..upto.len().min(shared + 1)].to_vec()

@@ -1,8 +1,9 @@
-//! A transaction: private writes until they are installed, and the token of the installation.
+//! Transactions: private writes until they are installed, and the token of the installation.
 //!
-//! A large one installs *parts* while it is active (`install_part`): its reads see what is in place because
-//! their horizon names its record, and a later part writes over an earlier one (`install.rs`). All parts have
-//! one record, so committing is one store, and so is dropping them. Their redo goes into files.
+//! A large transaction installs *parts* while it is active (`install_part`). Its reads see them because their
+//! horizon includes its own record, and a later part writes over an earlier one (`install.rs`). All parts
+//! share one record, so committing them is one store, and so is dropping them. Their redo is written to
+//! files.
 
 use std::any::Any;
 use std::io;
@@ -23,17 +24,19 @@ use crate::redo;
 use crate::scan::{Asked, Merged};
 use crate::version::{Horizon, TrxRecord, TrxState};
 
-/// Redo goes into a file in pieces of this size.
+/// Redo is written to a file in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
-/// A file of redo takes no more pieces then: recovery reads one at once.
+/// Size at which a redo file is complete. Recovery reads a file as a whole.
 const FILE_BYTES: u64 = 64 << 20;
-/// In a savepoint, above its place in the write set: the number of the part.
+/// A savepoint has the number of the part above this bit, and the savepoint of the write set below.
 const PART_SHIFT: u32 = 40;
 
-/// Gets a full key and its value, and the installation, which holds a leaf until it pauses.
+/// Callback that receives a full key, its value, and the installation, which may hold a leaf until it is
+/// paused.
 type EachInstalled<'e> = dyn FnMut(&[u8], Option<&[u8]>, &mut Install<'_>) -> Result<(), EngineError> + 'e;
 
-/// Writes of one transaction that stand in the leaves. Dropped before it is ordered, it aborts: a store.
+/// Installed writes of one transaction. Dropping it before it is ordered aborts the transaction, with one
+/// store.
 pub struct Installation {
     pub record: Arc<TrxRecord>,
 }
@@ -52,28 +55,28 @@ impl Drop for Installation {
     }
 }
 
-/// What a transaction has in place while it is active.
+/// The parts that an active transaction has installed.
 struct Parts {
     installation: Installation,
     redo: PartsRedo,
-    /// How many there are.
+    /// Number of parts.
     count: usize,
-    /// The last one is in place, and its redo is written.
+    /// The last part is completely installed, and its redo is written.
     is_whole: bool,
 }
 
-/// The redo of parts.
+/// Redo of parts.
 #[derive(Default)]
 struct PartsRedo {
-    /// The file that is written, and its length.
+    /// The file that is being written, and its length.
     open: Option<(Box<dyn RedoWriter>, u64)>,
     full: Vec<RedoFile>,
-    /// What is still to be written.
+    /// Redo that is not written yet.
     piece: Vec<u8>,
 }
 
 impl PartsRedo {
-    /// Writes the piece out.
+    /// Writes the piece to the current file.
     fn write(&mut self, files: &dyn RedoFiles) -> io::Result<()> {
         let (mut file, before) = match self.open.take() {
             Some(open) => open,
@@ -89,7 +92,7 @@ impl PartsRedo {
         Ok(())
     }
 
-    /// Makes all of it durable.
+    /// Makes all redo durable.
     fn finish(mut self) -> io::Result<Vec<RedoFile>> {
         if let Some((file, _)) = self.open {
             self.full.push(file.finish()?);
@@ -98,7 +101,7 @@ impl PartsRedo {
     }
 }
 
-/// A transaction that is active.
+/// An active transaction.
 pub struct BtreeTrx {
     inner: Arc<Inner>,
     writes: WriteSet,
@@ -107,7 +110,7 @@ pub struct BtreeTrx {
 }
 
 impl BtreeTrx {
-    /// Nothing is written yet.
+    /// Creates a transaction without writes.
     pub fn new(inner: Arc<Inner>) -> BtreeTrx {
         BtreeTrx { inner, writes: WriteSet::default(), parts: None, key: Vec::new() }
     }
@@ -180,8 +183,8 @@ impl BtreeTrx {
     }
 }
 
-/// Puts the writes in place and shows each to `each`. A write is freed once it is in place, so a large
-/// transaction is in memory once and not twice.
+/// Installs the writes and passes each to `each`. A write is freed once it is installed, so that a large
+/// transaction uses its memory once and not twice.
 fn install(
     inner: &Inner,
     writes: &mut WriteSet,
@@ -310,7 +313,7 @@ impl EngineTrx for BtreeTrx {
             if redo.piece.len() < PIECE_BYTES {
                 return Ok(());
             }
-            // Nobody is held up by the write.
+            // Pause, so that the write to the file blocks no reader of the leaf.
             install.pause();
             redo.write(files).map_err(EngineError::Io)
         })?;

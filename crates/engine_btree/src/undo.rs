@@ -1,18 +1,17 @@
-//! A transaction's undo: what each of its writes replaced, packed one behind the other.
+//! Undo logs: the content that each write of a transaction replaced, packed contiguously.
 //!
 //! ```text
-//! record  u8 flags (1 the write is a deletion, 2 there was an entry, 4 it had a value, 8 a long one)
-//!         | u16 length of the key | u32 length of the value | u32 key space | key | value
+//! record  u8 flags (1 the write is a deletion, 2 there was an entry, 4 it had a value, 8 an overflow value)
+//!         | u16 length of the key | u32 length of the value | u32 index | key | value
 //! ```
 //!
-//! Records begin at multiples of [`ALIGN`] in chunks that double in size up to [`CHUNK_BYTES_MAX`], so the
-//! undo of one row takes little and that of a million is never moved. A record is never changed.
+//! Records start at multiples of [`ALIGN`] in chunks. The chunks double in size up to [`CHUNK_BYTES_MAX`], so
+//! the undo of one row is small and the undo of a million rows is never moved. Records never change.
 //!
-//! The [`Link`]s lie beside the chunks and in memory: a reader goes past versions that it does not need,
-//! and a writer learns where its link leads, without a look at them. So a chunk that takes no more records
-//! may be
-//! *spilled* into the undo file (`spill.rs`), and all of them are *freed* when no view needs a value of them
-//! (`sweep.rs`).
+//! The [`Link`]s are stored separately from the chunks and stay in memory. Readers and writers can follow a
+//! link, and readers can skip versions that they do not need, without access to the chunks. A chunk that is
+//! complete can therefore be *spilled* to the undo file (`spill.rs`), and all chunks are *freed* when no view
+//! needs their values (`sweep.rs`).
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,11 +26,11 @@ use crate::version::{TrxNo, Undo, Value, VersionRef};
 const CHUNK_BYTES_MIN: usize = 256;
 const CHUNK_BYTES_MAX: usize = 8 << 20;
 const ALIGN: usize = 8;
-/// Bits of a place that say where in its chunk a record is.
+/// Number of bits of a position that hold the offset in the chunk.
 const OFFSET_BITS: u32 = 20;
 const CHUNKS_MAX: usize = 1 << (u32::BITS - OFFSET_BITS);
 const HEADER: usize = 11;
-/// Most of what one transaction's undo takes.
+/// Maximum size of one transaction's undo.
 pub const UNDO_BYTES_MAX: u64 = (CHUNKS_MAX * CHUNK_BYTES_MAX) as u64;
 
 const DELETES: u8 = 1;
@@ -39,55 +38,55 @@ const EXISTED: u8 = 2;
 const VALUE: u8 = 4;
 const OVERFLOW: u8 = 8;
 
-/// Where the chain goes on below a write (`chain.rs`).
+/// Continuation of a chain below a write (`chain.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// When the version that the write replaced was written. None: nobody has asked its record yet, and
-    /// `below` is that version.
+    /// CommitSeq at which the replaced version was written. `None` for an unresolved link; `below` is then
+    /// the replaced version.
     pub seq: Option<CommitSeq>,
-    /// The reference that stood in the entry before the write.
+    /// The reference that the entry had before the write.
     pub older: VersionRef,
-    /// Where a view goes on that does not see the replaced version.
+    /// Where a view continues that does not see the replaced version.
     pub below: VersionRef,
     pub end: End,
 }
 
 impl Link {
-    /// Of a write over a version that was ordered.
+    /// Creates the link of a write that replaces an ordered version.
     pub fn over(older: VersionRef) -> Link {
         Link { seq: None, older, below: older, end: End::Far }
     }
 }
 
-/// What is known of a chain's end.
+/// How a chain ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It may be anywhere.
+    /// Not known: the chain may continue for any length.
     Far,
-    /// At `below`: everybody sees what that write replaced, or no view needs it.
+    /// At `below`: all views see the content that this write replaced, or no view needs it.
     Next,
-    /// The same, and there was nothing, or nothing that a view needs.
+    /// At `below`, like `Next`, and there was no previous content, or none that a view needs.
     Nothing,
 }
 
-/// What stood under a key before a write.
+/// Content of a key before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before<'u> {
     pub index: IndexId,
     pub key: &'u [u8],
     /// The write that this belongs to is a deletion.
     pub is_deletion: bool,
-    /// Whether there was an entry, if only one with a delete mark.
+    /// An entry existed, possibly with a delete mark.
     pub existed: bool,
-    /// None: everybody sees that.
+    /// `None` if all views see the content.
     pub link: Option<Link>,
-    /// None: it was deleted, or not there.
+    /// `None` if the key was deleted or did not exist.
     pub value: Option<&'u [u8]>,
     pub is_overflow: bool,
 }
 
 impl Before<'_> {
-    /// The same without the key, to be kept.
+    /// Returns a copy without the key.
     pub fn to_undo(self) -> Undo {
         let value = self.value.map(|bytes| Value { is_overflow: self.is_overflow, bytes: bytes.into() });
         Undo { value, existed: self.existed, version: self.link.map(|link| link.older) }
@@ -99,11 +98,12 @@ impl Before<'_> {
     }
 }
 
-/// Some records, one behind the other.
+/// A sequence of contiguous records.
 #[derive(Debug)]
 enum Chunk {
     Memory(Vec<u8>),
-    /// `has_values`: a write of it replaced one; there is nothing to be read else.
+    /// `has_values` states whether any write of the chunk replaced a value. If not, the chunk need not be
+    /// read.
     Spilled {
         extent: Arc<SpilledExtent>,
         start: u32,
@@ -112,22 +112,23 @@ enum Chunk {
     },
 }
 
-/// In place of the moment that a version was written at.
+/// Stands for an unknown CommitSeq.
 const UNSETTLED: u64 = u64::MAX;
 
-/// A record's link as a log keeps it. Fields of its own: nested ones would take a quarter more.
+/// Link of a record in compact form. The fields are not nested, because nesting would need a quarter more
+/// memory.
 #[derive(Clone, Copy, Debug)]
 struct Linked {
-    /// [`UNSETTLED`]: not known.
+    /// [`UNSETTLED`] if not known.
     seq: u64,
     older_trx: u64,
     below_trx: u64,
     older_undo: u32,
     below_undo: u32,
-    /// The record's place.
+    /// Position of the record.
     place: u32,
     end: End,
-    /// No chain leads to the record's version any more.
+    /// The record's version is no longer reachable.
     has_ended: bool,
 }
 
@@ -167,8 +168,8 @@ impl Chunk {
         }
     }
 
-    /// Its bytes from `from` on: all of them when they are in memory, else at least `len` if there are so
-    /// many.
+    /// Returns the bytes from `from` on: all of them for a chunk in memory, otherwise at least `len` if there
+    /// are that many.
     fn read(&self, from: usize, len: usize) -> Result<ChunkBytes<'_>, EngineError> {
         match self {
             Chunk::Memory(bytes) => Ok(ChunkBytes::Memory(&bytes[from..])),
@@ -200,32 +201,33 @@ impl Deref for ChunkBytes<'_> {
 /// The records of one transaction, oldest first.
 #[derive(Debug, Default)]
 pub struct UndoLog {
-    /// Most transactions have one.
+    /// Most transactions have only one chunk.
     chunks: SmallVec<[Chunk; 1]>,
-    /// Those of the records that have one, in order. Most transactions have no more: they write a row and an
-    /// index' entry, and an allocation of its own would be in no cache when the record is dropped.
+    /// Links of the records that have one, in order. Two are stored inline, which is enough for most
+    /// transactions: they write a row and an entry of an index. A separate allocation would no longer be in
+    /// the caches when the record is dropped.
     links: SmallVec<[Linked; 2]>,
-    /// Chunks before this one are spilled.
+    /// Number of leading chunks that are spilled.
     spilled: usize,
     memory_bytes: usize,
-    /// Versions that a chain leads to: all that were written, but for those that were ended.
+    /// Number of live versions: all that were written except those that have ended.
     living: u64,
     /// The chunks were freed.
     is_bare: bool,
 }
 
-/// A place between two records, with what was read behind it.
+/// Position between two records, and data read from the undo file.
 #[derive(Debug, Default)]
 pub struct Cursor {
     chunk: usize,
     at: usize,
-    /// The spilled chunk that it stands in.
+    /// Content of the current chunk if it is spilled.
     read: Option<Vec<u8>>,
 }
 
 impl UndoLog {
-    /// Adds a record. Returns its place and the bytes of memory that the log has taken for it; none: a
-    /// transaction holds no more.
+    /// Appends a record. Returns its position and the memory that the log allocated for it, or `None` if the
+    /// log is full.
     pub fn push(&mut self, before: &Before<'_>) -> Option<(u32, usize)> {
         let len = before.len();
         let mut taken = 0;
@@ -253,12 +255,13 @@ impl UndoLog {
         Some((place, taken))
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the memory use of the log.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
     }
 
-    /// Looks at the record at a place that [`UndoLog::push`] returned, whose chunk was not freed.
+    /// Calls `look` with the record at a position that [`UndoLog::push`] returned. The record's chunk must
+    /// not have been freed.
     pub fn at<R>(&self, place: u32, look: impl FnOnce(Before<'_>) -> R) -> Result<R, EngineError> {
         let offset = (place & ((1 << OFFSET_BITS) - 1)) as usize * ALIGN;
         let chunk = &self.chunks[(place >> OFFSET_BITS) as usize];
@@ -268,7 +271,7 @@ impl UndoLog {
         Ok(look(parse(&bytes, self.link_at(place))))
     }
 
-    /// What stood there before the write at a place. If that was freed, no view needs a value of it.
+    /// Returns the content before the write at a position. If the undo was freed, no view needs its value.
     pub fn undo_at(&self, place: u32) -> Result<Undo, EngineError> {
         if self.is_bare || self.has_value(place) == Some(false) {
             let version = self.link_at(place).map(|link| link.older);
@@ -290,18 +293,19 @@ impl UndoLog {
         Some(&mut self.links[n])
     }
 
-    /// Where the chain goes on below the record at a place.
+    /// Returns the link of the record at a position.
     pub fn link_at(&self, place: u32) -> Option<Link> {
         self.linked(place).map(Linked::link)
     }
 
-    /// Where its links lead that are not settled. Those of versions that have ended may lead nowhere, and
-    /// stay as they are.
+    /// Returns the targets of the unresolved links. Skips links of ended versions, whose targets may no
+    /// longer exist.
     pub fn unsettled(&self) -> impl Iterator<Item = VersionRef> {
         self.links.iter().filter(|linked| linked.is_unsettled()).map(|linked| linked.link().older)
     }
 
-    /// Keeps when the versions were written that [`UndoLog::unsettled`] gave, and how their chains end.
+    /// Resolves the links that [`UndoLog::unsettled`] returned: stores when their versions were written and
+    /// how their chains end.
     pub fn settle(&mut self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         for linked in self.links.iter_mut().filter(|linked| linked.is_unsettled()) {
             let (seq, end) = found.next().expect("as many as were given");
@@ -309,14 +313,15 @@ impl UndoLog {
         }
     }
 
-    /// The settled links that go past nothing and may, with their places; of versions that a chain leads to.
+    /// Returns the resolved links of live versions that skip no version and may still be shortened, with
+    /// their positions.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
         let living = self.links.iter().filter(|linked| !linked.has_ended && linked.seq != UNSETTLED);
         let all = living.map(|linked| (linked.place, linked.link()));
         all.filter(|(_, link)| link.end == End::Far && link.older == link.below).collect()
     }
 
-    /// Lets the chain go on further down, where it ends so.
+    /// Makes the chain continue at `below`, with `end` as its known end.
     pub fn shorten(&mut self, place: u32, below: VersionRef, end: End) {
         let linked = self.linked_mut(place).expect("what is shortened has a link");
         linked.below_trx = below.trx.0;
@@ -324,7 +329,7 @@ impl UndoLog {
         linked.end = end;
     }
 
-    /// How a chain ends that goes on below the record at a place.
+    /// Returns how a chain ends whose next version is the record at a position.
     pub fn end_below(&self, place: u32) -> End {
         match self.linked(place) {
             Some(_) => End::Far,
@@ -333,7 +338,7 @@ impl UndoLog {
         }
     }
 
-    /// No chain leads to the version of the record at a place any more. To be told once of each.
+    /// Records that the version at a position is no longer reachable. Must be called once for each version.
     pub fn end_version(&mut self, place: u32) {
         if let Some(linked) = self.linked_mut(place) {
             assert!(!linked.has_ended, "a version ends once");
@@ -342,13 +347,13 @@ impl UndoLog {
         self.living = self.living.checked_sub(1).expect("a version ends once");
     }
 
-    /// Versions that a chain leads to.
+    /// Returns the number of live versions.
     pub fn living(&self) -> u64 {
         self.living
     }
 
-    /// Whether the write at a place replaced a value; none: that stands in the undo file. What was freed
-    /// counts for nothing.
+    /// Returns whether the write at a position replaced a value, or `None` if that requires a read of the
+    /// undo file. A freed value counts as none.
     pub fn has_value(&self, place: u32) -> Option<bool> {
         if self.is_bare {
             return Some(false);
@@ -362,9 +367,9 @@ impl UndoLog {
         }
     }
 
-    /// Whether a value is needed, by when it was written; 0: all views see it, or nobody knows. What a
-    /// version replaced that has ended is not: its link is never settled. What stands in the undo file is not
-    /// looked at and counts as needed.
+    /// Returns whether `is_needed` holds for any value, given the CommitSeq at which it was written, or 0 if
+    /// all views see it or the CommitSeq is unknown. Skips values that an ended version replaced: their links
+    /// are never resolved. Spilled values are not read and count as needed.
     pub fn is_any_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         let mut links = self.links.iter().peekable();
         for (number, chunk) in self.chunks.iter().enumerate() {
@@ -389,12 +394,12 @@ impl UndoLog {
         false
     }
 
-    /// Whether some of it is in the undo file.
+    /// Returns whether part of the log is in the undo file.
     pub fn has_spilled(&self) -> bool {
         self.spilled > 0
     }
 
-    /// Frees all but the links. Returns the bytes of memory that are free.
+    /// Frees everything except the links. Returns the freed memory.
     pub fn free(&mut self) -> usize {
         self.is_bare = true;
         self.chunks = SmallVec::new();
@@ -402,12 +407,12 @@ impl UndoLog {
         self.leave()
     }
 
-    /// The log goes, and its memory counts no more. Returns how much that was.
+    /// Returns the log's memory and stops accounting for it, because the log is about to be dropped.
     pub fn leave(&mut self) -> usize {
         std::mem::take(&mut self.memory_bytes)
     }
 
-    /// The record behind the cursor, which moves on.
+    /// Returns the record after the cursor and advances the cursor.
     pub fn next<'u>(&'u self, cursor: &'u mut Cursor) -> Result<Option<Before<'u>>, EngineError> {
         while self.chunks.get(cursor.chunk).is_some_and(|chunk| chunk.len() == cursor.at) {
             *cursor = Cursor { chunk: cursor.chunk + 1, ..Cursor::default() };
@@ -427,7 +432,7 @@ impl UndoLog {
         Ok(Some(parse(bytes, self.link_at(place_of(cursor.chunk, at)))))
     }
 
-    /// The oldest chunk in memory, if it can be spilled: while records are still added, the last one stays.
+    /// Returns the oldest chunk in memory that can be spilled. While the log grows, its last chunk cannot.
     pub fn to_spill(&self, grows: Grows) -> Option<&[u8]> {
         let kept = usize::from(grows == Grows::Yes);
         match self.chunks.get(self.spilled..self.chunks.len().saturating_sub(kept))?.first()? {
@@ -436,7 +441,7 @@ impl UndoLog {
         }
     }
 
-    /// All chunks in memory of a log that does not grow.
+    /// Returns all chunks in memory of a log that does not grow.
     pub fn all_to_spill(&self) -> impl Iterator<Item = &[u8]> {
         self.chunks[self.spilled..].iter().map(|chunk| match chunk {
             Chunk::Memory(bytes) => &**bytes,
@@ -444,8 +449,8 @@ impl UndoLog {
         })
     }
 
-    /// The chunk that [`UndoLog::to_spill`] gave stands in the extent from `start` on. Returns the bytes of
-    /// memory that are free: none if the log was freed meanwhile.
+    /// Replaces the chunk that [`UndoLog::to_spill`] returned by its copy in the extent at `start`. Returns
+    /// the freed memory, which is 0 if the log was freed meanwhile.
     pub fn spilled(&mut self, extent: &Arc<SpilledExtent>, start: u32) -> usize {
         if self.is_bare {
             return 0;
@@ -461,7 +466,7 @@ impl UndoLog {
     }
 }
 
-/// Whether records are still added to a log.
+/// State of a log: open for more records, or complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grows {
     Yes,
@@ -492,7 +497,7 @@ fn place_of(chunk: usize, at: usize) -> u32 {
     ((chunk as u32) << OFFSET_BITS) | (at / ALIGN) as u32
 }
 
-/// Bytes of the key and of the value.
+/// Returns the lengths of key and value.
 fn lengths(bytes: &[u8]) -> (usize, usize) {
     (usize::from(u16::from_le_bytes([bytes[1], bytes[2]])), u32_at(bytes, 3) as usize)
 }
@@ -502,7 +507,7 @@ fn record_len(bytes: &[u8]) -> usize {
     (HEADER + key + value).next_multiple_of(ALIGN)
 }
 
-/// The flags of records that lie one behind the other.
+/// Returns the flags of contiguous records.
 fn flags_of(bytes: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -1,8 +1,9 @@
-//! Long values, which lie in extents of their own. An entry holds where: `u64 block | u32 bytes | u32
-//! CRC-32C`, of what lies there. The block's highest bit says that the value is compressed (`compress.rs`).
+//! Overflow values: values that are too long for a page and are stored in separate extents. The entry holds a
+//! reference: `u64 block | u32 bytes | u32 CRC-32C` of the stored bytes. The highest bit of the block number
+//! marks a compressed value (`compress.rs`).
 //!
-//! A long value is written before the entry that names it, while its transaction is installed, and never
-//! changed. Its extent is free once no version names it and no page map in force does (`store.rs`).
+//! An overflow value is written while its transaction is installed, before the entry that refers to it, and
+//! never changed. Its extent is freed when no version and no page map in force refers to it (`store.rs`).
 
 use cohort_base::{IndexId, Reader};
 use cohort_engine::EngineError;
@@ -12,19 +13,19 @@ use crate::space::Extent;
 use crate::store::Store;
 use crate::version::Value;
 
-/// Bytes of an entry's value that names an extent.
+/// Length of a reference to an overflow value.
 pub const NAME_BYTES: usize = 16;
-/// In the number of the block.
+/// Flag in the block number.
 const COMPRESSED: u64 = 1 << 63;
 
-/// The extent that an entry or undo record names.
+/// Returns the extent that an entry or undo record refers to.
 pub fn extent_of(name: &[u8]) -> Extent {
     let mut r = Reader::new(name);
     let read = |r: &mut Reader<'_>| Some(Extent { block: r.u64().ok()? & !COMPRESSED, bytes: r.u32().ok()? });
     read(&mut r).expect("an overflow entry holds an extent's name")
 }
 
-/// Writes a long value of a key space aside. Returns what its entry holds.
+/// Writes a long value of an index to an overflow extent. Returns the reference and the extent.
 pub fn write(store: &Store, index: IndexId, value: &[u8]) -> Result<([u8; NAME_BYTES], Extent), EngineError> {
     if u32::try_from(value.len()).is_err() {
         return Err(EngineError::TooLarge { bytes_max: u64::from(u32::MAX) });
@@ -40,7 +41,7 @@ pub fn write(store: &Store, index: IndexId, value: &[u8]) -> Result<([u8; NAME_B
     Ok((name, extent))
 }
 
-/// The value as an entry holds it, written aside if it is long.
+/// Returns the value in the format of an entry. A long value is written to an overflow extent.
 pub fn keep(store: &Store, index: IndexId, value: &[u8]) -> Result<(Value, Option<Extent>), EngineError> {
     if value.len() <= INLINE_BYTES_MAX {
         return Ok((Value { is_overflow: false, bytes: value.into() }, None));
@@ -49,7 +50,7 @@ pub fn keep(store: &Store, index: IndexId, value: &[u8]) -> Result<(Value, Optio
     Ok((Value { is_overflow: true, bytes: name.into() }, Some(extent)))
 }
 
-/// A long value as it lies on disk.
+/// An overflow value as it is stored on disk.
 pub struct Stored {
     extent: Extent,
     is_compressed: bool,
@@ -57,7 +58,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Reads what an entry names, whose leaf the caller has latched.
+    /// Reads the value that an entry refers to. The caller has latched the entry's leaf.
     pub fn read(store: &Store, name: &[u8]) -> Result<Stored, EngineError> {
         let extent = extent_of(name);
         let bytes = store.read(extent)?;
@@ -70,12 +71,12 @@ impl Stored {
         Ok(Stored { extent, is_compressed, bytes })
     }
 
-    /// The value, unless it is compressed.
+    /// Returns the value, unless it is compressed.
     pub fn plain(&self) -> Option<&[u8]> {
         (!self.is_compressed).then_some(&*self.bytes)
     }
 
-    /// Appends the value to `out`. It needs no latch.
+    /// Appends the value to `out`. Needs no latch.
     pub fn expand_into(&self, store: &Store, out: &mut Vec<u8>) -> Result<(), EngineError> {
         match self.plain() {
             Some(value) => out.extend_from_slice(value),
@@ -86,7 +87,7 @@ impl Stored {
     }
 }
 
-/// Appends a long value to `out`.
+/// Appends an overflow value to `out`.
 pub fn read_into(store: &Store, name: &[u8], out: &mut Vec<u8>) -> Result<(), EngineError> {
     Stored::read(store, name)?.expand_into(store, out)
 }

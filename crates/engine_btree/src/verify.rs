@@ -1,16 +1,16 @@
-//! CHECK TABLE: everything about a tree that must hold.
+//! CHECK TABLE: verifies the invariants of a tree.
 //!
-//! | what | how |
+//! | check | method |
 //! |---|---|
-//! | fences, levels, children | each leaf's path from the root, all of it latched with others |
+//! | fences, levels, children | each leaf's path from the root, completely latched in shared mode |
 //! | order of entries, and that a search finds them | each page of a path, once |
-//! | reachability | a page that the tree had before and has afterwards was met on the way |
-//! | long values | those that entries name are the tree's |
-//! | images on disk | each page of the page map is read, in memory or not, with its long values |
+//! | reachability | a page that the tree had before and after the walk was visited |
+//! | overflow values | those that entries refer to belong to the tree |
+//! | images on disk | each page of the page map is read, even if it is in memory, with its overflow values |
 //! | space | no two extents overlap, and none of them is free |
 //!
-//! Others go on meanwhile: a page's low fence never changes, so a walk in key order meets every page that is
-//! there from its beginning to its end.
+//! Other sessions continue meanwhile. A page's low fence never changes, so a walk in key order visits every
+//! page that exists from its beginning to its end.
 
 use std::collections::HashSet;
 
@@ -23,10 +23,10 @@ use crate::pool::Shared;
 use crate::tree::Tree;
 use crate::value;
 
-/// Problems that one look tells at most.
+/// Maximum number of problems that one check reports.
 const PROBLEMS_MAX: usize = 20;
 
-/// A look at one tree.
+/// A check of one tree.
 struct Look<'t> {
     tree: &'t Tree,
     met: HashSet<PageId>,
@@ -34,7 +34,7 @@ struct Look<'t> {
 }
 
 impl Inner {
-    /// What is wrong with a key space; `goes_on` is asked between pages.
+    /// Returns the defects of an index. Calls `goes_on` between pages.
     pub fn verify(
         &self,
         index: IndexId,
@@ -45,7 +45,7 @@ impl Inner {
         let mut look = Look { tree: &tree, met: HashSet::new(), problems: Vec::new() };
         let mut low = Some(Vec::new());
         while let Some(key) = low.filter(|_| look.problems.len() < PROBLEMS_MAX) {
-            // What a walk has not met that was cut short says nothing.
+            // If the walk ends early, unvisited pages prove nothing.
             if !goes_on() {
                 return Ok(look.problems);
             }
@@ -63,7 +63,7 @@ impl Inner {
         Ok(look.problems)
     }
 
-    /// Reads what a restart would read.
+    /// Reads everything that a restart would read.
     fn verify_images(&self, look: &mut Look<'_>, goes_on: &mut dyn FnMut() -> bool) {
         let index = look.tree.index;
         let pages: Vec<PageId> = self.store.with_map(|map| {
@@ -73,7 +73,8 @@ impl Inner {
             if look.problems.len() >= PROBLEMS_MAX || !goes_on() {
                 return;
             }
-            // A page map that comes into force meanwhile would give the image's place to others.
+            // Otherwise a new page map could come into force meanwhile, and the image's space could be
+            // reused.
             let _alone = self.publishing.lock();
             let is_named = self
                 .store
@@ -94,7 +95,7 @@ impl Inner {
 }
 
 impl Look<'_> {
-    /// Looks at the path to the leaf that covers the key. Returns where the next leaf begins.
+    /// Checks the path to the leaf that covers the key. Returns the start of the next leaf.
     fn leaf(&mut self, inner: &Inner, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         let pool = &inner.ground.pool;
         let mut path: Vec<Shared> = vec![pool.shared(self.tree.index, self.tree.root)?];

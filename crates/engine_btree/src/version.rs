@@ -1,43 +1,45 @@
-//! Versions: who wrote an entry, and what it held before.
+//! Row versions: the transaction that wrote an entry, and the entry's previous content.
 //!
 //! # Concepts
-//! - **Transaction record** ([`TrxRecord`]): made when a transaction is installed (`install.rs`). It holds
-//!   the state and the undo of its writes. Committing is one store into the state.
-//! - **Version reference** ([`VersionRef`]): stands in an entry and names the transaction that wrote it and
-//!   the place of the predecessor in that transaction's undo.
-//! - **Rollback segment**: numbers transactions without a hole and keeps their records until purge has passed
-//!   them. There are several, so that installing transactions do not queue for one lock.
-//! - **Watermark** of a segment: everybody sees what transactions below it wrote, so their records are gone
-//!   and a reference to them means "visible". Numbers are never used again.
-//! - **Ordered mark** of a segment: whatever a transaction below it wrote, and an entry refers to, was
-//!   ordered, at the mark's CommitSeq or before. So who sees that sees it without a look at the record.
-//!   Sweeping raises it, behind a view that holds back the watermark. An aborted or undecided transaction
-//!   stops it.
-//! - **Living version**: one that a chain leads to (`chain.rs`). A record without one is dropped once it was
-//!   swept, if a view that is held keeps purge from passing it.
+//! - **Transaction record** ([`TrxRecord`]): created when a transaction installs its writes (`install.rs`).
+//!   It holds the state and the undo of the transaction. Committing is one store into the state.
+//! - **Version reference** ([`VersionRef`]): stored in an entry. It names the transaction that wrote the
+//!   entry and the position of the predecessor in that transaction's undo.
+//! - **Rollback segment**: numbers transactions without gaps and keeps their records until purge has passed
+//!   them. There are several, so that installing transactions do not contend for one lock.
+//! - **Purge low-water mark** of a segment (the watermark): every view sees the writes of the transactions
+//!   below it. Their records are gone, and a reference to them means "visible". Numbers are never reused.
+//! - **Commit low-water mark** of a segment (the ordered mark): every write of a transaction below it that an
+//!   entry still refers to was ordered at the mark's CommitSeq or before. A reader that sees this CommitSeq
+//!   sees the write without a lookup of the record. Sweeping raises the mark while an old view holds back the
+//!   watermark. An aborted or undecided transaction stops it.
+//! - **Live version** (living): one that is reachable through a chain (`chain.rs`). While an open view keeps
+//!   purge from passing a record, the record is dropped once it was swept and none of its versions is live.
 //!
 //! # States of a transaction record and who makes each move
 //! ```text
 //! installed --commit_ordered--> committed(seq) --purge, once all views are at seq--> below the watermark
-//!           |                         \----------sweep, once no version lives-------> dropped
+//!           |                         \----------sweep, once no version is live-----> dropped
 //!           \--dropped----------> aborted ------purge, once its entries are restored--> below the watermark
 //! ```
 //!
 //! # Invariants
 //! - A reader resolves a reference while it holds the latch of the entry's page. Purge restores an aborted
-//!   entry under the same latch before the record goes, so a reference to an aborted transaction is never
-//!   below the watermark.
-//! - An aborted version has no successor: a writer that installs over one takes it out first.
-//! - A version that some view needs is newer than that view, and purge does not pass it.
-//! - The versions of one entry were committed in the order of their chain. So a view that does not see one
-//!   sees none that is newer.
+//!   entry under the same latch before it forgets the record. A reference to an aborted transaction is
+//!   therefore never below the watermark.
+//! - An aborted version has no successor: a writer that installs over one restores the predecessor first.
+//! - A version that some view needs was replaced by a write that is newer than the view. Purge does not pass
+//!   the record of that write.
+//! - The versions of one entry were committed in the order of their chain. A view that does not see one of
+//!   them sees none of the newer ones.
 //!
 //! # Memory
-//! Undo beyond the bound goes into the undo file (`spill.rs`): the filled chunks of a transaction that is
-//! being installed, by its session, and whole records that wait for old views, by purge. What no view needs
-//! is freed before that (`sweep.rs`). The transaction records and the links between versions (`chain.rs`)
-//! stay in memory beside the bound: behind a view that is held those of the first and the last transaction
-//! that wrote a row, whatever number of transactions wrote it. Of all others 64 take a word (`segment.rs`).
+//! Undo beyond the limit is spilled to the undo file (`spill.rs`). The session that installs a transaction
+//! spills the transaction's filled chunks. Purge spills whole records that wait for old views. Undo that no
+//! view needs is freed before that (`sweep.rs`). Transaction records and the links between versions
+//! (`chain.rs`) stay in memory and do not count towards the limit. While a view is held open, these are the
+//! records of the first and the last transaction that wrote each row, regardless of how many transactions
+//! wrote it in between. All other records use one word for each 64 of them (`segment.rs`).
 
 use std::sync::Arc;
 
@@ -52,16 +54,16 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, RwLock};
 use crate::undo::{Before, Cursor, End, Grows, Link, UndoLog};
 use crate::views::Views;
 
-/// Rollback segments that a number can name.
+/// Maximum number of rollback segments, limited by the bits of a transaction number.
 pub const SEGMENTS_MAX: usize = 128;
 const SEGMENT_SHIFT: u32 = 56;
 const PLACE_MASK: u64 = (1 << SEGMENT_SHIFT) - 1;
-/// Records that are looked up while their segment's lock is held.
+/// Maximum number of records that are looked up under one lock of their segment.
 const FOUND_AT_ONCE_MAX: usize = 16;
-/// Records are gathered for one extent of the undo file up to this size.
+/// Records are gathered up to this size for one extent of the undo file.
 const SPILL_BYTES: usize = 1 << 20;
 
-/// A transaction's number: the segment in the top byte, below it the place in the segment's order.
+/// A transaction number: the segment in the top byte, the position in the segment's order in the other bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrxNo(pub u64);
 
@@ -75,41 +77,42 @@ impl TrxNo {
     }
 }
 
-/// Stands in an entry: who wrote it, and where its predecessor is.
+/// A reference in an entry to the transaction that wrote it and to the predecessor in that transaction's
+/// undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionRef {
     pub trx: TrxNo,
     pub undo: u32,
 }
 
-/// What a reader sees of an entry.
+/// The version of an entry that a reader sees.
 #[derive(Debug)]
 pub enum Shown {
-    /// The entry as it stands.
+    /// The current content of the entry.
     Entry,
-    /// What it was before.
+    /// An earlier content.
     Older(Undo),
 }
 
-/// A value as an entry or an undo record holds it.
+/// A value in the format of entries and undo records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     pub is_overflow: bool,
     pub bytes: Box<[u8]>,
 }
 
-/// What an entry was before a write.
+/// The content of an entry before a write.
 #[derive(Clone, Debug)]
 pub struct Undo {
-    /// None: it was deleted, or not there.
+    /// `None` if the entry was deleted or did not exist.
     pub value: Option<Value>,
-    /// Whether there was an entry, if only one with a delete mark.
+    /// An entry existed, possibly with a delete mark.
     pub existed: bool,
-    /// Who wrote that; none: everybody sees it.
+    /// The writer of that content. `None` if all views see it.
     pub version: Option<VersionRef>,
 }
 
-/// Where a transaction stands.
+/// State of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrxState {
     Installed,
@@ -117,20 +120,20 @@ pub enum TrxState {
     Aborted,
 }
 
-/// What purge does about a write.
+/// Work of purge for one write.
 #[derive(Debug)]
 pub enum Cleanup {
     Nothing,
-    /// The write is a deletion: its entry goes.
+    /// The write is a deletion: purge removes the entry.
     Remove,
-    /// The transaction was aborted: this comes back.
+    /// The transaction was aborted: purge restores this content.
     Restore(Undo),
 }
 
 const INSTALLED: u64 = 0;
 const ABORTED: u64 = u64::MAX;
 
-/// One transaction's state and undo.
+/// State and undo of one transaction.
 #[derive(Debug)]
 pub struct TrxRecord {
     number: TrxNo,
@@ -138,14 +141,15 @@ pub struct TrxRecord {
     /// Grows while the transaction is installed.
     undo: RwLock<UndoLog>,
     has_deletions: AtomicBool,
-    /// Written by purge: there is nothing left to do about it but to wait until no version lives.
+    /// Written by purge: no work is left for this record except to wait until none of its versions is live.
     is_swept: AtomicBool,
-    /// Written by the installing session, taken by purge afterwards.
+    /// Written by the installing session, later taken by purge.
     leftovers: Mutex<Option<Box<Leftovers>>>,
 }
 
-/// A long value of a tree. When the tree was loaded anew meanwhile, its successor may have another value in
-/// the same place, so the index does not tell whose it is: the root does, which no other tree ever has.
+/// An overflow value of a tree. If the tree was reloaded meanwhile, its successor may have another value at
+/// the same place, so the index does not identify the owner. The root does: no two trees ever have the same
+/// root.
 #[derive(Clone, Copy, Debug)]
 pub struct LongValue {
     pub index: IndexId,
@@ -153,17 +157,17 @@ pub struct LongValue {
     pub extent: Extent,
 }
 
-/// Long values that purge frees.
+/// Overflow values that purge will free.
 #[derive(Debug, Default)]
 struct Leftovers {
-    /// Those that were written; free after an abort.
+    /// Values that the transaction wrote. Freed after an abort.
     new_values: Vec<LongValue>,
-    /// Those that were replaced; free after a commit.
+    /// Values that the transaction replaced. Freed after a commit.
     old_values: Vec<LongValue>,
 }
 
 impl TrxRecord {
-    /// Of a transaction that has written nothing.
+    /// Creates the record of a transaction that has written nothing.
     pub fn new(number: TrxNo) -> TrxRecord {
         TrxRecord {
             number,
@@ -175,12 +179,12 @@ impl TrxRecord {
         }
     }
 
-    /// Its number.
+    /// Returns the transaction's number.
     pub fn number(&self) -> TrxNo {
         self.number
     }
 
-    /// Its place in its segment's order.
+    /// Returns the position in the segment's order.
     pub fn place(&self) -> u64 {
         self.number.place()
     }
@@ -189,7 +193,7 @@ impl TrxRecord {
         self.number.segment()
     }
 
-    /// Where it stands.
+    /// Returns the transaction's state.
     pub fn state(&self) -> TrxState {
         match self.state.load(Ordering::Acquire) {
             INSTALLED => TrxState::Installed,
@@ -198,106 +202,111 @@ impl TrxRecord {
         }
     }
 
-    /// Makes all its versions visible to `Latest` reads and to views from `seq` on. The order stage is held.
+    /// Makes all versions visible to `Latest` reads and to views from `seq` on. The caller holds the order
+    /// stage.
     pub fn commit(&self, seq: CommitSeq) {
         let before = self.state.swap(seq.0, Ordering::AcqRel);
         assert_eq!(before, INSTALLED, "a transaction commits once, and not after it was dropped");
     }
 
-    /// Lets everybody pass over its versions. Purge restores what was there.
+    /// Makes all readers skip the transaction's versions. Purge restores the previous content.
     pub fn abort(&self) {
         let before = self.state.swap(ABORTED, Ordering::AcqRel);
         assert_eq!(before, INSTALLED, "only what is not ordered is dropped (I6)");
     }
 
-    /// What stood there before the write that `place` belongs to.
+    /// Returns the content before the write at `place`.
     pub fn undo(&self, place: u32) -> Result<Undo, EngineError> {
         self.undo.read().undo_at(place)
     }
 
-    /// Where the chain goes on below the write that `place` belongs to.
+    /// Returns the link of the write at `place`: where the chain continues below it.
     pub fn link(&self, place: u32) -> Option<Link> {
         self.undo.read().link_at(place)
     }
 
-    /// The settled links of writes whose chains go past nothing, with the writes' places.
+    /// Returns the resolved links that skip no version, with the positions of their writes.
     pub fn whole_links(&self) -> Vec<(u32, Link)> {
         self.undo.read().whole_links()
     }
 
-    /// Adds where its links lead that are not settled.
+    /// Appends the targets of the unresolved links to `to`.
     pub fn list_unsettled(&self, to: &mut Vec<VersionRef>) {
         to.extend(self.undo.read().unsettled());
     }
 
-    /// Keeps what was found of the versions that [`TrxRecord::list_unsettled`] added, and takes no more.
+    /// Resolves the links that [`TrxRecord::list_unsettled`] listed. Takes one element of `found` for each of
+    /// them and no more.
     pub fn settle(&self, found: &mut impl Iterator<Item = (CommitSeq, End)>) {
         self.undo.write().settle(found);
     }
 
-    /// Lets that chain go on further down.
+    /// Makes the chain of the write at `place` continue at `below`, skipping the versions between them.
     pub fn shorten(&self, place: u32, below: VersionRef, end: End) {
         self.undo.write().shorten(place, below, end);
     }
 
-    /// How a chain ends that goes on below that write.
+    /// Returns how a chain ends whose next version is the write at `place`.
     pub fn end_below(&self, place: u32) -> End {
         self.undo.read().end_below(place)
     }
 
-    /// No chain leads to that write's version any more. Purge tells it, once of each.
+    /// Records that the version of the write at `place` is no longer reachable. Purge calls it once for each
+    /// version.
     pub fn end_version(&self, place: u32) {
         self.undo.write().end_version(place);
     }
 
-    /// Whether sweeping has done all it can.
+    /// Returns whether sweeping has finished with this record.
     pub fn is_swept(&self) -> bool {
         self.is_swept.load(Ordering::Relaxed)
     }
 
-    /// Sweeping has done all it can.
+    /// Records that sweeping has finished with this record.
     pub fn set_swept(&self) {
         self.is_swept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was swept, and nobody refers to it.
+    /// Returns whether the record was swept and none of its versions is live.
     pub fn is_droppable(&self) -> bool {
         self.is_swept() && self.undo.read().living() == 0
     }
 
-    /// Versions that chains lead to.
+    /// Returns the number of live versions.
     #[cfg(test)]
     pub fn living(&self) -> u64 {
         self.undo.read().living()
     }
 
-    /// Whether that write replaced a value; none: not without a look at the undo file.
+    /// Returns whether the write at `place` replaced a value, or `None` if that requires a read of the undo
+    /// file.
     pub fn has_value(&self, place: u32) -> Option<bool> {
         self.undo.read().has_value(place)
     }
 
-    /// Whether one of the values that it replaced is needed, by when they were written.
+    /// Returns whether `is_needed` holds for any of the replaced values. `is_needed` receives the CommitSeq
+    /// at which the value was written.
     pub fn is_value_needed(&self, is_needed: &dyn Fn(CommitSeq) -> bool) -> bool {
         self.undo.read().is_any_needed(is_needed)
     }
 
-    /// Whether some of its undo is in the undo file.
+    /// Returns whether part of the undo is in the undo file.
     pub fn has_spilled(&self) -> bool {
         self.undo.read().has_spilled()
     }
 
-    /// Bytes of memory that its undo takes.
+    /// Returns the memory that the undo uses.
     pub fn undo_bytes(&self) -> usize {
         self.undo.read().memory_bytes()
     }
 
-    /// Whether a write of it is a deletion.
+    /// Returns whether any of the writes is a deletion.
     pub fn has_deletions(&self) -> bool {
         self.has_deletions.load(Ordering::Relaxed)
     }
 
-    /// Writes the key of the write behind the cursor to `key`. Returns its key space and what is to be done
-    /// about it once every view has passed.
+    /// Copies the key of the next write to `key` and advances the cursor. Returns the write's index, and the
+    /// work that purge has to do for it once every view has passed the transaction.
     pub fn next_write(
         &self,
         cursor: &mut Cursor,
@@ -316,65 +325,65 @@ impl TrxRecord {
         Ok(Some((before.index, cleanup)))
     }
 
-    /// It wrote a long value, which is free after an abort.
+    /// Adds an overflow value that the transaction wrote. It is freed after an abort.
     pub fn add_new_value(&self, value: LongValue) {
         self.leftovers.lock().get_or_insert_default().new_values.push(value);
     }
 
-    /// It replaced a long value, which is free after its commit.
+    /// Adds an overflow value that the transaction replaced. It is freed after the commit.
     pub fn add_old_value(&self, value: LongValue) {
         self.leftovers.lock().get_or_insert_default().old_values.push(value);
     }
 
-    /// The long values that it wrote, once.
+    /// Takes the overflow values that the transaction wrote.
     pub fn take_new_values(&self) -> Vec<LongValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.new_values)).unwrap_or_default()
     }
 
-    /// The long values that it replaced, once.
+    /// Takes the overflow values that the transaction replaced.
     pub fn take_old_values(&self) -> Vec<LongValue> {
         self.leftovers.lock().as_mut().map(|found| std::mem::take(&mut found.old_values)).unwrap_or_default()
     }
 }
 
-/// Which versions a reader sees.
+/// The versions that a reader sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
-    /// All up to this one.
+    /// Sees all transactions up to this one.
     upto: CommitSeq,
-    /// And those of the transaction that reads.
+    /// Sees the writes of this transaction, too: the reader's own.
     own: TrxNo,
 }
 
-/// No transaction has this number.
+/// A number that no transaction has.
 const NOBODY: TrxNo = TrxNo(u64::MAX);
 
 impl Horizon {
-    /// All that is ordered.
+    /// Sees all ordered transactions.
     pub const LATEST: Horizon = Horizon { upto: CommitSeq(u64::MAX), own: NOBODY };
 
-    /// All up to this one.
+    /// Returns the horizon of a view.
     pub fn at(view: CommitSeq) -> Horizon {
         Horizon { upto: view, own: NOBODY }
     }
 
-    /// The same for a transaction that has writes in place.
+    /// Returns this horizon for a transaction that has installed writes, which it also sees.
     pub fn with_own(self, own: TrxNo) -> Horizon {
         Horizon { own, ..self }
     }
 
-    /// Whether it takes in all that is ordered.
+    /// Returns whether the horizon includes all ordered transactions.
     pub fn is_latest(self) -> bool {
         self.upto == Horizon::LATEST.upto
     }
 
-    /// Whether it takes in what was ordered at `seq`.
+    /// Returns whether the horizon includes transactions that were ordered at `seq`.
     #[inline]
     pub fn sees(self, seq: CommitSeq) -> bool {
         seq <= self.upto
     }
 
-    /// Whether it takes in what this transaction wrote.
+    /// Returns whether the horizon includes the writes of this transaction.
     pub fn sees_record(self, record: &TrxRecord) -> bool {
         match record.state() {
             TrxState::Committed(seq) => self.sees(seq),
@@ -384,20 +393,20 @@ impl Horizon {
     }
 }
 
-/// What a chain leads to.
+/// Result of following a link of a chain.
 pub enum Below {
     There(Arc<TrxRecord>),
-    /// The record was passed or dropped.
+    /// Purge has passed the record, or the record was dropped some time ago.
     Gone,
-    /// The record was dropped: the chain leads elsewhere by now.
+    /// The record was dropped. The chain has been changed meanwhile and no longer leads to it.
     Dropped,
 }
 
-/// How far a segment's transactions are known to be ordered.
+/// The commit low-water mark of a segment.
 #[derive(Debug)]
 struct OrderedMark {
     place: AtomicU64,
-    /// Written before the place, so that whoever reads that first finds no older one here.
+    /// Written before `place`, so that a reader that reads `place` first never gets an older `seq`.
     seq: AtomicU64,
 }
 
@@ -406,7 +415,7 @@ impl OrderedMark {
         OrderedMark { place: AtomicU64::new(0), seq: AtomicU64::new(0) }
     }
 
-    /// Whether the horizon is known to take in what the transaction with this place wrote.
+    /// Returns whether the mark proves that the horizon includes the writes of the transaction at `place`.
     fn is_seen(&self, horizon: Horizon, place: u64) -> bool {
         place < self.place.load(Ordering::Acquire)
             && horizon.sees(CommitSeq(self.seq.load(Ordering::Acquire)))
@@ -422,24 +431,25 @@ impl OrderedMark {
 #[derive(Debug)]
 pub struct Versions {
     segments: Box<[RwLock<Segment>]>,
-    /// The segments' watermarks, to be looked at without their locks. They may lag behind.
+    /// Copies of the segments' watermarks for lock-free reads. They may lag.
     watermarks: Box<[AtomicU64]>,
-    /// The segments' ordered marks.
+    /// The segments' commit low-water marks.
     ordered: Box<[OrderedMark]>,
-    /// Segments that new transactions use: `innodb_rollback_segments`.
+    /// Number of segments that new transactions use: `innodb_rollback_segments`.
     in_use: AtomicUsize,
     next: AtomicUsize,
-    /// Memory that undo takes, and may take.
+    /// Memory that undo uses, and its limit.
     undo_bytes: AtomicUsize,
     undo_bytes_max: usize,
     file: Arc<UndoFile>,
     pub views: Arc<Views>,
-    /// Transactions that found their segment taken.
+    /// Number of transactions that had to wait for the lock of their segment.
     segment_waits: AtomicU64,
 }
 
 impl Versions {
-    /// With so many rollback segments in use, from 1 to [`SEGMENTS_MAX`], and so much undo in memory.
+    /// Creates an empty registry. `segments` is the number of rollback segments in use, from 1 to
+    /// [`SEGMENTS_MAX`]. `undo_bytes_max` is the memory limit of undo.
     pub fn new(segments: usize, undo_bytes_max: usize, file: Arc<UndoFile>, views: Arc<Views>) -> Versions {
         Versions {
             segments: (0..SEGMENTS_MAX).map(|_| RwLock::default()).collect(),
@@ -455,12 +465,13 @@ impl Versions {
         }
     }
 
-    /// `innodb_rollback_segments`: new transactions use so many. Purge empties the others.
+    /// Applies `innodb_rollback_segments`: the number of segments for new transactions. Purge empties the
+    /// others.
     pub fn use_segments(&self, segments: usize) {
         self.in_use.store(segments.clamp(1, SEGMENTS_MAX), Ordering::Relaxed);
     }
 
-    /// A record for a transaction that is about to be installed.
+    /// Creates the record of a transaction that is about to be installed.
     pub fn begin(&self) -> Arc<TrxRecord> {
         let at = self.next.fetch_add(1, Ordering::Relaxed) % self.in_use.load(Ordering::Relaxed);
         let segment = &self.segments[at];
@@ -474,30 +485,31 @@ impl Versions {
         record
     }
 
-    /// Whether everybody is known to see what this transaction wrote.
+    /// Returns whether the transaction is below the watermark, so that all views see its writes.
     #[inline]
     pub fn is_seen_by_all(&self, trx: TrxNo) -> bool {
         let (at, place) = (trx.segment(), trx.place());
         place < self.watermarks[at].load(Ordering::Acquire)
     }
 
-    /// Whether the horizon is known to take in what this transaction wrote. A chain leads to a version of it,
-    /// by the latch of the entry's page.
+    /// Returns whether the horizon is known to include this transaction's writes. A version of the
+    /// transaction must be reachable, which the latch of the entry's page guarantees.
     #[inline]
     pub fn is_seen(&self, horizon: Horizon, trx: TrxNo) -> bool {
         let (at, place) = (trx.segment(), trx.place());
         self.is_seen_by_all(trx) || trx == horizon.own || self.ordered[at].is_seen(horizon, place)
     }
 
-    /// The record; none: everybody sees what this transaction wrote. The caller knows that a chain leads to a
-    /// version of it, by the latch of the entry's page, or because it is purge.
+    /// Returns the transaction's record, or `None` if all views see the transaction's writes. A version of
+    /// the transaction must be reachable: the latch of the entry's page guarantees it, or purge is the
+    /// caller.
     pub fn find(&self, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         self.look_up(trx, Arc::clone)
     }
 
-    /// The records of several versions that chains lead to, as [`Versions::find`] gives them, for purge. They
-    /// were used long ago and lie anywhere in memory, so the processor is let wait for many of them at once:
-    /// nothing but looking comes before the first reference is counted.
+    /// Returns the records of several live versions, each as [`Versions::find`] does. Only purge calls it.
+    /// The records were last used long ago and are scattered in memory, so the code lets their cache misses
+    /// overlap: it only reads records before it increments the first reference count.
     pub fn find_all(&self, versions: &[VersionRef]) -> Vec<Option<Arc<TrxRecord>>> {
         let segment_of = |n: &usize| versions[*n].trx.segment();
         let is_there = |n: &usize| !self.is_seen_by_all(versions[*n].trx);
@@ -524,7 +536,7 @@ impl Versions {
         record_in(&self.segments[trx.segment()].read(), trx).map(look)
     }
 
-    /// The record further down a chain.
+    /// Looks up the record that a link leads to.
     pub fn find_below(&self, trx: TrxNo) -> Below {
         let (at, place) = (trx.segment(), trx.place());
         match self.segments[at].read().find(place) {
@@ -534,12 +546,12 @@ impl Versions {
         }
     }
 
-    /// Whether the transaction is neither ordered nor aborted.
+    /// Returns whether the transaction is neither ordered nor aborted.
     pub fn is_undecided(&self, trx: TrxNo) -> bool {
         matches!(self.find_below(trx), Below::There(record) if record.state() == TrxState::Installed)
     }
 
-    /// The record of a transaction whose writes the horizon does not take in.
+    /// Returns the transaction's record if the horizon does not include its writes.
     pub fn unseen(&self, horizon: Horizon, trx: TrxNo) -> Option<Arc<TrxRecord>> {
         if self.is_seen(horizon, trx) {
             return None;
@@ -547,8 +559,8 @@ impl Versions {
         self.look_up(trx, |record| (!horizon.sees_record(record)).then(|| record.clone())).flatten()
     }
 
-    /// Keeps what an entry was; at return the reference to it may stand in the entry. None: there is no room
-    /// for more.
+    /// Stores the previous content of an entry. At return the entry may refer to it. Returns `None` if the
+    /// transaction's undo is full.
     pub fn push_undo(&self, record: &TrxRecord, before: &Before<'_>) -> Option<VersionRef> {
         if before.is_deletion {
             record.has_deletions.store(true, Ordering::Relaxed);
@@ -560,18 +572,18 @@ impl Versions {
         Some(VersionRef { trx: record.number, undo })
     }
 
-    /// Most undo in memory of a transaction that is being installed.
+    /// Maximum memory of the undo of a transaction that is being installed.
     pub fn trx_undo_bytes_max(&self) -> usize {
         self.undo_bytes_max / 2
     }
 
-    /// Moves the filled chunks of a record's undo into the undo file. Only its installer calls this.
+    /// Spills the filled chunks of a record's undo to the undo file. Only the installing session calls it.
     pub fn spill_installing(&self, record: &TrxRecord) -> Result<(), EngineError> {
         self.spill_chunks(record, Grows::Yes)
     }
 
-    /// The same for one that may stay as it is for long, if there is much undo of others, too. Several of
-    /// them share what memory there is.
+    /// Spills the undo of a large transaction between two parts if all undo together exceeds half of the
+    /// limit. Such a transaction may stay undecided for long, and several of them share the memory.
     pub fn spill_part(&self, record: &TrxRecord) -> Result<(), EngineError> {
         match self.undo_bytes() > self.trx_undo_bytes_max() {
             true => self.spill_chunks(record, Grows::Yes),
@@ -590,8 +602,8 @@ impl Versions {
         }
     }
 
-    /// Moves undo into the undo file while there is too much in memory, oldest records first. Purge calls it,
-    /// and nobody else at the same time.
+    /// Spills undo to the undo file until the memory limit is kept, oldest records first. Only purge calls
+    /// it, from one thread.
     pub fn spill(&self) -> Result<(), EngineError> {
         while self.undo_bytes() > self.undo_bytes_max {
             let mut has_spilled = false;
@@ -612,7 +624,7 @@ impl Versions {
         Ok(())
     }
 
-    /// The oldest records of the segment with undo in memory that does not grow any more.
+    /// Returns the segment's oldest records with undo in memory that no longer grows.
     fn to_spill(segment: &RwLock<Segment>) -> Vec<Arc<TrxRecord>> {
         let segment = segment.read();
         let mut bytes = 0;
@@ -648,14 +660,14 @@ impl Versions {
         Ok(())
     }
 
-    /// Whether every view from `oldest` on sees what the version's transaction wrote.
+    /// Returns whether all views from `oldest` on see the version.
     pub fn is_passed(&self, oldest: CommitSeq, version: Option<VersionRef>) -> bool {
         let record = version.and_then(|version| self.find(version.trx));
         record.is_none_or(|record| Horizon::at(oldest).sees_record(&record))
     }
 
-    /// The oldest records of each segment that every view from `oldest` on has passed. They stay until
-    /// [`Versions::forget`].
+    /// Returns the oldest records of each segment that all views from `oldest` on have passed. The records
+    /// stay until [`Versions::forget`].
     pub fn purgeable(&self, oldest: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let mut found = Vec::new();
         for segment in &self.segments {
@@ -664,8 +676,8 @@ impl Versions {
         found
     }
 
-    /// The oldest records of each segment that were not swept and that all views from `until` on see, with
-    /// those that were aborted between them.
+    /// Returns the oldest records of each segment that were not swept and that all views from `until` on see.
+    /// Includes aborted records among them.
     pub fn to_sweep(&self, until: CommitSeq, max: usize) -> Vec<Arc<TrxRecord>> {
         let mut found = Vec::new();
         for segment in &self.segments {
@@ -676,7 +688,8 @@ impl Versions {
         found
     }
 
-    /// The records that [`Versions::to_sweep`] gave for `until` are not swept again.
+    /// Marks the records as swept, so that [`Versions::to_sweep`] does not return them again. Raises the
+    /// commit low-water marks to `until`.
     pub fn swept(&self, records: &[Arc<TrxRecord>], until: CommitSeq) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let last = run.iter().map(|record| record.place()).max().expect("a run has one");
@@ -688,24 +701,24 @@ impl Versions {
         }
     }
 
-    /// Frees what a record's writes replaced, which no view needs, but for the links.
+    /// Frees a record's undo, which no view needs, except for the links.
     pub fn free_values(&self, record: &TrxRecord) {
         let freed = record.undo.write().free();
         self.undo_bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 
-    /// Drops swept records without a living version, whose leftovers are gone. Some may have been dropped
-    /// before.
+    /// Drops swept records that have no live version and whose overflow values are freed. Some of them may
+    /// already have been dropped.
     pub fn drop_swept(&self, records: &mut [Arc<TrxRecord>]) {
         records.sort_by_key(|record| record.number);
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let mut segment = self.segments[run[0].segment()].write();
-            // The caller's references are the last ones, and go without the lock.
+            // The caller holds the last references and frees the records without the lock.
             run.iter().for_each(|record| drop(segment.drop_one(record.place())));
         }
     }
 
-    /// Passes records whose leftovers are gone, which raises watermarks.
+    /// Removes records that purge has passed and whose overflow values are freed. Raises the watermarks.
     pub fn forget(&self, records: &[Arc<TrxRecord>]) {
         for run in records.chunk_by(|a, b| a.segment() == b.segment()) {
             let left: usize = run.iter().map(|record| record.undo.write().leave()).sum();
@@ -717,38 +730,39 @@ impl Versions {
         }
     }
 
-    /// Transactions that purge has neither passed nor dropped: `Innodb_history_list_length`.
+    /// Returns the number of transactions that purge has neither passed nor dropped:
+    /// `Innodb_history_list_length`.
     pub fn history_len(&self) -> usize {
         self.segments.iter().map(|segment| segment.read().len()).sum()
     }
 
-    /// Bytes of memory that undo takes.
+    /// Returns the memory that undo uses.
     pub fn undo_bytes(&self) -> usize {
         self.undo_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reads of the undo file, by everybody.
+    /// Returns the number of reads of the undo file.
     pub fn spilled_reads(&self) -> u64 {
         self.file.reads()
     }
 
-    /// Bytes of the undo file.
+    /// Returns the bytes of the undo file, including free blocks.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.bytes()
     }
 
-    /// Transactions that waited for their rollback segment.
+    /// Returns the number of transactions that waited for their rollback segment.
     pub fn segment_waits(&self) -> u64 {
         self.segment_waits.load(Ordering::Relaxed)
     }
 
-    /// Rollback segments that new transactions use.
+    /// Returns the number of rollback segments that new transactions use.
     pub fn segments_in_use(&self) -> usize {
         self.in_use.load(Ordering::Relaxed)
     }
 }
 
-/// The record of a transaction that a chain leads to a version of; none: everybody has passed it.
+/// Returns the record of a transaction with a live version, or `None` if all views have passed it.
 fn record_in(segment: &Segment, trx: TrxNo) -> Option<&Arc<TrxRecord>> {
     match segment.find(trx.place()) {
         Found::Passed => None,
@@ -757,7 +771,7 @@ fn record_in(segment: &Segment, trx: TrxNo) -> Option<&Arc<TrxRecord>> {
     }
 }
 
-/// Whether the transaction was aborted, or is seen by every view from `seq` on.
+/// Returns whether the transaction was aborted or is seen by every view from `seq` on.
 fn is_over(state: TrxState, seq: CommitSeq) -> bool {
     match state {
         TrxState::Installed => false,

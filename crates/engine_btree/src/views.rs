@@ -1,9 +1,9 @@
-//! Views in use: which states of the past somebody may still read.
+//! Views in use: the past states that may still be read.
 //!
-//! A view is a CommitSeq. It is *in use* while somebody holds its [`Pin`], and it begins at the last ordered
-//! transaction, so no view ever comes that is older than that. The views of most statements go after
-//! milliseconds. One that was still in use after many later ones were taken counts as *held*: old versions
-//! are then sorted out between the views instead of waiting for it (`sweep.rs`).
+//! A view is a CommitSeq. It is *in use* while a [`Pin`] of it exists. It starts at the last ordered
+//! transaction, so no later view is older than that. The views of most statements are released after
+//! milliseconds. A view that is still in use after many newer views were taken counts as *held open*: the
+//! versions between such views are then swept instead of waiting for purge (`sweep.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use cohort_base::CommitSeq;
 
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// All views of an engine, with the horizon of a checkpoint that runs.
+/// All views of an engine, including the horizon of a running checkpoint.
 #[derive(Debug)]
 pub struct Views {
     live: Mutex<Live>,
-    /// The last ordered transaction. Written with the order stage held.
+    /// The last ordered transaction. Written by the holder of the order stage.
     applied: AtomicU64,
-    /// Views that are taken until one counts as held.
+    /// Number of newer views after which a view counts as held open.
     young_max: usize,
 }
 
 #[derive(Debug, Default)]
 struct Live {
-    /// How many have this CommitSeq.
+    /// Number of views with each CommitSeq.
     counts: BTreeMap<CommitSeq, usize>,
-    /// Of the latest views taken, in use or not, the first one first.
+    /// CommitSeqs of the latest views taken, in use or not, oldest first.
     young: VecDeque<CommitSeq>,
 }
 
-/// A view that purge does not pass while it lives.
+/// A view in use, which blocks purge until it is dropped.
 pub struct Pin {
     pub seq: CommitSeq,
     views: Arc<Views>,
@@ -47,44 +47,45 @@ impl Drop for Pin {
     }
 }
 
-/// The views that were in use at a moment. Those that come later see all transactions up to `until`.
+/// The views in use at one moment. Views taken later see all transactions up to `until`.
 #[derive(Debug)]
 pub struct InUse {
-    /// In order.
+    /// In ascending order.
     seqs: Vec<CommitSeq>,
-    /// Of the views that see less than this one, all are held.
+    /// All views that are older than this are held open.
     pub until: CommitSeq,
 }
 
 impl InUse {
-    /// Whether one of them sees `from` and not `to`.
+    /// Returns whether any of the views sees `from` but not `to`.
     pub fn is_any_in(&self, from: CommitSeq, to: CommitSeq) -> bool {
         self.seqs.get(self.seqs.partition_point(|seq| *seq < from)).is_some_and(|seq| *seq < to)
     }
 
-    /// Whether a view is held that does not see `until`.
+    /// Returns whether a view is held open that does not see `until`.
     pub fn is_any_held(&self) -> bool {
         self.seqs.first().is_some_and(|seq| *seq < self.until)
     }
 }
 
 impl Views {
-    /// None is in use, nothing is ordered.
+    /// Creates a state without views and without ordered transactions.
     pub fn new(young_max: usize) -> Views {
         Views { live: Mutex::default(), applied: AtomicU64::new(0), young_max }
     }
 
-    /// The last ordered transaction.
+    /// Returns the last ordered transaction.
     pub fn applied(&self) -> CommitSeq {
         CommitSeq(self.applied.load(Ordering::Acquire))
     }
 
-    /// Everything up to `seq` is ordered. The order stage is held.
+    /// Notes that all transactions up to `seq` are ordered. The caller holds the order stage.
     pub fn advance(&self, seq: CommitSeq) {
         self.applied.fetch_max(seq.0, Ordering::AcqRel);
     }
 
-    /// A view of what is ordered. The order stage is held, so it covers whole transactions.
+    /// Takes a view of all ordered transactions. The caller holds the order stage, so the view covers whole
+    /// transactions.
     pub fn pin(self: &Arc<Views>) -> Pin {
         let mut live = self.live.lock();
         let seq = self.applied();
@@ -96,20 +97,20 @@ impl Views {
         Pin { seq, views: Arc::clone(self) }
     }
 
-    /// Views in use, what the oldest of them sees, and the newest transaction.
+    /// Returns the number of views in use, the oldest of them, and the newest transaction.
     pub fn count(&self) -> (usize, CommitSeq, CommitSeq) {
         let live = self.live.lock();
         let newest = self.applied();
         (live.counts.values().sum(), live.counts.keys().next().copied().unwrap_or(newest), newest)
     }
 
-    /// What every present and later view sees.
+    /// Returns the oldest view in use. Every current and later view sees its transactions.
     pub fn oldest(&self) -> CommitSeq {
         let live = self.live.lock();
         live.counts.keys().next().copied().unwrap_or_else(|| self.applied())
     }
 
-    /// Those in use now.
+    /// Returns the views that are in use now.
     pub fn in_use(&self) -> InUse {
         let live = self.live.lock();
         let applied = self.applied();

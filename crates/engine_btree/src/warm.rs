@@ -1,12 +1,13 @@
-//! Warm restart: the pages that were in memory are read again after a start.
+//! Buffer pool dump and load: the pages that were in memory are read again after a restart.
 //!
 //! ```text
-//! file  "COHPOOL1" | u64 pages | for each page: u32 key space, u64 number | u32 CRC-32C of all before
+//! file  "COHPOOL1" | u64 pages | for each page: u32 index, u64 number | u32 CRC-32C of all before
 //! ```
 //!
-//! The file is a hint. It is replaced as a whole; one that is damaged, or names pages that are gone, costs
-//! speed only. A load reads in the order of the data file, one page at a time, beside service: it pauses
-//! while sessions wait for reads, and ends when the pool is full, since it must push nothing out.
+//! The file is a hint and is replaced as a whole. A file that is damaged, or lists pages that no longer
+//! exist, costs only speed. A load reads one page at a time, in the order of the data file, concurrently with
+//! service. It pauses while sessions wait for reads. It ends when the pool is full, because it must not evict
+//! pages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,15 +22,15 @@ use crate::page::PageId;
 use crate::sync::{AtomicBool, Mutex, Ordering, spawn};
 
 const MAGIC: &[u8; 8] = b"COHPOOL1";
-/// Pages between two notes of how far the load is.
+/// Number of pages between two updates of the load's progress.
 const NOTE_EVERY: usize = 64;
-/// Pause while sessions wait for reads, and how many of them a page waits at most.
+/// Pause while sessions wait for reads, and the maximum number of pauses before a page.
 const PAUSE: Duration = Duration::from_millis(1);
 const PAUSES_MAX: usize = 20;
-/// A file that claims more is damaged: 12 TiB of pages.
+/// A longer file is damaged: it would list 12 TiB of pages.
 const FILE_BYTES_MAX: u64 = 10 << 30;
 
-/// What dump and load share.
+/// State of dump and load.
 pub struct Warm {
     fs: SharedFs,
     state: Mutex<Warmth>,
@@ -37,12 +38,12 @@ pub struct Warm {
 }
 
 impl Warm {
-    /// Nothing is asked for yet.
+    /// Creates the state before any request.
     pub fn new(fs: SharedFs) -> Warm {
         Warm { fs, state: Mutex::default(), is_aborted: AtomicBool::new(false) }
     }
 
-    /// How far it has come.
+    /// Returns the progress of dump and load.
     pub fn state(&self) -> Warmth {
         self.state.lock().clone()
     }
@@ -51,7 +52,7 @@ impl Warm {
         self.state.lock().load = load;
     }
 
-    /// Ends the load, and comes back when it has ended.
+    /// Aborts a load and waits until it has ended.
     pub fn end(&self) {
         self.is_aborted.store(true, Ordering::SeqCst);
         while matches!(self.state.lock().load, WarmState::Running { .. }) {
@@ -59,7 +60,7 @@ impl Warm {
         }
     }
 
-    /// True: it was not loading, and does from now on.
+    /// Starts a load. Returns false if one is running.
     fn begin_load(&self) -> bool {
         let mut state = self.state.lock();
         if matches!(state.load, WarmState::Running { .. }) {
@@ -71,7 +72,7 @@ impl Warm {
     }
 }
 
-/// Does what is asked.
+/// Executes a request.
 pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
     match request {
         WarmRequest::Dump { file, percent } => {
@@ -88,7 +89,7 @@ pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
             }
             let (of, clock) = (Arc::clone(inner), clock.clone());
             let run = move || {
-                // Closing the engine waits for the end of it.
+                // Closing the engine waits until this thread has ended.
                 let guard = NoUnwind::during("the reading of listed pages");
                 let ended = load(&of, &file, &clock);
                 of.warm.set_load(ended);
@@ -102,7 +103,7 @@ pub fn request(inner: &Arc<Inner>, request: WarmRequest, clock: &SharedClock) {
     }
 }
 
-/// Returns how it ended.
+/// Loads the listed pages and returns the result.
 fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
     let pages = match read(&inner.warm.fs, file) {
         Ok(pages) => inner.store.in_file_order(pages),
@@ -126,7 +127,7 @@ fn load(inner: &Inner, file: &Path, clock: &SharedClock) -> WarmState {
             }
             std::thread::sleep(PAUSE);
         }
-        // A page that was merged into its neighbour is nobody's, whatever the map says.
+        // A page that was merged into its neighbour is unused, even if the map still contains it.
         let is_there = inner.tree(index).is_some_and(|tree| tree.pages.lock().contains(&id));
         if is_there && !inner.ground.pool.read_early(index, id) {
             return WarmState::Completed { pages: done, at_us: clock.wall_us() };
@@ -159,7 +160,7 @@ fn read(fs: &SharedFs, path: &Path) -> Result<Vec<(IndexId, PageId)>, String> {
     decode(&bytes[..read]).ok().flatten().ok_or_else(damaged)
 }
 
-/// None: the checksum, or what is before it, does not hold.
+/// Returns `None` if the checksum, the magic or the length is wrong.
 fn decode(bytes: &[u8]) -> Result<Option<Vec<(IndexId, PageId)>>, Truncated> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else { return Err(Truncated) };
     let mut r = Reader::new(body);

@@ -1,4 +1,4 @@
-//! Tables whose pages are compressed on disk: what it saves, and that nobody else notices.
+//! Tables with compressed pages: the space saved, and that other tables are not affected.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn scan(
     }
 }
 
-/// What a row of a table may look like: half of it says little.
+/// Returns a realistic row, half of which compresses well.
 fn row(n: u32) -> Vec<u8> {
     let mut value = format!("{:>60}", n).into_bytes();
     value.extend(SeededRng::new(n.into()).bytes_of(40));
@@ -126,7 +126,7 @@ fn pages_take_fewer_blocks_and_change_their_form_when_they_are_written() {
     let plain = run.used_blocks();
     assert_eq!(run.status("Innodb_num_pages_page_compressed"), 0);
 
-    // ALTER TABLE ... PAGE_COMPRESSED=1: what is on disk stays until it is written again.
+    // ALTER TABLE ... PAGE_COMPRESSED=1: images on disk stay as they are until the pages are written again.
     run.engine.set_page_form(&[TABLE], PageForm::CompressedPages { level: None });
     run.checkpoint();
     assert_eq!(run.used_blocks(), plain);
@@ -138,7 +138,7 @@ fn pages_take_fewer_blocks_and_change_their_form_when_they_are_written() {
     assert!(saved >= plain - compressed, "{saved} blocks saved, {plain} before and {compressed} now");
     run.verify();
 
-    // A start that was told nothing yet reads both forms, and writes plain pages.
+    // A start without page formats reads both formats and writes plain pages.
     run.reopen();
     assert_rows(&run, TABLE, |n| row(n + 1));
     assert!(run.status("Innodb_num_pages_page_decompressed") > 0);
@@ -167,7 +167,7 @@ fn a_copy_is_compressed_as_its_key_space_says() {
     assert!(compressed * 3 < plain * 2, "{plain} blocks, compressed {compressed}");
     assert_rows(&run, COPY, row);
     run.verify();
-    // A key space that comes later under the same number is a new one.
+    // An index that is later created with the same number is a new one.
     run.engine.drop_indexes(&[COPY]).expect("drops");
     let written = run.status("Innodb_num_pages_page_compressed");
     fill(COPY);

@@ -1,4 +1,4 @@
-//! The engine contract, on the B+tree engine, alone and beside the reference engine.
+//! The engine contract on the B+tree engine, alone and mirrored with the reference engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use cohort_engine::{
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{MemFs, Rng, SeededRng, SharedFs};
 
-/// A pool of a few pages: everything is evicted and read again all the time.
+/// A pool of a few pages: everything is evicted and read again continually.
 const TINY: BtreeOptions = BtreeOptions {
     pool_bytes: 8 * 16384,
     rollback_segments: 3,
@@ -28,7 +28,7 @@ fn open(fs: &Arc<MemFs>, id: u16, options: BtreeOptions) -> BtreeEngine {
         .expect("opens")
 }
 
-/// All key spaces that these tests write.
+/// All indexes that these tests write.
 const ALL: [IndexId; 2] = [IndexId(16), IndexId(17)];
 
 struct InMemory(Arc<MemFs>, BtreeOptions, PageForm);
@@ -60,7 +60,7 @@ impl Mirrored {
     }
 }
 
-/// A value that tells where it comes from, of any length up to a few pages.
+/// Returns a value that identifies its transaction, with a length of up to a few pages.
 fn value(rng: &SeededRng, seq: u64) -> Vec<u8> {
     let len = match rng.below(20) {
         0 => 4096 + rng.below(40_000),
@@ -92,7 +92,7 @@ fn one_transaction(
 ) -> Option<cohort_engine::Redo> {
     let mut trx = engine.begin();
     let files = MemoryRedo::default();
-    // Keys near each other, so that parts meet each other's.
+    // Neighbouring keys, so that parts write over each other's keys.
     let (few, has_parts) = (rng.below(3) == 0, rng.below(2) == 0);
     let first = rng.below(2990);
     for _ in 0..rng.below(60) {
@@ -130,8 +130,8 @@ fn one_transaction(
     (rng.below(10) > 0 && !trx.is_read_only()).then(|| files.prepare(&mut *trx).expect("prepares"))
 }
 
-/// Random writes, rollbacks before and after prepare, old views, scans, checkpoints and purge; the mirror
-/// asserts that all answers are the same. Every now and then both are opened again.
+/// Random writes, rollbacks before and after prepare, old views, scans, checkpoints and purge. The mirror
+/// asserts that all results are equal. From time to time both engines are reopened.
 #[test]
 fn the_btree_agrees_with_the_reference_engine() {
     for seed in 1..=4 {
@@ -158,7 +158,7 @@ fn the_btree_agrees_with_the_reference_engine() {
             if rng.below(4) == 0 {
                 btree.purge().expect("purges");
             }
-            // As when an ALTER TABLE changes how pages are written: those of both forms stand side by side.
+            // Like an ALTER TABLE that changes the page format: pages of both formats coexist.
             let form = match rng.below(2) {
                 0 => PageForm::Plain,
                 _ => PageForm::CompressedPages { level: Some(1 + rng.below(9) as u8) },
@@ -220,7 +220,7 @@ fn redo_in_a_file_is_that_of_a_record() {
     engine.commit_ordered(CommitSeq(1), &[aside]);
     assert_eq!(engine.unflushed_bytes(), bytes.len() as u64);
 
-    // A full disk: nothing of the transaction is to be seen.
+    // A full disk: no write of the transaction may become visible.
     let full = MemoryRedo::of(2 << 20);
     let mut trx = engine.begin();
     for n in 0..30_000_u32 {

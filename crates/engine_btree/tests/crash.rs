@@ -1,7 +1,6 @@
-//! Crash at every write and sync, and an error at every one, against a model: transactions, aborts after
-//! prepare, savepoints, ranges that go, views that stay, purge, checkpoints beside all of it, bulk loads one
-//! after the other, dropped key spaces; all of it with plain and with compressed pages. `CRASH_SEEDS=100`
-//! explores longer.
+//! Crashes and errors at every write and sync, checked against a model. The workload has transactions, aborts
+//! after prepare, savepoints, deletions of ranges, long-lived views, purge, concurrent checkpoints, repeated
+//! bulk loads and dropped indexes, with plain and with compressed pages. `CRASH_SEEDS=100` explores more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,15 +22,15 @@ const TINY: BtreeOptions = BtreeOptions {
     has_threads: false,
     bed_of: || None,
 };
-/// Of a workload: transactions, purges, checkpoints, a bulk load.
+/// Steps of a workload: transactions, purges, checkpoints, bulk loads.
 const STEPS: u64 = 60;
-/// Written by transactions from the start.
+/// Index that transactions write from the start.
 const TABLE: IndexId = IndexId(16);
-/// Bulk loaded, then written by transactions.
+/// Index that is bulk loaded, then written by transactions.
 const LOADED: IndexId = IndexId(17);
-/// Written by the transaction that stays open alone: its pages change for nobody else.
+/// Index that only the long-lived open transaction writes, so its pages do not change otherwise.
 const SELDOM: IndexId = IndexId(18);
-/// Filled and dropped; its number grows.
+/// First of the indexes that are filled and dropped. The number increases.
 const FIRST_DROPPED: u32 = 100;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -40,27 +39,27 @@ type Writes = Vec<(IndexId, Vec<u8>, Option<Vec<u8>>)>;
 #[derive(Clone)]
 struct Loaded {
     rows: Rows,
-    /// Transactions before it.
+    /// Number of transactions before the load.
     at: usize,
 }
 
-/// What the workload knows when the machine stops. The log is the caller's and never lost here: an entry's
-/// place is its LSN.
+/// Expected state when the machine stops. The log belongs to the caller and is never lost: the position of an
+/// entry is its LSN.
 #[derive(Default)]
 struct Model {
     log: Vec<(Redo, Writes)>,
-    /// What bulk loads left when the last one was done, which is durable since.
+    /// State after the last completed bulk load, which is durable.
     loaded: Option<Loaded>,
-    /// LSNs of the last checkpoint that finished, and of the last one that began.
+    /// LSN of the last checkpoint that finished, and of the last one that began.
     checkpoint_done: u64,
     checkpoint_tried: u64,
-    /// The same of one that failed, if the disk may have it nevertheless.
+    /// State after a bulk load that failed but may be durable nevertheless.
     loading: Option<Loaded>,
-    /// Key spaces that were dropped.
+    /// Number of dropped indexes.
     dropped: u32,
-    /// Views and what they show.
+    /// Views and the rows that they must show.
     views: Vec<(ReadView, Rows)>,
-    /// A transaction that stays, with parts in place. Nobody else writes its keys.
+    /// A long-lived transaction with installed parts. No other transaction writes its keys.
     open: Option<Open>,
 }
 
@@ -71,7 +70,8 @@ struct Open {
 }
 
 impl Model {
-    /// The rows of an index after the first `upto` transactions, or after the last load if that came later.
+    /// Returns the rows of an index after the first `upto` transactions, or after the last load if that came
+    /// later.
     fn rows(&self, index: IndexId, upto: usize) -> Rows {
         let base = self.loaded.as_ref().filter(|_| index == LOADED);
         self.rows_from(base, index, upto)
@@ -89,18 +89,18 @@ impl Model {
         rows
     }
 
-    /// Whether the engine holds this of the loaded key space.
+    /// Returns whether the rows of the loaded index are a permitted state.
     fn is_loaded(&self, found: &Rows, upto: usize) -> bool {
         let bases = [self.loaded.as_ref(), self.loading.as_ref()];
         bases.into_iter().any(|base| *found == self.rows_from(base, LOADED, upto))
     }
 }
 
-/// How the pages are written.
+/// Page format of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
     Plain,
-    /// Those of the table now so, now so.
+    /// The table's format changes from time to time.
     Compressed,
 }
 
@@ -130,7 +130,7 @@ fn rows_at(
     Ok(rows)
 }
 
-/// CHECK TABLE has nothing to say.
+/// Asserts that CHECK TABLE reports no problems.
 fn verify(engine: &BtreeEngine, what: &str) {
     for index in engine.indexes().expect("lists") {
         let problems = engine.verify(index, &mut || true).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -147,7 +147,7 @@ fn write_some(
     let (files, has_parts) = (MemoryRedo::default(), rng.below(3) == 0);
     let mut writes: BTreeMap<(IndexId, Vec<u8>), Option<Vec<u8>>> = BTreeMap::new();
     if rng.below(4) == 0 {
-        // Leaves become empty.
+        // Empties leaves.
         let (from, most) = (rng.below(400), 20 + rng.below(150));
         for n in from..(from + most).min(400) {
             let key = format!("row {n:04}").into_bytes();
@@ -186,7 +186,7 @@ fn commit(engine: &BtreeEngine, model: &mut Model, (redo, writes): (Redo, Writes
     model.log.push((Redo::new(redo.bytes.clone()), writes));
 }
 
-/// A later load comes between the keys of the first one.
+/// Loads the index. A later load has keys between those of earlier ones.
 fn load(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     let (round, first) = (rng.below(1000), rng.below(300));
     let mut rows = model.rows(LOADED, model.log.len());
@@ -207,7 +207,7 @@ fn load(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
     Ok(())
 }
 
-/// Installs a further part of the transaction that stays open.
+/// Installs another part of the long-lived transaction.
 fn install_part(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     let mut open = model.open.take().unwrap_or_else(|| Open {
         trx: engine.begin(),
@@ -216,7 +216,7 @@ fn install_part(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Res
     });
     let (first, index) = (rng.below(350), if rng.below(2) == 0 { TABLE } else { SELDOM });
     for n in first..first + 1 + rng.below(50) {
-        // Between the keys of others.
+        // Between the keys of other transactions.
         let key = format!("row {n:04}+").into_bytes();
         let len = if rng.below(20) == 0 { 9000 } else { 20 + rng.below(300) };
         let value = (rng.below(4) > 0).then(|| vec![rng.below(256) as u8; len as usize]);
@@ -226,13 +226,13 @@ fn install_part(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Res
         }
         open.writes.insert((index, key), value);
     }
-    // After an error it is dropped.
+    // After an error the transaction is dropped.
     open.trx.install_part(&open.files)?;
     model.open = Some(open);
     Ok(())
 }
 
-/// Commits the transaction that stays open, or drops it.
+/// Commits or drops the long-lived transaction.
 fn end_open(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     let Some(mut open) = model.open.take() else { return Ok(()) };
     let redo = open.files.prepare(&mut *open.trx)?;
@@ -243,7 +243,7 @@ fn end_open(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<
     Ok(())
 }
 
-/// What may happen while a checkpoint runs, or not.
+/// Runs a step that may also happen during a checkpoint.
 fn small_step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     match rng.below(19) {
         16 | 17 => install_part(engine, rng, model)?,
@@ -287,7 +287,7 @@ fn small_step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Resul
     Ok(())
 }
 
-/// One random step; an error means that the machine stopped, or that a file refused.
+/// Runs one random step. An error means that the machine stopped or that a file operation failed.
 fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     if rng.below(6) > 0 {
         return small_step(engine, rng, model);
@@ -295,14 +295,14 @@ fn step(engine: &BtreeEngine, rng: &SeededRng, model: &mut Model) -> Result<(), 
     let lsn = model.log.len() as u64;
     let task = engine.begin_checkpoint(Lsn(lsn))?;
     model.checkpoint_tried = lsn;
-    // Others go on while it runs: what they write is behind its LSN.
+    // Other transactions continue while it runs. Their LSNs are after the checkpoint's.
     let beside = (0..rng.below(5)).try_for_each(|_| small_step(engine, rng, model));
     task.finish()?;
     model.checkpoint_done = lsn;
     beside
 }
 
-/// A start and a replay count each entry once, whatever was undecided or deleted at the checkpoint.
+/// A start and a replay count each entry once, even if it was undecided or deleted at the checkpoint.
 fn check_counts(engine: &BtreeEngine, what: &str) {
     for index in [TABLE, SELDOM, LOADED] {
         let counted = rows(engine, index).len() as u64;
@@ -310,11 +310,12 @@ fn check_counts(engine: &BtreeEngine, what: &str) {
     }
 }
 
-/// What is on disk after the workload stopped holds the state at a checkpoint; with the log it is all.
+/// Checks that the disk holds the state of a checkpoint after the workload stopped, and that replaying the
+/// log restores everything.
 fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
     let engine = open(fs, pages).unwrap_or_else(|e| panic!("{what}: {e}"));
     let durable = engine.durable_lsn().0;
-    // After a failed sync nobody knows whether a checkpoint counts that was tried.
+    // After a failed sync it is unknown whether the attempted checkpoint is in force.
     assert!(
         (model.checkpoint_done..=model.checkpoint_tried.max(model.checkpoint_done)).contains(&durable),
         "{what}: durable at {durable}, checkpoint {} done and {} tried",
@@ -336,7 +337,7 @@ fn check(fs: &SharedFs, pages: Pages, model: &Model, what: &str) {
     }
     assert!(model.is_loaded(&rows(&engine, LOADED), all), "{what}: replayed rows behind a load");
     check_counts(&engine, what);
-    // It goes on from there.
+    // The engine can continue from there.
     let lsn = Lsn(model.log.len() as u64);
     engine.begin_checkpoint(lsn).expect("begins").finish().expect("finishes");
     drop(engine);
@@ -354,7 +355,7 @@ fn runs() -> impl Iterator<Item = (u64, Pages)> {
     (0..seeds).flat_map(|seed| [(seed, Pages::Plain), (seed, Pages::Compressed)])
 }
 
-/// A run of the workload to its end or to its first error.
+/// Runs the workload to its end or to its first error.
 fn run(fs: &SharedFs, pages: Pages, rng: &SeededRng, model: &mut Model) -> Result<(), EngineError> {
     let engine = open(fs, pages)?;
     let done = (0..STEPS).try_for_each(|n| {
@@ -365,7 +366,7 @@ fn run(fs: &SharedFs, pages: Pages, rng: &SeededRng, model: &mut Model) -> Resul
     done
 }
 
-/// The table's pages change their form now and then.
+/// Changes the page format of the table from time to time.
 fn alter(engine: &BtreeEngine, pages: Pages, step: u64) {
     if pages == Pages::Compressed && step.is_multiple_of(7) {
         let form = match step / 7 % 2 {

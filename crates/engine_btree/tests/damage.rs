@@ -1,5 +1,5 @@
-//! Damage to the data file: refused with file, place and cure, or without effect. Never a wrong answer,
-//! unless the damage is older than the checksum; then never a panic.
+//! Damage to the data file: it is rejected with file, location and remedy, or has no effect. There is never a
+//! wrong result, unless the damage is older than the checksum; even then there is no panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,8 +35,8 @@ fn rows(engine: &BtreeEngine) -> Result<Rows, EngineError> {
     Ok(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect())
 }
 
-/// A file with short and long values, after two checkpoints and a bulk load. Values are half noise, so that a
-/// compressed page still takes some blocks.
+/// Returns a file with short and long values, after two checkpoints and a bulk load. Half of each value is
+/// noise, so that a compressed page still takes several blocks.
 fn file(form: PageForm) -> (MemFs, Rows, Lsn) {
     let memory = MemFs::new();
     let engine = open(&memory).expect("opens");
@@ -70,7 +70,7 @@ fn is_helpful(error: &EngineError) -> bool {
         && ["block", "ends at byte", "page map"].iter().any(|place| text.contains(place))
 }
 
-/// Opens and reads what is damaged. True: it was noticed.
+/// Opens and reads a damaged file. Returns true if the damage was detected.
 fn look(memory: &MemFs, truth: &Rows, lsn: Lsn, what: &str) -> bool {
     let engine = match open(memory) {
         Ok(engine) => engine,
@@ -135,7 +135,7 @@ fn a_superblock_that_rots_is_mended_from_the_other() {
         assert!(!look(&damaged, &truth, lsn, "one superblock is zeros"), "the other is enough");
         file.write_at(&[0; 512], 4096 - copy).expect("writes");
         drop(file);
-        // Zeros in both: a file that never had one, but for its length.
+        // Zeros in both copies: like a file that never had a superblock, except for its length.
         let both = open(&damaged).map(|engine| engine.durable_lsn());
         assert!(both.is_err_and(|error| is_helpful(&error)), "both superblocks are gone");
     }
@@ -149,7 +149,7 @@ fn a_file_that_was_cut_is_refused() {
     for at in (0..len).step_by(1777) {
         let damaged = memory.kill_clone();
         damaged.open(Path::new(FILE), OpenMode::Write).expect("opens").set_len(at).expect("cuts");
-        // A file of no length is a new one; the log knows that it had been durable (row EngineBehind).
+        // An empty file is a new one. The log knows that the file had been durable (row EngineBehind).
         if at > 8192 + 52 {
             noticed += u64::from(look(&damaged, &truth, lsn, &format!("cut to {at} bytes")));
         }
@@ -177,7 +177,7 @@ fn swap_blocks(form: PageForm) {
     }
 }
 
-/// A place in the data file.
+/// A byte range of the data file.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     at: u64,
@@ -201,7 +201,8 @@ fn with_checksum(mut bytes: Vec<u8>, from: usize, at: usize) -> Vec<u8> {
     bytes
 }
 
-/// The parts of the page map: where the superblock names each, and where it lies.
+/// Returns the parts of the page map: the position of each reference in the superblock, and the location of
+/// the part.
 fn parts(memory: &MemFs) -> (usize, Vec<(usize, Stretch)>) {
     let superblock = read(memory, Stretch { at: 0, len: 4096 });
     let mut r = Reader::new(&superblock[32..]);
@@ -217,7 +218,7 @@ fn parts(memory: &MemFs) -> (usize, Vec<(usize, Stretch)>) {
     (36 + count * 17, found)
 }
 
-/// The images that the page map names, as far as they are the newest of their pages.
+/// Returns the images in the page map, unless a newer image of the page exists.
 fn images(memory: &MemFs) -> Vec<Stretch> {
     let mut newest = BTreeMap::new();
     for (_, part) in parts(memory).1 {
@@ -248,8 +249,8 @@ fn images(memory: &MemFs) -> Vec<Stretch> {
     newest.into_values().collect()
 }
 
-/// Uses a damaged file in all ways. Nothing panics, and each error says where and what to do. True: it was
-/// noticed.
+/// Uses a damaged file in all ways. Nothing may panic, and each error must name location and remedy. Returns
+/// true if the damage was detected.
 fn survives(memory: &MemFs, what: &str) -> bool {
     let mut noticed = false;
     let mut accept = |error: EngineError| {
@@ -300,7 +301,7 @@ fn survives(memory: &MemFs, what: &str) -> bool {
     noticed
 }
 
-/// Changes bytes, most of them in the first ones, where heads and slots lie, or exchanges two words.
+/// Changes bytes, mostly among the first ones, where headers and slots are, or exchanges two words.
 fn scramble(bytes: &mut [u8], from: usize, rng: &SeededRng) {
     let random = |below: usize| {
         let mut n = [0; 8];

@@ -1,5 +1,4 @@
-//! Long values of a transaction that was undone: their place is given back, by a checkpoint or the next
-//! start.
+//! Overflow values of a transaction that was rolled back: a checkpoint or the next start frees their space.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ fn data_bytes(fs: &SharedFs) -> u64 {
     file.len().expect("its length")
 }
 
-/// An engine with a row, behind a large transaction that was undone.
+/// Returns an engine with one row, after the rollback of a large transaction.
 fn undone(fs: &SharedFs) -> BtreeEngine {
     let engine = open(fs);
     let mut trx = engine.begin();

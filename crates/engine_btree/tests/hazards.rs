@@ -1,4 +1,4 @@
-//! Sequences that lost, resurrected or leaked something, or could.
+//! Regression tests: sequences that lost, resurrected or leaked data, or might have.
 
 mod stderr_log;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const OTHER: IndexId = IndexId(17);
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// An engine with the order of its commits.
+/// An engine, with the last CommitSeq.
 struct Run {
     engine: BtreeEngine,
     seq: u64,
@@ -94,7 +94,7 @@ impl Run {
         ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())])
     }
 
-    /// Those that are held are old by now: what lies behind them is swept.
+    /// Takes enough views that earlier ones count as held, so that the versions after them are swept.
     fn pass_views(&self) {
         (0..=TINY.young_views).for_each(|_| drop(self.view()));
     }
@@ -104,7 +104,7 @@ impl Run {
         status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
     }
 
-    /// Blocks of the data file that something lies in.
+    /// Returns the number of blocks of the data file that are in use.
     fn used_blocks(&self) -> u64 {
         self.status("Innodb_data_file_blocks") - self.status("Innodb_data_file_free_blocks")
     }
@@ -163,7 +163,7 @@ fn nobody_installs_over_what_another_has_installed() {
     let mut run = Run::new(&fs);
     run.put(TABLE, 0..2, b"old");
     let first = run.prepare(TABLE, &[(0, Some(b"first".to_vec()))]).expect("prepares");
-    // Its locks went before it aborted: what comes next would make its rows live again.
+    // The locks of `first` were released before it aborted: a write over it would make its rows live again.
     assert!(run.prepare(TABLE, &[(0, Some(b"second".to_vec()))]).is_err());
     drop(first);
     run.purge();
@@ -215,7 +215,7 @@ fn a_bulk_load_that_fails_gives_its_space_back() {
         if loaded.is_ok() {
             break;
         }
-        // A failed sync tells nothing about what the disk holds, so only writes are looked at.
+        // After a failed sync the state of the disk is unknown, so only failed writes are checked.
         if loaded.is_err_and(|error| error.to_string().contains("durable")) {
             break;
         }
@@ -238,7 +238,7 @@ fn pages_that_a_checkpoint_wrote_need_no_further_image() {
     }
     let pages = run.engine.stats(TABLE).bytes / 16384;
     let used = run.used_blocks();
-    // Images are packed, the map takes some blocks.
+    // Images are packed; the map takes some blocks.
     assert!(used < pages * 4 + 100, "{used} blocks of 4 KiB hold {pages} pages of 16 KiB");
     let written = run.status("Innodb_buffer_pool_pages_evicted_dirty");
     assert_eq!(rows(&run.engine, TABLE).len(), 8000);
@@ -398,7 +398,7 @@ fn undo_beyond_its_bound_is_read_from_its_file() {
     assert!(undo.len().expect("in memory") <= 8192, "nobody needs the old versions any more");
     let expected: Rows = (0..2000).map(|n| (key(n), vec![3; 200])).collect();
     assert_eq!(rows(&run.engine, TABLE), expected);
-    // A crash leaves nothing of it.
+    // After a crash none of this exists.
     run.put(TABLE, 0..2000, &[4; 300]);
     run.put(TABLE, 0..2000, &[5; 300]);
     drop(run);
@@ -428,7 +428,7 @@ fn damaged_old_versions_are_told_and_lose_no_page() {
     undo.write_at(&bytes, 0).expect("writes");
     assert!(run.engine.begin().get(ReadAt::View(&view), TABLE, &key(3), &mut value).expect("reads"));
     assert_eq!(value, [1; 300]);
-    // What the failed checkpoint did not write is in the next one.
+    // The pages that the failed checkpoint did not write are in the next one.
     run.checkpoint();
     drop((view, run));
     let after = Run::new(&fs);
@@ -488,7 +488,7 @@ fn what_is_replayed_by_several_threads_is_what_was_written_last() {
     for batch in log.chunks(20) {
         engine.replay(batch).expect("replays");
     }
-    // Older redo again, as after a crash of the checkpoint that followed.
+    // Older redo again, as after a crash during the checkpoint that followed.
     log.chunks(60).for_each(|batch| engine.replay(batch).expect("replays"));
     assert_eq!(rows(&engine, TABLE), expected);
     assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
@@ -533,7 +533,7 @@ impl RedoFileHold for NoHold {
     fn keep(&self) {}
 }
 
-/// Reads the whole table at each write, as another session would.
+/// Reads the whole table at each write of redo, as another session would.
 struct ReadingFiles {
     engine: BtreeEngine,
 }
@@ -583,7 +583,7 @@ fn no_leaf_is_latched_while_redo_is_written() {
     trx.prepare_into(&ReadingFiles { engine: run.engine.clone() }, &mut redo).expect("prepares");
 }
 
-/// Damages what purge needs and waits for the end.
+/// Damages undo that purge needs and waits for the process to end.
 fn lose_undo() -> ! {
     let fs: SharedFs = Arc::new(MemFs::new());
     let options = BtreeOptions { has_threads: true, ..TINY };
@@ -633,7 +633,7 @@ fn damaged_undo_that_purge_needs_ends_the_process() {
     assert!(told.contains("[ERROR] purge cannot go on") && told.contains("btree.undo"), "{told}");
 }
 
-/// Loads the list and waits for the end.
+/// Loads the list and waits for the result.
 fn load_pages(engine: &BtreeEngine) -> WarmState {
     let clock: SharedClock = SimClock::new(7);
     engine.warm(WarmRequest::Load { file: "/pool".into() }, &clock);
@@ -676,18 +676,18 @@ fn pages_that_were_in_memory_are_read_again_after_a_start() {
     assert_eq!(before as usize, pages);
     assert_eq!(rows(&run.engine, TABLE).len(), 10_000);
     assert_eq!(reads(&run), before, "all of it is in memory");
-    // Once more: nothing is read twice.
+    // A second load reads nothing.
     load_pages(&run.engine);
     assert_eq!(reads(&run), before);
     drop(run);
 
-    // A smaller pool is filled, and nothing leaves it.
+    // A smaller pool is filled, and no page is evicted.
     let run = Run { engine: open(BtreeOptions { pool_bytes: 20 * 16384, ..TINY }), seq: 1 };
     assert_eq!(load_pages(&run.engine), WarmState::Completed { pages: 20, at_us: clock.wall_us() });
     assert_eq!((reads(&run), run.status("Innodb_buffer_pool_pages_evicted")), (20, 0));
     drop(run);
 
-    // A list with a flipped bit, one that is cut and one that is not there are passed over.
+    // A list with a flipped bit, a truncated list and a missing list are ignored.
     let file = fs.open(Path::new("/pool"), OpenMode::Write).expect("opens");
     let len = file.len().expect("in memory");
     for at in [0, 9, 20, len - 1] {
@@ -730,8 +730,8 @@ fn a_list_of_pages_that_are_gone_reads_none_of_them() {
     assert_eq!(rows(&run.engine, TABLE).len(), 1);
 }
 
-/// Each key is written by two or three parts in all ways, short and long, over nothing, a row and a deletion
-/// that a view still sees through.
+/// Two or three parts write each key in all combinations, with short and long values, over nothing, over a
+/// row, and over a deletion that a view does not see.
 #[test]
 fn later_parts_write_over_earlier_ones() {
     let values: [Option<Vec<u8>>; 3] = [None, Some(vec![1; 40]), Some(vec![2; 9000])];
@@ -742,7 +742,7 @@ fn later_parts_write_over_earlier_ones() {
         let what = format!("committed {is_committed}, view {has_view}, checkpoints {checkpoints}");
         let fs: SharedFs = Arc::new(MemFs::new());
         let mut run = Run::new(&fs);
-        // 81 ways, three times: over nothing, over a row, over a deletion.
+        // 81 combinations, three times: over nothing, over a row, over a deletion.
         let all = 0..243_u64;
         run.put(TABLE, 1081..1243, &[9; 6000]);
         let view = has_view.then(|| (run.view(), rows_at(&run.engine, ReadAt::Latest, TABLE)));
@@ -755,7 +755,7 @@ fn later_parts_write_over_earlier_ones() {
             for n in all.clone() {
                 let value = written(n % 81, part);
                 match &value {
-                    // Not every part writes every key.
+                    // Some parts skip some keys.
                     _ if (n + u64::from(part)).is_multiple_of(5) => continue,
                     Some(value) => trx.put(TABLE, &name(n), value).expect("puts"),
                     None => trx.delete(TABLE, &name(n)).expect("deletes"),
@@ -812,7 +812,7 @@ fn later_parts_write_over_earlier_ones() {
             see(run);
         };
         look(&run);
-        // Sweeping and purge come to what is left.
+        // Sweeping and purge process the remaining versions.
         run.put(OTHER, 0..3, b"later");
         run.pass_views();
         run.purge();
@@ -832,7 +832,7 @@ fn later_parts_write_over_earlier_ones() {
         assert!(problems.is_empty(), "{what}: {problems:?}");
         run.checkpoint();
         run.checkpoint();
-        // No long value is left, and none was freed twice.
+        // All overflow values are freed, and none was freed twice.
         let problems = run.engine.verify(TABLE, &mut || true).expect("verifies");
         assert!(problems.is_empty(), "{what}: {problems:?}");
         assert!(run.used_blocks() < 40, "{what}: {} blocks", run.used_blocks());
@@ -871,7 +871,7 @@ fn what_a_part_could_not_write_is_undone_with_it() {
     assert_eq!(run.status("Innodb_history_list_length"), 0);
 }
 
-/// A version that a later part writes over is reached from nowhere, so its record does not wait for it.
+/// A version that a later part replaces is not reachable, so its record does not wait for it.
 #[test]
 fn records_of_parts_are_dropped_behind_a_view() {
     let fs: SharedFs = Arc::new(MemFs::new());

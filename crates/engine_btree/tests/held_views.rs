@@ -1,4 +1,4 @@
-//! Read views that stay open while rows change: what is sorted out behind them, and what is not.
+//! Read views that stay open while rows change: what sweeping frees meanwhile, and what it keeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ const TABLE: IndexId = IndexId(16);
 type Rows = BTreeMap<u64, Vec<u8>>;
 type Write = (u64, Option<Vec<u8>>);
 
-/// An engine, the order of its commits and its rows.
+/// An engine, the last CommitSeq, and the expected rows.
 struct Run {
     fs: SharedFs,
     engine: BtreeEngine,
@@ -73,13 +73,13 @@ impl Run {
         }
     }
 
-    /// A view with what it shows.
+    /// Takes a view and returns it with the rows that it must show.
     fn view(&self) -> (ReadView, Rows) {
         let view = ReadView::new(CommitSeq(self.seq), vec![(self.engine.id(), self.engine.snapshot())]);
         (view, self.rows.clone())
     }
 
-    /// A view that goes at once: those before it are held from now on.
+    /// Runs purge after taking and dropping a view, so that earlier views count as held.
     fn purge(&self) {
         drop(self.view());
         self.engine.purge().expect("purges");
@@ -99,7 +99,7 @@ impl Run {
         status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
     }
 
-    /// All views are gone.
+    /// Purges everything after all views were dropped, and checks the result.
     fn settle(self) {
         while self.engine.purge().expect("purges") > 0 {}
         assert_eq!(self.status("Innodb_history_list_length"), 0);
@@ -144,7 +144,7 @@ fn a_held_view_keeps_one_version_of_each_row() {
         run.put(0..300, round);
         run.purge();
     }
-    // Two versions of 300 rows of 100 bytes are far from the bound of the memory, all eighty are beyond it.
+    // Two versions of 300 rows of 100 bytes are far below the memory limit; all eighty would exceed it.
     assert!(!run.fs.exists(Path::new("/btree/btree.undo")), "nothing was too much");
     run.look(&first);
     run.look(&second);
@@ -155,7 +155,7 @@ fn a_held_view_keeps_one_version_of_each_row() {
     run.settle();
 }
 
-/// Each row is written by the first transaction behind the view, which keeps what it sees, and by the last.
+/// The first transaction after the view writes each row and keeps what the view sees; so does the last.
 #[test]
 fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     const ROWS: u64 = 50;
@@ -164,7 +164,7 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     let held = run.view();
     for round in 0..400_u64 {
         for n in 0..ROWS {
-            // A row and its entry in an index: that of before goes, another one comes.
+            // A row and its entry in a secondary index: the previous entry is deleted, another is inserted.
             let entry = |round: u64| 1000 + n * 1000 + round;
             let mut writes = vec![(n, Some(vec![round as u8; 20])), (entry(round), Some(vec![]))];
             writes.extend(round.checked_sub(1).map(|before| (entry(before), None)));
@@ -175,7 +175,7 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
         assert!(records <= 3 * ROWS, "{records} records for {ROWS} rows in round {round}");
         if round % 50 == 0 {
             run.look(&held);
-            // Transactions that are dropped above what was swept.
+            // Transactions on top of swept versions are dropped.
             drop(run.prepare(&(0..ROWS).map(|n| (n, None)).collect::<Vec<_>>()));
         }
     }
@@ -184,8 +184,7 @@ fn a_held_view_keeps_the_records_of_two_transactions_for_each_row() {
     run.settle();
 }
 
-/// A transaction that stays undecided for long, as a forgotten XA one does, keeps nobody's records but its
-/// own.
+/// A transaction that stays undecided for long, like a forgotten XA transaction, keeps only its own record.
 #[test]
 fn what_is_undecided_holds_nothing_back() {
     let mut run = Run::new();
@@ -200,7 +199,7 @@ fn what_is_undecided_holds_nothing_back() {
         let records = run.status("Innodb_history_list_length");
         assert!(records <= 6, "{records} records in round {round}");
     }
-    // The deleted row's entry is gone as well; the undecided ones are there.
+    // The deleted row's entry is removed as well; the undecided entries exist.
     assert_eq!(run.engine.stats(TABLE).entries, 10 + 6);
     let held = run.view();
     for round in 0..200 {
@@ -210,7 +209,7 @@ fn what_is_undecided_holds_nothing_back() {
         assert!(records <= 6 + 2 * 10 + 1, "{records} records behind a view in round {round}");
     }
     run.look(&held);
-    // Half of them come to an end behind the view.
+    // Half of them are decided while the view is open.
     for (n, redo) in undecided.into_iter().enumerate() {
         if n % 2 == 0 {
             run.seq += 1;
@@ -254,7 +253,7 @@ fn entries_that_no_view_saw_come_are_taken_out() {
         let from = 100 + round * 100;
         run.put(from..from + 100, 1);
         if round == 30 {
-            // Rows that this one sees are kept for it.
+            // The rows that this view sees are kept for it.
             let second = run.view();
             run.write(&(from..from + 100).map(|n| (n, None)).collect::<Vec<_>>());
             run.purge();
@@ -269,7 +268,7 @@ fn entries_that_no_view_saw_come_are_taken_out() {
     }
     assert_eq!(run.engine.stats(TABLE).entries, 150, "those of the second view wait for the first one");
     assert!(run.engine.stats(TABLE).bytes <= 8 * 16384, "{:?}", run.engine.stats(TABLE));
-    // Its own rows stay, whatever becomes of them.
+    // Rows that the first view sees are kept when they are deleted later.
     run.write(&(0..50).map(|n| (n, None)).collect::<Vec<_>>());
     run.purge();
     run.look(&first);
@@ -282,7 +281,7 @@ fn a_deletion_that_an_aborted_transaction_wrote_over_is_purged_in_the_end() {
     let mut run = Run::new();
     run.put(0..10, 0);
     let view = run.view();
-    // Each of the three has a rollback segment of its own, so the last one is purged before the others.
+    // Each of the three has its own rollback segment, so the last one is purged before the others.
     run.write(&(20..40).map(|n| (n, Some(vec![1; 100]))).collect::<Vec<_>>());
     run.write(&(20..40).map(|n| (n, None)).collect::<Vec<_>>());
     let undecided = run.prepare(&(20..40).map(|n| (n, Some(b"never".to_vec()))).collect::<Vec<_>>());
@@ -320,7 +319,8 @@ fn a_swept_version_comes_back_when_what_replaced_it_is_dropped() {
     run.settle();
 }
 
-/// Views come and go in any order; long values, deletions, aborts, checkpoints and too much undo between.
+/// Views open and close in any order, with long values, deletions, aborts, checkpoints and spilled undo in
+/// between.
 #[test]
 fn random_views_see_their_state() {
     for seed in 1..=12 {
@@ -355,8 +355,8 @@ fn random_views_see_their_state() {
     }
 }
 
-/// The chains of a transaction of many rows all go past a version that a view needed when they were made. The
-/// clock is real: to look for each link from the first one on takes a minute.
+/// All chains of a transaction with many rows skip a version that a view needed when the chains were created.
+/// This runs in real time: a search for each link from the first one on would take a minute.
 #[test]
 fn a_large_transaction_is_sorted_out_link_by_link() {
     const ROWS: u64 = 300_000;
@@ -386,7 +386,7 @@ fn sorting_out_leaves_what_is_in_the_undo_file() {
     let mut run = Run::new();
     run.put(0..10, 0);
     let view = run.view();
-    // More than may stay in memory, written by one transaction.
+    // One transaction writes more than the memory limit of undo.
     run.write(&(0..3000).map(|n| (n, Some(vec![1; 200]))).collect::<Vec<_>>());
     run.write(&(0..3000).map(|n| (n, Some(vec![2; 200]))).collect::<Vec<_>>());
     run.write(&(10..3000).map(|n| (n, None)).collect::<Vec<_>>());

@@ -1,36 +1,36 @@
 //! Model checks: latches, splits, merges, eviction, version references, purge and checkpoints under a
-//! scheduler that chooses every interleaving.
+//! scheduler that explores interleavings.
 //!
-//! The files are compiled here a second time, with `cohort_interleave`'s locks, latches and atomics in place
-//! of the real ones. Values are so long that a leaf holds four, and the pool holds four pages: a few
-//! transactions split, evict and merge. Nobody waits with a time limit, so a wake-up that is lost is a
-//! deadlock, which the scheduler reports with the schedule that replays it.
+//! The crate's files are compiled here again, with the locks, latches and atomics of `cohort_interleave`.
+//! Values are so long that a leaf holds four, and the pool holds four pages, so that a few transactions cause
+//! splits, evictions and merges. No wait has a time limit, so a lost wake-up is a deadlock. The scheduler
+//! reports it with the schedule that replays it.
 //!
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
 //! | purge raises the watermark before it has cleaned | `purge_takes_out` |
-//! | purge removes a row that is not the deleter's any more | `purge_takes_out` |
+//! | purge removes a row that no longer belongs to the deleting transaction | `purge_takes_out` |
 //! | purge passes what a view, or a checkpoint's horizon, needs | `a_checkpoint_is_one_state` |
-//! | a reader lets a page go before it has latched its child | `views_are_whole`, `whoever_sleeps` |
-//! | a page that is split, or merged, is not captured for the checkpoint that runs | `a_checkpoint_is_one_state` |
+//! | a reader releases a page before it has latched its child | `views_are_whole`, `whoever_sleeps` |
+//! | a page that is split, or merged, is not captured for the running checkpoint | `a_checkpoint_is_one_state` |
 //! | a page with undecided versions is not listed again | `a_checkpoint_is_one_state` |
 //! | a page counts as listed in an interval in which it is not | `a_checkpoint_is_one_state` |
-//! | a changed page leaves memory without an image | `whoever_changes_a_page` |
-//! | a page that was changed behind its checkpoint image counts as written | `a_page_that_changes_beside` |
-//! | a page leaves memory although somebody has come to it | `whoever_changes_a_page`, with ten times the schedules |
-//! | a sleeper does not look whether the read is over | `whoever_sleeps` |
-//! | a read that is over wakes nobody | `whoever_sleeps` |
-//! | a page that went into its neighbour does not say so | `a_reader_that_keeps` |
-//! | a reader thread tells the sleepers before the page is there | `whoever_sleeps` |
-//! | purge frees, or takes out, behind a held view what a view needs | `a_held_view_keeps` |
-//! | a chain goes past what a view needs | `a_held_view_keeps` |
-//! | purge sweeps what was ordered after it looked for views | `a_view_that_is_taken` |
-//! | a reader believes an unsettled link whose record is gone, without another look | `an_unsettled_link` |
-//! | an ordered mark takes in what is undecided, or aborted, or ordered behind its CommitSeq | `a_held_view_keeps`; the last one: `tests/odd_views.rs` |
-//! | an ordered mark is raised before its CommitSeq | `a_reader_whose_chain_changes`, with ten times the schedules |
-//! | a reader of the newest row does not look again whether its writer was ordered | `a_row_whose_writer` |
-//! | a page of a dropped tree leaves memory before its eviction image goes | `a_tree_that`, with `COHORT_LONG_TESTS` |
+//! | a changed page is evicted without an image | `whoever_changes_a_page` |
+//! | a page that was changed after its checkpoint image counts as written | `a_page_that_changes_beside` |
+//! | a page is evicted although a thread has just pinned it | `whoever_changes_a_page`, with ten times the schedules |
+//! | a waiter does not check whether the read is over | `whoever_sleeps` |
+//! | the end of a read wakes no waiter | `whoever_sleeps` |
+//! | a page that was merged into its neighbour is not marked | `a_reader_that_keeps` |
+//! | a reader thread wakes the waiters before the page is available | `whoever_sleeps` |
+//! | purge frees or removes what a held view needs | `a_held_view_keeps` |
+//! | a chain skips a version that a view needs | `a_held_view_keeps` |
+//! | purge sweeps transactions that were ordered after it listed the views | `a_view_that_is_taken` |
+//! | a reader trusts an unresolved link whose record is gone, without checking it again | `an_unsettled_link` |
+//! | a commit low-water mark includes a transaction that is undecided, aborted, or ordered after its CommitSeq | `a_held_view_keeps`; the last one: `tests/odd_views.rs` |
+//! | a commit low-water mark is raised before its CommitSeq | `a_reader_whose_chain_changes`, with ten times the schedules |
+//! | a reader of the newest row does not check again whether its writer was ordered | `a_row_whose_writer` |
+//! | a page of a dropped tree is removed from memory before its eviction image | `a_tree_that`, with `COHORT_LONG_TESTS` |
 #![allow(dead_code)]
 
 #[path = "../src/bulk.rs"]
@@ -102,14 +102,14 @@ mod views;
 #[path = "../src/warm.rs"]
 mod warm;
 
-/// What the files find as `crate::sync`.
+/// Stands for `crate::sync` in the crate's files.
 mod sync {
     pub use cohort_interleave::{
         AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Condvar, ExclusiveGuard, Latch, Mutex, Ordering,
         RwLock, RwLockReadGuard, SharedGuard, downgrade, latch_of, latch_of_shared,
     };
 
-    /// Blocks of a rollback segment end soon.
+    /// Small, so that blocks of a rollback segment fill up quickly.
     pub const BLOCK: u64 = 2;
 
     pub fn spawn(_: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -135,7 +135,7 @@ use crate::sync::Mutex;
 const TABLE: IndexId = IndexId(16);
 const ID: ParticipantId = ParticipantId(1);
 
-/// Plays a fiber.
+/// Wait slot of a thread that plays a fiber.
 struct OnThread(thread::Thread);
 
 impl Bed for OnThread {
@@ -164,7 +164,7 @@ fn open(fs: &SharedFs, bed_of: BedOf) -> BtreeEngine {
     BtreeEngine::open(ID, fs, Path::new("/btree"), options).expect("opens")
 }
 
-/// An engine, the order of its commits, and what its rows are after each.
+/// An engine, and the writes of each transaction in commit order.
 struct World {
     engine: BtreeEngine,
     order: Mutex<Vec<Vec<(u8, Option<u8>)>>>,
@@ -181,7 +181,7 @@ impl World {
         let (mut trx, files) = (self.engine.begin(), MemoryRedo::default());
         for (n, (key, value)) in writes.iter().enumerate() {
             if n == 1 {
-                // Its rows are looked for while a part of it is in place.
+                // The statement's rows are searched while a part of the transaction is installed.
                 trx.install_part(&files).expect("installs");
             }
             match value {
@@ -211,7 +211,7 @@ impl World {
         rows.into_iter().collect()
     }
 
-    /// A view, and the rows that it shows.
+    /// Takes a view and returns it with the rows that it must show.
     fn view(&self) -> (ReadView, Rows) {
         let order = self.order.lock();
         let snapshot: Arc<dyn EngineSnapshot> = self.engine.snapshot();
@@ -226,7 +226,7 @@ impl World {
         assert_eq!(found, expected, "a view's rows, {direction:?}");
     }
 
-    /// The rows of a view, found one by one by a reader that keeps its place.
+    /// Reads the rows of a view one by one with a search hint.
     fn look_near(&self, near: &mut Near, keys: std::ops::RangeInclusive<u8>) {
         let (view, expected) = self.view();
         let trx = self.engine.begin();
@@ -248,7 +248,7 @@ impl World {
         (lsn, rows)
     }
 
-    /// What must hold when all threads are done.
+    /// Checks the final state after all threads have ended.
     fn settle(&self) {
         while self.engine.purge().expect("purges") > 0 {}
         let expected = World::rows_after(&self.order.lock());
@@ -303,7 +303,7 @@ fn views_are_whole_beside_splits_and_eviction() {
     });
 }
 
-/// Leaves that a reader keeps are split, and go into their neighbours, meanwhile.
+/// Leaves that a search hint refers to are split and merged meanwhile.
 #[test]
 fn a_reader_that_keeps_its_place_finds_what_is_there() {
     check(300, || {
@@ -344,7 +344,7 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
             let world = world.clone();
             spawn(move || {
                 world.commit(&[(10, None), (20, None), (30, Some(2))]);
-                // A row that comes back under the same key.
+                // A row is inserted again under the same key.
                 world.commit(&[(20, Some(3))]);
                 drop(world.prepare(&[(30, None), (60, Some(9))]));
                 world.commit(&[(30, Some(4)), (40, None), (50, None)]);
@@ -370,8 +370,7 @@ fn purge_takes_out_what_nobody_needs_and_nothing_else() {
     });
 }
 
-/// Purge sorts versions out behind a view that is held, beside writers, other views and a transaction that is
-/// dropped.
+/// Purge sweeps while a view is held, concurrently with writers, other views and an aborted transaction.
 #[test]
 fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
     check(300, || {
@@ -418,7 +417,7 @@ fn a_held_view_keeps_what_it_sees_while_others_come_and_go() {
     });
 }
 
-/// A reader is on its way down a chain while sweeping goes past versions of it and drops their records.
+/// While a reader follows a chain, sweeping skips versions of it and drops their records.
 #[test]
 fn a_reader_whose_chain_changes_starts_again() {
     check(3000, || {
@@ -449,8 +448,9 @@ fn a_reader_whose_chain_changes_starts_again() {
     });
 }
 
-/// A reader stands at a link that was not settled. Sweeping settles it, lets it go further down, and drops
-/// the record that it led to with the whole block around it, which looks as if all had passed that.
+/// A reader is at an unresolved link. Sweeping resolves the link, makes it skip versions, and drops the
+/// record that it referred to together with the record's block. To the reader this looks as if all views had
+/// passed the record.
 #[test]
 fn an_unsettled_link_is_believed_if_it_is_still_there() {
     check(2000, || {
@@ -477,7 +477,7 @@ fn an_unsettled_link_is_believed_if_it_is_still_there() {
     });
 }
 
-/// Of what purge sorts out behind the held view, the other one may need something.
+/// The second view may need a version that purge sweeps because of the held view.
 #[test]
 fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     check(2000, || {
@@ -503,8 +503,8 @@ fn a_view_that_is_taken_while_purge_sweeps_sees_its_state() {
     });
 }
 
-/// Who reads the newest row while its writer is ordered, and swept at once, finds it as it was before the
-/// write or after it.
+/// A reader of the newest version of a row, whose writer is ordered and swept at that moment, sees the row
+/// from before the write or after it.
 #[test]
 fn a_row_whose_writer_is_swept_meanwhile_is_found() {
     check(2000, || {
@@ -531,7 +531,7 @@ fn a_row_whose_writer_is_swept_meanwhile_is_found() {
     });
 }
 
-/// A row is deleted and comes back, by transactions that are dropped too, while purge takes its entry out.
+/// A row is deleted and inserted again, also by aborted transactions, while purge removes its entry.
 #[test]
 fn a_row_that_goes_and_comes_back_is_what_each_view_saw() {
     check(2000, || {
@@ -574,8 +574,8 @@ fn a_row_that_goes_and_comes_back_is_what_each_view_saw() {
     });
 }
 
-/// When a tree is dropped, a page of it that was written out and has changed since is not read again as it
-/// was: with versions that are gone.
+/// When a tree is dropped, a page of it that was evicted and has changed since must not be read from its old
+/// image, which refers to versions that are gone.
 #[test]
 fn a_tree_that_is_dropped_while_purge_works_on_it_leaves_nothing() {
     let schedules = if std::env::var_os("COHORT_LONG_TESTS").is_some() { 60_000 } else { 3000 };
@@ -586,7 +586,7 @@ fn a_tree_that_is_dropped_while_purge_works_on_it_leaves_nothing() {
         for value in 2..4 {
             world.commit(&[(10, Some(value))]);
         }
-        // The image on disk names the last of these.
+        // The image on disk refers to the last of these.
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));
         }
@@ -677,7 +677,7 @@ fn whoever_changes_a_page_finds_it_again() {
         };
         join([evictor, checkpoint]);
         join(writers);
-        // Nothing stays in memory, so this is what was written.
+        // The pool is emptied, so the following reads see what was written.
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));
         }
@@ -685,7 +685,7 @@ fn whoever_changes_a_page_finds_it_again() {
     });
 }
 
-/// A page without versions is written as it stands, and needs no further image unless it changes meanwhile.
+/// A page without versions is written as it is and needs no further image unless it changes meanwhile.
 #[test]
 fn a_page_that_changes_beside_its_checkpoint_is_written_again() {
     check(400, || {
@@ -701,7 +701,7 @@ fn a_page_that_changes_beside_its_checkpoint_is_written_again() {
             spawn(move || drop(world.checkpoint()))
         };
         join([writer, checkpoint]);
-        // Nothing stays in memory, so this is what was written.
+        // The pool is emptied, so the following reads see what was written.
         for _ in 0..40 {
             world.engine.configure(EngineSetting::PoolBytes(1));
         }

@@ -1,6 +1,6 @@
-//! Old versions against a plain map, in patterns that nobody would choose: views taken and dropped in any
-//! order while chains are long, transactions that stay undecided over many others, checkpoints that stay
-//! unfinished, so little memory for undo that most of it is in the undo file, and a pool of a few pages.
+//! Old versions against a plain map, in unusual patterns: views that open and close in any order while chains
+//! are long, transactions that stay undecided during many others, unfinished checkpoints, a memory limit that
+//! spills most of the undo, and a pool of a few pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ const TABLE: IndexId = IndexId(16);
 type Rows = BTreeMap<u64, Vec<u8>>;
 type Write = (u64, Option<Vec<u8>>);
 
-/// A transaction that is prepared and not ordered.
+/// A transaction that is prepared but not ordered.
 struct Undecided {
     redo: Redo,
     writes: Vec<Write>,
@@ -34,7 +34,7 @@ struct Run {
     keys: u64,
     views: Vec<(ReadView, Rows)>,
     undecided: Vec<Undecided>,
-    /// One that has begun, with its state.
+    /// A checkpoint that has begun, with its LSN and rows.
     checkpoint: Option<(Box<dyn CheckpointTask>, u64, Rows)>,
     durable: (u64, Rows),
     near: Near,
@@ -95,7 +95,7 @@ impl Run {
         }
     }
 
-    /// Values are few, so they come back.
+    /// There are few different values, so the same value is often written again.
     fn value(&self) -> Option<Vec<u8>> {
         match self.rng.below(16) {
             0..=4 => None,
@@ -105,7 +105,7 @@ impl Run {
         }
     }
 
-    /// Of keys that no undecided transaction has locked.
+    /// Returns writes of keys that no undecided transaction has locked.
     fn writes(&self) -> Vec<Write> {
         let locked: BTreeSet<u64> =
             self.undecided.iter().flat_map(|trx| trx.writes.iter().map(|(n, _)| *n)).collect();
@@ -117,7 +117,7 @@ impl Run {
     fn prepare(&self) -> Undecided {
         let writes = self.writes();
         let mut trx = self.engine.begin();
-        // What is undone at a savepoint leaves no trace.
+        // Writes that are undone to a savepoint must leave no trace.
         for (n, _) in &writes {
             trx.put(TABLE, &key(*n), b"before").expect("puts");
         }
@@ -206,7 +206,7 @@ impl Run {
         }
     }
 
-    /// What a power failure would leave is the last checkpoint's state.
+    /// Checks that a power failure would leave the state of the last checkpoint.
     fn crash(&self) {
         let after = open(&self.memory.crash_clone(self.rng.next_u64()), self.options);
         assert_eq!(after.durable_lsn(), Lsn(self.durable.0));

@@ -1,4 +1,4 @@
-//! Writers, readers, purge and checkpoints at once, in a pool that holds a fraction of the pages.
+//! Concurrent writers, readers, purge and checkpoints, in a pool that holds a fraction of the pages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ const ACCOUNTS: u64 = 600;
 const WRITERS: u64 = 4;
 const TRANSFERS: u64 = 400;
 
-/// The commit path's part: one order, views between transactions.
+/// Stands for the commit path: a single order, and views between transactions.
 struct Order {
     last: Mutex<u64>,
 }
@@ -63,7 +63,7 @@ fn balance(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a balance"))
 }
 
-/// Balances with padding of changing length, so that updates split leaves.
+/// Returns a balance with padding of varying length, so that updates split leaves.
 fn value(rng: &SeededRng, balance: u64) -> Vec<u8> {
     let mut value = balance.to_le_bytes().to_vec();
     let len = if rng.below(100) == 0 { 5000 } else { 8 + rng.below(300) };
@@ -71,7 +71,7 @@ fn value(rng: &SeededRng, balance: u64) -> Vec<u8> {
     value
 }
 
-/// All rows; a scan may come back on its way.
+/// Returns all rows. A scan may return early.
 fn values(engine: &BtreeEngine, at: ReadAt<'_>, index: IndexId, direction: Direction) -> Vec<Vec<u8>> {
     let (mut range, mut batch, mut found) = (KeyRange::default(), Batch::default(), Vec::new());
     let trx = engine.begin();
@@ -91,8 +91,8 @@ fn sum(engine: &BtreeEngine, at: ReadAt<'_>, direction: Direction) -> (usize, u6
     (rows.len(), rows.iter().map(|value| balance(value)).sum())
 }
 
-/// Each writer owns a share of the accounts, as row locks would give it: it moves money between them, closes
-/// and opens some, and rolls back every now and then.
+/// Runs a writer. Each writer owns a share of the accounts, which replaces row locks. It moves money between
+/// them, closes and opens some, and sometimes rolls back.
 fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
     let rng = SeededRng::new(writer);
     let mut own: BTreeMap<u64, u64> =
@@ -108,13 +108,13 @@ fn write(engine: &BtreeEngine, order: &Order, writer: u64) {
         let (mut trx, files) = (engine.begin(), MemoryRedo::default());
         let has_parts = rng.below(4) == 0;
         if has_parts {
-            // What a part holds is written over by what follows.
+            // Later writes replace those of a part.
             trx.put(TABLE, &key(from), b"nobody sees it").expect("puts");
             trx.delete(TABLE, &key(to)).expect("deletes");
             trx.install_part(&files).expect("installs");
         }
         if rng.below(5) == 0 && from != to && next.len() > 20 {
-            // Closed: what is left goes to another account.
+            // Closed: the rest of the balance goes to another account.
             let left = next.remove(&from).expect("own");
             *next.get_mut(&to).expect("own") += left;
             trx.delete(TABLE, &key(from)).expect("deletes");
@@ -157,7 +157,7 @@ fn views_are_whole_while_everything_goes_on() {
                     let view = order.view(engine);
                     let direction = if reader == 0 { Direction::Forward } else { Direction::Backward };
                     assert_eq!(sum(engine, ReadAt::View(&view), direction).1, total, "money in a view");
-                    // An older view does not move.
+                    // An older view does not change.
                     assert_eq!(sum(engine, ReadAt::View(&kept), direction), first, "an old view");
                     if looks.fetch_add(1, Ordering::Relaxed) % 8 == 0 {
                         kept = view;
@@ -194,7 +194,7 @@ fn queue_key(writer: u64, place: u64) -> Vec<u8> {
     format!("{writer} {place:08} {}", "-".repeat(80)).into_bytes()
 }
 
-/// Adds rows at one end and takes as many from the other, so that leaves become empty all the time.
+/// Adds rows at one end and removes as many at the other, so that leaves become empty continually.
 fn queue(engine: &BtreeEngine, order: &Order, writer: u64) {
     let rng = SeededRng::new(writer + 50);
     let (mut first, mut end) = (0, QUEUED);
@@ -266,7 +266,7 @@ fn queues_stay_whole_and_small_while_their_pages_come_and_go() {
     assert_eq!(engine.verify(QUEUE, &mut || true).expect("reads"), Vec::<String>::new());
 }
 
-/// A bed for threads that play fibers.
+/// Wait slot for threads that play fibers.
 struct OnThread(std::thread::Thread);
 
 impl Bed for OnThread {
@@ -288,7 +288,7 @@ fn status(engine: &BtreeEngine, name: &str) -> u64 {
     status.iter().find(|(of, _)| of == name).unwrap_or_else(|| panic!("{name} is told")).1
 }
 
-/// An engine whose every miss is read by a reader thread, with a table of some 700 leaves.
+/// Returns an engine that reads every missing page by a reader thread, with a table of some 700 leaves.
 fn cold(pages: usize) -> (MemFs, BtreeEngine) {
     let memory = MemFs::new();
     let faulty = FaultFs::new(Arc::new(memory.clone()));
@@ -334,7 +334,7 @@ fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
                     for round in 0..200_u8 {
                         let mut trx = engine.begin();
                         let n = rng.below(ROWS / WRITERS) * WRITERS + writer;
-                        // Splits, merges and places of the next page.
+                        // Causes splits and merges, and changes which page is next.
                         trx.put(TABLE, &n.to_be_bytes(), &vec![round; 500 + n as usize % 3000])
                             .expect("puts");
                         order.commit(engine, &trx.prepare().expect("prepares"));
@@ -351,7 +351,7 @@ fn whoever_sleeps_for_a_page_finds_it_while_pages_come_and_go() {
     assert!(status(&engine, "Innodb_buffer_pool_read_waits") > 500);
     assert!(status(&engine, "Innodb_buffer_pool_read_ahead") > 50);
     assert_eq!(engine.verify(TABLE, &mut || true).expect("reads"), Vec::<String>::new());
-    // One that is asked to end, and not again, has not met what comes behind.
+    // A check that is stopped early must not report the unvisited pages.
     let mut asked = 0;
     let mut ends_early = || {
         asked += 1;
@@ -367,7 +367,7 @@ fn a_page_that_cannot_be_read_is_told_to_all_who_sleep_for_it() {
     let file = memory.open(Path::new("/btree/btree.data"), OpenMode::Write).expect("there");
     let mut bytes = vec![0; file.len().expect("in memory") as usize];
     file.read_at(&mut bytes, 0).expect("reads");
-    // The leaf with the middle rows, by what they hold.
+    // The leaf with the middle rows, found by its content.
     let row = [5000_u64 as u8; 1000];
     let at = bytes.windows(1000).position(|window| window == row).expect("it is there");
     file.write_at(&[!row[0]], at as u64 + 7).expect("writes");
@@ -397,7 +397,7 @@ fn a_scan_of_a_large_table_leaves_the_others_in_the_pool() {
         }
     };
     look_at_hot();
-    // The pool fills up.
+    // Fills the pool.
     for n in (0..ROWS / 2).step_by(40) {
         assert!(engine.begin().get(ReadAt::Latest, TABLE, &n.to_be_bytes(), &mut Vec::new()).expect("reads"));
         if n % 400 == 0 {

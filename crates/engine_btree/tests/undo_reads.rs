@@ -1,4 +1,4 @@
-//! Readers of versions that are in the undo file, and those who want the same leaf.
+//! Reads of versions in the undo file, and writers that need the same leaf.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use cohort_engine_btree::{BtreeEngine, BtreeOptions};
 use cohort_vfs::{HookFs, MemFs, Operation, SharedFs};
 
 const TABLE: IndexId = IndexId(16);
-/// Two of them lie in a block of the undo file.
+/// Two values fit into a block of the undo file.
 const VALUE_BYTES: usize = 2000;
 
-/// Files in memory, of which the undo file is slow to read and counts that.
+/// In-memory files with a slow undo file. Counts its reads.
 fn slow_undo(reads: &Arc<AtomicU64>) -> SharedFs {
     let reads = Arc::clone(reads);
     Arc::new(HookFs::new(Arc::new(MemFs::new()), move |operation, name| {
@@ -74,15 +74,15 @@ fn a_writer_of_a_leaf_waits_for_few_reads_of_old_versions() {
                 std::thread::yield_now();
             }
             let began = reads.load(Ordering::SeqCst);
-            // A key that nobody wrote before: no old version is read for it.
+            // A key that was never written: no old version is read for it.
             put(&engine, &mut seq, 1000..1001, 1);
             let waited = reads.load(Ordering::SeqCst) - began;
             scan.join().expect("no panic");
             waited
         });
         let all = reads.load(Ordering::SeqCst) - before;
-        // Versions between that of the view and the newest one are passed over in memory. What lies in one
-        // block is read together.
+        // Versions between the view's and the newest one are skipped in memory. Versions in the same block
+        // are read together.
         assert!((45..=100).contains(&all), "{all} reads of the undo file");
         assert!(waited <= 40, "{direction:?}: the writer waited for {waited} of {all} reads");
     }

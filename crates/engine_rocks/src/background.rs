@@ -1,15 +1,16 @@
-//! Errors of RocksDB's own threads: what becomes of a flush or a compaction that finds no space.
+//! Background errors: handles flushes and compactions that RocksDB's own threads cannot complete, for example
+//! on a full disk.
 //!
-//! Left alone, RocksDB answers such an error by refusing all writes, which an ordered transaction must never
-//! see (I6), and later recovers by flushing every memtable, hardened or not (I3). So a listener tells it that
-//! nothing happened: the sealed memtable stays sealed, the next checkpoint's flush takes it along, and a
-//! compaction is scheduled again by RocksDB itself. The log keeps everything until a checkpoint says
-//! otherwise, so nothing depends on the flush that failed.
+//! By default RocksDB reacts to such an error by rejecting all writes, which would fail ordered transactions
+//! (I6). It later recovers by flushing every memtable, whether or not its content is durable in the log (I3).
+//! A listener therefore clears the error. The sealed memtable stays sealed, and the flush of the next
+//! checkpoint includes it. RocksDB schedules a failed compaction again by itself. The log keeps all redo
+//! until a checkpoint is durable, so nothing depends on the flush that failed.
 //!
-//! An error while the MANIFEST is written is another matter: RocksDB then does not know which files it has.
-//! The process stops and recovery begins from the log.
+//! An error while the MANIFEST is written is fatal: RocksDB then does not know which files it has. The
+//! process aborts, and the next start recovers from the log.
 //!
-//! The `rocksdb` crate has no listeners, so this file calls the C interface.
+//! The `rocksdb` crate does not support listeners, so this file calls the C interface.
 
 #![allow(unsafe_code)]
 
@@ -21,31 +22,31 @@ use librocksdb_sys as ffi;
 use parking_lot::Mutex;
 use rocksdb::{AsRawPtr, Options};
 
-/// `BackgroundErrorReason` in RocksDB's `listener.h`.
+/// Values of `BackgroundErrorReason` in RocksDB's `listener.h`.
 const FLUSH: u32 = 0;
 const COMPACTION: u32 = 1;
 const MANIFEST_WRITE: u32 = 4;
 const FLUSH_WITHOUT_WAL: u32 = 5;
 const MANIFEST_WRITE_WITHOUT_WAL: u32 = 6;
 
-/// The flush that went wrong in the background.
+/// The error of the last background flush that failed.
 #[derive(Default)]
 pub struct BackgroundErrors {
     flush: Mutex<Option<String>>,
 }
 
 impl BackgroundErrors {
-    /// Why the newest flush failed; forgotten by this.
+    /// Takes the error of the last failed flush.
     pub fn take_flush(&self) -> Option<String> {
         self.flush.lock().take()
     }
 
-    /// Makes databases that are opened with these options report here.
+    /// Registers a listener, so that databases opened with these options report their errors here.
     pub fn listen(self: &Arc<Self>, options: &Options) {
         let state = Arc::into_raw(Arc::clone(self)).cast_mut().cast::<c_void>();
-        // SAFETY: every callback is given and does nothing with its arguments but `on_error`; the state is an
-        // Arc's pointer which `forget` takes back when RocksDB destroys the listener; the options take the
-        // listener over.
+        // SAFETY: all callbacks are set, and all except `on_error` ignore their arguments. The state is the
+        // pointer of an Arc; `forget` drops it when RocksDB destroys the listener. The options take ownership
+        // of the listener.
         unsafe {
             let listener = ffi::rocksdb_eventlistener_create(
                 state,
@@ -67,7 +68,7 @@ impl BackgroundErrors {
 }
 
 unsafe extern "C" fn forget(state: *mut c_void) {
-    // SAFETY: the pointer is the one that `listen` made, and this is called once.
+    // SAFETY: the pointer is the one that `listen` created, and this is called once.
     drop(unsafe { Arc::from_raw(state.cast_const().cast::<BackgroundErrors>()) });
 }
 
@@ -80,14 +81,14 @@ unsafe extern "C" fn on_error(state: *mut c_void, reason: u32, status: *mut ffi:
     }
     match reason {
         FLUSH | COMPACTION | FLUSH_WITHOUT_WAL if is_io => {
-            // SAFETY: as above; the caller looks at the status again afterwards.
+            // SAFETY: as above. The caller reads the status again afterwards.
             unsafe { ffi::rocksdb_reset_status(status) };
         }
         MANIFEST_WRITE | MANIFEST_WRITE_WITHOUT_WAL => {
             log::error!("RocksDB cannot write which files it has, stopping; the next start recovers: {text}");
             std::process::abort();
         }
-        // RocksDB refuses writes from now on, and the next ordered transaction stops the process.
+        // RocksDB rejects writes from now on, so the next ordered transaction aborts the process.
         _ => log::error!("RocksDB: {text}"),
     }
 }
@@ -96,7 +97,7 @@ unsafe extern "C" fn on_error(state: *mut c_void, reason: u32, status: *mut ffi:
 /// The status must be valid.
 unsafe fn text_of(status: *mut ffi::rocksdb_status_ptr_t) -> String {
     let mut text: *mut c_char = ptr::null_mut();
-    // SAFETY: the callee leaves null or a string of its own, which is freed here.
+    // SAFETY: the callee stores null or an owned string, which is freed here.
     unsafe {
         ffi::rocksdb_status_ptr_get_error(status, &mut text);
         if text.is_null() {

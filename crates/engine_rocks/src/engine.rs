@@ -1,27 +1,28 @@
-//! The engine: applies redo to the memtable at the order stage, and flushes memtables only by checkpoint.
+//! The engine: applies redo to the memtable at the order stage and flushes memtables only at checkpoints.
 //!
-//! # Why a flush is ours alone (I3)
-//! The memtable holds what is ordered, hardened or not. An SST file must hold hardened data only. So RocksDB
-//! is configured never to flush by itself (no size limit, no write-ahead log to bound), and
-//! [`Participant::begin_checkpoint`] runs with the order stage held and the log hardened: the memtable it
-//! seals is hardened to its last entry. That no other flush came in between is asserted there.
+//! # Why only checkpoints flush (I3)
+//! The memtable holds all ordered transactions, whether or not they are durable in the log. An SST file must
+//! hold durable transactions only. RocksDB is therefore configured never to flush by itself (no size limit,
+//! no write-ahead log to bound). [`Participant::begin_checkpoint`] runs with the order stage held and the log
+//! durable, so everything in the memtable that it seals is durable. It asserts that no other flush happened
+//! since the last checkpoint.
 //!
-//! # Where recovery starts
-//! Before the memtable is sealed, the checkpoint's LSN is written into it under a key of its own. It becomes
-//! durable with the data it describes, so the two cannot disagree. Redo before it is in SST files; redo from
-//! it on is replayed. Replay of puts and deletes in log order may start earlier without harm.
+//! # Start of recovery
+//! Before a checkpoint seals the memtable, it writes its LSN to it under a reserved key. The LSN becomes
+//! durable together with the data that it describes, so the two cannot disagree. Older redo is in SST files;
+//! redo from the LSN on is replayed. Replay of puts and deletes in log order may start earlier without harm.
 //!
 //! # Key layout
-//! `index id u32 big-endian | key`. Index 0 is the engine's own.
+//! `index id u32 big-endian | key`. Index 0 is reserved for the engine.
 //!
 //! # On failure
-//! A memtable write, or the taking in of staged files, that fails after the transaction was ordered would
-//! break I6: the process aborts, and recovery does the write again. A failed flush or compaction is an error
-//! of the checkpoint: the log keeps everything, and the memtable that was sealed goes with the next
-//! checkpoint's (`background`).
+//! If a memtable write or the ingestion of staged files fails after the transaction was ordered, I6 would be
+//! violated: the process aborts, and recovery repeats the write. A failed flush or compaction fails the
+//! checkpoint: the log keeps all redo, and the next checkpoint flushes the sealed memtable, too
+//! (`background`).
 //!
 //! # Missing
-//! One column family for all indexes; no per-index compression or compaction settings yet.
+//! All indexes share one column family. There are no per-index settings for compression or compaction yet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,19 +48,19 @@ use crate::snapshot::RocksSnapshot;
 use crate::staged::Staged;
 use crate::trx::RocksTrx;
 
-/// Key of the LSN up to which all redo is in the state that holds it.
+/// Key of the LSN up to which the state that contains it includes all redo.
 const DURABLE_LSN_KEY: &[u8] = b"\0\0\0\0durable_lsn";
-/// Index ids below this one are not the catalog's.
+/// Index ids below this are reserved; the catalog does not use them.
 const FIRST_TABLE_INDEX: u32 = 16;
-/// Entries that [`Engine::stats`] counts one by one before it estimates.
+/// Number of entries up to which [`Engine::stats`] counts exactly.
 const STATS_EXACT_ENTRIES: usize = 1000;
 
-/// Sizes of the engine.
+/// Options of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct RocksOptions {
-    /// Cache of uncompressed blocks; memory is taken as it fills.
+    /// Size of the cache of uncompressed blocks. Memory is allocated as the cache fills.
     pub block_cache_bytes: usize,
-    /// Threads for flush and compaction.
+    /// Number of threads for flush and compaction.
     pub background_jobs: i32,
 }
 
@@ -69,11 +70,11 @@ impl Default for RocksOptions {
     }
 }
 
-/// RocksDB as an engine.
+/// The RocksDB engine.
 pub struct RocksEngine {
     id: ParticipantId,
     db: Arc<DB>,
-    /// Leaked on purpose: SST writers borrow it and an engine lives as long as its server.
+    /// Leaked deliberately: SST writers borrow it, and an engine lives as long as its server.
     options: &'static Options,
     latest: Arc<ReadOptions>,
     unlogged: WriteOptions,
@@ -81,15 +82,15 @@ pub struct RocksEngine {
     loads: AtomicU64,
     durable: Arc<Mutex<Lsn>>,
     errors: Arc<BackgroundErrors>,
-    /// A checkpoint sealed a memtable and did not see it flushed: set when one begins, cleared when one is
-    /// durable.
+    /// A checkpoint has sealed a memtable whose flush it has not seen complete. Set when a checkpoint begins,
+    /// cleared when it is durable.
     is_unfinished: Arc<AtomicBool>,
-    /// The newest snapshot, and the sequence number that it is of: a server that writes to other engines
-    /// takes the same state again and again.
+    /// The newest snapshot and its sequence number. A server that writes to other engines requests the same
+    /// state repeatedly.
     newest: Mutex<Option<(u64, Arc<RocksSnapshot>)>>,
 }
 
-/// RocksDB's error as ours; its texts name the file.
+/// Converts an error of RocksDB, whose text names the file.
 pub fn io_error(error: rocksdb::Error) -> EngineError {
     match error.kind() {
         rocksdb::ErrorKind::Corruption => EngineError::Corrupt(error.into_string()),
@@ -97,7 +98,7 @@ pub fn io_error(error: rocksdb::Error) -> EngineError {
     }
 }
 
-/// RocksDB tells a full disk by its text alone.
+/// Returns the text as an I/O error. RocksDB reports a full disk only in the text.
 fn io_error_of_text(text: String) -> std::io::Error {
     let is_full = text.contains("No space left on device") || text.contains("Disk quota exceeded");
     let kind = if is_full { std::io::ErrorKind::StorageFull } else { std::io::ErrorKind::Other };
@@ -122,14 +123,14 @@ fn options(sizes: RocksOptions) -> Options {
     o.set_keep_log_file_num(4);
     o.set_stats_dump_period_sec(0);
     o.set_max_open_files(1024);
-    // Never flush by size: only a checkpoint may (I3). Arena blocks stay small.
+    // Never flush by size: only a checkpoint may flush (I3). Arena blocks stay small.
     o.set_write_buffer_size(1 << 40);
     o.set_arena_block_size(1 << 20);
-    // Sealed ones pile up only while the disk is full; at the limit a flush request would wait, in the order
-    // stage.
+    // Sealed memtables accumulate only while the disk is full. At this limit a flush request would wait while
+    // the order stage is held.
     o.set_max_write_buffer_number(10_000);
     o.set_min_write_buffer_number_to_merge(1);
-    // Never delay a write: the order stage must not wait (I6). Sessions are slowed before, at prepare.
+    // Never delay a write: the order stage must not wait (I6). Sessions are throttled earlier, at prepare.
     o.set_level_zero_slowdown_writes_trigger(1 << 20);
     o.set_level_zero_stop_writes_trigger(1 << 20);
     o.set_soft_pending_compaction_bytes_limit(0);
@@ -138,7 +139,7 @@ fn options(sizes: RocksOptions) -> Options {
 }
 
 impl RocksEngine {
-    /// Opens the database in `dir`, or makes it.
+    /// Opens the database in `dir`, or creates it.
     pub fn open(id: ParticipantId, dir: &Path, sizes: RocksOptions) -> Result<RocksEngine, EngineError> {
         let load_dir = load::directory(dir);
         if load_dir.exists() {
@@ -178,7 +179,7 @@ impl RocksEngine {
         property(&self.db, name)
     }
 
-    /// Name of the next files that are written beside the database.
+    /// Returns the name prefix of the next files that are written next to the database.
     fn next_load(&self) -> PathBuf {
         self.load_dir.join(format!("load{}", self.loads.fetch_add(1, Ordering::Relaxed)))
     }
@@ -204,8 +205,8 @@ impl Participant for RocksEngine {
     fn commit_ordered(&self, _seq: CommitSeq, redo: &[&Redo]) {
         let applied = redo::join(redo).and_then(|batch| self.write(batch));
         if let Err(error) = applied {
-            // I6: the transaction is ordered and cannot be taken back. Recovery applies it again from the
-            // log, or not at all.
+            // I6: the transaction is ordered and cannot be rolled back. Recovery applies it again from the
+            // log if it is durable there.
             log::error!("RocksDB refused an ordered transaction, stopping: {error}");
             std::process::abort();
         }
@@ -218,7 +219,7 @@ impl Participant for RocksEngine {
 
     fn begin_checkpoint(&self, lsn: Lsn) -> Result<Box<dyn CheckpointTask>, EngineError> {
         let sealed = self.property("rocksdb.num-immutable-mem-table");
-        // What an earlier checkpoint sealed was hardened then.
+        // The memtables that an earlier checkpoint sealed were durable in the log at that time.
         let is_ours = self.is_unfinished.swap(true, Ordering::Relaxed);
         assert!(
             sealed == 0 || is_ours,
@@ -253,7 +254,7 @@ impl Participant for RocksEngine {
     }
 }
 
-/// A memtable on its way to an SST file.
+/// A sealed memtable that is being flushed.
 struct Flush {
     db: Arc<DB>,
     lsn: Lsn,
@@ -264,7 +265,7 @@ struct Flush {
 
 impl CheckpointTask for Flush {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
-        // A waiting flush call would seal the next memtable too; so wait for this one by looking.
+        // A blocking flush call would seal the next memtable, too. Poll instead until this one is flushed.
         while property(&self.db, "rocksdb.num-immutable-mem-table") > 0 {
             if let Some(text) = self.errors.take_flush() {
                 return Err(EngineError::Io(io_error_of_text(text)));
@@ -288,7 +289,7 @@ impl Engine for RocksEngine {
 
     fn snapshot(&self) -> Arc<dyn EngineSnapshot> {
         let mut newest = self.newest.lock();
-        // Every write and every ingestion that a snapshot must not show takes a sequence number.
+        // Every write and ingestion that a snapshot must not see gets a sequence number.
         let sequence = self.db.latest_sequence_number();
         match &*newest {
             Some((of, snapshot)) if *of == sequence => snapshot.clone(),
@@ -308,7 +309,8 @@ impl Engine for RocksEngine {
         for index in indexes {
             let (start, end) = full_range(*index, &KeyRange::default());
             self.db.delete_file_in_range(&start, &end).map_err(io_error)?;
-            // Not logged: after a crash the key space is found unknown to the catalog and dropped again.
+            // Not logged: after a crash the server finds that the catalog does not know the index, and drops
+            // it again.
             let mut batch = WriteBatch::default();
             batch.delete_range(&start, &end);
             self.write(batch)?;
@@ -349,7 +351,7 @@ impl Engine for RocksEngine {
         if !iterator.valid() {
             return counted;
         }
-        // More than counted: files tell their bytes (compressed by about half), the memtable only its share
+        // Estimate the rest: files report their size (compressed to about half), the memtable only its share
         // of all keys.
         let file_bytes = self.db.get_approximate_sizes(&[rocksdb::Range::new(&start, &end)])[0];
         let entry_bytes = (counted.bytes / counted.entries).max(1);

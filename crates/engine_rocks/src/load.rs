@@ -1,4 +1,4 @@
-//! Bulk load by SST ingestion: sorted files are written beside the database and moved into it in one step.
+//! Bulk load by SST ingestion: sorted files are written next to the database and moved into it in one step.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use rocksdb::{DB, Options};
 use crate::engine::io_error;
 use crate::sst::{MemtableFlush, SstFiles};
 
-/// Where unfinished files lie; emptied when the engine opens.
+/// Returns the directory of unfinished files. It is emptied when the engine opens.
 pub fn directory(datadir: &Path) -> PathBuf {
     datadir.join("bulk_load")
 }
 
-/// Entries of one key space on their way into the database.
+/// A bulk load of one index.
 pub struct SstLoad {
     index: IndexId,
     files: SstFiles,
@@ -23,7 +23,7 @@ pub struct SstLoad {
 }
 
 impl SstLoad {
-    /// A load into `index`, in files named after `prefix`.
+    /// Starts a load into `index`, with files named after `prefix`.
     pub fn new(db: Arc<DB>, options: &'static Options, prefix: PathBuf, index: IndexId) -> SstLoad {
         SstLoad { index, files: SstFiles::new(db, options, prefix), key: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl BulkLoad for SstLoad {
 
     fn finish(mut self: Box<Self>) -> Result<(), EngineError> {
         self.files.close().map_err(io_error)?;
-        // The key space is new: nothing in the memtable overlaps, so no memtable flush may be needed (I3).
+        // The index is new: no key in the memtable overlaps, so no memtable flush should be necessary (I3).
         self.files.take_in(MemtableFlush::Refused).map_err(io_error)
     }
 }

@@ -6,8 +6,8 @@
 //! 12  n  operations: 1, key, value (put) or 0, key (delete); keys and values after their length as a varint
 //! ```
 //!
-//! Batches are joined by adding the counts and appending the operations, so that the transactions that meet
-//! at the order stage cost one write.
+//! Batches are joined by adding their counts and concatenating their operations, so that the transactions
+//! that are ordered together need only one write.
 
 use cohort_engine::{EngineError, Redo};
 use rocksdb::WriteBatch;
@@ -20,7 +20,7 @@ fn count(batch: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*batch.get(8..)?.first_chunk()?))
 }
 
-/// The batch of several redos, applied in order.
+/// Joins several redos to one batch, in order.
 pub fn join(redo: &[&Redo]) -> Result<WriteBatch, EngineError> {
     let corrupt = || EngineError::Corrupt("redo is not a RocksDB write batch".to_owned());
     if let [only] = redo {
@@ -37,14 +37,14 @@ pub fn join(redo: &[&Redo]) -> Result<WriteBatch, EngineError> {
     Ok(WriteBatch::from_data(&bytes))
 }
 
-/// The batch of several redos, sorted by key: for a replay, which nobody watches. Neighbours in a sorted
-/// batch are neighbours in the memtable, whose insert starts at the last place. Writes of one key stay in
-/// their order.
+/// Joins several redos to one batch, sorted by key. For replay, when there are no readers. Neighbours in a
+/// sorted batch are neighbours in the memtable, whose insert starts at the last position. Writes of one key
+/// keep their order.
 pub fn join_sorted(redo: &[Redo]) -> Result<WriteBatch, EngineError> {
     let mut operations = Vec::new();
     let is_known = redo.iter().all(|redo| add_operations(&redo.bytes, &mut operations).is_some());
     if !is_known {
-        // Nothing that this engine writes; RocksDB is to say what is wrong with it.
+        // This engine did not write it. RocksDB reports what is wrong with it.
         return join(&redo.iter().collect::<Vec<_>>());
     }
     operations.sort_by_key(|operation| operation.key);
@@ -58,11 +58,11 @@ pub fn join_sorted(redo: &[Redo]) -> Result<WriteBatch, EngineError> {
 /// A put or a delete.
 struct Operation<'a> {
     key: &'a [u8],
-    /// All of it.
+    /// The complete operation.
     bytes: &'a [u8],
 }
 
-/// Takes a batch to pieces. `None` if it is not one of puts and deletes.
+/// Splits a batch into its operations. Returns `None` if it contains other operations than puts and deletes.
 fn add_operations<'a>(batch: &'a [u8], operations: &mut Vec<Operation<'a>>) -> Option<()> {
     let count = count(batch)?;
     let mut rest = &batch[HEADER_BYTES..];
@@ -82,7 +82,7 @@ fn add_operations<'a>(batch: &'a [u8], operations: &mut Vec<Operation<'a>>) -> O
     rest.is_empty().then_some(())
 }
 
-/// A slice after its length.
+/// Reads a slice that follows its length.
 fn take_slice<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0_u32;
     for shift in (0..32).step_by(7) {
@@ -95,7 +95,7 @@ fn take_slice<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// A transaction's writes as redo.
+/// Builds a transaction's redo from its writes.
 pub fn build<'a>(writes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>, size_bytes: usize) -> Redo {
     let mut batch = WriteBatch::with_capacity_bytes(size_bytes + size_bytes / 8 + 64);
     for (key, value) in writes {

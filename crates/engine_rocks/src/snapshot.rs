@@ -1,4 +1,4 @@
-//! RocksDB snapshots that own their database, with the read options that use them ready made.
+//! RocksDB snapshots that own their database, with prepared read options.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cohort_engine::EngineSnapshot;
 use rocksdb::{DB, ReadOptions, SnapshotWithThreadMode};
 
-/// The state of the database at one sequence number. Fields drop in this order: the snapshot before its
-/// database.
+/// The state of the database at one sequence number. The field order matters: the snapshot is dropped before
+/// its database.
 pub struct RocksSnapshot {
     options: ReadOptions,
     inner: SnapshotWithThreadMode<'static, DB>,
@@ -15,7 +15,7 @@ pub struct RocksSnapshot {
 }
 
 impl RocksSnapshot {
-    /// Pins the present state.
+    /// Pins the current state.
     pub fn new(db: &Arc<DB>) -> RocksSnapshot {
         // SAFETY: the snapshot borrows the DB inside the Arc, whose address does not change and which `_db`
         // keeps alive until after `inner` is dropped (declaration order). The 'static lifetime never leaves
@@ -30,12 +30,12 @@ impl RocksSnapshot {
         RocksSnapshot { options, inner, _db: db.clone() }
     }
 
-    /// For point reads at this snapshot.
+    /// Returns options for point reads at this snapshot.
     pub fn options(&self) -> &ReadOptions {
         &self.options
     }
 
-    /// Lets a scan's own options read at this snapshot.
+    /// Makes a scan's own options read at this snapshot.
     pub fn apply(&self, options: &mut ReadOptions) {
         options.set_snapshot(&self.inner);
     }

@@ -1,21 +1,22 @@
-//! Sorted files beside the database, and their way into it: what bulk loads and staged transactions share.
+//! SST files that are written next to the database and then ingested. Shared by bulk loads and staged
+//! transactions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rocksdb::{DB, Error, IngestExternalFileOptions, Options, SstFileWriter};
 
-/// A file is closed and the next one started at this size, so that compaction has units to work with.
+/// Size at which a file is completed and the next one started, so that compaction has units to work with.
 const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// Whether RocksDB may flush the memtable to take files in, because their keys overlap with what it holds.
+/// Permission for RocksDB to flush the memtable for an ingestion if their keys overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemtableFlush {
     Allowed,
     Refused,
 }
 
-/// Files in ascending order of their keys. Dropped before they are taken in, they are removed.
+/// Files in ascending key order. Dropping them before ingestion removes them.
 pub struct SstFiles {
     db: Arc<DB>,
     options: &'static Options,
@@ -29,13 +30,13 @@ pub struct SstFiles {
 unsafe impl Send for SstFiles {}
 
 impl SstFiles {
-    /// None yet; their names start with `prefix`. `options` are the database's own, so that tables have the
-    /// same format.
+    /// Creates an empty set of files whose names start with `prefix`. `options` are the options of the
+    /// database, so that the tables have the same format.
     pub fn new(db: Arc<DB>, options: &'static Options, prefix: PathBuf) -> SstFiles {
         SstFiles { db, options, prefix, writer: None, files: Vec::new() }
     }
 
-    /// The file that the next key goes into.
+    /// Returns the writer of the file for the next key.
     pub fn writer(&mut self) -> Result<&mut SstFileWriter<'static>, Error> {
         if let Some(mut full) = self.writer.take_if(|writer| writer.file_size() >= FILE_BYTES_MAX) {
             full.finish()?;
@@ -50,12 +51,12 @@ impl SstFiles {
         Ok(self.writer.as_mut().expect("opened above"))
     }
 
-    /// No key follows: the last file is completed and synced.
+    /// Completes and syncs the last file.
     pub fn close(&mut self) -> Result<(), Error> {
         self.writer.take().map_or(Ok(()), |mut last| last.finish())
     }
 
-    /// Moves the closed files into the database in one step.
+    /// Ingests the closed files into the database in one step.
     pub fn take_in(&mut self, flush: MemtableFlush) -> Result<(), Error> {
         let files = std::mem::take(&mut self.files);
         if files.is_empty() {
@@ -72,7 +73,7 @@ impl Drop for SstFiles {
     fn drop(&mut self) {
         self.writer = None;
         for file in &self.files {
-            // A file that stays is removed when the engine opens next.
+            // A file that cannot be removed here is removed when the engine opens next.
             let _ = std::fs::remove_file(file);
         }
     }

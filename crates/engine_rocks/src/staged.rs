@@ -1,10 +1,10 @@
-//! Redo of a large transaction as SST files that the database takes in by one step.
+//! Staged redo: a large transaction in SST files that the database ingests in one step.
 //!
-//! A memtable takes a gigabyte of writes in seconds, and the order stage would be held for all of them. So
-//! the writes are sorted into files beside the database while the transaction is prepared; taking them in
-//! moves the files and writes a line in the manifest. What the memtable holds in the same range is flushed
-//! first: little, because a checkpoint went before, and hardened, because the order stage is held and the log
-//! hardened (I3).
+//! Writing a gigabyte to the memtable takes seconds, and the order stage would be held meanwhile. Instead,
+//! the writes are sorted into files next to the database while the transaction is prepared. Ingestion moves
+//! the files and adds a record to the manifest. RocksDB first flushes the memtable if its keys overlap. There
+//! is little to flush, because a checkpoint went before. It is durable in the log, because the order stage is
+//! held and the log is durable (I3).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::engine::io_error;
 use crate::redo;
 use crate::sst::{MemtableFlush, SstFiles};
 
-/// Files that hold one transaction's writes.
+/// Files with one transaction's writes.
 pub struct Staged(SstFiles);
 
-/// Writes sorted operations; the first error ends it.
+/// Writes sorted operations and stops at the first error.
 struct Writer<'a> {
     files: &'a mut SstFiles,
     outcome: Result<(), rocksdb::Error>,
 }
 
 impl Staged {
-    /// Writes `redo`, whose keys ascend, into files named after `prefix`; they are synced.
+    /// Writes `redo`, whose keys ascend, to files named after `prefix` and syncs them.
     pub fn write(
         db: Arc<DB>,
         options: &'static Options,
@@ -62,7 +62,7 @@ impl WriteBatchIterator for Writer<'_> {
 impl StagedRedo for Staged {
     fn apply(mut self: Box<Self>) {
         if let Err(error) = self.0.take_in(MemtableFlush::Allowed) {
-            // I6: the transaction is hardened. Recovery applies it from the log.
+            // I6: the transaction is durable in the log. Recovery applies it from there.
             log::error!("RocksDB refused a hardened transaction, stopping: {error}");
             std::process::abort();
         }

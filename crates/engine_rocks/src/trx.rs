@@ -1,4 +1,4 @@
-//! A transaction: a private write set over RocksDB's committed state.
+//! Transactions: a private write set over RocksDB's committed state.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl RocksTrx {
     }
 }
 
-/// The committed entries of a range.
+/// Cursor over the committed entries of a range.
 struct Committed<'a> {
     iterator: DBRawIterator<'a>,
     direction: Direction,

@@ -1,4 +1,4 @@
-//! What is durable when an engine is closed: what its last checkpoint sealed, and nothing else.
+//! Closing an engine keeps exactly what its last checkpoint sealed.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ fn closing_writes_nothing() {
     let engine = open(dir.path()).expect("opens");
     assert!(has(&engine, b"sealed") && !has(&engine, b"later"));
     assert_eq!(engine.durable_lsn(), Lsn(4096));
-    // As recovery does it before something is refused.
+    // As recovery does before it refuses to start.
     let mut trx = engine.begin();
     trx.put(INDEX, b"later", b"x").expect("puts");
     engine.replay(&[trx.prepare().expect("prepares")]).expect("replays");
@@ -53,8 +53,8 @@ fn manifest(dir: &Path) -> PathBuf {
     dir.join(current.trim())
 }
 
-/// The log remembers up to where an engine was durable; an engine whose list of files was cut says an earlier
-/// place, or does not open.
+/// The log records up to which LSN an engine was durable. An engine whose manifest was cut reports an earlier
+/// LSN, or does not open.
 #[test]
 fn an_engine_that_has_lost_files_is_durable_up_to_an_earlier_place() {
     let dir = tempfile::tempdir().expect("temporary directory");

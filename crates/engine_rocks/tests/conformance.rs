@@ -23,7 +23,7 @@ fn rocksdb_obeys_the_engine_contract() {
     conformance::run(&|| Box::new(OnDisk(tempfile::tempdir().expect("temporary directory"))));
 }
 
-/// RocksDB beside the reference engine: every read of the suite must agree.
+/// RocksDB and the reference engine in a mirror: every read of the suite must agree.
 struct Mirrored {
     dir: tempfile::TempDir,
     memory: Arc<MemFs>,
@@ -37,7 +37,7 @@ impl Harness for Mirrored {
     }
 }
 
-/// Random writes, rollbacks and scans over both; the mirror asserts that all answers are the same.
+/// Random writes, rollbacks and scans on both engines. The mirror asserts that all results are equal.
 #[test]
 fn rocksdb_agrees_with_the_reference_engine() {
     let harness =

@@ -1,5 +1,4 @@
-//! Large transactions are taken in as files: what is read afterwards is what a memtable write would have
-//! given.
+//! Large transactions are ingested as files. Reads afterwards must return the same as after a memtable write.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ fn contents(trx: &dyn EngineTrx, at: ReadAt<'_>) -> Model {
     batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// A transaction of random puts and deletes, done to the model too.
+/// Prepares a transaction of random puts and deletes and applies it to the model.
 fn change(engine: &RocksEngine, rng: &SeededRng, model: &mut Model) -> Redo {
     let mut trx = engine.begin();
     for _ in 0..1 + rng.below(60) {
@@ -92,7 +91,8 @@ fn files_that_a_crash_left_are_gone_after_the_next_start() {
     };
     let known = tables();
     assert_eq!(known.len(), 1);
-    // Linked into the database, but not in its manifest; and being written beside it.
+    // One file is linked into the database directory but not in its manifest; the other was being written
+    // next to the database.
     std::fs::copy(&known[0], dir.path().join("000777.sst")).expect("copied");
     std::fs::write(dir.path().join("bulk_load/load0.0.sst"), b"half a file").expect("written");
     let engine = open();

@@ -1,4 +1,5 @@
-//! Prints how fast recovery reads a log from a warm cache, and what append and flush cost.
+//! Benchmark: prints the speed at which recovery reads a log from a warm cache, and the cost of append and
+//! flush.
 //!
 //! `cargo run --release -p cohort-log --example recovery_speed [MIB] [PAYLOAD_BYTES]`
 

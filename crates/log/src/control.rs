@@ -1,8 +1,8 @@
-//! `log.control`: where recovery starts.
+//! The control file `log.control`, which says where recovery starts.
 //!
-//! Two copies of the same contents, at offset 0 and at [`COPY_BYTES`], written and synced one after the
-//! other. Whatever a crash or a flipped bit does to one of them, the other is whole; so the newest whole copy
-//! is never older than the last update that was finished, and a damaged copy is mended by the next update.
+//! It holds two copies of the same contents, at offset 0 and at [`COPY_BYTES`], written and synced one after
+//! the other. If a crash or a flipped bit damages one copy, the other is whole. So the newest whole copy is
+//! never older than the last completed update, and the next update repairs a damaged copy.
 //!
 //! ```text
 //!  0  u32  CRC-32C of bytes 4..80+n
@@ -11,10 +11,10 @@
 //! 16  u64  sequence number of this update
 //! 24  u64  segment_bytes
 //! 32  u32  salt of the log
-//! 36  u32  generation: which start of the log this is
+//! 36  u32  generation: number of this start of the log
 //! 40  u64  LSN where this generation started to write
 //! 48  u64  from: LSN where recovery starts; everything below is released
-//! 56  u64  hardened: an LSN known to be hardened
+//! 56  u64  hardened: an LSN up to which the log is known to be durable
 //! 64  u64  1 if the log was closed and `hardened` is its end, else 0
 //! 72  u64  n
 //! 80  [n]  the coordinator's payload
@@ -33,13 +33,13 @@ const MAGIC: &[u8; 8] = b"COHORTLC";
 const VERSION: u32 = 1;
 const COPY_BYTES: u64 = 512 << 10;
 const HEADER_BYTES: u64 = 80;
-/// Largest payload of a checkpoint.
+/// Maximum size of a checkpoint's payload.
 pub(crate) const PAYLOAD_BYTES_MAX: u64 = COPY_BYTES - HEADER_BYTES;
-/// Name of the file, and of the file while it is made.
+/// Name of the file, and its temporary name during creation.
 pub(crate) const NAME: &str = "log.control";
 pub(crate) const UNFINISHED: &str = "log.control.new";
 
-/// The contents.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub sequence: u64,
@@ -106,7 +106,7 @@ impl State {
     }
 }
 
-/// What one of the two copies is.
+/// State of one of the two copies.
 enum Copy {
     Whole(State),
     Version(u32),
@@ -118,12 +118,12 @@ pub(crate) struct Control {
     file: SharedFile,
     path: PathBuf,
     pub state: State,
-    /// Where a copy starts that was found torn or damaged.
+    /// Offset of a copy that was found torn or damaged.
     pub damaged_at: Option<u64>,
 }
 
 impl Control {
-    /// Makes the file, durable, under its name.
+    /// Creates the file. At return it is durable under its name.
     pub fn create(fs: &SharedFs, dir: &Path, state: State) -> Result<Control, LogError> {
         let unfinished = dir.join(UNFINISHED);
         let path = dir.join(NAME);
@@ -180,7 +180,7 @@ impl Control {
         }
     }
 
-    /// Changes the contents, durably.
+    /// Changes the contents durably.
     pub fn update(&mut self, change: impl FnOnce(&mut State)) -> io::Result<()> {
         change(&mut self.state);
         self.write()
@@ -196,7 +196,7 @@ impl Control {
         Ok(())
     }
 
-    /// For messages.
+    /// Returns the path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by what the caller must do.
+//! Errors of the log, one variant for each reaction of the caller.
 
 use std::fmt;
 use std::io;
@@ -7,27 +7,28 @@ use std::sync::Arc;
 
 use cohort_base::Lsn;
 
-/// Why there is no room in the log.
+/// Reason why the log has no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullCause {
     /// The disk has no space for another segment.
     Disk,
-    /// The unreleased part of the log has reached `LogOptions::bytes_max`; a checkpoint makes room.
+    /// The unreleased part of the log has reached `LogOptions::bytes_max`; a checkpoint frees space.
     Cap,
 }
 
-/// An error of the log.
+/// An error of the log. Each variant says what the caller must do.
 #[derive(Clone, Debug)]
 pub enum LogError {
-    /// Refuse the transaction (nothing was ordered) or try again later.
+    /// Refuse the transaction (nothing was ordered) or retry later.
     Full(FullCause),
     /// Spill the payload to a file and log a reference to it.
     RecordTooLarge { bytes: u64, bytes_max: u64 },
-    /// Stop the server: an earlier write or sync failed, so nobody knows what is on the disk. Never retried.
+    /// Stop the server: an earlier write or sync failed, so the contents of the disk are unknown. Never
+    /// retried.
     Poisoned { cause: Arc<str> },
-    /// Start reading later: the log was released up to `retained`.
+    /// Start reading at a later LSN: the log was released up to `retained`.
     Released { asked: Lsn, retained: Lsn },
-    /// Refuse to start: hardened bytes are damaged or missing. `cure` is for the person who reads it.
+    /// Refuse to start: durable bytes are damaged or missing. `cure` is an instruction for the administrator.
     Corrupt { file: PathBuf, offset: u64, what: &'static str, cure: &'static str },
     /// Refuse to start: the file was written by another version of the program.
     Version { file: PathBuf, found: u32, known: u32 },
@@ -42,7 +43,7 @@ impl LogError {
         LogError::Io { file: file.to_path_buf(), op, source: Arc::new(source) }
     }
 
-    /// Whether the transaction may be refused and the server goes on.
+    /// Returns whether the log is only full: the transaction may be refused and the server continues.
     pub fn is_full(&self) -> bool {
         matches!(self, LogError::Full(_))
     }

@@ -1,8 +1,7 @@
-//! The one log: ordered, checksummed, preallocated, synced once for everybody who waits.
+//! The one log: ordered, checksummed, preallocated, with one sync for all waiting threads.
 //!
-//! A log is a directory: segments `log.000001`, `log.000002`, ... of equal size, which together are one
-//! stream of bytes addressed by [`Lsn`](cohort_base::Lsn), and `log.control`, which says where recovery
-//! starts.
+//! A log is a directory. Its segments `log.000001`, `log.000002`, ... have equal size and form one stream of
+//! bytes addressed by [`Lsn`](cohort_base::Lsn). The file `log.control` says where recovery starts.
 //!
 //! ```text
 //! Recovery::open -> next, next, ... -> finish -> Log: reserve -> append -> flush -> (checkpoint) -> close
@@ -11,13 +10,13 @@
 //! | file | concept |
 //! |---|---|
 //! | `record.rs` | format of a record |
-//! | `segment.rs`, `segments.rs` | format and making of a segment; the stream over all of them |
+//! | `segment.rs`, `segments.rs` | format and creation of a segment; the stream over all segments |
 //! | `control.rs` | the control file |
-//! | `tail.rs` | what is appended and not hardened |
-//! | `space.rs` | reservations, segments made ready ahead |
+//! | `tail.rs` | the appended records that are not durable yet |
+//! | `space.rs` | reservations, preallocation of segments |
 //! | `log.rs` | append, flush, checkpoint, close |
-//! | `scan.rs` | reading; where the log ends, and what is damage |
-//! | `recovery.rs`, `reader.rs` | reading at start, and while the log goes on |
+//! | `scan.rs` | reading records; detecting the log's end and damage |
+//! | `recovery.rs`, `reader.rs` | reading at the start, and while the log is appended to |
 
 mod control;
 mod error;

@@ -1,23 +1,26 @@
 //! Appending, flushing, checkpoints.
 //!
 //! # Concepts
-//! - A *room* ([`Log::reserve`]) promises that a record fits; whatever can fail has failed by then.
-//! - A record gets its place under the tail lock and is copied into memory there; its checksum is made
-//!   before.
-//! - A *flush* takes all that is complete, writes it as whole 4 KiB blocks over preallocated, durable zeros,
-//!   past the page cache unless [`LogOptions::buffered`] says otherwise, and syncs once. The file's metadata
-//!   do not change, so the sync costs one disk flush.
+//! - A *reservation* ([`Room`], made by [`Log::reserve`]) guarantees that a record fits; everything that can
+//!   fail is done by then.
+//! - A record gets its LSN under the tail lock and is copied into memory there; the checksum of its payload
+//!   is computed before.
+//! - A *flush* takes all complete records and writes them as whole 4 KiB blocks over preallocated, durable
+//!   zeros, bypassing the page cache unless [`LogOptions::buffered`] is set. Then it syncs once. The file's
+//!   metadata do not change, so the sync costs one disk flush.
 //!
-//! # Marks, each never going back
+//! # Positions, none of which ever decreases
 //! `retained <= hardened <= appended <= promised <= ready_end`
 //!
+//! Exception: `promised` decreases when an unused part of a reservation is returned.
+//!
 //! # Lock order
-//! `flusher`, then `tail`. `control`, then `making` (space.rs), then `tail`.
+//! `flusher`, then `tail`. `control`, then `making` (`space.rs`), then `tail`.
 //!
 //! # On failure
-//! A failed write or sync poisons the log: every later call that could promise something answers `Poisoned`.
-//! Nothing is tried again, because the kernel may have dropped the dirty pages and a second sync would say
-//! yes to nothing.
+//! A failed write or sync poisons the log: every later call that would have to guarantee something returns
+//! `Poisoned`. Nothing is retried, because the kernel may have dropped the dirty pages, and a second sync
+//! would then succeed without having written anything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -36,23 +39,23 @@ use crate::space::{self, Space};
 use crate::tail::{Batch, Tail};
 use crate::{LogError, LogOptions, LogReader, LogStats, RecordKind};
 
-/// The bytes a record occupies in the log, header and padding included: `start..end`.
+/// The bytes `start..end` that a record occupies in the log, including header and padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its first byte.
+    /// LSN of its first byte.
     pub start: Lsn,
-    /// Behind its last byte, where the next record starts. The record is hardened when `hardened() >= end`.
+    /// LSN after its last byte, where the next record starts. The record is durable when `hardened() >= end`.
     pub end: Lsn,
 }
 
-/// What all handles of a log share.
+/// State shared by all handles of a log.
 pub(crate) struct Shared {
     pub world: World,
     pub options: LogOptions,
     pub segments: Arc<Segments>,
     pub generations: Generations,
     pub space: Space,
-    /// Written by the flusher.
+    /// End of the durable part. Written by the holder of `flusher`.
     pub hardened: AtomicU64,
     /// Copy of the tail's end; written under the tail lock.
     appended: AtomicU64,
@@ -62,7 +65,7 @@ pub(crate) struct Shared {
     poison: OnceLock<Arc<str>>,
 }
 
-/// Its holder flushes.
+/// State of the flush stage; the thread that holds its lock flushes.
 #[derive(Default)]
 struct Flusher {
     spare: Vec<u8>,
@@ -74,7 +77,7 @@ struct Flusher {
     sync_ns_last: u64,
 }
 
-/// What recovery hands over.
+/// The state that recovery passes on.
 pub(crate) struct Start {
     pub world: World,
     pub options: LogOptions,
@@ -82,7 +85,7 @@ pub(crate) struct Start {
     pub segments: Arc<Segments>,
     pub released: Vec<u64>,
     pub end: u64,
-    /// The last block up to `end`.
+    /// Contents of the last block up to `end`.
     pub block: Vec<u8>,
 }
 
@@ -94,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Stops the log. The first cause stays.
+    /// Stops the log. Only the first cause is kept.
     pub(crate) fn poison(&self, cause: &dyn std::fmt::Display) -> LogError {
         let cause = self.poison.get_or_init(|| cause.to_string().into()).clone();
         LogError::Poisoned { cause }
@@ -111,19 +114,19 @@ impl Shared {
     }
 }
 
-/// A promise that one record of up to the asked size fits. Given back when dropped.
+/// A reservation: a guarantee that one record of up to the requested size fits. Returned when dropped.
 pub struct Room {
     shared: Arc<Shared>,
     bytes: u64,
 }
 
 impl Room {
-    /// Whether a record with this many payload bytes fits.
+    /// Returns whether a record with this number of payload bytes fits.
     pub fn fits(&self, payload_bytes: u64) -> bool {
         record_bytes(payload_bytes) <= self.bytes
     }
 
-    /// Gives back what the record does not use, and uses the rest.
+    /// Uses the reservation for a record, and returns the rest of it.
     fn spend(mut self, payload_bytes: u64) {
         let used = record_bytes(payload_bytes);
         assert!(used <= self.bytes, "a record is larger than the room reserved for it");
@@ -168,7 +171,8 @@ impl Log {
             std::thread::Builder::new()
                 .name("log-prealloc".into())
                 .spawn(move || {
-                    // Without it every caller that needs room would wait for ever.
+                    // A panic must end the process: without the thread, a caller that needs space would wait
+                    // for ever.
                     let guard = NoUnwind::during("the making of log segments");
                     space::preallocate(&shared);
                     guard.passed();
@@ -178,7 +182,8 @@ impl Log {
         Log { shared, worker: Mutex::new(worker) }
     }
 
-    /// Makes sure that a record with this many payload bytes fits. May wait for a segment to be made ready.
+    /// Reserves space for a record with this number of payload bytes. May wait for a segment to be
+    /// preallocated.
     pub fn reserve(&self, payload_bytes: u64) -> Result<Room, LogError> {
         let bytes_max = self.shared.options.record_bytes_max;
         if payload_bytes > bytes_max {
@@ -189,10 +194,10 @@ impl Log {
         Ok(Room { shared: self.shared.clone(), bytes })
     }
 
-    /// Appends a record whose payload is the parts in a row. Never fails, never does I/O.
+    /// Appends a record whose payload is the concatenation of the parts. Never fails, never does I/O.
     ///
     /// # Panics
-    /// When the parts are longer than the room.
+    /// When the parts are longer than the reservation.
     pub fn append(&self, room: Room, kind: RecordKind, parts: &[&[u8]]) -> Span {
         let shared = &*self.shared;
         let payload_bytes = parts.iter().map(|p| p.len() as u64).sum();
@@ -206,9 +211,9 @@ impl Log {
         Span { start: Lsn(start), end: Lsn(tail.end()) }
     }
 
-    /// Hardens what was appended before the call: one write, one sync. Returns up to where the log is
-    /// hardened now. One thread flushes at a time; a caller that comes meanwhile waits, and finds its records
-    /// hardened or flushes them.
+    /// Makes everything durable that was appended before the call: one write, one sync. Returns the end of
+    /// the durable part. One thread flushes at a time. A concurrent caller waits, and then finds its records
+    /// durable or flushes them.
     ///
     /// A failure poisons the log.
     pub fn flush(&self) -> Result<Lsn, LogError> {
@@ -223,7 +228,7 @@ impl Log {
         Ok(self.hardened())
     }
 
-    /// What there is to flush; nothing if all that is wanted is hardened.
+    /// Takes what there is to flush. Returns `None` if everything up to `wanted` is durable.
     fn take_batch(&self, flusher: &mut Flusher, wanted: u64) -> Result<Option<Batch>, LogError> {
         let shared = &*self.shared;
         if shared.hardened.load(Ordering::Acquire) >= wanted {
@@ -234,36 +239,36 @@ impl Log {
         Ok(Some(tail.take(std::mem::take(&mut flusher.spare), shared.salt())))
     }
 
-    /// Up to here the log survives a crash.
+    /// Returns the end of the durable part, which survives a crash.
     pub fn hardened(&self) -> Lsn {
         Lsn(self.shared.hardened.load(Ordering::Acquire))
     }
 
-    /// Where the next record will stand.
+    /// Returns the LSN of the next record.
     pub fn appended(&self) -> Lsn {
         Lsn(self.shared.appended.load(Ordering::Acquire))
     }
 
-    /// Where the retained log starts: the `from` of the last checkpoint.
+    /// Returns the start of the retained log: the `from` of the last checkpoint.
     pub fn retained(&self) -> Lsn {
         Lsn(self.shared.space.retained.load(Ordering::Acquire))
     }
 
-    /// Whether a failure has stopped the log, and which.
+    /// Returns the failure that has stopped the log, if any.
     pub fn poisoned(&self) -> Option<LogError> {
         self.shared.check_poison().err()
     }
 
-    /// Reads hardened records from `from`, which must be the start of one (or the end of the log).
+    /// Reads durable records from `from`, which must be the start of a record or the end of the log.
     pub fn read(&self, from: Lsn) -> Result<LogReader, LogError> {
         LogReader::new(self.shared.clone(), from)
     }
 
-    /// Makes durable that recovery starts at `from` with this payload; then releases the segments wholly
-    /// below. `from` below an earlier checkpoint's counts as that one's.
+    /// Makes durable that recovery starts at `from` with this payload, then releases the segments that are
+    /// completely below. If `from` is below that of an earlier checkpoint, the earlier `from` is used.
     ///
     /// # Panics
-    /// When `from` is not hardened.
+    /// When `from` is beyond the durable part.
     pub fn checkpoint(&self, from: Lsn, payload: &[u8]) -> Result<(), LogError> {
         let shared = &*self.shared;
         let hardened = self.hardened();
@@ -286,8 +291,8 @@ impl Log {
         shared.reuse(shared.segments.release_below(first))
     }
 
-    /// Flushes, and records where the log ends, so that any damage is found at the next start. No appends
-    /// after.
+    /// Flushes the log and records its end, so that the next start detects any damage. Nothing may be
+    /// appended afterwards.
     pub fn close(&self) -> Result<(), LogError> {
         let shared = &*self.shared;
         self.stop_worker();
@@ -304,12 +309,12 @@ impl Log {
         Ok(())
     }
 
-    /// Whether segments that are made ready from now on are written through the page cache.
+    /// Sets whether segments preallocated from now on are written through the page cache.
     pub fn set_buffered(&self, buffered: bool) {
         self.shared.segments.buffered.store(buffered, Ordering::Relaxed);
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> LogStats {
         let shared = &*self.shared;
         let space = &shared.space;
@@ -337,7 +342,7 @@ impl Log {
     fn stop_worker(&self) {
         self.shared.space.stop();
         if let Some(worker) = self.worker.lock().take() {
-            // It panics only where the process is broken; the log itself does not depend on it.
+            // The thread panics only in a broken process; the log itself does not depend on it.
             let _ = worker.join();
         }
     }

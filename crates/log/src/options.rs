@@ -1,32 +1,32 @@
-//! Sizes and limits, and what the log counts.
+//! Settings and counters of a log.
 
-/// How segments are made ready ahead of use.
+/// Method of preallocating segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preallocation {
     /// By a background thread that the log starts.
     Thread,
-    /// By the caller that finds too little room; deterministic, for tests and simulations.
+    /// By the caller that finds too little space; deterministic, for tests and simulations.
     Inline,
 }
 
 /// Settings of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Size of a segment file, a multiple of 4 KiB. Fixed when the log is made: an existing log keeps its
+    /// Size of a segment file, a multiple of 4 KiB. Fixed when the log is created: an existing log keeps its
     /// own.
     pub segment_bytes: u64,
-    /// Segments kept ready beyond the one being written.
+    /// Number of segments kept ready beyond the current one.
     pub segments_ahead: usize,
-    /// Released segments kept for reuse, if the checkpoint that released them did not release more: then as
-    /// many as it released, which is what the log grew by since the one before. More are removed.
+    /// Number of released segments kept for reuse; more are removed. If a checkpoint releases more, as many
+    /// as it released are kept instead, because the log grew by that much since the previous checkpoint.
     pub segments_spare_max: usize,
-    /// Whether segments are written through the page cache; else past it, where the file system does that.
+    /// Write segments through the page cache; otherwise bypass it where the file system supports that.
     pub buffered: bool,
-    /// Cap of the unreleased part of the log; [`crate::Log::reserve`] answers `Full(Cap)` beyond.
+    /// Cap of the unreleased part of the log; beyond it [`crate::Log::reserve`] returns `Full(Cap)`.
     pub bytes_max: u64,
-    /// Largest payload of one record.
+    /// Maximum payload of one record.
     pub record_bytes_max: u64,
-    /// Who makes segments ready.
+    /// How segments are preallocated.
     pub preallocation: Preallocation,
 }
 
@@ -63,20 +63,20 @@ pub struct LogStats {
     pub syncs: u64,
     /// Records appended.
     pub records: u64,
-    /// Bytes of records appended, headers and padding included.
+    /// Bytes of records appended, including headers and padding.
     pub record_bytes: u64,
-    /// Bytes written by flushes; each rounded up to whole 4 KiB blocks.
+    /// Bytes written by flushes, each rounded up to whole 4 KiB blocks.
     pub written_bytes: u64,
-    /// Time spent in `sync_data`, all flushes together.
+    /// Total time of `sync_data` in all flushes.
     pub sync_ns_total: u64,
-    /// The slowest `sync_data`.
+    /// Time of the slowest flush's `sync_data`.
     pub sync_ns_max: u64,
-    /// The last `sync_data`.
+    /// Time of the last flush's `sync_data`.
     pub sync_ns_last: u64,
-    /// Segments made from nothing.
+    /// Segments created.
     pub segments_created: u64,
     /// Segments reused.
     pub segments_recycled: u64,
-    /// Times that `reserve` had to wait for a segment.
+    /// Number of times that `reserve` had to wait for a segment.
     pub reserve_waits: u64,
 }

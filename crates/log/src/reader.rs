@@ -1,4 +1,4 @@
-//! Reading what is hardened, while the log goes on.
+//! Reading durable records while the log is appended to.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,9 +9,10 @@ use crate::log::Shared;
 use crate::scan::Scanner;
 use crate::{LogError, Record};
 
-/// Reads hardened records in order; goes on where it stopped when there are more.
+/// A reader of durable records, in order. It can continue where it stopped once there are more.
 ///
-/// It does not hold the log back: its owner sees to it that checkpoints keep what it still needs (I7).
+/// It does not keep the log from being released: its owner must make sure that checkpoints retain what it
+/// still needs (I7).
 pub struct LogReader {
     shared: Arc<Shared>,
     scanner: Scanner,
@@ -27,7 +28,7 @@ impl LogReader {
         Ok(LogReader { shared, scanner })
     }
 
-    /// The next hardened record; none when all have been read (ask again later).
+    /// Returns the next durable record. Returns `None` when all have been read; there may be more later.
     #[allow(clippy::should_implement_trait)] // the record borrows from self
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
         let hardened = self.shared.hardened.load(Ordering::Acquire);
@@ -45,7 +46,7 @@ impl LogReader {
         }
     }
 
-    /// Start of the record that `next` reads next.
+    /// Returns the start of the record that `next` reads next.
     pub fn position(&self) -> Lsn {
         Lsn(self.scanner.position())
     }

@@ -3,58 +3,58 @@
 //! ```text
 //!  0  u32  CRC-32C of bytes 4..32, seeded with the log's salt
 //!  4  u32  payload length
-//!  8  u64  LSN: where the record stands
+//!  8  u64  LSN of the record
 //! 16  u32  CRC-32C of payload and padding, seeded with the log's salt
 //! 20  u32  low 24 bits: generation; high 8 bits: kind
-//! 24  u64  mark: everything below this LSN was hardened when the record was written
+//! 24  u64  mark: everything below this LSN was durable when the record was written
 //! 32       payload, then zeros up to a multiple of 8
 //! ```
 //!
-//! The header has a checksum of its own, so that a length is believed only when it is right, and so that the
-//! mark of a record whose payload is torn still tells what was hardened before it. The salt (of the log) and
-//! the LSN keep what a recycled segment or a copied file held before from being taken for a record; the
-//! generation (of the start of the server) does so for what a crash left behind the end.
+//! The header has its own checksum. So a length is used only if it is right, and the mark of a record whose
+//! payload is torn still proves what was durable before it. Stale contents of a recycled segment or a copied
+//! file are not mistaken for a record, because salt (one per log) or LSN differ. Stale records that a crash
+//! left after the log's end are recognized by their generation (one per start of the server).
 
 use cohort_base::{Lsn, Reader};
 
 /// Size of the header.
 pub(crate) const HEADER_BYTES: u64 = 32;
-/// Where the header has its LSN.
+/// Offset of the LSN in the header.
 pub(crate) const LSN_AT: usize = 8;
-/// Records start at multiples of this.
+/// Alignment of records.
 pub(crate) const ALIGN_BYTES: u64 = 8;
-/// Generations are below this.
+/// Upper limit of generations, exclusive.
 pub(crate) const GENERATION_END: u32 = 1 << 24;
 
-/// What a record's payload is; the numbers belong to the users of the log and are on disk.
+/// Kind of a record's payload. The users of the log define the numbers, which are stored on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordKind(pub u8);
 
-/// A record as it is read.
+/// A record read from the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Where it starts.
+    /// LSN where it starts.
     pub lsn: Lsn,
-    /// Where the next one starts.
+    /// LSN where the next record starts.
     pub end: Lsn,
-    /// What the payload is.
+    /// Kind of the payload.
     pub kind: RecordKind,
-    /// The payload, all of it.
+    /// The whole payload.
     pub payload: &'a [u8],
 }
 
-/// Size of a record in the log: header, payload, padding.
+/// Returns the size of a record in the log: header, payload, padding.
 pub(crate) fn record_bytes(payload_bytes: u64) -> u64 {
     HEADER_BYTES + payload_bytes.next_multiple_of(ALIGN_BYTES)
 }
 
-/// Zeros behind a payload of this size.
+/// Returns the zeros after a payload of this size.
 pub(crate) fn padding(payload_bytes: u64) -> &'static [u8] {
     const ZEROS: [u8; ALIGN_BYTES as usize] = [0; ALIGN_BYTES as usize];
     &ZEROS[..(payload_bytes.next_multiple_of(ALIGN_BYTES) - payload_bytes) as usize]
 }
 
-/// Checksum of a payload given in parts, with its padding.
+/// Returns the checksum of a payload given in parts, with its padding.
 pub(crate) fn payload_crc(salt: u32, parts: &[&[u8]]) -> u32 {
     let bytes = parts.iter().map(|p| p.len() as u64).sum();
     let crc = parts.iter().fold(salt, |crc, part| crc32c::crc32c_append(crc, part));
@@ -86,12 +86,14 @@ impl Header {
         out
     }
 
-    /// None unless `bytes` starts with a header that was written at this very LSN of this log.
+    /// Decodes a header. Returns `None` unless `bytes` starts with a header that was written at this LSN of
+    /// this log.
     pub fn decode(bytes: &[u8], salt: u32, lsn: u64) -> Option<Header> {
         let mut r = Reader::new(bytes.get(..HEADER_BYTES as usize)?);
         let crc = r.u32().ok()?;
         let payload_bytes = r.u32().ok()?;
-        // Compared first: it is the cheapest test, and scans for records behind a torn tail live on it.
+        // Compared first, because it is the cheapest test and scans for records after a torn tail depend on
+        // its speed.
         if r.u64().ok()? != lsn {
             return None;
         }
@@ -108,12 +110,12 @@ impl Header {
         })
     }
 
-    /// Whole size of the record.
+    /// Returns the size of the whole record.
     pub fn record_bytes(&self) -> u64 {
         record_bytes(u64::from(self.payload_bytes))
     }
 
-    /// Whether `body` (payload and padding) is what the header speaks of.
+    /// Returns whether `body` (payload and padding) matches the header.
     pub fn matches(&self, salt: u32, body: &[u8]) -> bool {
         body.len() as u64 == self.record_bytes() - HEADER_BYTES
             && crc32c::crc32c_append(salt, body) == self.payload_crc

@@ -1,13 +1,13 @@
 //! Opening a log and reading it to its end.
 //!
 //! [`Recovery::open`] finds the control file and the segments, [`Recovery::next`] reads records from the last
-//! checkpoint on, [`Recovery::finish`] decides where the log ends and turns into a [`Log`]. Until `finish`
-//! nothing that recovery may need is changed, so that a refusal leaves everything as it was.
+//! checkpoint on, [`Recovery::finish`] determines where the log ends and returns a [`Log`]. Until `finish`
+//! nothing that recovery may need is changed, so that a refusal leaves everything unchanged.
 //!
-//! `open` settles names and segments before anything is read: a process that was killed may have left bytes
-//! and names that the disk does not have, and what is read counts as hardened from now on. `finish` writes
-//! the new generation to the control file. Only then it may append: the torn tail needs no cutting, since its
-//! records are of an older generation and never believed again.
+//! `open` makes file names and segments durable before anything is read: a killed process may have left bytes
+//! and names that are not on disk yet, and everything read counts as durable from now on. `finish` writes the
+//! new generation to the control file. Only then may the log be appended to. The torn tail need not be cut:
+//! its records have an older generation and are never accepted again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::segment::{self, BLOCK_BYTES, Geometry};
 use crate::segments::Segments;
 use crate::{Log, LogError, LogOptions, Record};
 
-/// In which state the log was found.
+/// State in which the log was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opened {
-    /// There was none; it has been made.
+    /// There was none; it was created.
     Created,
     /// It was closed by [`Log::close`].
     Clean,
@@ -34,7 +34,7 @@ pub enum Opened {
     AfterCrash,
 }
 
-/// The log while it is read; becomes a [`Log`].
+/// A log while it is read; becomes a [`Log`].
 pub struct Recovery {
     world: World,
     options: LogOptions,
@@ -44,34 +44,34 @@ pub struct Recovery {
     /// Segments below the checkpoint, to be recycled.
     released: Vec<u64>,
     scanner: Scanner,
-    /// Where the records that may be read end at the latest.
+    /// Upper limit of the end of the records to read.
     limit: u64,
-    /// The log is to end here although records follow.
+    /// LSN where the log has to end although records follow.
     cut: Option<u64>,
     at_end: bool,
 }
 
-/// How a log begins that is made because there is none.
+/// Start of a log that is created because there is none.
 #[derive(Clone, Debug, Default)]
 pub struct NewLog {
-    /// The log begins at the first segment border at or behind this.
+    /// The log begins at the first segment border at or after this LSN.
     pub from: Lsn,
-    /// What [`Recovery::checkpoint`] answers until the first [`Log::checkpoint`].
+    /// Returned by [`Recovery::checkpoint`] until the first [`Log::checkpoint`].
     pub payload: Vec<u8>,
 }
 
 impl Recovery {
-    /// Opens the log in a directory, or makes it.
+    /// Opens the log in a directory, or creates it.
     pub fn open(world: &World, dir: &Path, options: LogOptions) -> Result<Recovery, LogError> {
         Recovery::open_or_make(world, dir, options, NewLog::default())
     }
 
-    /// Whether the directory holds a log.
+    /// Returns whether the directory holds a log.
     pub fn is_there(world: &World, dir: &Path) -> bool {
         world.fs.exists(&dir.join(control::NAME))
     }
 
-    /// The same, and how the log is to begin if it has to be made.
+    /// Opens the log in a directory, or creates it as `new` describes.
     pub fn open_or_make(
         world: &World,
         dir: &Path,
@@ -110,7 +110,7 @@ impl Recovery {
         if !state.clean {
             segments.settle_from(geometry.segment_of(state.hardened.max(state.from)))?;
         }
-        // After a clean stop the end is known; what follows is none of the log's.
+        // After a clean stop the end is known; bytes after it do not belong to the log.
         let limit = if state.clean { state.hardened } else { ready_end };
         let world = world.clone();
         Ok(Recovery {
@@ -127,25 +127,25 @@ impl Recovery {
         })
     }
 
-    /// In which state the log was found.
+    /// Returns the state in which the log was found.
     pub fn opened(&self) -> Opened {
         self.opened
     }
 
-    /// A copy of what the control file holds that was found damaged, or torn by a crash: the file and where
-    /// the copy starts. The other copy is used, and [`Recovery::finish`] writes both.
+    /// Returns the file and offset of a copy of the control file's contents that was found damaged, or torn
+    /// by a crash. The other copy is used, and [`Recovery::finish`] writes both.
     pub fn damaged_copy(&self) -> Option<(&Path, u64)> {
         Some((self.control.path(), self.control.damaged_at?))
     }
 
-    /// The last checkpoint: where [`Recovery::next`] starts, and the payload given to [`Log::checkpoint`]
-    /// (empty if there was none).
+    /// Returns the last checkpoint: the LSN where [`Recovery::next`] starts, and the payload passed to
+    /// [`Log::checkpoint`] (empty if there was none).
     pub fn checkpoint(&self) -> (Lsn, &[u8]) {
         (Lsn(self.control.state.from), &self.control.state.payload)
     }
 
-    /// The next record in log order; none at the end of the log. A torn tail ends the log, damage is an
-    /// error.
+    /// Returns the next record in log order. Returns `None` at the end of the log. A torn tail ends the log,
+    /// damage is an error.
     #[allow(clippy::should_implement_trait)] // the record borrows from self
     pub fn next(&mut self) -> Result<Option<Record<'_>>, LogError> {
         if self.at_end {
@@ -163,20 +163,20 @@ impl Recovery {
         Ok(Some(self.scanner.last()))
     }
 
-    /// Behind the last record that [`Recovery::next`] has shown.
+    /// Returns the LSN after the last record that [`Recovery::next`] has returned.
     pub fn read_to(&self) -> Lsn {
         Lsn(self.scanner.position())
     }
 
-    /// Reads again from the checkpoint, and ends the log at `end`, the start of a record that
-    /// [`Recovery::next`] has shown: it and all that follows are given up by [`Recovery::finish`].
+    /// Restarts reading from the checkpoint, and ends the log at `end`, the start of a record that
+    /// [`Recovery::next`] has returned. [`Recovery::finish`] discards this record and all that follow.
     pub fn cut_at(&mut self, end: Lsn) {
         self.rewind();
         self.limit = end.0;
         self.cut = Some(end.0);
     }
 
-    /// Reads again from the checkpoint.
+    /// Restarts reading from the checkpoint.
     pub fn rewind(&mut self) {
         let state = &self.control.state;
         let generations = Generations { current: state.generation, start: state.generation_start };
@@ -184,11 +184,12 @@ impl Recovery {
         self.at_end = false;
     }
 
-    /// Leaves the log closed, empty, and beginning at the first segment border at or behind `from`, with this
-    /// payload; one update of the control file. The log was closed and holds nothing behind its checkpoint.
+    /// Moves a closed log without records, by one update of the control file. It stays closed and empty, gets
+    /// this payload, and begins at the first segment border at or after `from`, or at its present position if
+    /// that is not below `from`. Returns where it begins.
     ///
     /// # Panics
-    /// When it holds records.
+    /// When it holds records, or was not closed.
     pub fn begin_at(mut self, from: Lsn, payload: Vec<u8>) -> Result<Lsn, LogError> {
         assert_eq!(self.opened, Opened::Clean, "a log that is moved was closed");
         assert!(self.next()?.is_none(), "a log that is moved holds no records");
@@ -206,8 +207,8 @@ impl Recovery {
         Ok(Lsn(from))
     }
 
-    /// Cuts the torn tail and opens the log for appending. Reads to the end first if `next` was not called
-    /// until it said none.
+    /// Cuts the torn tail and opens the log for appending. Reads to the end first, if `next` has not returned
+    /// `None` yet.
     pub fn finish(mut self) -> Result<Log, LogError> {
         while self.next()?.is_some() {}
         let end = self.scanner.position();
@@ -229,7 +230,7 @@ impl Recovery {
     }
 }
 
-/// The first segment border at or behind an LSN.
+/// Returns the first segment border at or after an LSN.
 fn border_behind(geometry: Geometry, lsn: u64) -> u64 {
     let segment = geometry.segment_of(lsn);
     match geometry.start_of(segment) {
@@ -238,7 +239,7 @@ fn border_behind(geometry: Geometry, lsn: u64) -> u64 {
     }
 }
 
-/// Makes the control file of a new log; its segments come when room is reserved.
+/// Creates the control file of a new log; segments are created when space is reserved.
 fn create(world: &World, dir: &Path, options: &LogOptions, new: NewLog) -> Result<Control, LogError> {
     let fs = &world.fs;
     fs.create_dir_all(dir).map_err(|e| LogError::io(dir, "creation", e))?;

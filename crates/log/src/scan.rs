@@ -1,16 +1,16 @@
-//! Reading records in order, and telling a torn tail from damage.
+//! Reading records in order, and distinguishing a torn tail from damage.
 //!
-//! A record is believed when header and payload are right and its generation is the one that wrote this part
-//! of the log. The first place without such a record is the end of the log or damage. It is the end, with a
-//! torn tail perhaps behind it, unless
+//! A record is accepted if header and payload are valid and its generation is the one that wrote this part of
+//! the log. The first position without such a record is the end of the log, possibly followed by a torn tail,
+//! or damage. It is damage if
 //!
-//! - it lies below an LSN that the control file knows to be hardened, or
-//! - a whole header behind it, of the same generation, carries a mark beyond it: then a sync had returned
-//!   that covered this place.
+//! - it is below an LSN that the control file knows to be durable, or
+//! - a whole header after it, of the generation that wrote that part, has a mark beyond it: then a sync that
+//!   covered this position had returned.
 //!
-//! The flusher sets the mark of the first record of every flush to the hardened LSN, so all but the last
-//! flush before a crash is covered. Damage within that last flush cannot be told from a torn write by
-//! anybody.
+//! The flusher sets the mark of the first record of every flush to the end of the durable part, so all
+//! flushes before a crash except the last are covered. Damage within the last flush cannot be distinguished
+//! from a torn write.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use crate::segment::RESTORE;
 use crate::segments::Segments;
 use crate::{LogError, Record};
 
-/// Read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Which generation wrote what.
+/// Generations that wrote the parts of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generations {
-    /// The newest.
+    /// The newest generation.
     pub current: u32,
-    /// Everything from this LSN on was written by it.
+    /// Everything from this LSN on was written by the newest generation.
     pub start: u64,
 }
 
@@ -42,12 +42,12 @@ impl Generations {
     }
 }
 
-/// What stands at the scanner's position.
+/// Contents at the scanner's position.
 enum Found {
     Record(Header),
-    /// Bytes end before a record does.
+    /// The limit was reached.
     End,
-    /// Something else, for this reason.
+    /// No valid record, for this reason.
     Bad(&'static str),
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Scanner {
     generations: Generations,
     /// Start of the next record.
     position: u64,
-    /// The record before it.
+    /// Header of the previous record.
     last: Option<Header>,
-    /// Stream bytes from `buf_start` on; bytes before `position` are spent.
+    /// Stream bytes from `buf_start` on; bytes before `position` are already used.
     buf: Vec<u8>,
     buf_start: u64,
 }
@@ -73,8 +73,8 @@ impl Scanner {
         self.position
     }
 
-    /// Passes over the next record that ends at or below `limit`; [`Scanner::last`] then has it. If there is
-    /// none, why; no reason when the bytes up to the limit are used up.
+    /// Moves past the next record that ends at or below `limit`; [`Scanner::last`] then returns it. If there
+    /// is none, the inner error is the reason, or `None` if the limit was reached.
     pub fn advance(&mut self, limit: u64) -> Result<Result<(), Option<&'static str>>, LogError> {
         match self.find(limit)? {
             Found::Record(header) => {
@@ -87,7 +87,7 @@ impl Scanner {
         }
     }
 
-    /// The record that [`Scanner::advance`] has passed.
+    /// Returns the record that [`Scanner::advance`] has moved past.
     pub fn last(&self) -> Record<'_> {
         let header = self.last.as_ref().expect("advance found one");
         let start = (header.lsn + HEADER_BYTES - self.buf_start) as usize;
@@ -119,7 +119,7 @@ impl Scanner {
         }
     }
 
-    /// The next `n` bytes, none if the limit comes before.
+    /// Returns the next `n` bytes. Returns `None` if the limit comes before.
     fn peek(&mut self, n: u64, limit: u64) -> Result<Option<&[u8]>, LogError> {
         if n > limit - self.position {
             return Ok(None);
@@ -141,7 +141,8 @@ impl Scanner {
         Ok(self.buf.get(..n))
     }
 
-    /// Decides about the place where [`Scanner::advance`] found no record: `Ok` if it is the end of the log.
+    /// Classifies the position where [`Scanner::advance`] found no record: returns `Ok` if it is the end of
+    /// the log, an error if it is damaged.
     pub fn judge(&self, hardened: u64, what: Option<&'static str>) -> Result<(), LogError> {
         let place = self.position;
         if place < hardened || (what.is_some() && self.hardened_later(place)?) {
@@ -152,7 +153,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Whether a header of this generation behind `place` says that `place` was hardened.
+    /// Returns whether a header after `place`, of an admitted generation, proves that `place` was durable.
     fn hardened_later(&self, place: u64) -> Result<bool, LogError> {
         let salt = self.segments.geometry.salt;
         let mut buf = vec![0; CHUNK_BYTES];
@@ -160,7 +161,8 @@ impl Scanner {
         loop {
             let got = self.segments.read_at(&mut buf, start)?;
             let Some(last) = got.checked_sub(HEADER_BYTES as usize) else { return Ok(false) };
-            // A header holds its own LSN: the cheapest test goes over all places, mostly zeros, first.
+            // A header contains its own LSN. This cheapest test is applied first to all positions, which are
+            // mostly zeros.
             let words = buf[LSN_AT..got].chunks_exact(ALIGN_BYTES as usize);
             let places = words.zip((start..).step_by(ALIGN_BYTES as usize));
             let candidates = places.filter(|(word, place)| **word == place.to_le_bytes());

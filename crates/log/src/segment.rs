@@ -1,8 +1,8 @@
-//! Segments: the files of the log, and where an LSN is in them.
+//! Segments: the files of the log, and the position of an LSN in them.
 //!
-//! Segment `i` (from 0) is the file `log.{i+1:06}` and holds the stream bytes `i * capacity .. (i + 1) *
-//! capacity` behind a header block of 4 KiB, where `capacity = segment_bytes - 4096`. Hence a 4 KiB block of
-//! the stream is one of the file.
+//! Segment `i` (from 0) is the file `log.{i+1:06}`. After a header block of 4 KiB it holds the stream bytes
+//! `i * capacity .. (i + 1) * capacity`, where `capacity = segment_bytes - 4096`. Hence a 4 KiB block of the
+//! stream is a block of the file.
 //!
 //! ```text
 //!    0  u32    CRC-32C of bytes 4..4096
@@ -16,8 +16,8 @@
 //! 4096         the stream
 //! ```
 //!
-//! A file gets its name only after its header and all its blocks are durable, so a segment whose name is in
-//! use and whose header is not right is damaged, whatever happened.
+//! A file gets its name only after its header and all its blocks are durable. So a segment with a name in use
+//! and a wrong header is damaged in any case.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,18 +27,18 @@ use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::LogError;
 
-/// Blocks of the log; also the size of a segment's header.
+/// Block size of the log; also the size of a segment's header.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 const MAGIC: &[u8; 8] = b"COHORTLG";
 const VERSION: u32 = 1;
-/// Written at once when a segment is filled with zeros.
+/// Bytes per write when a segment is filled with zeros.
 const FILL_BYTES: u64 = 1 << 20;
-/// Synced at once: a commit's sync that comes meanwhile waits for no more than this.
+/// Bytes per sync when a segment is filled: a concurrent commit's sync waits for no more than this.
 const SYNC_BYTES: u64 = 8 << 20;
-/// A segment while it is made.
+/// Temporary name of a segment during its creation.
 pub(crate) const UNFINISHED: &str = "log.new";
 
-/// Sizes that turn LSNs into file positions.
+/// Sizes that convert LSNs to file positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     pub segment_bytes: u64,
@@ -46,33 +46,33 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// Stream bytes per segment.
+    /// Returns the stream bytes per segment.
     pub fn capacity(self) -> u64 {
         self.segment_bytes - BLOCK_BYTES
     }
 
-    /// The segment that holds this byte of the stream.
+    /// Returns the segment that holds this byte of the stream.
     pub fn segment_of(self, lsn: u64) -> u64 {
         lsn / self.capacity()
     }
 
-    /// First LSN of a segment.
+    /// Returns the first LSN of a segment.
     pub fn start_of(self, segment: u64) -> u64 {
         segment * self.capacity()
     }
 
-    /// Where in its segment's file this byte is.
+    /// Returns the offset of this byte in its segment's file.
     pub fn offset_of(self, lsn: u64) -> u64 {
         BLOCK_BYTES + lsn % self.capacity()
     }
 }
 
-/// How the blocks of a segment get to the disk.
+/// Method of writing the blocks of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Through the page cache.
     Buffered,
-    /// Past it. They are read again only after a crash.
+    /// Bypassing the page cache. The blocks are read again only after a crash.
     Direct,
 }
 
@@ -89,12 +89,12 @@ impl Way {
     }
 }
 
-/// Path of a segment.
+/// Returns the path of a segment.
 pub(crate) fn path_of(dir: &Path, segment: u64) -> PathBuf {
     dir.join(format!("log.{:06}", segment + 1))
 }
 
-/// The segment that a file of this name is.
+/// Returns the number of the segment with this file name.
 pub(crate) fn parse_name(name: &Path) -> Option<u64> {
     let digits = name.to_str()?.strip_prefix("log.")?;
     let number: u64 = digits.parse().ok()?;
@@ -114,7 +114,7 @@ fn header(geometry: Geometry, segment: u64) -> Vec<u8> {
     block
 }
 
-/// Makes a new segment, zero-filled and durable, under its name.
+/// Creates a new segment. At return it is zero-filled and durable under its name.
 pub(crate) fn create(
     fs: &SharedFs,
     way: Way,
@@ -125,7 +125,7 @@ pub(crate) fn create(
     let unfinished = dir.join(UNFINISHED);
     let filled = fill(fs, way, &unfinished, geometry, segment);
     if filled.is_err() {
-        // Gives the space back; if that fails too, the next start removes the file.
+        // Frees the space; if that fails too, the next start removes the file.
         let _ = fs.remove(&unfinished);
     }
     let file = filled?;
@@ -151,7 +151,8 @@ fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) 
     Ok(file)
 }
 
-/// Turns a released segment into a later one. What it holds stays in it: LSNs and salt tell it apart.
+/// Reuses the file of a released segment for a later one. The old contents stay; they are recognized by LSNs
+/// and salt.
 pub(crate) fn recycle(
     fs: &SharedFs,
     way: Way,
@@ -168,7 +169,7 @@ pub(crate) fn recycle(
     Ok(file)
 }
 
-/// Opens a segment and checks that it is the one it is named.
+/// Opens a segment and checks that it matches its name.
 pub(crate) fn open(
     fs: &SharedFs,
     way: Way,
@@ -204,7 +205,7 @@ pub(crate) fn open(
     Ok(file)
 }
 
-/// What to do when hardened bytes are gone.
+/// Instruction for the administrator when durable bytes are lost.
 pub(crate) const RESTORE: &str =
     "transactions that were acknowledged are damaged: restore the data directory from a backup or a replica";
 

@@ -1,4 +1,4 @@
-//! The open segments, and reading the stream across them.
+//! The open segments, and access to the stream across them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,19 +11,20 @@ use parking_lot::RwLock;
 use crate::LogError;
 use crate::segment::{self, Geometry, Way};
 
-/// The segments from the one where recovery starts to the last one that is ready; without a gap.
+/// The segments from the one where recovery starts to the last one that is ready, without a gap.
 pub(crate) struct Segments {
     pub fs: SharedFs,
     pub dir: PathBuf,
     pub geometry: Geometry,
-    /// Whether segments that are opened from now on are written through the page cache.
+    /// Segments opened from now on are written through the page cache.
     pub buffered: AtomicBool,
     /// Written when a segment becomes ready or is released; read by flushes and readers.
     files: RwLock<BTreeMap<u64, SharedFile>>,
 }
 
 impl Segments {
-    /// Opens and checks the segments at and above `first`; answers those below too: they are released.
+    /// Opens and checks the segments from `first` on. Also returns the numbers of those below, which are
+    /// released.
     pub fn open(
         fs: SharedFs,
         dir: PathBuf,
@@ -52,7 +53,8 @@ impl Segments {
         Ok((Segments { fs, dir, geometry, buffered, files: RwLock::new(files) }, released))
     }
 
-    /// Settles the segments from this one on.
+    /// Makes the contents of the segments from `first` on durable and drops them from the page cache, so that
+    /// reads show what is on the disk.
     pub fn settle_from(&self, first: u64) -> Result<(), LogError> {
         for (number, file) in self.files.read().range(first..) {
             let path = || segment::path_of(&self.dir, *number);
@@ -61,7 +63,7 @@ impl Segments {
         Ok(())
     }
 
-    /// How segments are opened now.
+    /// Returns how segments are opened now.
     pub fn way(&self) -> Way {
         Way::of(self.buffered.load(Ordering::Relaxed))
     }
@@ -71,30 +73,31 @@ impl Segments {
         self.files.write().insert(number, file);
     }
 
-    /// Forgets the segments below `first` and answers their numbers.
+    /// Removes the segments below `first` and returns their numbers.
     pub fn release_below(&self, first: u64) -> Vec<u64> {
         let mut files = self.files.write();
         let kept = files.split_off(&first);
         std::mem::replace(&mut *files, kept).into_keys().collect()
     }
 
-    /// LSN behind the last ready segment; `None` if there is no segment.
+    /// Returns the LSN after the last ready segment, or `None` if there is no segment.
     pub fn end(&self) -> Option<u64> {
         let files = self.files.read();
         files.last_key_value().map(|(&last, _)| self.geometry.start_of(last + 1))
     }
 
-    /// The file of a segment.
+    /// Returns the file of a segment.
     pub fn file(&self, number: u64) -> Option<SharedFile> {
         self.files.read().get(&number).cloned()
     }
 
-    /// Where a byte of the stream is, for messages.
+    /// Returns the file and offset of a byte of the stream, for messages.
     pub fn place_of(&self, lsn: u64) -> (PathBuf, u64) {
         (segment::path_of(&self.dir, self.geometry.segment_of(lsn)), self.geometry.offset_of(lsn))
     }
 
-    /// Reads stream bytes from `lsn`; fewer only where the ready segments end or begin.
+    /// Reads stream bytes from `lsn`. Returns fewer than requested only where the ready segments begin or
+    /// end.
     pub fn read_at(&self, buf: &mut [u8], lsn: u64) -> Result<usize, LogError> {
         let mut done = 0;
         while done < buf.len() {
@@ -113,8 +116,8 @@ impl Segments {
         Ok(done)
     }
 
-    /// Writes a run of whole blocks: one write per segment it touches, then one sync for each. Answers how
-    /// many syncs.
+    /// Writes a sequence of whole blocks: one write per segment it touches, then one call of `on_sync` for
+    /// each.
     pub fn write_and_sync(
         &self,
         bytes: &[u8],

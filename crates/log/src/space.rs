@@ -1,16 +1,16 @@
-//! Room in the log: promises against segments that are ready, and making segments ready.
+//! Reservation of log space, and preallocation of segments.
 //!
-//! `promised` is the LSN that the log reaches when every room is used in full. A room is given by moving it
-//! forward, which succeeds while it stays below `ready_end` (the end of the last ready segment) and within
-//! the cap. So an append never finds its segment missing (I6).
+//! `promised` is the LSN that the log reaches if every reservation is used in full. A reservation moves it
+//! forward, which succeeds as long as it stays within `ready_end` (the end of the last ready segment) and the
+//! cap. So an append never finds its segment missing (I6).
 //!
-//! Segments are made ready one after the other under the `making` lock: a released one is renamed, or a new
-//! one is filled with zeros. A background thread does so ahead of need; without it (`Preallocation::Inline`)
-//! the thread that needs room does. A caller that waits tells the thread how far it needs the log: one record
-//! may be larger than all that is kept ready.
+//! Segments are preallocated one after the other under the `making` lock: a released one is renamed, or a new
+//! one is filled with zeros. A background thread does this in advance; without it (`Preallocation::Inline`)
+//! the thread that needs the space does. A waiting caller passes the background thread the end that it needs,
+//! because one record may be larger than everything that is kept ready.
 //!
-//! On failure: "no space" is an answer (`Full`), tried again at the next `reserve`; anything else poisons the
-//! log.
+//! On failure: lack of disk space is a result (`Full`), and the next `reserve` retries; any other failure
+//! poisons the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,22 +23,22 @@ use crate::options::Preallocation;
 use crate::segment;
 use crate::{FullCause, LogError};
 
-/// Accounts of a log's room.
+/// Accounting of a log's space.
 pub(crate) struct Space {
-    /// Written by reservations and returns.
+    /// Written by reservations, and when they are returned.
     promised: AtomicU64,
     /// Written under `making`.
     ready_end: AtomicU64,
-    /// Start of what must be kept. Written by checkpoints.
+    /// Start of the part that must be kept. Written by checkpoints.
     pub retained: AtomicU64,
     /// Released segments still under their old names.
     making: Mutex<Vec<u64>>,
     worker: Mutex<WorkerState>,
-    /// To the background thread: there is work, or stop.
+    /// Notifies the background thread: there is work, or it has to stop.
     work: Condvar,
-    /// To those in `reserve`: a segment is ready, or could not be made.
+    /// Notifies threads in `reserve`: a segment is ready, or could not be created.
     made: Condvar,
-    /// The background thread was told and has not looked yet.
+    /// The background thread was notified and has not checked yet.
     told: AtomicBool,
     pub created: AtomicU64,
     pub recycled: AtomicU64,
@@ -49,9 +49,9 @@ pub(crate) struct Space {
 struct WorkerState {
     kicked: bool,
     stop: bool,
-    /// The furthest end that a caller has waited for.
+    /// The largest end that a caller has waited for.
     waited_for: u64,
-    /// Counts the attempts that found no space.
+    /// Number of failed attempts, normally for lack of disk space.
     full_count: u64,
 }
 
@@ -80,7 +80,7 @@ impl Space {
         end <= self.ready_end.load(Ordering::Acquire)
     }
 
-    /// Whether the background thread has a segment to make.
+    /// Returns whether the background thread has to preallocate a segment.
     fn has_work(&self, wanted_end: u64) -> bool {
         let worker = self.worker.lock();
         !worker.stop && !self.is_ready(wanted_end.max(worker.waited_for))
@@ -102,7 +102,7 @@ impl Space {
 }
 
 impl Shared {
-    /// Moves `promised` forward by this many bytes.
+    /// Moves `promised` forward by this number of bytes.
     pub(crate) fn take_room(&self, bytes: u64) -> Result<(), LogError> {
         loop {
             self.check_poison()?;
@@ -127,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Up to here segments should be ready.
+    /// Returns the LSN up to which segments should be ready.
     fn wanted_end(&self) -> u64 {
         let ahead = self.options.segments_ahead as u64 * self.segments.geometry.capacity();
         self.space.promised.load(Ordering::Acquire) + ahead
@@ -160,7 +160,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the next segment ready.
+    /// Preallocates the next segment.
     pub(crate) fn make_segment(&self) -> Result<(), LogError> {
         let (fs, dir, geometry) = (&self.segments.fs, &self.segments.dir, self.segments.geometry);
         let mut released = self.space.making.lock();
@@ -171,7 +171,7 @@ impl Shared {
                 let made = segment::recycle(fs, self.segments.way(), dir, geometry, old, number);
                 match made {
                     Ok(_) => drop(self.space.recycled.fetch_add(1, Ordering::Relaxed)),
-                    // It is as good for the next attempt, unless it has its new name.
+                    // The file can be used by the next attempt, unless it already has its new name.
                     Err(_) if fs.exists(&segment::path_of(dir, old)) => released.push(old),
                     Err(_) => {}
                 }
@@ -196,9 +196,9 @@ impl Shared {
         }
     }
 
-    /// Hands segments over for reuse; removes those that are too many. As many as one checkpoint releases are
-    /// needed until the next one: so under a steady load none is removed and none made, and the log takes no
-    /// more space than right before a checkpoint.
+    /// Takes released segments for reuse, and removes those that are too many. As many as one checkpoint
+    /// releases are needed until the next checkpoint. So under a steady load none is removed and none
+    /// created, and the log takes no more space than right before a checkpoint.
     pub(crate) fn reuse(&self, numbers: Vec<u64>) -> Result<(), LogError> {
         let mut released = self.space.making.lock();
         let kept = numbers.len().max(self.options.segments_spare_max);
@@ -211,7 +211,7 @@ impl Shared {
     }
 }
 
-/// What the background thread runs.
+/// Main function of the background thread.
 pub(crate) fn preallocate(shared: &Arc<Shared>) {
     let space = &shared.space;
     loop {

@@ -1,36 +1,36 @@
-//! The end of the log in memory: what was appended and is not hardened yet.
+//! The end of the log in memory: appended records that are not durable yet.
 //!
-//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer, pads
-//! it to whole blocks, and leaves a second buffer with the last, partly filled block, so that the next flush
-//! rewrites it with the same prefix.
+//! Records are copied to the end of one buffer that starts at a block border. A flush takes the buffer and
+//! pads it to whole blocks. It leaves a second buffer with the last, partly filled block, so that the next
+//! flush rewrites this block with the same prefix.
 
 use crate::record::{HEADER_BYTES, Header, padding};
 use crate::segment::BLOCK_BYTES;
 
-/// A buffer larger than this is not kept for the next flush.
+/// Maximum capacity of a buffer that is kept for a later flush.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// The buffer. Everything in it is under the log's tail lock.
+/// The buffer and its counters, protected by the log's tail lock.
 pub(crate) struct Tail {
     /// LSN of the first byte of `buf`; a block border.
     base: u64,
     buf: Vec<u8>,
-    /// Up to here a flush has taken the bytes.
+    /// LSN up to which flushes have taken the bytes.
     taken: u64,
     pub records: u64,
     pub record_bytes: u64,
 }
 
-/// What a flush writes: whole blocks.
+/// The whole blocks that a flush writes.
 pub(crate) struct Batch {
     pub base: u64,
     pub bytes: Vec<u8>,
-    /// Hardened up to here once it is written and synced.
+    /// End of the durable part once the batch is written and synced.
     pub end: u64,
 }
 
 impl Tail {
-    /// `block` is what the last block holds up to `end`.
+    /// Makes a tail that ends at `end`; `block` has the contents of the last block up to there.
     pub fn new(end: u64, block: Vec<u8>) -> Tail {
         let base = end - block.len() as u64;
         assert_eq!(base % BLOCK_BYTES, 0, "the tail starts at a block border");
@@ -55,8 +55,8 @@ impl Tail {
         self.record_bytes += bytes;
     }
 
-    /// Takes all that was appended since the last call, which must be something. `spare` becomes the buffer
-    /// of what remains.
+    /// Takes everything appended since the last call, which must not be empty. `spare` becomes the buffer for
+    /// the remainder.
     pub fn take(&mut self, mut spare: Vec<u8>, salt: u32) -> Batch {
         let end = self.end();
         assert!(end > self.taken, "a flush that finds nothing new takes nothing");
@@ -72,8 +72,8 @@ impl Tail {
         batch
     }
 
-    /// Lets the first record of the flush say that all before it is hardened: one flush runs at a time, so it
-    /// is.
+    /// Sets the mark of the flush's first record: everything before it is durable, because only one flush
+    /// runs at a time.
     fn mark_first(&mut self, salt: u32) {
         let start = (self.taken - self.base) as usize;
         let bytes = &mut self.buf[start..start + HEADER_BYTES as usize];
@@ -85,7 +85,7 @@ impl Tail {
 }
 
 impl Batch {
-    /// Its buffer, for the flush after the next.
+    /// Returns its buffer, for the flush after the next.
     pub fn into_spare(self) -> Vec<u8> {
         if self.bytes.capacity() > KEPT_BYTES_MAX { Vec::new() } else { self.bytes }
     }

@@ -1,4 +1,4 @@
-//! Append, flush, read, close: what the calls promise without a crash.
+//! Tests of append, flush, read and close without a crash.
 
 mod support;
 
@@ -95,8 +95,7 @@ fn segments_are_recycled() {
     assert!(cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len() <= 6);
 }
 
-/// More segments are released by each checkpoint than `segments_spare_max`: they are needed until the next
-/// one.
+/// Each checkpoint releases more segments than `segments_spare_max`; they are needed until the next one.
 #[test]
 fn a_steady_load_makes_no_segments_after_its_first_checkpoints() {
     let (mem, fs) = mem();
@@ -114,7 +113,7 @@ fn a_steady_load_makes_no_segments_after_its_first_checkpoints() {
     }
     assert!(options().segments_spare_max < 6);
     assert_eq!(created_by[2], created_by[7], "{created_by:?}");
-    // A checkpoint that releases few lets the others go.
+    // A checkpoint that releases few segments removes the surplus ones.
     append(&log, &payload(0, 2000)).expect("fits");
     log.checkpoint(log.flush().expect("flushes"), &[]).expect("checkpoint");
     let left = cohort_vfs::Fs::list(&mem, Path::new(DIR)).expect("list").len();
@@ -143,7 +142,7 @@ fn a_full_disk_refuses_and_goes_on_when_there_is_space() {
     }
 }
 
-/// A quota that is full, in the middle of a segment's second use.
+/// The disk quota is exhausted while a segment is being recycled.
 #[test]
 fn a_segment_that_could_not_be_used_again_is_there_for_the_next_attempt() {
     let (_, fs) = mem();
@@ -157,7 +156,7 @@ fn a_segment_that_could_not_be_used_again_is_there_for_the_next_attempt() {
     log.checkpoint(log.hardened(), &[]).expect("checkpoint");
     let created = log.stats().segments_created;
     let full = loop {
-        // Appending writes nothing but a segment's header.
+        // An append writes nothing except a segment's header.
         faults.set(Fault::ErrorAt(faults.ops(), std::io::ErrorKind::QuotaExceeded));
         if let Err(e) = append(&log, &payload(1, 2000)) {
             break e;
@@ -234,8 +233,8 @@ fn appender(log: &Log, thread: u64) {
     }
 }
 
-/// Records of every size around the borders of blocks and segments, alone and beside others, with segments
-/// that hold two blocks, one block, and with none made ready ahead.
+/// Appends records of every size around the borders of blocks and segments, alone and together with others,
+/// with segments that hold two blocks or one block, and with zero to two segments preallocated.
 #[test]
 fn a_record_may_be_larger_than_the_segments_that_are_ready() {
     const RECORD_BYTES_MAX: u64 = 48 << 10;

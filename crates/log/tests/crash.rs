@@ -1,5 +1,5 @@
-//! Crash at every operation that changes the disk, and damage at every byte. `CRASH_SEEDS=100` explores
-//! longer.
+//! Crash tests: a crash at every operation that changes the disk, and damage at every byte. `CRASH_SEEDS=100`
+//! explores longer.
 
 mod support;
 
@@ -12,21 +12,21 @@ use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, Rng, SeededRng, SharedFs};
 use proptest::prelude::*;
 use support::{DIR, append, open, options, payload, recovery};
 
-/// What the workload knows about itself when it ends or the machine stops.
+/// The workload's knowledge when it ends or the machine crashes.
 #[derive(Default)]
 struct Model {
-    /// Numbers below were acknowledged by a flush.
+    /// Records with numbers below this were acknowledged by a flush.
     flushed: u64,
-    /// Numbers below were appended.
+    /// Records with numbers below this were appended.
     appended: u64,
-    /// Start of each record that was appended.
+    /// Start of each appended record.
     starts: Vec<Lsn>,
-    /// Checkpoints: the one acknowledged last, and the newest one tried.
+    /// Numbers of the last acknowledged checkpoint, and of the last one attempted.
     checkpoint_done: u64,
     checkpoint_tried: u64,
 }
 
-/// Random appends, flushes, checkpoints and restarts, until an error.
+/// Runs random appends, flushes, checkpoints and restarts, until an error.
 fn workload(fs: &SharedFs, seed: u64, model: &mut Model) -> Result<(), LogError> {
     let rng = SeededRng::new(seed);
     let (mut log, _) = open(fs)?;
@@ -64,7 +64,7 @@ fn workload(fs: &SharedFs, seed: u64, model: &mut Model) -> Result<(), LogError>
     Ok(())
 }
 
-/// Everything acknowledged is there, and what is there is what was appended, in order.
+/// Checks that all acknowledged records are in the log, and that it contains only appended records, in order.
 fn check(fs: &SharedFs, model: &Model, context: &str) {
     let mut recovery = match recovery(fs) {
         Ok(recovery) => recovery,
@@ -146,7 +146,7 @@ fn crash_again_while_recovering() {
     }
 }
 
-/// A log of a few flushes, over a segment border; answers the records.
+/// Makes a log of a few flushes that crosses a segment border; returns the records.
 fn small_log(fs: &SharedFs, clean: bool) -> Vec<Vec<u8>> {
     let (log, _) = open(fs).expect("opens");
     let mut all = Vec::new();
@@ -284,9 +284,9 @@ fn a_last_flush_torn_at_any_sector_is_repaired() {
 
 #[test]
 fn records_of_a_torn_tail_never_come_back_behind_a_checkpoint() {
-    // Two records of one block each; the first is lost, the second stays on the disk. Then a record of that
-    // size is written in the place of the first, and a checkpoint set behind it: recovery starts exactly at
-    // the old second.
+    // Two records of one block each: the first is lost, the second stays on the disk. Then a record of the
+    // same size is written in place of the first, and a checkpoint is set after it. Recovery starts exactly
+    // at the old second record.
     const BYTES: usize = 4096 - 32;
     let fs: SharedFs = Arc::new(MemFs::new());
     let (log, _) = open(&fs).expect("opens");
@@ -334,7 +334,8 @@ fn the_stored_segment_size_wins() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands in the files: an error, or records that were appended, in order; never a panic.
+    /// Whatever bytes the files contain, the result is an error, or a prefix of the appended records, but
+    /// never a panic.
     #[test]
     fn garbage_gives_errors_or_a_prefix(
         patches in prop::collection::vec((0u64..3, 0u64..20_000, prop::collection::vec(any::<u8>(), 1..600)), 1..4),

@@ -1,4 +1,4 @@
-//! Golden I/O traces: which file is written, synced and renamed in which order. A lost sync is a visible
+//! Golden I/O traces: the files that are written, synced and renamed, in order. A lost sync is a visible
 //! diff.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p cohort-log --test golden` rewrites `tests/golden/*.trace`.
@@ -12,7 +12,7 @@ use cohort_log::Log;
 use cohort_vfs::{MemFs, RealFs, SharedFs, TraceFs};
 use support::{append, open, payload};
 
-/// Runs a scenario after `setup`, whose operations are not shown, and compares its trace.
+/// Runs a scenario after `setup`, whose operations are not in the trace, and compares its trace.
 fn golden(name: &str, setup: impl FnOnce(&SharedFs), scenario: impl FnOnce(&SharedFs, &TraceFs)) {
     let trace = TraceFs::new(Arc::new(MemFs::new()));
     let fs: SharedFs = Arc::new(trace.clone());

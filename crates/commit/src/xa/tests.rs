@@ -21,7 +21,7 @@ fn prepare(name: &str) -> Redo {
     builder(name).redo()
 }
 
-/// A branch that puts one key, with a value of so many bytes.
+/// Returns the redo of a branch that writes one key, with a value of this size.
 fn prepare_key(name: &str, key: &[u8], bytes: usize) -> Redo {
     let mut builder = builder(name);
     let (participant, index, value) = (ParticipantId(2), IndexId(7), vec![b'v'; bytes]);
@@ -29,7 +29,7 @@ fn prepare_key(name: &str, key: &[u8], bytes: usize) -> Redo {
     builder.redo()
 }
 
-/// What the log hands to a start: the token of the first PREPARE is gone.
+/// Returns the redo as recovery reads it from the log: without the token of the first PREPARE.
 fn logged(redo: &Redo) -> Redo {
     Redo::new(redo.bytes.clone())
 }
@@ -117,7 +117,7 @@ fn body_files(fs: &SharedFs) -> Vec<String> {
     names.filter(|name| name.starts_with("xa-branch.")).map(str::to_owned).collect()
 }
 
-/// What a checkpoint writes does not grow with branches that stay.
+/// The bytes that a checkpoint writes must not grow with branches that stay.
 #[test]
 fn a_branch_is_written_once() {
     let memory = MemFs::new();
@@ -156,7 +156,7 @@ fn the_file_of_a_branch_is_checked_and_goes_when_no_list_names_it() {
     let branches = open(&fs);
     branches.commit_ordered(CommitSeq(1), &[&prepare_key("a", b"k", 50_000)]);
     branches.begin_checkpoint(Lsn(9)).and_then(CheckpointTask::finish).expect("written");
-    // As a crash between the branch's file and the list leaves it.
+    // The state after a crash between writing the branch's file and writing the list.
     fs.open(Path::new("/xa-branch.7"), OpenMode::CreateOrOpen).expect("made");
     drop(open(&fs));
     assert_eq!(body_files(&fs), ["xa-branch.1"]);
@@ -168,7 +168,7 @@ fn the_file_of_a_branch_is_checked_and_goes_when_no_list_names_it() {
     assert!(XaBranches::open(fs, Path::new("/")).is_err(), "gone");
 }
 
-/// A table that is opened meanwhile continues its counter behind the branch's keys.
+/// A table that is opened meanwhile must continue its counter after the branch's keys.
 #[test]
 fn keys_of_a_branch_count_until_its_writes_are_in_the_engines() {
     let fs: SharedFs = Arc::new(MemFs::new());

@@ -30,7 +30,7 @@ fn rollback_restores_values_deletes_and_sizes() {
     assert!(set.is_empty() && set.size_bytes() == 0);
 }
 
-/// Writes, savepoints and rollbacks as a map of its own sees them.
+/// Model of the write set: a plain map with savepoints.
 struct Model {
     now: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     savepoints: Vec<(Savepoint, BTreeMap<Vec<u8>, Option<Vec<u8>>>)>,
@@ -93,7 +93,8 @@ fn large_sets_are_what_a_map_is() {
                     let (savepoint, then) = &model.savepoints[at];
                     set.rollback_to(*savepoint);
                     model.now = then.clone();
-                    // As another writer's keys would be: the run goes on behind or within the others.
+                    // Continue at another key, as a second writer would: the run grows after or within the
+                    // existing keys.
                     next = random(u64::from(next) + 1) as u32;
                 }
                 n => {
@@ -159,7 +160,7 @@ fn a_transaction_of_one_statement_records_no_undo() {
     assert!(set.is_empty());
 }
 
-/// A base of nothing but entries that the reader does not see: it stops now and then.
+/// A base that has only entries that the reader does not see, and stops from time to time.
 struct Unseen {
     keys: Vec<u8>,
     stop: Option<Vec<u8>>,

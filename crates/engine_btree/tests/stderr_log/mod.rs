@@ -1,6 +1,6 @@
-//! A log on standard error, as a server's error log is.
+//! A logger that writes to standard error.
 
-/// Prints what the engine logs, as a server's error log does.
+/// Prints the engine's log messages, like a server's error log.
 struct StandardError;
 
 impl log::Log for StandardError {
@@ -15,7 +15,7 @@ impl log::Log for StandardError {
     fn flush(&self) {}
 }
 
-/// Makes it the log of the process.
+/// Installs it as the logger of the process.
 pub fn install() {
     log::set_logger(&StandardError).expect("the only one");
     log::set_max_level(log::LevelFilter::Info);

@@ -1,4 +1,4 @@
-//! What the tests of the log share.
+//! Helpers shared by the tests of the log.
 #![allow(dead_code)] // each test uses a part
 
 use std::path::Path;
@@ -7,9 +7,9 @@ use cohort_base::Lsn;
 use cohort_log::{Log, LogError, LogOptions, Preallocation, RecordKind, Recovery, Span};
 use cohort_vfs::{SharedFs, World};
 
-/// Where the log is.
+/// Directory of the log.
 pub const DIR: &str = "/log";
-/// Small segments, so that borders are met often.
+/// Small segments, so that records often cross borders.
 pub const SEGMENT_BYTES: u64 = 16 << 10;
 
 pub fn options() -> LogOptions {
@@ -28,7 +28,7 @@ pub fn recovery(fs: &SharedFs) -> Result<Recovery, LogError> {
     Recovery::open(&World::sim(fs.clone(), 1), Path::new(DIR), options())
 }
 
-/// Opens, reads all payloads, and opens for appending.
+/// Opens the log, reads all payloads, and opens it for appending.
 pub fn open(fs: &SharedFs) -> Result<(Log, Vec<Vec<u8>>), LogError> {
     let mut recovery = recovery(fs)?;
     let mut payloads = Vec::new();
@@ -43,14 +43,14 @@ pub fn open(fs: &SharedFs) -> Result<(Log, Vec<Vec<u8>>), LogError> {
     Ok((log, payloads))
 }
 
-/// Reserves and appends.
+/// Reserves space for a record and appends it.
 pub fn append(log: &Log, payload: &[u8]) -> Result<Span, LogError> {
     let room = log.reserve(payload.len() as u64)?;
     let (a, b) = payload.split_at(payload.len() / 3);
     Ok(log.append(room, RecordKind(1), &[a, b]))
 }
 
-/// A payload that tells its number, of a size that depends on it.
+/// Returns a payload of this size that contains its number.
 pub fn payload(number: u64, bytes: usize) -> Vec<u8> {
     let mut payload = vec![number as u8; bytes.max(8)];
     payload[..8].copy_from_slice(&number.to_le_bytes());
