@@ -14,7 +14,7 @@
 //! | `names` | names of relay log files |
 //! | `place` | a position in the source's log |
 //! | `group` | boundaries of event groups |
-//! | `applier` | the SQL thread, which reads the relay log and applies it, itself or through the worker pool |
+//! | `applier` | the SQL thread, which applies the relay log, itself or through the worker pool |
 //! | `crew` | the applier worker pool |
 //! | `job` | a group queued for the worker pool |
 //! | `planner` | dependencies between groups |

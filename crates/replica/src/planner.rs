@@ -6,7 +6,7 @@
 //! | none | all earlier groups |
 //! | minimal | groups that changed one of its keys; it begins when all earlier groups are applied |
 //! | conservative | the same; it begins when all groups before the run of its commit id are applied |
-//! | optimistic | groups that changed one of its keys; all earlier groups if it waited on the source or forbids it |
+//! | optimistic | like aggressive; all earlier groups if it waited on the source or forbids parallel apply |
 //! | aggressive | groups that changed one of its keys |
 //!
 //! A group starts when its dependencies are ordered. Groups that must merely be applied first may still wait
