@@ -323,7 +323,7 @@ impl GroupApplier {
                     if let Err(error) = applied {
                         self.judge_rows(header, &error, at, place)?;
                     }
-                    // Logged once per statement: it may be as long as all of its events.
+                    // Used once per statement: the text may be as large as all of its events together.
                     self.annotation.clear();
                 }
                 if rows.ends_statement() {

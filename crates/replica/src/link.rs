@@ -159,7 +159,7 @@ impl Link {
             packet_bytes_max: ANSWER_BYTES_MAX,
             version: String::new(),
         };
-        // Replies of a semi-synchronous replica reset the sequence in the middle of the stream.
+        // Acknowledgements change the sequence numbers of a semi-synchronous source in the middle of the dump.
         link.input.ignore_sequence();
         link.log_in(settings)?;
         Ok(link)

@@ -3,7 +3,7 @@
 //! # States
 //! ```text
 //! Preparing -> Connecting --logged in, dump begun--> Yes --connection lost--> Connecting -> ...
-//!      \-> No: STOP SLAVE, KILL, the GTID position of START SLAVE UNTIL, or an error that a retry does not cure
+//!      \-> No: STOP SLAVE, KILL, the end of START SLAVE UNTIL, or an error that a retry does not cure
 //! ```
 //!
 //! # Where it continues
