@@ -12,7 +12,6 @@
 //!   determines what comes next.
 //! - From a file, the feed reads only what the writer behind the log has written there, so it never returns
 //!   events before they are hardened (I3).
-//!   hardened (I3).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `request` | [`DumpRequest`]: the options of a dump, from COM_BINLOG_DUMP and the variables set before it |
+//! | `request` | [`DumpRequest`]: the options of a dump, from COM_BINLOG_DUMP and variables set before it |
 //! | `start` | start of a dump: by file and offset, or the file with the first GTID that the replica lacks |
 //! | `feed` | [`Feed`]: the hardened binlog stream from a position on, read from memory or from files |
 //! | `filter` | filter of events: groups that the replica has, groups beyond UNTIL |

@@ -185,8 +185,8 @@ impl SemiSync {
         })
     }
 
-    /// Takes settings; at any time. An error leaves them as they were: nothing can be let out while the log
-    /// takes nothing.
+    /// Changes the options; allowed at any time. On error they stay as they were, because no group can be
+    /// released while the log is not writable.
     pub fn configure(self: &Arc<Self>, options: SemiSyncOptions) -> Result<(), CommitError> {
         self.change(|switches| {
             if options.is_enabled != switches.options.is_enabled {
@@ -199,21 +199,22 @@ impl SemiSync {
             state.has_timer = self.start_timer();
         }
         drop(state);
-        // The gate may have moved away from what waits, and the timeout may be another.
+        // The selected gate may have changed while groups wait, and so may the timeout.
         self.changed.notify_all();
         self.open();
         Ok(())
     }
 
-    /// A semi-synchronous replica has connected.
+    /// Registers a semi-synchronous replica.
     pub fn add_replica(&self) {
-        // Only the step to not waiting can fail.
+        // Cannot fail: only a switch to not waiting can.
         let _ = self.change(|switches| switches.replicas += 1);
     }
 
-    /// It has gone.
+    /// Unregisters a semi-synchronous replica.
     pub fn remove_replica(&self) {
-        // While the log takes nothing, what waits goes on waiting: until there is room, or the server stops.
+        // While the log is not writable, waiting groups keep waiting until there is space or the server
+        // stops.
         while let Err(error) = self.change(|switches| switches.replicas -= 1) {
             if matches!(error, CommitError::Stopped) {
                 return;
@@ -222,7 +223,7 @@ impl SemiSync {
         }
     }
 
-    /// Changes the switches. When groups are no longer waited for then, all that wait are let out.
+    /// Changes the switches. If groups need not wait after the change, all waiting groups are released.
     fn change(&self, apply: impl FnOnce(&mut Switches) + Copy) -> Result<(), CommitError> {
         let _changing = self.changing.lock();
         let (before, after) = {
