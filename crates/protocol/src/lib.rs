@@ -11,7 +11,7 @@
 //! | `proof` | [`certificate_proof`]: proof that a certificate is the server's own |
 //! | `client` | the client side, for a replica that logs in at its source |
 //! | `command` | [`Command`]: a client's command |
-//! | `sink` | [`ResultSink`]: receiver of a statement's results; the interface between executor and connection |
+//! | `sink` | [`ResultSink`]: receives the results of a statement; the interface of executor and connection |
 //! | `column_meta` | [`ColumnMeta`]: definition of a result column |
 //! | `result_writer` | [`ResultWriter`]: a [`ResultSink`] that writes packets |
 //! | `text_row`, `binary_row` | the two row formats |
