@@ -112,7 +112,7 @@ fn describe(setting: &Setting) -> String {
     out
 }
 
-/// Removes Markdown quotes.
+/// Removes Markdown backticks.
 fn plain(text: String) -> String {
     text.replace('`', "")
 }

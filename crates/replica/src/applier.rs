@@ -12,13 +12,13 @@
 //! # Parallel apply
 //! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
 //! worker pool ([`Crew`]), into the queue of its domain, with the dependencies found by [`Planner`]. For a
-//! group that turns out to be large, the thread passes only its position and reads on past the rest. What
-//! depends on the order of all groups (skipped groups, START SLAVE UNTIL a file position) the thread applies
-//! itself, after the pool has ordered everything before.
+//! group that turns out to be large, the thread passes only its position and reads on past the rest. The
+//! thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL a
+//! file position), after the pool has ordered everything before them.
 //!
 //! # Where it begins
-//! The thread begins after the last group before which all groups are applied. Events may be read again:
-//! those after that position, or after a restart those that were acknowledged. Groups that the position
+//! The thread begins after the last group before which all groups are applied. It may read events again:
+//! those after that position, or after a restart those that were acknowledged. Groups that the GTID position
 //! covers are then skipped without a commit.
 //!
 //! # Several sources

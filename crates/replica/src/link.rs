@@ -159,7 +159,7 @@ impl Link {
             packet_bytes_max: ANSWER_BYTES_MAX,
             version: String::new(),
         };
-        // Acknowledgements change the sequence numbers of a semi-synchronous source in the middle of the dump.
+        // An acknowledgement restarts the sequence numbers in the middle of a dump.
         link.input.ignore_sequence();
         link.log_in(settings)?;
         Ok(link)

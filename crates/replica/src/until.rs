@@ -30,8 +30,8 @@ impl Until<'_> {
             if until.iter().any(|wanted| wanted.domain == gtid.domain && wanted.seq_no <= gtid.seq_no))
     }
 
-    /// Returns whether the source's message that everything was sent is valid when it precedes `end` in the
-    /// relay log. A message to an earlier applier does not count.
+    /// Returns whether a GTID list of the source that ends at `end` in the relay log may end the applier. The
+    /// list says that the source has sent everything. A list for an earlier applier does not count.
     pub fn may_end_behind(&self, end: RelayPlace) -> bool {
         let sql = self.connection.sql.lock();
         matches!(sql.until, ReplicaUntil::Gtid(_)) && sql.known_until < end

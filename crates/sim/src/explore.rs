@@ -5,7 +5,6 @@
 //! keeps what was synced and a random part of the rest, torn at sectors. A kill of the process keeps
 //! everything, but unsynced data can still be lost: after a kill and a restart, power failures are also tried
 //! at four moments.
-//! moments of it.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use cohort_locks::{KillFlag, LockOwner, LockTable, WaitLimit, WritePermit};
 use cohort_log::{LogOptions, Preallocation};
 use cohort_vfs::{SeededRng, SharedFs, SimClock, World as Machine};
 
-/// The disk: it survives crashes. Wrapped in faults, it also causes them.
+/// The disk of a world. It survives crashes; wrapped in faults it fails on command.
 pub type Disk = SharedFs;
 
 const DATADIR: &str = "/data";
