@@ -327,7 +327,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Returns whether the thread was asked to stop. Fails if it was killed.
+    /// Returns whether the thread was killed by a stop request. Fails if it was killed otherwise.
     fn is_killed(&self) -> Result<bool, ThreadError> {
         match self.applier.session.check_killed() {
             Ok(()) => Ok(false),

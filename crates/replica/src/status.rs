@@ -20,7 +20,7 @@ fn ids(list: &[u32]) -> Value {
 }
 
 impl Replicas {
-    /// Returns the row for SHOW ALL SLAVES STATUS. SHOW SLAVE STATUS omits its leading and trailing extra columns.
+    /// Returns the row for SHOW ALL SLAVES STATUS. SHOW SLAVE STATUS omits some columns at either end.
     pub(crate) fn status_of(&self, connection: &Arc<Connection>) -> Vec<Value> {
         use cohort_exec::ReplicaUntil as Until;
         let settings = self.settings(&connection.name);
