@@ -1,22 +1,23 @@
-//! Who may log in, how and when, and what the account was granted.
+//! Accounts: authentication, login rules and privileges.
 //!
 //! ```text
-//! account    string user | string host | list of (string plugin, string text) | privileges
-//!            | list of (string schema, privileges)
-//!            | list of (string schema, string table, privileges, list of (string column, privileges))
-//!            | u8 flags (1 locked, 2 a role) | u8 lifetime (0 default, 1 never, 2 days) | u32 days
-//!            | u64 password changed at, in seconds; 0: it has expired | limits
-//!            | u8 tls (0 none, 1 encrypted, 2 certificate, 3 specified: string cipher, string issuer, string
-//! subject)
-//!            | string default role | list of (string role, u8 with admin option)
-//!            | list of (string user, string host, u8 with grant option)
-//! limits     u32 queries, u32 updates, u32 connections an hour | i32 connections | u64 microseconds of a
-//! statement old        string user | string host | string plugin | bytes auth | privileges | schemas |
-//! tables privileges list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
+//! account     string user | string host | list of (string plugin, string text) | privileges
+//!             | list of (string schema, privileges)
+//!             | list of (string schema, string table, privileges, list of (string column, privileges))
+//!             | u8 flags (1 locked, 2 a role) | u8 lifetime (0 default, 1 never, 2 days) | u32 days
+//!             | u64 password changed at, in seconds; 0: it has expired | limits
+//!             | u8 tls (0 none, 1 encrypted, 2 certificate,
+//!                       3 specified: string cipher, string issuer, string subject)
+//!             | string default role | list of (string role, u8 with admin option)
+//!             | list of (string user, string host, u8 with grant option)
+//! limits      u32 queries, u32 updates, u32 connections an hour | i32 connections
+//!             | u64 microseconds of a statement
+//! old         string user | string host | string plugin | bytes auth | privileges | schemas | tables
+//! privileges  list of strings: names, or ALL PRIVILEGES for all but GRANT OPTION
 //! ```
 //!
-//! An old account is read and no longer written; the oldest ones end before the tables. One of an earlier
-//! form ends before the last list.
+//! Old accounts are read but no longer written; the oldest ones end before the tables. An earlier form of the
+//! account ends before the last list.
 
 use std::collections::BTreeMap;
 
@@ -26,55 +27,55 @@ use cohort_types::{Privilege, Privileges};
 use crate::codec::{put_list, put_string, read_list, read_string};
 use crate::model::TableName;
 
-/// User and host: `'user'@'host'`. The host is a name, an address or a pattern with `%` and `_`, or a network
-/// `address/mask`. A role has the empty host.
+/// User and host: `'user'@'host'`. The host is a name, an address, a pattern with `%` and `_`, or a network
+/// `address/mask`. A role has an empty host.
 pub type AccountName = (String, String);
 
-/// The name of the role that everybody has.
+/// Name of the role that all users have.
 pub const PUBLIC: &str = "PUBLIC";
 
 const NATIVE_PASSWORD: &str = "mysql_native_password";
 
-/// A user or a role, and what he may do.
+/// A user or a role, with its privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: AccountName,
-    /// How the account proves itself: any of these will do.
+    /// Authentication methods; any of them suffices.
     pub methods: Vec<AuthMethod>,
     pub grants: Grants,
     pub rules: AccountRules,
     pub is_role: bool,
-    /// Of a user: the role that a session begins with; empty for none.
+    /// Role that a user's session starts with; empty if there is none.
     pub default_role: String,
-    /// Roles that were granted to it, and whether it may grant them.
+    /// Roles granted to the account.
     pub roles: BTreeMap<String, AdminOption>,
-    /// Accounts that it may stand in for, and whether it may grant that. The empty user is everybody.
+    /// Accounts that it may act as (PROXY). The empty user name stands for any user.
     pub proxies: BTreeMap<AccountName, AdminOption>,
 }
 
-/// Whether an account that has a role may give it to others.
+/// Whether the account may grant the role or proxy right to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminOption {
     With,
     Without,
 }
 
-/// A plugin, and what it compares with: `*` and 40 digits for a password, empty for none.
+/// An authentication plugin and its stored text: `*` and 40 digits for a password, empty for none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthMethod {
     pub plugin: String,
     pub text: String,
 }
 
-/// What is asked of a login, beside the proof.
+/// Login rules in addition to authentication.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountRules {
     pub tls: TlsRequirement,
     pub limits: Limits,
     pub is_locked: bool,
     pub lifetime: Lifetime,
-    /// When the password was set, in seconds; 0: PASSWORD EXPIRE. The largest number: nobody noted when, and
-    /// it does not grow old.
+    /// Time when the password was set, in seconds. 0 means PASSWORD EXPIRE. The maximum means unknown: such a
+    /// password does not expire by age.
     pub password_changed_at: u64,
 }
 
@@ -85,25 +86,25 @@ pub enum TlsRequirement {
     None,
     /// SSL
     Encrypted,
-    /// X509: a certificate that comes from our authority.
+    /// X509: a certificate signed by our authority.
     Certificate,
-    /// Such a certificate with these names, in OpenSSL's form, and this cipher suite; those that are not
-    /// empty.
+    /// As [`TlsRequirement::Certificate`], with these names in OpenSSL's format and this cipher suite. Empty
+    /// values are not checked.
     Specified { cipher: String, issuer: String, subject: String },
 }
 
-/// WITH limits; 0: none.
+/// WITH limits; 0 means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub queries_per_hour: u32,
     pub updates_per_hour: u32,
     pub connections_per_hour: u32,
-    /// At a time; 0: max_user_connections, below: none at all.
+    /// Simultaneous connections. 0 means max_user_connections, a negative value means none are allowed.
     pub user_connections: i32,
     pub statement_time_us: u64,
 }
 
-/// How long a password counts.
+/// Lifetime of a password.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// default_password_lifetime.
@@ -113,18 +114,18 @@ pub enum Lifetime {
     Days(u32),
 }
 
-/// What an account was granted, by the object that GRANT named. A privilege on an object holds for all that
-/// is in it.
+/// Privileges of an account, by the object named in GRANT. A privilege on an object also covers everything in
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// On `*.*`.
     pub everything: Privileges,
-    /// On `schema.*`, whose name may be a pattern with `%` and `_`.
+    /// On `schema.*`. The schema name may be a pattern with `%` and `_`.
     pub schemas: BTreeMap<String, Privileges>,
     pub tables: BTreeMap<TableName, TableGrant>,
 }
 
-/// What was granted on a table and on columns of it.
+/// Privileges on a table and on its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableGrant {
     pub table: Privileges,
@@ -132,37 +133,37 @@ pub struct TableGrant {
 }
 
 impl TableGrant {
-    /// What some column was granted.
+    /// Returns the union of the privileges on columns.
     pub fn on_any_column(&self) -> Privileges {
         self.columns.values().fold(Privileges::NONE, |all, column| all.and(*column))
     }
 
-    /// Whether nothing is left of it.
+    /// Returns whether no privilege is left.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty() && self.columns.is_empty()
     }
 }
 
 impl AuthMethod {
-    /// mysql_native_password with the stored form of a password.
+    /// Creates mysql_native_password with the stored form of a password.
     pub fn password(text: String) -> AuthMethod {
         AuthMethod { plugin: NATIVE_PASSWORD.to_owned(), text }
     }
 }
 
 impl Account {
-    /// The role whose privileges everybody has. It is not there until something was granted to it.
+    /// Creates the role that all users have. It is stored only once something is granted to it.
     pub fn public() -> Account {
         let name = (PUBLIC.to_owned(), String::new());
         Account { methods: Vec::new(), is_role: true, ..Account::new(name) }
     }
 
-    /// Whether it is that role.
+    /// Returns whether this is the role that all users have.
     pub fn is_public(&self) -> bool {
         self.is_role && self.name.0 == PUBLIC
     }
 
-    /// A user with nothing but the name, who has no password.
+    /// Creates a user without password and privileges.
     pub fn new(name: AccountName) -> Account {
         Account {
             name,
@@ -176,32 +177,32 @@ impl Account {
         }
     }
 
-    /// The account of a new data directory: all privileges, no password, local connections only.
+    /// Creates the account of a new data directory: all privileges, no password, local connections only.
     pub fn local_root() -> Account {
         let grants = Grants { everything: Privileges::EVERY, ..Grants::default() };
         let proxies = Account::proxies_of_all();
         Account { grants, proxies, ..Account::new(("root".to_owned(), "localhost".to_owned())) }
     }
 
-    /// What the account of a new data directory may stand in for, and let others: everybody.
+    /// Returns the proxy rights of the account of a new data directory: any user, with grant option.
     fn proxies_of_all() -> BTreeMap<AccountName, AdminOption> {
         BTreeMap::from([((String::new(), "%".to_owned()), AdminOption::With)])
     }
 
-    /// Whether the account has a privilege on everything.
+    /// Returns whether the account has a global privilege.
     pub fn may(&self, privilege: Privilege) -> bool {
         self.grants.everything.has(privilege)
     }
 
-    /// Whether a password is asked for.
+    /// Returns whether a login needs a password.
     pub fn has_password(&self) -> bool {
         self.methods.iter().any(|method| !method.text.is_empty())
     }
 }
 
 impl AccountRules {
-    /// Whether the password counts no more at this time, in seconds; `default_days` are those of accounts
-    /// that say nothing, 0 for ever.
+    /// Returns whether the password has expired at `now_s` seconds. `default_days` is the lifetime for
+    /// accounts without one of their own; 0 means forever.
     pub fn has_expired(&self, now_s: u64, default_days: u64) -> bool {
         let days = match self.lifetime {
             _ if self.password_changed_at == 0 => return true,
@@ -213,7 +214,7 @@ impl AccountRules {
     }
 }
 
-/// Of [`AccountRules::password_changed_at`].
+/// Unknown time, for [`AccountRules::password_changed_at`].
 const UNKNOWN: u64 = u64::MAX;
 const LOCKED: u8 = 1;
 const ROLE: u8 = 2;
@@ -274,8 +275,8 @@ pub(crate) fn read_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
     Ok(account)
 }
 
-/// One of an earlier form. The administrator gets what that of a new data directory has: nobody else could
-/// grant it.
+/// Reads an account of an earlier form. The administrator gets the proxy rights of a new data directory,
+/// because no other account could grant them.
 pub(crate) fn read_earlier_account(r: &mut Reader<'_>) -> Result<Account, Truncated> {
     let mut account = read_account_without_proxies(r)?;
     if account.name.0 == "root" && account.name.1 == "localhost" && account.may(Privilege::Super) {
@@ -359,7 +360,7 @@ fn read_tables(r: &mut Reader<'_>) -> Result<BTreeMap<TableName, TableGrant>, Tr
     Ok(tables.into_iter().collect())
 }
 
-/// One of a version that knew one method and no rules; the oldest have no tables.
+/// Reads an account of a version with one method and no rules; the oldest have no tables.
 pub(crate) fn read_old_account(r: &mut Reader<'_>, has_tables: bool) -> Result<Account, Truncated> {
     let name = (read_string(r)?, read_string(r)?);
     let (plugin, hash) = (read_string(r)?, r.lenenc_bytes()?);
@@ -374,8 +375,8 @@ pub(crate) fn read_old_account(r: &mut Reader<'_>, has_tables: bool) -> Result<A
     Ok(account)
 }
 
-/// What ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. It is written by that name, so that
-/// an account that has all keeps having all when a later version knows more.
+/// Returns the privileges that ALL PRIVILEGES means for a kind of object: all but GRANT OPTION. They are
+/// stored under that name, so that such an account also gets the privileges that later versions add.
 fn all_on(object: Privileges) -> Privileges {
     object.without(Privilege::GrantOption.into())
 }
@@ -399,7 +400,7 @@ fn read_privileges(r: &mut Reader<'_>, object: Privileges) -> Result<Privileges,
         held = match Privilege::named(&name) {
             _ if name == ALL => held.and(all_on(object)),
             Some(privilege) => held.with(privilege),
-            // Words of an earlier version that mean nothing: USAGE, PROXY.
+            // Obsolete names of an earlier version without effect: USAGE, PROXY.
             None => held,
         };
     }

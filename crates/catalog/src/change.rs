@@ -1,13 +1,13 @@
-//! One DDL statement's effect on the catalog, as the commit record carries it.
+//! The effect of one DDL statement on the catalog, as stored in its commit record.
 //!
 //! ```text
 //! u8 1 schema | 2 string schema name | 3 table | 4 u64 table id | 5 old account without tables
 //!    | 6 string user, string host | 7 u64 next table, u32 next index | 8 old account
 //!    | 9 account without proxies | 10 account | 20 view | 21 string schema, string view
-//!                                                  one after the other up to the end
+//!                                                  repeated up to the end
 //! ```
 //!
-//! 5, 8 and 9 are read and no longer written.
+//! 5, 8 and 9 are read but no longer written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,22 +23,22 @@ use crate::foreign::{link, note_links};
 use crate::model::{Catalog, Schema, Table, TableName};
 use crate::view::{View, put_view, read_view};
 
-/// A list of these is a catalog redo; applying it twice is harmless.
+/// A change of the catalog. A list of changes is a catalog redo; applying it twice is harmless.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CatalogChange {
-    /// Makes or replaces a schema's attributes; its tables and views stay.
+    /// Creates a schema or replaces its attributes; its tables and views stay.
     PutSchema(Schema),
     /// Removes a schema with its tables and views.
     DropSchema(String),
-    /// Makes or replaces a table (the id tells which, so a rename is a put).
+    /// Creates or replaces the table with this id. A rename is a put.
     PutTable(Table),
     DropTable(TableId),
-    /// Makes or replaces a view.
+    /// Creates or replaces a view.
     PutView(View),
     DropView(TableName),
     PutAccount(Account),
     DropAccount(AccountName),
-    /// Ids below these have been handed out.
+    /// Ids below these have been used.
     NextIds {
         table: TableId,
         index: IndexId,
@@ -46,7 +46,7 @@ pub enum CatalogChange {
 }
 
 impl CatalogChange {
-    /// The redo of a statement's changes.
+    /// Encodes the changes of a statement as redo.
     pub fn encode(changes: &[CatalogChange]) -> Redo {
         let mut bytes = Vec::new();
         for change in changes {
@@ -55,7 +55,7 @@ impl CatalogChange {
         Redo::new(bytes)
     }
 
-    /// Reads what [`CatalogChange::encode`] wrote.
+    /// Decodes the result of [`CatalogChange::encode`].
     pub fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, Truncated> {
         let mut r = Reader::new(&redo.bytes);
         let mut changes = Vec::new();
@@ -129,7 +129,7 @@ impl CatalogChange {
 }
 
 impl Catalog {
-    /// The catalog as a list of changes to an empty one.
+    /// Returns the catalog as a list of changes to an empty one.
     pub fn to_changes(&self) -> Vec<CatalogChange> {
         let mut changes = Vec::new();
         for schema in self.schemas.values() {
@@ -147,7 +147,7 @@ impl Catalog {
         changes
     }
 
-    /// Applies the changes of transaction `seq` and counts the version up.
+    /// Applies the changes of transaction `seq` and increments the version.
     pub fn apply(&mut self, seq: CommitSeq, changes: Vec<CatalogChange>) {
         self.version += 1;
         let mut touched = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Bytes of catalog entries, the same in commit records and in the catalog file. Integers are little-endian,
+//! Encoding of catalog entries, used in commit records and in the catalog file. Integers are little-endian,
 //! `string` is a `lenenc` length and UTF-8, a list is a `lenenc` count and its entries.
 //!
 //! ```text
@@ -9,21 +9,23 @@
 //!           | list of columns | list of indexes | list of (string, string) options
 //!           | if there are checks: list of (string name, string text)
 //!           | if there are foreign keys: list of them
-//!           | if there is a storage order: list of u32 column; with the highest bit set it is one that was
-//!           dropped, of so many bytes or, if all bits are set, of strings
+//!           | if there is a storage order: list of u32 column; with the highest bit set, a dropped column:
+//!           the other bits are its size in bytes, or all ones if it holds strings
 //! foreign   string name | list of u32 column | string schema, string table | list of string column
 //!           | u8 on delete | u8 on update (0 RESTRICT, 1 NO ACTION, 2 CASCADE, 3 SET NULL)
-//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16 generated,
+//! column    string name | type | u8 flags (1 nullable, 2 auto increment, 4 invisible, 8 ON UPDATE, 16
+//! generated,
 //!           32 stored, 64 check) | default | string comment | value in old rows
 //!           | if generated: string text | if check: string text
-//! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of strings
+//! type      u8 kind | u32 length | u8 decimals | u8 flags (1 unsigned, 2 zerofill) | u16 collation | list of
+//! strings
 //! default   u8: 0 none | 1 value | 2 CURRENT_TIMESTAMP | 3 string expression
 //! index     u32 id | string name | u8 kind | string comment | list of (u32 column, u32 prefix + 1 or 0)
 //! account   see `account`
 //! value     u8 tag, then the fields in the order of `Value`
 //! ```
 //!
-//! The numbers of kinds and tags are on disk: they are only ever added to.
+//! The numbers of kinds and tags are on disk, so existing ones must never change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +40,7 @@ use crate::model::{
     Check, Column, DefaultValue, Generated, Index, IndexColumn, IndexKind, OnUpdate, Schema, Table, TableName,
 };
 
-/// Type kinds by their number on disk.
+/// Type kinds, indexed by their number on disk.
 const KINDS: [TypeKind; 32] = [
     TypeKind::TinyInt,
     TypeKind::SmallInt,
@@ -82,17 +84,17 @@ const INDEX_KINDS: [IndexKind; 5] = [
     IndexKind::FullText,
 ];
 
-/// Beside the time of creation.
+/// Flag bits in the creation time.
 const HAS_CHECKS: u64 = 1 << 63;
 const HAS_FOREIGN_KEYS: u64 = 1 << 62;
 const HAS_STORAGE: u64 = 1 << 61;
-/// A stored column that was dropped; beside its length.
+/// Marks a dropped column in the storage order; the other bits are its size.
 const DROPPED: u32 = 1 << 31;
 const DROPPED_TEXT: u32 = u32::MAX;
-/// Beside the kind's number.
+/// Flag bits in the index kind.
 const INDEX_IGNORED: u8 = 0x80;
 const INDEX_GENERATED: u8 = 0x40;
-/// Beside the column's ordinal.
+/// Flag bit in the column ordinal of an index.
 const PART_DESCENDING: u32 = 1 << 31;
 
 fn number_of<T: PartialEq>(known: &[T], item: &T) -> u8 {
@@ -140,7 +142,7 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &Schema) {
     put_string(out, &schema.comment);
 }
 
-/// A schema without tables and views: they are entries of their own.
+/// Reads a schema without its tables and views, which are separate entries.
 pub fn read_schema(r: &mut Reader<'_>) -> Result<Schema, Truncated> {
     Ok(Schema {
         name: read_string(r)?,
@@ -229,7 +231,7 @@ pub fn read_table(r: &mut Reader<'_>) -> Result<Table, Truncated> {
     Ok(table)
 }
 
-/// Whether the storage order has one place for each column.
+/// Returns whether the storage order contains each column exactly once.
 fn holds_each_column(table: &Table) -> bool {
     let mut columns: Vec<usize> = Vec::new();
     for place in &table.storage {

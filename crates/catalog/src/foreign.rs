@@ -1,9 +1,10 @@
 //! Foreign keys.
 //!
-//! The table that has the columns, the *child*, owns the constraint: it is a part of its description, names
-//! the *parent* and the parent's columns, and may name a table that is not there (`foreign_key_checks=0`). A
-//! table also knows which tables refer to it. That is not stored: [`link`] derives it whenever the catalog
-//! changes, so it is the same after a crash, and right whatever order tables come and go in.
+//! The table with the referencing columns, the *child*, owns the constraint. Its description names the
+//! *parent* and the parent's columns, and may name a table that does not exist (`foreign_key_checks=0`). Each
+//! table also lists the tables that refer to it. This list is not stored: [`link`] derives it whenever the
+//! catalog changes, so it is the same after a crash, and correct whatever the order in which tables are
+//! created and dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,25 +14,25 @@ use cohort_base::{Reader, Truncated, Write};
 use crate::codec::{put_list, put_string, read_list, read_string};
 use crate::model::{Catalog, Table, TableName};
 
-/// A constraint.
+/// A foreign key constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// One per schema.
+    /// Unique within the schema.
     pub name: String,
-    /// Ordinals in the child.
+    /// Ordinals of the child's columns.
     pub columns: Vec<usize>,
     pub parent: TableName,
-    /// Their names in the parent, which may have changed or not be there.
+    /// Names of the parent's columns, which may not exist.
     pub parent_columns: Vec<String>,
     pub on_delete: ForeignAction,
     pub on_update: ForeignAction,
 }
 
-/// What happens to a child's row whose parent's row goes or gets another key.
+/// Effect on a child row when its parent row is deleted or its key changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignAction {
     Restrict,
-    /// The same as RESTRICT.
+    /// Behaves like RESTRICT.
     NoAction,
     Cascade,
     SetNull,
@@ -41,12 +42,12 @@ const ACTIONS: [ForeignAction; 4] =
     [ForeignAction::Restrict, ForeignAction::NoAction, ForeignAction::Cascade, ForeignAction::SetNull];
 
 impl ForeignAction {
-    /// Whether it changes the child rather than refusing the parent's change.
+    /// Returns whether the action changes the child instead of refusing the parent's change.
     pub fn changes_child(self) -> bool {
         matches!(self, ForeignAction::Cascade | ForeignAction::SetNull)
     }
 
-    /// As it is written.
+    /// Returns the SQL text.
     pub fn text(self) -> &'static str {
         match self {
             ForeignAction::Restrict => "RESTRICT",
@@ -66,14 +67,15 @@ impl ForeignAction {
 }
 
 impl Table {
-    /// The tables that refer to this one, as the catalog has them: this description may be older.
+    /// Returns the tables that refer to this one according to `catalog`, which may be newer than this
+    /// description.
     pub fn children<'a>(&'a self, catalog: &'a Catalog) -> &'a [TableName] {
         let newest = catalog.table(&self.name.schema, &self.name.table);
         newest.map_or(&self.referenced_by, |table| &table.referenced_by)
     }
 
-    /// The foreign keys that refer to this table, in the order of their schemas and names: each with the
-    /// child's description.
+    /// Returns the foreign keys that refer to this table, sorted by schema and name. Each is the child's
+    /// description and an index into its foreign keys.
     pub fn references_from(&self, catalog: &Catalog) -> Vec<(Arc<Table>, usize)> {
         let mut found = Vec::new();
         for name in self.children(catalog) {
@@ -110,13 +112,13 @@ pub(crate) fn read_foreign_key(r: &mut Reader<'_>) -> Result<ForeignKey, Truncat
     })
 }
 
-/// Adds the tables whose links a change of this description may change: itself and its parents.
+/// Adds the tables whose references may change with this description: the table and its parents.
 pub(crate) fn note_links(table: &Table, touched: &mut BTreeSet<TableName>) {
     touched.insert(table.name.clone());
     touched.extend(table.foreign_keys.iter().map(|key| key.parent.clone()));
 }
 
-/// Derives anew which tables refer to those of these names.
+/// Recomputes the lists of referring tables for the tables of these names.
 pub(crate) fn link(catalog: &mut Catalog, touched: BTreeSet<TableName>) {
     if touched.is_empty() {
         return;

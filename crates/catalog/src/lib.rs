@@ -1,6 +1,6 @@
-//! Schemas, tables, columns, indexes and accounts: in memory for every session, and durable as one
-//! checksummed file plus the changes that commit records carry (DDL is atomic because its change *is* its
-//! commit record, I2).
+//! Schemas, tables, columns, indexes and accounts. Every session reads the catalog in memory. On disk it is
+//! one checksummed file plus the changes in commit records; DDL is atomic because its change is part of its
+//! own commit record (I2).
 
 mod account;
 mod change;

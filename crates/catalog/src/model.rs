@@ -1,5 +1,5 @@
-//! What the catalog holds. Values are immutable and shared: a statement keeps the `Arc<Catalog>` it was
-//! planned with, DDL makes a new one.
+//! The contents of the catalog. Values are immutable and shared: a statement keeps the `Arc<Catalog>` that it
+//! was planned with, and DDL creates a new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::account::{Account, AccountName};
 use crate::foreign::ForeignKey;
 use crate::view::View;
 
-/// `schema.table`, exact spelling (lower_case_table_names = 0).
+/// `schema.table`, in exact spelling (lower_case_table_names = 0).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
     pub schema: String,
     pub table: String,
 }
 
-/// Everything, at one moment.
+/// A snapshot of the whole catalog.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalog {
-    /// Grows with every change; plans of an older version are stale.
+    /// Incremented by every change; plans of an older version are stale.
     pub version: u64,
     pub schemas: BTreeMap<String, Arc<Schema>>,
     pub accounts: BTreeMap<AccountName, Arc<Account>>,
-    /// The next unused ids; never handed out twice, also over a crash.
+    /// The next unused ids. An id is never used twice, even across a crash.
     pub next_table: TableId,
     pub next_index: IndexId,
 }
@@ -37,11 +37,11 @@ pub struct Schema {
     pub collation: Collation,
     pub comment: String,
     pub tables: BTreeMap<String, Arc<Table>>,
-    /// No view has the name of a table.
+    /// Views. Views and tables share one namespace.
     pub views: BTreeMap<String, Arc<View>>,
 }
 
-/// The option that a sequence's table has.
+/// Name of the option that marks the table of a sequence.
 pub const SEQUENCE_OPTION: &str = "SEQUENCE";
 
 /// A base table.
@@ -49,29 +49,29 @@ pub const SEQUENCE_OPTION: &str = "SEQUENCE";
 pub struct Table {
     pub id: TableId,
     pub name: TableName,
-    /// `ROCKSDB`.
+    /// Name of the storage engine, for example `InnoDB`.
     pub engine: String,
     pub columns: Vec<Column>,
-    /// The clustered index first; then in the order of definition. Without a primary key the first is
+    /// The clustered index first, the others in order of definition. Without a primary key the first is
     /// [`IndexKind::HiddenRowId`].
     pub indexes: Vec<Index>,
-    /// Default of new character columns.
+    /// Default collation of new character columns.
     pub collation: Collation,
     pub comment: String,
-    /// AUTO_INCREMENT=n given by CREATE or ALTER; the running counter is the engine's matter.
+    /// AUTO_INCREMENT=n from CREATE or ALTER. The engine keeps the running counter.
     pub auto_increment_start: u64,
-    /// Other table options, kept as written for SHOW CREATE TABLE.
+    /// Other table options, as written, for SHOW CREATE TABLE.
     pub options: Vec<(String, String)>,
     /// Seconds since 1970 UTC.
     pub created_at: u64,
-    /// CHECK constraints of the table; those of columns are with them.
+    /// CHECK constraints of the table; columns have their own.
     pub checks: Vec<Check>,
-    /// In the order of their names.
+    /// Foreign keys, sorted by name.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Tables whose foreign keys refer to this one; derived, in the order of their names.
+    /// Tables whose foreign keys refer to this one, sorted by name; derived.
     pub referenced_by: Vec<TableName>,
-    /// What rows hold, in that order. Empty where rows hold the columns as they are shown: so it is until one
-    /// is dropped, moved or added before others.
+    /// Order of the columns in stored rows. Empty if it is the declared order, as long as no column was
+    /// dropped, moved or inserted before others.
     pub storage: Vec<StoredPlace>,
 }
 
@@ -79,20 +79,20 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
-    /// SQL that is parsed again.
+    /// SQL text, parsed again when used.
     pub text: String,
 }
 
 /// GENERATED ALWAYS AS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// SQL that is parsed again.
+    /// SQL text, parsed again when used.
     pub text: String,
-    /// STORED. Rows hold VIRTUAL columns too; the word decides what SHOW CREATE TABLE says.
+    /// STORED. Rows contain VIRTUAL columns, too; this only affects SHOW CREATE TABLE.
     pub stored: bool,
 }
 
-/// A column. Its ordinal is its place in [`Table::columns`].
+/// A column. Its ordinal is its index in [`Table::columns`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
@@ -103,21 +103,21 @@ pub struct Column {
     pub auto_increment: bool,
     pub invisible: bool,
     pub comment: String,
-    /// What a row that was written before this column existed holds.
+    /// Value for rows written before this column existed.
     pub value_in_old_rows: Value,
-    /// What the column is computed with.
+    /// The expression of a generated column.
     pub generated: Option<Generated>,
-    /// CHECK of the column, as SQL that is parsed again.
+    /// CHECK of the column, as SQL text, parsed again when used.
     pub check: Option<String>,
 }
 
 impl Column {
-    /// Whether it is generated, and computed when it is read.
+    /// Returns whether the column is generated and computed on reading.
     pub fn is_virtual(&self) -> bool {
         self.generated.as_ref().is_some_and(|generated| !generated.stored)
     }
 
-    /// A column of which nothing else is said.
+    /// Creates a column without further attributes.
     pub fn plain(name: String, ty: ColumnType, nullable: bool, default: DefaultValue) -> Column {
         Column {
             name,
@@ -140,11 +140,11 @@ impl Column {
 pub enum DefaultValue {
     /// No DEFAULT clause and NOT NULL.
     None,
-    /// A constant, NULL included, already converted to the column's type.
+    /// A constant, possibly NULL, converted to the column's type.
     Value(Value),
     /// CURRENT_TIMESTAMP with the column's fraction digits.
     CurrentTimestamp,
-    /// Any other expression, as SQL text that is parsed again.
+    /// Any other expression, as SQL text, parsed again when used.
     Expression(String),
 }
 
@@ -155,20 +155,20 @@ pub enum OnUpdate {
     CurrentTimestamp,
 }
 
-/// What an index is for.
+/// The kind of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
     /// PRIMARY KEY, clustered: key = columns, value = row.
     Primary,
     /// No primary key was declared: key = u64 row id, big-endian; value = row.
     HiddenRowId,
-    /// UNIQUE: key = columns, value = clustered key; rows with a NULL among the columns append the clustered
-    /// key to the key.
+    /// UNIQUE: key = columns, value = clustered key. If a column is NULL, the clustered key is appended to
+    /// the key.
     Unique,
     /// KEY: key = columns + clustered key, value empty.
     Secondary,
-    /// FULLTEXT: an entry for each word of the row's columns; key = word + clustered key, value empty. Those
-    /// of a table come last.
+    /// FULLTEXT: one entry per word of the row's columns; key = word + clustered key, value empty. The
+    /// fulltext indexes of a table come last.
     FullText,
 }
 
@@ -182,12 +182,12 @@ pub struct Index {
     /// Empty for [`IndexKind::HiddenRowId`].
     pub columns: Vec<IndexColumn>,
     pub comment: String,
-    /// IGNORED: kept up to date, and not read by queries.
+    /// IGNORED: maintained, but not used by queries.
     pub ignored: bool,
-    /// Made for a foreign key: it goes when another key can take its place.
+    /// Created for a foreign key; dropped when another index can replace it.
     pub generated: bool,
-    /// The transaction that filled the key space: a read view that is older finds nothing there. In memory
-    /// only, because no view outlives the server; 0 for what the start of the server found.
+    /// The transaction that built the index tree; older read views find no entries in it. In memory only,
+    /// because no read view outlives the server. 0 for indexes that existed at the start.
     pub since: CommitSeq,
 }
 
@@ -198,44 +198,44 @@ pub struct IndexColumn {
     pub column: usize,
     /// KEY(col(n)): characters of text, bytes of binary strings.
     pub prefix: Option<u32>,
-    /// KEY(col DESC). The key space is in ascending order all the same: scans run both ways.
+    /// KEY(col DESC). The index is stored in ascending order nevertheless: scans run in both directions.
     pub descending: bool,
 }
 
 impl Catalog {
-    /// A table by its name.
+    /// Returns a table by its name.
     pub fn table(&self, schema: &str, table: &str) -> Option<&Arc<Table>> {
         self.schemas.get(schema)?.tables.get(table)
     }
 
-    /// A table by its id; all tables are looked at.
+    /// Returns a table by its id. Searches all tables.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<Table>> {
         self.schemas.values().flat_map(|schema| schema.tables.values()).find(|table| table.id == id)
     }
 
-    /// A view by its name.
+    /// Returns a view by its name.
     pub fn view(&self, schema: &str, view: &str) -> Option<&Arc<View>> {
         self.schemas.get(schema)?.views.get(view)
     }
 }
 
 impl Table {
-    /// The index whose values are the rows.
+    /// Returns the index whose values are the rows.
     pub fn clustered(&self) -> &Index {
         &self.indexes[0]
     }
 
-    /// Whether it gives numbers: its one row says which.
+    /// Returns whether it is a sequence, whose state is its only row.
     pub fn is_sequence(&self) -> bool {
         self.options.iter().any(|(name, _)| name == SEQUENCE_OPTION)
     }
 
-    /// Whether it is a session's own.
+    /// Returns whether it is a temporary table of a session.
     pub fn is_temporary(&self) -> bool {
         self.id.is_temporary()
     }
 
-    /// How rows hold the columns.
+    /// Returns the layout of stored rows.
     pub fn row_layout(&self) -> RowLayout {
         let columns = self.columns.iter().map(|c| (c.ty.clone(), c.value_in_old_rows.clone()));
         match self.storage.is_empty() {
@@ -244,7 +244,7 @@ impl Table {
         }
     }
 
-    /// Has rows hold the columns as they are shown. There is no row yet.
+    /// Resets the storage order to the declared order. The table must be empty.
     pub fn clear_storage(&mut self) {
         self.storage.clear();
         for column in &mut self.columns {
@@ -252,7 +252,7 @@ impl Table {
         }
     }
 
-    /// Ordinal of a column; names compare case-insensitively.
+    /// Returns the ordinal of a column. Names are case-insensitive.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
     }

@@ -1,4 +1,4 @@
-//! What a table's options say about the form of its pages on disk.
+//! The page format of a table, from its options.
 
 use cohort_engine::PageForm;
 
@@ -7,7 +7,7 @@ use crate::model::Table;
 /// Values of KEY_BLOCK_SIZE, in KiB.
 const BLOCK_SIZES: [&str; 5] = ["1", "2", "4", "8", "16"];
 
-/// A boolean value of an engine's option; none: it is none.
+/// Parses a boolean engine option. Returns `None` if the value is not boolean.
 pub fn is_on(value: &str) -> Option<bool> {
     let is = |words: [&str; 3]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
     match () {
@@ -17,23 +17,23 @@ pub fn is_on(value: &str) -> Option<bool> {
     }
 }
 
-/// A PAGE_COMPRESSION_LEVEL; none: it is none.
+/// Parses PAGE_COMPRESSION_LEVEL. Returns `None` if the value is invalid.
 pub fn level_of(value: &str) -> Option<u8> {
     value.parse().ok().filter(|level| (1..=9).contains(level))
 }
 
-/// Whether there are pages of so many KiB.
+/// Returns whether the value is a valid KEY_BLOCK_SIZE.
 pub fn is_block_size(value: &str) -> bool {
     BLOCK_SIZES.contains(&value)
 }
 
 impl Table {
-    /// The value of a table option, whose name may be written in any case.
+    /// Returns the value of a table option, whose name is case-insensitive.
     pub fn option(&self, name: &str) -> Option<&str> {
         option_of(&self.options, name)
     }
 
-    /// How its pages are written to disk.
+    /// Returns the format of its pages on disk.
     pub fn page_form(&self) -> PageForm {
         if self.option("PAGE_COMPRESSED").and_then(is_on) == Some(true) {
             return PageForm::CompressedPages {
@@ -46,7 +46,7 @@ impl Table {
         }
     }
 
-    /// As information_schema.TABLES names it. KEY_BLOCK_SIZE alone asks for COMPRESSED.
+    /// Returns the row format as information_schema.TABLES shows it. KEY_BLOCK_SIZE alone implies COMPRESSED.
     pub fn row_format(&self) -> &'static str {
         match (self.option("ROW_FORMAT"), self.option("KEY_BLOCK_SIZE")) {
             _ if self.is_sequence() => "Fixed",
@@ -59,7 +59,7 @@ impl Table {
     }
 }
 
-/// The value of one of the options, whose name may be written in any case.
+/// Returns the value of an option, whose name is case-insensitive.
 pub fn option_of<'o>(options: &'o [(String, String)], name: &str) -> Option<&'o str> {
     options.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }

@@ -1,11 +1,11 @@
-//! Roles and what was granted to them in turn.
+//! Roles and the roles granted to them.
 
 use std::sync::Arc;
 
 use crate::account::Account;
 use crate::model::Catalog;
 
-/// A role and all that were granted to it, each once.
+/// Returns a role and all roles granted to it, directly or indirectly, each once.
 pub fn roles_of(catalog: &Catalog, role: Option<&str>) -> Vec<Arc<Account>> {
     let mut found: Vec<Arc<Account>> = Vec::new();
     let mut open: Vec<&str> = role.into_iter().collect();

@@ -1,7 +1,7 @@
 //! The catalog as a participant of commits, and its file.
 //!
 //! # States
-//! [`CatalogVersions`] holds the state that statements see and, behind it, those that are ordered and not yet
+//! [`CatalogVersions`] holds the state that statements read, and later states that are ordered but not
 //! published. The file holds the catalog at the last checkpoint; recovery replays the changes since.
 //!
 //! # The file `catalog`, written as `catalog.new` and renamed
@@ -9,13 +9,13 @@
 //! 0   8  magic "COHCAT01"
 //! 8   8  LSN of the checkpoint
 //! 16  8  version
-//! 24  n  changes that make the catalog from nothing
-//! ..  4  CRC-32C of all before
+//! 24  n  changes that build the catalog from an empty one
+//! ..  4  CRC-32C of all preceding bytes
 //! ```
 //!
 //! # On failure
-//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the
-//! old file; the log keeps the changes.
+//! A file whose checksum is wrong is refused; the error names it. If a checkpoint cannot be written, the old
+//! file stays and the log keeps the changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,16 +31,16 @@ use crate::change::CatalogChange;
 use crate::model::{Catalog, Schema};
 use crate::versions::CatalogVersions;
 
-/// The catalog as commit records name it; final, it is on disk.
+/// Id of the catalog in commit records. Never changes, because it is on disk.
 pub const CATALOG: ParticipantId = ParticipantId(0);
 
 const MAGIC: &[u8; 8] = b"COHCAT01";
 const FILE: &str = "catalog";
 const FILE_NEW: &str = "catalog.new";
-/// Index ids below are the server's own.
+/// First index id for user tables; smaller ids are reserved for the server.
 const FIRST_INDEX: IndexId = IndexId(16);
 
-/// The one catalog of a server.
+/// The catalog of a server.
 pub struct CatalogStore {
     id: ParticipantId,
     fs: SharedFs,
@@ -52,17 +52,17 @@ pub struct CatalogStore {
 #[derive(Clone, Copy)]
 struct Durable {
     lsn: Lsn,
-    /// Version in the file.
+    /// Catalog version in the file.
     version: u64,
 }
 
 impl CatalogStore {
-    /// Reads the file, or starts with the schemas and the account that a new data directory has.
+    /// Reads the file. Without one, starts with the schemas and the account of a new data directory.
     pub fn open(id: ParticipantId, fs: SharedFs, dir: &Path) -> Result<CatalogStore, EngineError> {
         let path = dir.join(FILE);
         let (catalog, lsn) = match fs.exists(&path) {
             true => {
-                // A process that was killed may have put it there without this.
+                // A process that was killed may have renamed the file without this sync.
                 fs.sync_dir(dir).map_err(EngineError::Io)?;
                 read_file(&fs, &path)?
             }
@@ -78,7 +78,7 @@ impl CatalogStore {
         })
     }
 
-    /// What statements read; written only by this store.
+    /// Returns the states that statements read. Only this store changes them.
     pub fn versions(&self) -> Arc<CatalogVersions> {
         Arc::clone(&self.versions)
     }
@@ -88,7 +88,7 @@ fn decode(redo: &Redo) -> Result<Vec<CatalogChange>, EngineError> {
     CatalogChange::decode(redo).map_err(|_| EngineError::Corrupt("catalog redo".to_owned()))
 }
 
-/// `root` from local connections without a password, as a new MariaDB data directory has it.
+/// Returns the catalog of a new data directory: as in MariaDB, `root` can log in locally without a password.
 fn initial() -> Catalog {
     let mut catalog = Catalog { next_table: TableId(1), next_index: FIRST_INDEX, ..Catalog::default() };
     for name in ["mysql", "test"] {
@@ -147,7 +147,7 @@ impl Participant for CatalogStore {
         self.durable.lock().lsn
     }
 
-    /// DDL is rare and small: it never makes a checkpoint due.
+    /// Returns 0: DDL is rare and small, so it never makes a checkpoint due.
     fn unflushed_bytes(&self) -> u64 {
         0
     }
@@ -172,7 +172,7 @@ struct WriteFile {
 impl CheckpointTask for WriteFile {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
         let version = self.catalog.version;
-        // An unchanged catalog needs no file: replay from an older LSN finds nothing for it.
+        // An unchanged catalog needs no new file: a replay from an older LSN finds no change of it.
         if self.durable.lock().version == version && version > 0 {
             return Ok(());
         }

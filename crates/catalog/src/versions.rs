@@ -1,15 +1,14 @@
-//! The catalog between order and publish.
+//! The states of the catalog between order and publish.
 //!
-//! A DDL statement changes the catalog at the order stage. Until its group is published a crash can undo it,
-//! so nobody reads it before (I5): readers get the newest *published* state. The statements that follow in
-//! the log are built upon the newest *ordered* one, which only the participant sees.
+//! A DDL statement changes the catalog at the order stage. Until its group is published a crash can undo the
+//! change, so readers get the newest *published* state (I5). Only the participant sees the newest *ordered*
+//! state, to which the next changes are applied.
 //!
-//! A DDL statement holds the names that it changes exclusively until it is published. So a
-//! statement that has locked a name, in whatever mode, finds in the published state all that was ordered
-//! about it.
+//! A DDL statement holds exclusive locks on the names that it changes until it is published. So a statement
+//! that has locked a name, in any mode, finds all ordered changes of that name in the published state.
 //!
 //! # Lock order
-//! The states' lock is the innermost one. A reader learns how far the server has published before it takes
+//! The lock of the states is the innermost one. A reader gets the server's published position before it takes
 //! the lock.
 
 use std::collections::VecDeque;
@@ -20,7 +19,7 @@ use parking_lot::RwLock;
 
 use crate::model::Catalog;
 
-/// The published catalog and what was ordered behind it.
+/// The published catalog, and later states that are only ordered.
 #[derive(Debug)]
 pub struct CatalogVersions {
     states: RwLock<States>,
@@ -34,19 +33,20 @@ struct States {
 }
 
 impl CatalogVersions {
-    /// A catalog that is published.
+    /// Starts with a published catalog.
     pub fn new(catalog: Catalog) -> CatalogVersions {
         let states = States { published: Arc::new(catalog), ordered: VecDeque::new() };
         CatalogVersions { states: RwLock::new(states) }
     }
 
-    /// The newest state that no crash takes back. `published` says how far the server has published; it is
-    /// asked only while something is ordered that may not be.
+    /// Returns the newest state that no crash can undo. `published` returns the server's published position;
+    /// it is called only while ordered states exist.
     pub fn published(&self, published: impl FnOnce() -> CommitSeq) -> Arc<Catalog> {
         self.read(published, Arc::clone)
     }
 
-    /// The same for a look that keeps nothing, and asks for no other catalog.
+    /// Calls `look` with the newest published state, without cloning it. `look` must not access these states
+    /// again.
     pub fn read<R>(&self, published: impl FnOnce() -> CommitSeq, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
         {
             let states = self.states.read();
@@ -64,20 +64,20 @@ impl CatalogVersions {
         look(&states.published)
     }
 
-    /// The newest state, published or not: what a checkpoint writes and what the next change is made to.
+    /// Returns the newest state, published or not. Checkpoints write it, and the next change applies to it.
     pub(crate) fn ordered(&self) -> Arc<Catalog> {
         let states = self.states.read();
         Arc::clone(states.ordered.back().map_or(&states.published, |(_, catalog)| catalog))
     }
 
-    /// A transaction changes the catalog at the order stage.
+    /// Applies the change of a transaction at the order stage.
     pub(crate) fn order(&self, seq: CommitSeq, change: impl FnOnce(&mut Catalog)) {
         let mut newest = self.ordered();
         change(Arc::make_mut(&mut newest));
         self.states.write().ordered.push_back((seq, newest));
     }
 
-    /// Recovery repeats what is hardened: there are no readers, and nothing to wait for.
+    /// Applies a change during recovery: everything replayed is hardened, and there are no readers.
     pub fn replay(&self, change: impl FnOnce(&mut Catalog)) {
         change(Arc::make_mut(&mut self.states.write().published));
     }

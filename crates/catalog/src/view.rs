@@ -7,23 +7,23 @@ use crate::account::AccountName;
 use crate::codec::{put_string, read_string};
 use crate::model::TableName;
 
-/// A view. Its columns are those of its text: a `*` was written out when the view was made.
+/// A view. Its columns are fixed at creation, when `*` is expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     pub name: TableName,
-    /// The query with full names, which every statement that reads the view parses again.
+    /// The query with qualified names, parsed again by every statement that reads the view.
     pub text: String,
     /// `UNDEFINED`, `MERGE` or `TEMPTABLE`.
     pub algorithm: String,
     pub definer: AccountName,
-    /// SQL SECURITY INVOKER: the privileges of the view's reader count on what it reads, not the
-    /// definer's.
+    /// SQL SECURITY INVOKER: the view reads its tables with the privileges of the invoker instead of the
+    /// definer.
     pub by_invoker: bool,
     /// `NONE`, `LOCAL` or `CASCADED`.
     pub check: String,
-    /// Rows can be changed through it.
+    /// Rows can be changed through the view.
     pub updatable: bool,
-    /// character_set_client and collation_connection of its maker.
+    /// character_set_client and collation_connection at creation.
     pub client: Collation,
     pub connection: Collation,
     /// Seconds since 1970 UTC.

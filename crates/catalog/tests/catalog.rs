@@ -1,4 +1,4 @@
-//! The catalog's bytes and its life as a participant.
+//! Encoding of the catalog, and the catalog as a participant.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn foreign_key(name: &str, parent: &str) -> ForeignKey {
     }
 }
 
-/// Whoever comes and goes, in whatever order, a table knows who refers to it.
+/// A table lists its referring tables, whatever the order in which tables are created and dropped.
 #[test]
 fn a_table_knows_the_tables_that_refer_to_it() {
     let named = |id: u64, name: &str, parents: &[&str]| Table {
@@ -98,7 +98,7 @@ fn a_table_knows_the_tables_that_refer_to_it() {
         (children.collect::<Vec<_>>(), Arc::clone(found))
     };
     let put = CatalogChange::PutTable;
-    // A child may come first; a table may refer to itself.
+    // A child may be created before its parent; a table may refer to itself.
     apply(vec![put(named(1, "child", &["parent", "parent"]))], "child");
     let (children, first) = apply(vec![put(named(2, "parent", &["parent"]))], "parent");
     assert_eq!(children, ["child", "parent"]);
@@ -156,7 +156,7 @@ fn changes_round_trip_and_reject_what_is_cut() {
     }
 }
 
-/// Of a table without one nothing is written, as before there were any.
+/// A table without a storage order is encoded as before storage orders existed.
 #[test]
 fn a_storage_order_names_each_column_once() {
     use StoredPlace::{Column, DroppedFixed, DroppedText};
@@ -209,12 +209,12 @@ fn a_key_space_knows_the_transaction_that_filled_it() {
     assert_eq!(since(&catalog), [(IndexId(18), CommitSeq(6)), (IndexId(17), CommitSeq(5))]);
 }
 
-/// All that was ordered is published.
+/// Returns the catalog with everything ordered published.
 fn read(store: &CatalogStore) -> Arc<Catalog> {
     store.versions().published(|| CommitSeq(u64::MAX))
 }
 
-/// Accounts as they were written before there were grants on tables.
+/// An account in the format from before table grants.
 #[test]
 fn an_account_of_an_earlier_version_is_read() {
     let mut bytes = vec![5];

@@ -1,13 +1,13 @@
-//! The build of a server: its own version, next to the version of MariaDB that clients see.
+//! The build of a server: its own version, in addition to the MariaDB version that clients see.
 
 /// A build.
 #[derive(Clone, Copy, Debug)]
 pub struct Build {
     /// Cohort's own version, `0.1.0`.
     pub version: &'static str,
-    /// Commit and date of the sources, if the build names them.
+    /// Commit and date of the sources, if known at build time.
     pub revision: Option<&'static str>,
-    /// Optional features that are compiled in.
+    /// Optional features compiled in.
     pub features: &'static [&'static str],
 }
 
@@ -22,7 +22,7 @@ impl Build {
         text
     }
 
-    /// Returns the answer to `--version`. Tools read the word after `Ver`.
+    /// Returns the output of `--version`. Tools parse the word after `Ver`.
     pub(crate) fn banner(&self) -> String {
         format!(
             "cohortd  Ver {} for Linux on {} (Cohort {})\n",

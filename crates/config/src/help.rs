@@ -2,11 +2,11 @@
 //!
 //! | option | text |
 //! |---|---|
-//! | `--help`, `-?` | usage and the options that most starts need |
+//! | `--help`, `-?` | usage and the most common options |
 //! | `--help=NAME` | one option: default, range, scope, description |
 //! | `--help --verbose` | every option with its description, then the values after reading options |
 //!
-//! The last table has the form of MariaDB's, which scripts of packages and container images read.
+//! The list of values has MariaDB's format, because scripts of packages and container images parse it.
 
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ pub(crate) fn short(build: &Build) -> String {
     format!("{}{USAGE}", build.banner())
 }
 
-/// Returns the text of one option, or `None` if there is none of that name.
+/// Returns the text of one option, or `None` if it does not exist.
 pub(crate) fn of_option(name: &str) -> Option<String> {
     let name = name.trim_start_matches('-').replace('-', "_");
     let setting =
@@ -66,7 +66,7 @@ pub(crate) fn of_option(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// Returns every option with its description, then the values in force.
+/// Returns every option with its description, then the current values.
 pub(crate) fn full(build: &Build, globals: &Globals) -> String {
     let mut out = short(build);
     out.push('\n');
@@ -90,7 +90,7 @@ fn options() -> impl Iterator<Item = &'static Setting> {
     VarId::shown().map(VarId::setting).filter(|setting| setting.option)
 }
 
-/// Returns an option and its description, wrapped.
+/// Returns an option and its description, wrapped to the line width.
 fn describe(setting: &Setting) -> String {
     const WIDTH: usize = 78;
     let mut out = format!("  --{}\n", setting.name.replace('_', "-"));
@@ -112,7 +112,7 @@ fn describe(setting: &Setting) -> String {
     out
 }
 
-/// Removes the marks that a manual page has.
+/// Removes Markdown backticks.
 fn plain(text: String) -> String {
     text.replace('`', "")
 }

@@ -1,8 +1,8 @@
-//! Settings of MariaDB that are kept for clients, tools and old option files and change nothing here:
-//! MariaDB's names, defaults, bounds and scopes, and why there is no effect. What has an effect stands in the
-//! table of settings, with its neighbours that have none.
+//! No-op variables: settings of MariaDB that exist for clients, tools and old option files, and change
+//! nothing here. Each has MariaDB's name, default, bounds and scope, and the reason why it has no effect.
+//! Settings with an effect are in `table`, together with related no-op ones.
 
-/// Expands to the macro named first, with the settings given and behind them those that have no effect.
+/// Expands to the macro named first, with the given settings followed by the no-op variables.
 macro_rules! with_inert_settings {
     ($then:ident! { $($settings:tt)* }) => {
         $then! {

@@ -1,21 +1,21 @@
-//! Settings and counters of the server: what an operator sets and what an operator reads.
+//! Settings and counters of the server.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `setting` | [`Setting`]: name, meaning, type, bounds, scope of one system variable |
-//! | `table` | [`VarId`] and the one table of all settings |
-//! | `inert` | those settings of MariaDB that change nothing here |
-//! | `value` | [`VarValue`]; texts to values and back |
-//! | `runtime` | [`Globals`] and [`SessionVars`]: the values in force; SET and SHOW VARIABLES |
+//! | `setting` | [`Setting`]: name, meaning, type, bounds and scope of one system variable |
+//! | `table` | [`VarId`] and the table of all settings |
+//! | `inert` | no-op variables: settings of MariaDB that change nothing here |
+//! | `value` | [`VarValue`]; conversion between text and values |
+//! | `runtime` | [`Globals`] and [`SessionVars`]: the current values; SET and SHOW VARIABLES |
 //! | `option_file` | my.cnf reader |
-//! | `options` | command line and option files to settings |
+//! | `options` | settings from the command line and option files |
 //! | `build` | [`Build`]: Cohort's own version and revision |
 //! | `help` | texts of `--help` |
 //! | `manual` | manual page and sample file |
 //! | `status` | [`Status`]: counters of SHOW STATUS |
 //!
-//! A setting exists once, in `table`; the command line, option files, SET, SHOW VARIABLES, the sample file
-//! and the manual page are all made from it.
+//! Each setting is defined once, in `table`. The command line, option files, SET, SHOW VARIABLES, the sample
+//! file and the manual page are all derived from it.
 
 mod build;
 mod help;
@@ -39,5 +39,5 @@ pub use status::{Counter, HeldGauge, Status, StatusSource};
 pub use table::VarId;
 pub use value::VarValue;
 
-/// The version that clients, tools and the binary log see. It must contain `MariaDB`: tools switch on it.
+/// The version that clients, tools and the binary log see. It must contain `MariaDB`, which tools test for.
 pub const VERSION: &str = "10.11.99-MariaDB-cohort";

@@ -1,4 +1,4 @@
-//! The manual page and the sample option file, made from the table of settings.
+//! The manual page and the sample option file, generated from the table of settings.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use cohort_types::{Privilege, Privileges};
 use crate::setting::{Access, Kind, Setting, SettingScope};
 use crate::table::VarId;
 
-/// Values of a setting that are listed one by one.
+/// Maximum number of values that are listed individually.
 const MEMBERS_MAX: usize = 12;
 
-/// docs/configuration.md.
+/// Returns the text of docs/configuration.md.
 pub fn manual_page() -> String {
     let mut out = String::from(
         "# Configuration\n\n\
@@ -65,7 +65,7 @@ pub fn manual_page() -> String {
     out
 }
 
-/// A my.cnf with every setting, commented out, at its default.
+/// Returns a my.cnf with the default of every setting, commented out.
 pub fn sample_file() -> String {
     let mut out = String::from("# Options of Cohort. Every line shows a default.\n\n[cohortd]\n");
     for setting in VarId::shown().map(VarId::setting) {
@@ -109,7 +109,7 @@ pub(crate) fn range(setting: &Setting) -> String {
         Kind::Int { min, max: u64::MAX, .. } => format!("{min} or more {}", setting.unit),
         Kind::Int { min, max, .. } => format!("{min} to {max} {}", setting.unit),
         Kind::Double { min, max, .. } => format!("{min} to {max} {}", setting.unit),
-        // A table is as wide as its widest cell.
+        // A long cell would widen the whole table.
         Kind::Enum { members, .. } if members.len() > MEMBERS_MAX => {
             format!("one of {} names, such as {}", members.len(), members[..3].join(", "))
         }
@@ -120,8 +120,8 @@ pub(crate) fn range(setting: &Setting) -> String {
     }
 }
 
-/// Where it has values; who may set them, unless that is SUPER for global values and everybody for a
-/// session's.
+/// Returns where a setting has values. Also returns the privileges to set it, unless they are the usual ones:
+/// SUPER for the global value and none for the session value.
 pub(crate) fn scope(setting: &Setting) -> String {
     let is_usual = setting.global_admins == Privileges::of(&[Privilege::Super]);
     let global = match is_usual {

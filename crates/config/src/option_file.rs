@@ -1,4 +1,4 @@
-//! Option files (my.cnf) by mariadbd's rules.
+//! Option files (my.cnf), read like mariadbd does.
 //!
 //! ```text
 //! # comment            ; comment
@@ -7,8 +7,8 @@
 //! !include FILE        !includedir DIRECTORY   (its *.cnf, by name)
 //! ```
 //!
-//! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Without options of its own the
-//! server reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, those that exist.
+//! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Unless options choose other
+//! files, the server reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, if they exist.
 
 use std::fmt;
 use std::fs;
@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The groups that this server reads.
+/// Groups that this server reads.
 const GROUPS: &[&str] = &[
     "mysqld",
     "server",
@@ -30,19 +30,19 @@ const GROUPS: &[&str] = &[
     "cohortd",
 ];
 
-/// Includes inside includes beyond this depth are refused, as in MariaDB.
+/// Maximum nesting of includes, as in MariaDB.
 const DEPTH_MAX: usize = 10;
 
-/// An option file cannot be used.
+/// Why an option file cannot be used.
 #[derive(Debug)]
 pub enum OptionFileError {
-    /// A file that was asked for cannot be read.
+    /// A required file cannot be read.
     Unreadable(PathBuf, io::Error),
-    /// A line that is no option stands before the first group.
+    /// An option line before the first group.
     NoGroup(PathBuf, usize),
     /// `[` without `]`.
     BadGroup(PathBuf, usize),
-    /// `!something` that is neither include nor includedir, or includes without end.
+    /// `!something` other than include and includedir, or includes nested too deeply.
     BadDirective(PathBuf, usize),
 }
 
@@ -71,22 +71,22 @@ impl fmt::Display for OptionFileError {
 
 impl std::error::Error for OptionFileError {}
 
-/// Which files and groups to read: the options that must come first on the command line.
+/// The files and groups to read, from the options that must come first on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultsPlan {
     /// --no-defaults.
     pub none: bool,
-    /// --defaults-file: only this one.
+    /// --defaults-file: only this file.
     pub file: Option<PathBuf>,
-    /// --defaults-extra-file: after the global ones.
+    /// --defaults-extra-file: read after the global files.
     pub extra: Option<PathBuf>,
-    /// --defaults-group-suffix: `[mysqld]` and `[mysqld1]` with suffix 1.
+    /// --defaults-group-suffix: with suffix 1, `[mysqld]` and `[mysqld1]`.
     pub suffix: Option<String>,
     /// --print-defaults.
     pub print: bool,
 }
 
-/// One option of a file.
+/// An option of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileOption {
     /// As an argument: `--name=value` or `--name`.
@@ -95,7 +95,7 @@ pub(crate) struct FileOption {
     pub line: usize,
 }
 
-/// The options of all files.
+/// Options of all files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileOptions {
     pub arguments: Vec<FileOption>,
@@ -103,7 +103,7 @@ pub(crate) struct FileOptions {
 }
 
 impl DefaultsPlan {
-    /// Takes the leading options that are about files off the command line.
+    /// Takes the leading options about option files off the command line.
     pub(crate) fn take(arguments: &[String]) -> (DefaultsPlan, &[String]) {
         let mut plan = DefaultsPlan::default();
         let mut rest = arguments;
@@ -147,7 +147,7 @@ impl DefaultsPlan {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// Its absence is an error.
+    /// A missing file is an error.
     Must,
     May,
 }
@@ -182,7 +182,7 @@ impl FileReader {
         Ok(())
     }
 
-    /// `group`: whether the present group is read; `None` before the first.
+    /// Processes a line. `group` says whether the current group is read; `None` before the first group.
     fn line(
         &mut self,
         path: &Path,
@@ -242,7 +242,7 @@ impl FileReader {
     }
 }
 
-/// `name = value` as an argument.
+/// Converts `name = value` to an argument.
 fn option_of(line: &str) -> String {
     let line = without_comment(line);
     match line.split_once('=') {

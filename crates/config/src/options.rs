@@ -1,4 +1,4 @@
-//! Command line and option files to settings, with mariadbd's rules, messages and exit codes.
+//! Reads settings from the command line and option files, with mariadbd's rules, messages and exit codes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,42 +11,42 @@ use crate::setting::Kind;
 use crate::table::VarId;
 use crate::value::{Misfit, Raw, VarValue};
 
-/// What the server was started for.
+/// The purpose of a start.
 #[derive(Debug)]
 pub enum StartupRequest {
-    /// To serve.
+    /// Run the server.
     Run(Box<Options>),
-    /// To print a text and end: --version, --help, --print-defaults, --print-configuration-docs,
+    /// Print a text and exit: --version, --help, --print-defaults, --print-configuration-docs,
     /// --print-sample-file.
     Print(String),
 }
 
-/// What was asked for at the start.
+/// The options of a start.
 #[derive(Debug, Default)]
 pub struct Options {
     changes: Vec<(VarId, Raw)>,
-    /// For the error log.
+    /// Warnings for the error log.
     pub warnings: Vec<String>,
-    /// Options that were accepted and change nothing here; docs/configuration.md says why.
+    /// Options that were accepted and have no effect; docs/configuration.md gives the reasons.
     pub without_effect: Vec<String>,
-    /// `--log-bin[=NAME]`, `--skip-log-bin`: the base name, `None` if off.
+    /// `--log-bin[=NAME]`, `--skip-log-bin`: the base name, or `None` if the binary log is disabled.
     pub log_bin: Option<String>,
-    /// `--user`: who to run as when started by root.
+    /// `--user`: the user to switch to when started by root.
     pub user: Option<String>,
-    /// `--initialize`: to make a data directory and end.
+    /// `--initialize`: create a data directory and exit.
     pub initialize: bool,
-    /// `--validate-config`: to check the options and end.
+    /// `--validate-config`: check the options and exit.
     pub validate_config: bool,
-    /// `--convert-log-layout`: to give the data directory the `log_layout` of the options and end.
+    /// `--convert-log-layout`: convert the data directory to the `log_layout` of the options and exit.
     pub convert_log_layout: bool,
 }
 
-/// The server does not start; nothing was touched.
+/// The server does not start. Nothing was changed.
 #[derive(Debug)]
 pub struct StartupError {
-    /// For standard error.
+    /// Message for standard error.
     pub message: String,
-    /// Of the process.
+    /// Exit code of the process.
     pub exit_code: i32,
 }
 
@@ -65,10 +65,10 @@ impl From<OptionFileError> for StartupError {
     }
 }
 
-/// Options that ask for help.
+/// Options that request help.
 const HELP: &[&str] = &["--help", "-?", "-I"];
 
-/// Values that an error lists.
+/// Maximum number of values that an error message lists.
 const MEMBERS_SHOWN: usize = 40;
 
 const EXIT_UNKNOWN_OPTION: i32 = 2;
@@ -77,12 +77,12 @@ const EXIT_UNKNOWN_VARIABLE: i32 = 7;
 const EXIT_BAD_NUMBER: i32 = 9;
 const EXIT_BAD_VALUE: i32 = 13;
 
-/// Options of engines and plugins that MariaDB has and this server has not, one a line: accepted, and told in
-/// one line of the error log. By their full names, so that a mistyped one is refused.
+/// Options of MariaDB engines and plugins that this server does not have, one per line. They are accepted and
+/// listed in one line of the error log. The list has full names, so that a mistyped option is refused.
 const FOREIGN: &str = include_str!("foreign_options.txt");
-/// The same for plugins that bring their own options.
+/// Prefixes of plugins with options of their own, accepted in the same way.
 const FOREIGN_PREFIXES: &[&str] = &["rocksdb_", "plugin_", "provider_", "spider_", "mroonga_"];
-/// Options of the server itself that mean nothing here.
+/// Options of MariaDB's server that have no meaning here.
 const IGNORED: &[&str] = &[
     "symbolic_links",
     "skip_symbolic_links",
@@ -139,12 +139,12 @@ const IGNORED: &[&str] = &[
     "tc_heuristic_recover",
 ];
 
-/// Reads option files and the command line (without the program's name).
+/// Reads option files and the command line (without the program name).
 pub fn load(arguments: &[String], build: &Build) -> Result<StartupRequest, StartupError> {
     let (plan, rest) = DefaultsPlan::take(arguments);
     let asks = |names: &[&str]| rest.iter().any(|argument| names.contains(&argument.as_str()));
     let needs_values = asks(HELP) && asks(&["--verbose", "-v"]);
-    // What else only prints needs no files.
+    // Other requests to print need no option files.
     if !needs_values && let Some(print) = rest.iter().find_map(|argument| print_request(argument, build)) {
         return print.map(StartupRequest::Print);
     }
@@ -159,7 +159,7 @@ pub fn load(arguments: &[String], build: &Build) -> Result<StartupRequest, Start
     let mut options = Options { log_bin: Some("binlog".to_owned()), ..Options::default() };
     options.warnings.extend(from_files.warnings);
     for FileOption { argument, file, line } in &from_files.arguments {
-        // A file's option never takes the next line for its value.
+        // An option in a file never takes the next line as its value.
         options.argument(argument, &mut std::iter::empty()).map_err(|error| StartupError {
             message: format!("{} in {} at line {line}", error.message, file.display()),
             ..error
@@ -196,14 +196,14 @@ fn print_request(argument: &str, build: &Build) -> Option<Result<String, Startup
     Some(Ok(text))
 }
 
-/// Of an option that is no variable.
+/// Returns whether an option other than a variable is on.
 fn is_on(given: &Given<'_>) -> bool {
     !matches!(given.value, Some("0" | "OFF" | "off" | "FALSE" | "false"))
 }
 
-/// A name and where its value may come from.
+/// An option and its possible value.
 struct Given<'a> {
-    /// As it was written, with dashes in front.
+    /// As written, with leading dashes.
     written: &'a str,
     /// Without dashes and prefixes, with underscores.
     name: String,
@@ -228,7 +228,7 @@ impl Options {
         }
         let unknown = || failure(format!("unknown option '{argument}'"), EXIT_UNKNOWN_OPTION);
         let mut chars = argument.strip_prefix('-').ok_or_else(|| {
-            // mariadbd refuses plain words too.
+            // mariadbd also refuses plain words.
             failure(format!("Too many arguments (first extra is '{argument}')."), 1)
         })?;
         let short = chars.get(..1).ok_or_else(unknown)?;
@@ -277,7 +277,7 @@ impl Options {
         rest: &mut dyn Iterator<Item = &'a str>,
     ) -> Result<(), StartupError> {
         let found = |name: &str| VarId::find(name).filter(|id| id.setting().option || id.setting().hidden);
-        // Bare aliases of time_zone and log_bin are no options in MariaDB either.
+        // Plain aliases of time_zone and log_bin are not options in MariaDB either.
         let exact = found(name).or_else(|| (name == "autocommit").then_some(VarId::Autocommit));
         if let Some(id) = exact {
             let value = match (id.setting().kind, given.value) {
@@ -333,7 +333,7 @@ impl Options {
             self.without_effect.push(setting.name.to_owned());
         }
         let raw = match (id, fit.raw) {
-            // May be given several times: a list.
+            // Repeated options form a list.
             (
                 VarId::BinlogDoDb
                 | VarId::BinlogIgnoreDb
@@ -360,9 +360,9 @@ impl Options {
         Ok(())
     }
 
-    /// Puts everything in force.
+    /// Puts the options into effect.
     pub fn apply(&self, globals: &Globals) {
-        // A collation decides over a character set, whichever was given first.
+        // A collation overrides a character set, whatever their order.
         let (collations, others): (Vec<_>, Vec<_>) =
             self.changes.iter().cloned().partition(|(id, _)| *id == VarId::CollationServer);
         for (id, raw) in others.into_iter().chain(collations) {
@@ -388,12 +388,12 @@ impl Options {
         globals.put(VarId::LogBin, &VarValue::Bool(self.log_bin.is_some()));
     }
 
-    /// Whether a setting was given.
+    /// Returns whether a setting was given.
     pub fn is_given(&self, id: VarId) -> bool {
         self.changes.iter().any(|(given, _)| *given == id)
     }
 
-    /// A path that was given.
+    /// Returns a path that was given.
     pub fn path(&self, id: VarId) -> Option<PathBuf> {
         self.changes.iter().rev().find(|(given, _)| *given == id).and_then(|(_, raw)| match raw {
             Raw::Text(text) => text.as_deref().map(PathBuf::from),
@@ -512,7 +512,8 @@ mod tests {
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
     }
 
-    /// Who asks for encrypted files is not to believe that they are.
+    /// A request for encrypted files must fail, so that the operator does not believe that they are
+    /// encrypted.
     #[test]
     fn what_would_be_believed_is_refused_and_not_passed_over() {
         for argument in [

@@ -1,8 +1,8 @@
-//! The values in force.
+//! The current values of settings.
 //!
-//! [`Globals`] belongs to the server; numbers are read with one atomic load. A session starts with the global
-//! values of that moment: it shares one block of them with all other sessions until it sets something itself,
-//! so a connection costs one reference count and its first SET one copy of about a KiB.
+//! [`Globals`] belongs to the server; reading a number takes one atomic load. A session starts with the
+//! global values at that time. It shares one block of them with all other sessions until it sets a variable
+//! itself. So a connection costs one reference count, and its first SET one copy of about a KiB.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::table::{CHARSETS, COLLATIONS, VarId};
 use crate::value::{Misfit, Raw, VarValue};
 use cohort_types::{Charset, Collation};
 
-/// Why SET or a read of a variable failed. `number` is MariaDB's, the text is `Display`.
+/// Why SET or a read of a variable failed. `number` returns MariaDB's error number, `Display` the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetError {
     /// 1193.
     Unknown(String),
-    /// 1238: only the command line sets it.
+    /// 1238: only the command line can set it.
     ReadOnly(&'static str),
-    /// 1621: sessions cannot change it, SET GLOBAL can.
+    /// 1621: sessions cannot change it, but SET GLOBAL can.
     SessionReadOnly(&'static str),
     /// 1229: SET SESSION of a global setting.
     GlobalOnly(&'static str),
-    /// 1228: SET GLOBAL of a session's setting.
+    /// 1228: SET GLOBAL of a session setting.
     SessionOnly(&'static str),
     /// 1238: `@@session.x` of a global setting.
     NoSessionValue(&'static str),
-    /// 1238: `@@global.x` of a session's setting.
+    /// 1238: `@@global.x` of a session setting.
     NoGlobalValue(&'static str),
     /// 1231.
     WrongValue(&'static str, String),
@@ -44,7 +44,7 @@ pub enum SetError {
 }
 
 impl SetError {
-    /// MariaDB's error number.
+    /// Returns MariaDB's error number.
     pub fn number(&self) -> u16 {
         match self {
             SetError::Unknown(_) => 1193,
@@ -88,26 +88,26 @@ impl fmt::Display for SetError {
 
 impl std::error::Error for SetError {}
 
-/// How a value was taken.
+/// Whether SET changed the given value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetNote {
-    /// As given.
+    /// Set as given.
     Exact,
-    /// Moved into the bounds: the text of warning 1292.
+    /// Moved into the bounds; contains the text of warning 1292.
     Adjusted(String),
 }
 
 static NAMES: LazyLock<HashMap<&'static str, VarId>> =
     LazyLock::new(|| VarId::ALL.iter().map(|id| (id.setting().name, *id)).collect());
 
-/// Settings in the order of their names, for SHOW VARIABLES.
+/// Settings sorted by name, for SHOW VARIABLES.
 static SORTED: LazyLock<Vec<VarId>> = LazyLock::new(|| {
     let mut ids = VarId::ALL.to_vec();
     ids.sort_by_key(|id| id.setting().name);
     ids
 });
 
-/// Place of each session setting in [`Values`].
+/// Slot of each session setting in [`Values`].
 static SLOTS: LazyLock<Slots> = LazyLock::new(Slots::new);
 
 struct Slots {
@@ -138,7 +138,7 @@ impl Slots {
 }
 
 impl VarId {
-    /// Finds a setting by its name, in any case.
+    /// Finds a setting by name, ignoring case.
     pub fn find(name: &str) -> Option<VarId> {
         match NAMES.get(name) {
             Some(id) => Some(*id),
@@ -146,7 +146,7 @@ impl VarId {
         }
     }
 
-    /// All settings that SHOW VARIABLES lists, by name.
+    /// Returns all settings that SHOW VARIABLES lists, sorted by name.
     pub fn shown() -> impl Iterator<Item = VarId> {
         SORTED.iter().copied().filter(|id| !id.setting().hidden)
     }
@@ -156,7 +156,7 @@ impl VarId {
     }
 }
 
-/// The session settings of one moment.
+/// Values of all session settings.
 #[derive(Clone, Debug)]
 struct Values {
     numbers: Box<[u64]>,
@@ -190,15 +190,15 @@ impl Values {
     }
 }
 
-/// The server's values. One per server; shared by all its threads.
+/// The global values. One per server, shared by all its threads.
 pub struct Globals {
     /// By VarId; zero for texts.
     numbers: Box<[AtomicU64]>,
     /// By VarId; `None` for numbers.
     texts: Box<[RwLock<Option<Arc<str>>>]>,
-    /// What the next session starts with.
+    /// Initial values of new sessions.
     session: RwLock<Arc<Values>>,
-    /// Grows with every change.
+    /// Incremented by every change.
     generation: AtomicU64,
     /// Held during a change.
     writer: Mutex<()>,
@@ -217,7 +217,7 @@ impl Default for Globals {
 }
 
 impl Globals {
-    /// All defaults.
+    /// Creates globals with all defaults.
     pub fn new() -> Globals {
         let raw = |id: &VarId| id.setting().kind.default_raw();
         let number = |id| match raw(id) {
@@ -237,32 +237,32 @@ impl Globals {
         }
     }
 
-    /// Number of changes so far: a caller that keeps derived values compares it.
+    /// Returns the number of changes so far. A caller that caches derived values compares it.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// A number, an enum's index or a set's bits.
+    /// Returns a number, the index of an enum value or the bits of a set.
     pub fn uint(&self, id: VarId) -> u64 {
         self.numbers[id.canonical() as usize].load(Ordering::Relaxed)
     }
 
-    /// An ON/OFF setting.
+    /// Returns an ON/OFF setting.
     pub fn flag(&self, id: VarId) -> bool {
         self.uint(id) != 0
     }
 
-    /// A number with a fraction.
+    /// Returns a floating-point setting.
     pub fn double(&self, id: VarId) -> f64 {
         f64::from_bits(self.uint(id))
     }
 
-    /// A text or path; NULL is `None`.
+    /// Returns a text or path; `None` is NULL.
     pub fn text(&self, id: VarId) -> Option<Arc<str>> {
         self.texts[id.canonical() as usize].read().clone()
     }
 
-    /// Any value, as SQL sees it.
+    /// Returns any value, as SQL sees it.
     pub fn value(&self, id: VarId) -> VarValue {
         let kind = &id.setting().kind;
         match kind {
@@ -271,13 +271,13 @@ impl Globals {
         }
     }
 
-    /// Whether a setting has its built-in value.
+    /// Returns whether a setting has its built-in value.
     pub fn is_default(&self, id: VarId) -> bool {
         let kind = &id.setting().kind;
         self.value(id) == kind.value(kind.default_raw())
     }
 
-    /// `@@global.name`.
+    /// Returns `@@global.name`.
     pub fn get(&self, name: &str) -> Result<VarValue, SetError> {
         let id = VarId::named(name)?;
         match id.setting().has_global_value() {
@@ -306,11 +306,10 @@ impl Globals {
         Ok(())
     }
 
-    /// A value the server itself found out or that the command line gave; ignores who may set it and the
-    /// bounds.
+    /// Sets a value determined by the server or given on the command line. Ignores access rules and bounds.
     pub fn put(&self, id: VarId, value: &VarValue) {
         let raw = match (id.setting().kind, value) {
-            // A fact may lie outside of what SET accepts.
+            // A value that the server determined may be outside of the bounds of SET.
             (Kind::Int { .. }, VarValue::UInt(v)) => Raw::Number(*v),
             (kind, value) => match kind.check(value) {
                 Ok(fit) => fit.raw,
@@ -320,14 +319,14 @@ impl Globals {
         self.put_raw(vec![(id.canonical(), raw)]);
     }
 
-    /// What a session that starts now has.
+    /// Returns the variables of a session that starts now.
     pub fn new_session(self: &Arc<Self>) -> SessionVars {
         SessionVars { globals: Arc::clone(self), values: Arc::clone(&self.session.read()), version: 0 }
     }
 
     fn settable(&self, name: &str) -> Result<VarId, SetError> {
         match settable_globally(name)? {
-            // New sessions log; only a session can stop logging for itself.
+            // New sessions always log; only a session can disable logging for itself.
             id @ VarId::SqlLogBin => Err(SetError::NoGlobalValue(id.setting().name)),
             id => Ok(id),
         }
@@ -352,10 +351,10 @@ impl Globals {
     }
 }
 
-/// Versions are never used twice: a session's values may be put back from a copy and changed again.
+/// Versions are never reused, because a session's values may be restored from a copy and changed again.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
 
-/// One session's values, and through it the global ones.
+/// The values of one session, and access to the global ones.
 #[derive(Clone)]
 pub struct SessionVars {
     globals: Arc<Globals>,
@@ -364,17 +363,19 @@ pub struct SessionVars {
 }
 
 impl SessionVars {
-    /// The server's values.
+    /// Returns the global values.
     pub fn globals(&self) -> &Arc<Globals> {
         &self.globals
     }
 
-    /// Changes whenever a value of the session may have: a caller that keeps derived values compares it.
+    /// Returns a version that changes whenever a session value may have changed. A caller that caches derived
+    /// values compares it.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// A number, an enum's index or a set's bits; the global one if sessions have none.
+    /// Returns a number, the index of an enum value or the bits of a set. Returns the global value if
+    /// sessions have none.
     pub fn uint(&self, id: VarId) -> u64 {
         let id = id.canonical();
         match SLOTS.of[id as usize] {
@@ -383,17 +384,17 @@ impl SessionVars {
         }
     }
 
-    /// An ON/OFF setting.
+    /// Returns an ON/OFF setting.
     pub fn flag(&self, id: VarId) -> bool {
         self.uint(id) != 0
     }
 
-    /// A number with a fraction.
+    /// Returns a floating-point setting.
     pub fn double(&self, id: VarId) -> f64 {
         f64::from_bits(self.uint(id))
     }
 
-    /// A text or path; NULL is `None`.
+    /// Returns a text or path; `None` is NULL.
     pub fn text(&self, id: VarId) -> Option<Arc<str>> {
         let id = id.canonical();
         match SLOTS.of[id as usize] {
@@ -402,7 +403,7 @@ impl SessionVars {
         }
     }
 
-    /// Any value, as SQL sees it: the session's, or the global one if sessions have none.
+    /// Returns any value, as SQL sees it: the session value, or the global one if sessions have none.
     pub fn value(&self, id: VarId) -> VarValue {
         let canonical = id.canonical();
         match SLOTS.of[canonical as usize] {
@@ -411,7 +412,7 @@ impl SessionVars {
         }
     }
 
-    /// `@@name` (`None`), `@@session.name` or `@@global.name`.
+    /// Returns `@@name` (`None`), `@@session.name` or `@@global.name`.
     pub fn get(&self, name: &str, scope: Option<Scope>) -> Result<VarValue, SetError> {
         let id = VarId::named(name)?;
         match scope {
@@ -434,8 +435,8 @@ impl SessionVars {
         Ok(note)
     }
 
-    /// Whether SET would be taken, DEFAULT without a value: a statement that sets several variables sets all
-    /// of them or none.
+    /// Checks whether SET would succeed; without a value, SET ... = DEFAULT. Lets a statement that sets
+    /// several variables set all of them or none.
     pub fn check(&self, name: &str, scope: Scope, value: Option<&VarValue>) -> Result<(), SetError> {
         let id = match scope {
             Scope::Global => self.globals.settable(name)?,
@@ -444,7 +445,7 @@ impl SessionVars {
         value.map_or(Ok(()), |value| checked(id, value).map(|_| ()))
     }
 
-    /// SET ... = DEFAULT: the global value for a session, the built-in one for the server.
+    /// SET ... = DEFAULT: resets a session value to the global one, a global value to the built-in one.
     pub fn set_default(&mut self, name: &str, scope: Scope) -> Result<(), SetError> {
         if scope == Scope::Global {
             return self.globals.set_default(name);
@@ -458,7 +459,7 @@ impl SessionVars {
         Ok(())
     }
 
-    /// What the server sets on a session's behalf (interactive clients, the character set of the handshake).
+    /// Sets a value on behalf of a session (interactive clients, the character set of the handshake).
     pub fn put(&mut self, id: VarId, value: &VarValue) {
         if let Ok(fit) = id.setting().kind.check(value)
             && id.setting().has_session_value()
@@ -467,14 +468,14 @@ impl SessionVars {
         }
     }
 
-    /// All values as they were when a session starts now: COM_RESET_CONNECTION.
+    /// Resets all values to those of a new session: COM_RESET_CONNECTION.
     pub fn reset(&mut self) {
         self.values = Arc::clone(&self.globals.session.read());
         self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives the variables that a statement had for itself the values that they had `before` it: those that
-    /// `given` has otherwise, and `ids`. What the statement itself has set otherwise stays.
+    /// Restores variables that were set for one statement only: those that differ between `before` and
+    /// `given`, and `ids`. Other variables that the statement itself has set keep their values.
     pub fn take_back(&mut self, before: &SessionVars, given: &SessionVars, ids: &[VarId]) {
         self.version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
         let values = Arc::make_mut(&mut self.values);
@@ -503,7 +504,8 @@ impl SessionVars {
     }
 }
 
-/// The setting that a SET of this name and scope would change, before anybody asks who sets it and to what.
+/// Returns the setting that a SET with this name and scope would change. Does not check privileges or the
+/// value.
 pub fn settable(name: &str, scope: Scope) -> Result<VarId, SetError> {
     match scope {
         Scope::Global => settable_globally(name),
@@ -534,11 +536,11 @@ fn settable_in_session(name: &str) -> Result<VarId, SetError> {
 
 type Changes = Vec<(VarId, Raw)>;
 
-/// The changes that a SET makes: the setting itself and those that follow it.
+/// Returns the changes made by a SET: the setting itself and those derived from it.
 fn checked(id: VarId, value: &VarValue) -> Result<(Changes, SetNote), SetError> {
     let setting = id.setting();
     let value = &charset_name(id, value)?;
-    // This list alone has a word for all of its words.
+    // Only this list has a keyword for all of its members.
     let all = VarValue::UInt(2047);
     let is_all = matches!(value, VarValue::Text(word) if word.eq_ignore_ascii_case("all"));
     let value = if id == VarId::LogSlowFilter && is_all { &all } else { value };
@@ -569,7 +571,7 @@ fn set_error(setting: &Setting, value: &VarValue, misfit: Misfit) -> SetError {
     }
 }
 
-/// Character set and collation names: aliases resolved, unknown ones refused with their own errors.
+/// Resolves aliases of character set and collation names. Unknown names have errors of their own.
 fn charset_name(id: VarId, value: &VarValue) -> Result<VarValue, SetError> {
     use VarId::*;
     let VarValue::Text(name) = value else { return Ok(value.clone()) };
@@ -605,13 +607,13 @@ fn charset_name(id: VarId, value: &VarValue) -> Result<VarValue, SetError> {
     }
 }
 
-/// The text of an option, with aliases of character sets and collations resolved.
+/// Returns the text of an option, with aliases of character sets and collations resolved.
 pub(crate) fn option_text(id: VarId, text: &str) -> Result<String, SetError> {
     charset_name(id, &VarValue::text(text)).map(|value| value.to_string())
 }
 
-/// A character set brings its default collation along, a collation its character set; of two names for one
-/// thing each sets the other.
+/// Returns the setting that must change with another one: a character set also sets its default collation, a
+/// collation its character set, and of two names for one setting each sets the other.
 pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     use VarId::*;
     let collation = |target| {
@@ -638,7 +640,7 @@ pub(crate) fn followers(id: VarId, index: usize) -> Option<(VarId, Raw)> {
     }
 }
 
-/// The modes that a combined mode stands for are set with it.
+/// Adds the modes that a combined mode stands for.
 pub(crate) fn expand_sql_mode(bits: u64) -> u64 {
     const PIPES_QUOTES_SPACE: u64 = 1 << 1 | 1 << 2 | 1 << 3;
     const NO_OPTIONS: u64 = 1 << 13 | 1 << 14 | 1 << 15;

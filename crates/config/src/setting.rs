@@ -1,22 +1,22 @@
-//! What is known about one system variable.
+//! Definition of one system variable.
 
 use cohort_types::{Privilege, Privileges};
 
 use crate::table::{SETTINGS, TUNING, VarId};
 use crate::value::{Raw, VarValue};
 
-/// Where a setting has values.
+/// The scopes in which a setting has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingScope {
     /// One value for the server.
     Global,
-    /// One value per session and none for the server (`SESSION ONLY`).
+    /// One value per session, none for the server (`SESSION ONLY`).
     Session,
     /// A global value that each session copies when it starts.
     Both,
 }
 
-/// Which value a statement names.
+/// The value that a statement refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// `@@global.x`, SET GLOBAL.
@@ -25,14 +25,14 @@ pub enum Scope {
     Session,
 }
 
-/// Who may change a setting while the server runs.
+/// How a setting can be changed while the server is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// SET at any time.
+    /// By SET at any time.
     Dynamic,
-    /// Only the command line and option files.
+    /// Not at all: only by the command line and option files.
     ReadOnly,
-    /// SET GLOBAL only; sessions keep what they started with (error 1621).
+    /// By SET GLOBAL only; sessions keep their initial value (error 1621).
     SessionReadOnly,
 }
 
@@ -41,12 +41,12 @@ pub enum Access {
 pub enum Kind {
     /// ON or OFF.
     Bool {
-        /// Unless set.
+        /// Default value.
         default: bool,
     },
-    /// An unsigned number; K, M, G, T, P, E multiply by powers of 1024.
+    /// An unsigned number; the suffixes K, M, G, T, P, E multiply by powers of 1024.
     Int {
-        /// Unless set.
+        /// Default value.
         default: u64,
         /// Smaller values are raised to it.
         min: u64,
@@ -55,37 +55,37 @@ pub enum Kind {
         /// Values are rounded down to a multiple of it.
         block: u64,
     },
-    /// A number with a fraction.
+    /// A floating-point number.
     Double {
-        /// Unless set.
+        /// Default value.
         default: f64,
         /// Smaller values are raised to it.
         min: f64,
         /// Larger values are lowered to it.
         max: f64,
     },
-    /// One of several words; a number selects by position.
+    /// One of several words; a number selects by index.
     Enum {
-        /// Unless set: an index.
+        /// Index of the default.
         default: usize,
         /// In MariaDB's order.
         members: &'static [&'static str],
     },
-    /// Some of several words, joined by commas; bit n stands for member n.
+    /// Some of several words, separated by commas; bit n stands for member n.
     Set {
-        /// Unless set: bits.
+        /// Bits of the default.
         default: u64,
         /// In MariaDB's order.
         members: &'static [&'static str],
     },
     /// Text; `None` is NULL.
     Text {
-        /// Unless set.
+        /// Default value.
         default: Option<&'static str>,
     },
     /// A file or directory name.
     Path {
-        /// Unless set.
+        /// Default value.
         default: Option<&'static str>,
     },
 }
@@ -99,30 +99,30 @@ pub struct Setting {
     pub doc: &'static str,
     /// Type, default, bounds.
     pub kind: Kind,
-    /// Where it has values.
+    /// Scopes in which it has values.
     pub scope: SettingScope,
-    /// Who may change it.
+    /// How it can be changed.
     pub access: Access,
-    /// SET GLOBAL needs one of these.
+    /// SET GLOBAL requires one of these.
     pub global_admins: Privileges,
-    /// SET SESSION needs one of these; none: everybody may.
+    /// SET SESSION requires one of these; if empty, no privilege is needed.
     pub session_admins: Privileges,
-    /// What a plain number means: `seconds`, `bytes`; empty for counts.
+    /// Unit of a plain number: `seconds`, `bytes`; empty for counts.
     pub unit: &'static str,
-    /// Whether the command line and option files may give it.
+    /// Allowed on the command line and in option files.
     pub option: bool,
-    /// What can be lost when it is not at its default.
+    /// Data that can be lost if it is not at its default.
     pub may_lose_data: Option<&'static str>,
-    /// Why the value is kept but changes nothing here.
+    /// Why it has no effect.
     pub no_effect: Option<&'static str>,
-    /// Why any other value than the default is refused.
+    /// Why any value other than the default is refused.
     pub refused: Option<&'static str>,
-    /// Another name of this setting: values are those of the other.
+    /// The setting of which this is an alias; they share one value.
     pub alias_of: Option<VarId>,
-    /// The value comes from the session's or server's state at the moment it is read; what is stored is only
-    /// the answer when nobody computes it.
+    /// The value is computed from the state of session or server when it is read. The stored value is used
+    /// only where no code computes it.
     pub computed: bool,
-    /// Not in SHOW VARIABLES: an option only.
+    /// An option only, not shown by SHOW VARIABLES.
     pub hidden: bool,
 }
 
@@ -163,14 +163,14 @@ impl Setting {
         Setting::new(name, SettingScope::Both, kind)
     }
 
-    /// A read-only fact about the server; no option.
+    /// A read-only fact about the server, not an option.
     pub(crate) const fn fact(name: &'static str, kind: Kind) -> Setting {
         let mut s = Setting::new(name, SettingScope::Global, kind).read_only();
         s.option = false;
         s
     }
 
-    /// Kept for tools and old option files; changes nothing here, for the reason given.
+    /// A no-op variable for tools and old option files; `why` is the reason.
     pub(crate) const fn inert(name: &'static str, kind: Kind, why: &'static str) -> Setting {
         let mut s = Setting::new(name, SettingScope::Global, kind);
         s.no_effect = Some(why);
@@ -197,25 +197,25 @@ impl Setting {
         self
     }
 
-    /// SET GLOBAL needs SUPER or this.
+    /// SET GLOBAL requires SUPER or `privilege`.
     pub(crate) const fn admin(mut self, privilege: Privilege) -> Setting {
         self.global_admins = SUPER.with(privilege);
         self
     }
 
-    /// SET GLOBAL needs just this.
+    /// SET GLOBAL requires exactly `privilege`.
     pub(crate) const fn only(mut self, privilege: Privilege) -> Setting {
         self.global_admins = Privileges::of(&[privilege]);
         self
     }
 
-    /// SET SESSION needs SUPER or this.
+    /// SET SESSION requires SUPER or `privilege`.
     pub(crate) const fn session_admin(mut self, privilege: Privilege) -> Setting {
         self.session_admins = SUPER.with(privilege);
         self
     }
 
-    /// SET SESSION needs SUPER.
+    /// SET SESSION requires SUPER.
     pub(crate) const fn session_super(mut self) -> Setting {
         self.session_admins = SUPER;
         self
@@ -236,7 +236,7 @@ impl Setting {
         self
     }
 
-    /// Only its default is accepted: a user who believes in another value would be wronged.
+    /// Rejects all values but the default, because accepting another one silently would mislead the user.
     pub(crate) const fn refused(mut self, why: &'static str) -> Setting {
         self.refused = Some(why);
         self
@@ -257,7 +257,7 @@ impl Setting {
         self
     }
 
-    /// SET of this value needs one of these; none: everybody may.
+    /// Returns the privileges one of which SET requires; if empty, no privilege is needed.
     pub fn admins(&self, scope: Scope) -> Privileges {
         match scope {
             Scope::Global => self.global_admins,
@@ -265,18 +265,18 @@ impl Setting {
         }
     }
 
-    /// Why a value other than the default is accepted and changes nothing that a client could notice; `None`
-    /// when it has its effect, or only tunes how an answer is found.
+    /// Returns why a value other than the default is accepted without the effect that a client could notice.
+    /// Returns `None` if it has its effect, or only tunes how results are found.
     pub fn missing_effect(&self) -> Option<&'static str> {
         self.no_effect.filter(|why| !TUNING.contains(why))
     }
 
-    /// Whether other values than the default are accepted and change something.
+    /// Returns whether values other than the default are accepted and change something.
     pub(crate) fn has_effect(&self) -> bool {
         self.no_effect.is_none() && self.refused.is_none()
     }
 
-    /// Why this value is refused; none: it is not.
+    /// Returns why this value is refused, or `None` if it is accepted.
     pub(crate) fn refuses(&self, raw: &Raw) -> Option<&'static str> {
         /// PAD_CHAR_TO_FULL_LENGTH.
         const PADDED_CHAR: u64 = 1 << 31;
@@ -286,29 +286,29 @@ impl Setting {
         self.refused.filter(|_| *raw != self.kind.default_raw())
     }
 
-    /// The value unless set.
+    /// Returns the default value.
     pub fn default_value(&self) -> VarValue {
         self.kind.value(self.kind.default_raw())
     }
 
-    /// Whether `SET SESSION` and `@@session.x` name it.
+    /// Returns whether `SET SESSION` and `@@session.x` are allowed.
     pub fn has_session_value(&self) -> bool {
         self.scope != SettingScope::Global
     }
 
-    /// Whether `SET GLOBAL` and `@@global.x` name it.
+    /// Returns whether `SET GLOBAL` and `@@global.x` are allowed.
     pub fn has_global_value(&self) -> bool {
         self.scope != SettingScope::Session
     }
 }
 
 impl VarId {
-    /// What is known about the setting.
+    /// Returns the definition of the setting.
     pub fn setting(self) -> &'static Setting {
         &SETTINGS[self as usize]
     }
 
-    /// The setting whose values this one shows: itself unless it is an alias.
+    /// Returns the setting whose value this one has: itself, unless it is an alias.
     pub fn canonical(self) -> VarId {
         self.setting().alias_of.unwrap_or(self)
     }

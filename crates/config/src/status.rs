@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 
 macro_rules! counters {
     ($($id:ident = $name:literal;)*) => {
-        /// A counter that this crate keeps; others come from a [`StatusSource`].
+        /// A counter kept in this crate. Others come from a [`StatusSource`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         #[allow(missing_docs)]
@@ -209,9 +209,9 @@ counters! {
     Uptime = "Uptime";
 }
 
-/// A part of the server that has counters of its own: the commit pipeline, the engines, the locks.
+/// A part of the server with counters of its own: the commit pipeline, the engines, the locks.
 pub trait StatusSource: Send + Sync {
-    /// Adds name and value pairs; names as SHOW STATUS prints them.
+    /// Appends pairs of name and value, as SHOW STATUS prints them.
     fn status(&self, out: &mut Vec<(String, String)>);
 }
 
@@ -239,7 +239,7 @@ impl Status {
         self.counters[counter as usize].fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Adds one.
+    /// Increments a counter.
     pub fn count(&self, counter: Counter) {
         self.add(counter, 1);
     }
@@ -248,8 +248,7 @@ impl Status {
         self.counters[counter as usize].fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Adds one to a gauge for as long as the answer lives: what a session or a call owns goes with it,
-    /// however it ends.
+    /// Increments a gauge until the returned guard is dropped.
     pub fn hold(self: &Arc<Self>, gauge: Counter) -> HeldGauge {
         self.count(gauge);
         HeldGauge { status: Arc::clone(self), gauge }
@@ -265,12 +264,12 @@ impl Status {
         self.counters[counter as usize].fetch_max(value, Ordering::Relaxed);
     }
 
-    /// Reads a counter.
+    /// Returns a counter.
     pub fn get(&self, counter: Counter) -> u64 {
         self.counters[counter as usize].load(Ordering::Relaxed)
     }
 
-    /// FLUSH STATUS: the time since it counts from here. Counters of the server go on.
+    /// FLUSH STATUS: resets the time since the last flush. Global counters are not reset.
     pub fn flush(&self) {
         self.flushed_at.store(self.get(Counter::Uptime), Ordering::Relaxed);
     }
@@ -280,7 +279,7 @@ impl Status {
         self.sources.write().push(source);
     }
 
-    /// What SHOW GLOBAL STATUS lists, by name.
+    /// Returns the rows of SHOW GLOBAL STATUS, sorted by name.
     pub fn snapshot(&self) -> Vec<(String, String)> {
         let own = ALL.iter().map(|c| (NAMES[*c as usize].to_owned(), self.get(*c).to_string()));
         let mut all: Vec<(String, String)> = own.collect();
@@ -294,7 +293,7 @@ impl Status {
     }
 }
 
-/// One of a gauge. Dropping it takes it away.
+/// A guard that decrements a gauge when dropped.
 pub struct HeldGauge {
     status: Arc<Status>,
     gauge: Counter,

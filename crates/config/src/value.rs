@@ -1,11 +1,11 @@
-//! Values of settings: texts to values and back.
+//! Values of settings, and their conversion from and to text.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::setting::Kind;
 
-/// A value of a setting, as SQL sees it. Enums and sets are their words.
+/// A value of a setting, as SQL sees it. Enums and sets are texts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VarValue {
     /// NULL.
@@ -16,20 +16,20 @@ pub enum VarValue {
     Int(i64),
     /// An unsigned integer.
     UInt(u64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Double(f64),
     /// Text.
     Text(Arc<str>),
 }
 
 impl VarValue {
-    /// A text value.
+    /// Creates a text value.
     pub fn text(text: &str) -> VarValue {
         VarValue::Text(text.into())
     }
 }
 
-/// As SHOW VARIABLES prints it; NULL is empty.
+/// The text in SHOW VARIABLES; NULL is empty.
 impl fmt::Display for VarValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,7 +43,7 @@ impl fmt::Display for VarValue {
     }
 }
 
-/// How a value is kept: numbers, enum indexes, set bits and `f64` bits in eight bytes, texts beside.
+/// Stored form of a value: numbers, enum indexes, set bits and `f64` bits in eight bytes; texts separately.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Raw {
     Number(u64),
@@ -55,7 +55,7 @@ pub(crate) enum Raw {
 pub(crate) enum Misfit {
     Type,
     Value,
-    /// The letter behind a number is no K, M, G, T, P, E.
+    /// The suffix of a number is not one of K, M, G, T, P, E.
     Suffix(char),
 }
 
@@ -71,7 +71,7 @@ fn exact(raw: Raw) -> Result<Fit, Misfit> {
 }
 
 impl Kind {
-    /// The default as it is kept.
+    /// Returns the stored form of the default.
     pub(crate) fn default_raw(&self) -> Raw {
         match *self {
             Kind::Bool { default } => Raw::Number(u64::from(default)),
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// A kept value as SQL sees it.
+    /// Converts a stored value to the form that SQL sees.
     pub(crate) fn value(&self, raw: Raw) -> VarValue {
         match (self, raw) {
             (Kind::Bool { .. }, Raw::Number(n)) => VarValue::Bool(n != 0),
@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// A value of SET, checked.
+    /// Checks a value of SET.
     pub(crate) fn check(&self, value: &VarValue) -> Result<Fit, Misfit> {
         match *self {
             Kind::Bool { .. } => check_bool(value),
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// A text of the command line or an option file, checked.
+    /// Parses and checks a text from the command line or an option file.
     pub(crate) fn parse_option(&self, text: &str) -> Result<Fit, Misfit> {
         match *self {
             Kind::Int { min, max, block, .. } => {
@@ -129,7 +129,7 @@ impl Kind {
             }
             Kind::Bool { .. } => match check_bool(&VarValue::text(text)) {
                 Ok(fit) => Ok(fit),
-                // mariadbd takes an unknown word for OFF, with a warning.
+                // mariadbd treats an unknown word as OFF, with a warning.
                 Err(_) => Ok(Fit { raw: Raw::Number(0), adjusted: true }),
             },
             Kind::Enum { .. } | Kind::Set { .. } => match text.parse::<u64>() {
@@ -141,7 +141,7 @@ impl Kind {
     }
 }
 
-/// The words of the set bits.
+/// Returns the words of the set bits.
 pub(crate) fn set_text(members: &[&str], bits: u64) -> String {
     let words: Vec<&str> =
         members.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, word)| *word).collect();
@@ -235,7 +235,7 @@ fn check_set(value: &VarValue, members: &[&str]) -> Result<Fit, Misfit> {
     exact(Raw::Number(bits))
 }
 
-/// `128M`, `-1`: magnitude and sign.
+/// Parses `128M`, `-1` into magnitude and sign.
 fn parse_size(text: &str) -> Result<(u64, bool), Misfit> {
     let text = text.trim();
     let (digits, negative) = match text.strip_prefix('-') {
@@ -261,7 +261,7 @@ fn parse_size(text: &str) -> Result<(u64, bool), Misfit> {
     if number.is_empty() {
         return Err(Misfit::Value);
     }
-    // More digits than 64 bits hold is the largest number, which the bounds then lower.
+    // A number beyond 64 bits becomes the maximum, which the bounds then lower.
     let number: u64 = number.parse().unwrap_or(u64::MAX);
     let magnitude = number.saturating_mul(1 << shift);
     Ok((magnitude, negative))

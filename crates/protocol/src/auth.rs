@@ -1,8 +1,8 @@
 //! mysql_native_password.
 //!
-//! The server stores `S = SHA1(SHA1(password))` and sends 20 random bytes `R`. The client answers
-//! `SHA1(password) XOR SHA1(R . S)`. The server undoes the XOR and hashes once more: that must be `S`. No
-//! password is an empty answer.
+//! The server stores `S = SHA1(SHA1(password))` and sends 20 random bytes `R`. The client sends
+//! `SHA1(password) XOR SHA1(R . S)`. The server undoes the XOR and hashes once more; the result must be `S`.
+//! For an empty password the client sends nothing.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub const NATIVE_PASSWORD: &str = "mysql_native_password";
 pub struct Scramble(pub [u8; 20]);
 
 impl Scramble {
-    /// From random bytes; the bytes 0 and `$`, which end strings in old clients, are replaced.
+    /// Creates a scramble from random bytes. Replaces 0 and `$`, which end strings in old clients.
     pub fn from_random(mut random: [u8; 20]) -> Scramble {
         for byte in &mut random {
             *byte &= 0x7f;
@@ -29,7 +29,7 @@ impl Scramble {
 }
 
 impl Scramble {
-    /// What a client who knows the password answers.
+    /// Returns the response of a client that knows the password.
     pub fn answer(&self, password: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();
@@ -49,7 +49,7 @@ pub enum NativePassword {
     Hash([u8; 20]),
 }
 
-/// Hashes do not go into logs.
+/// Hides the hash from logs.
 impl fmt::Debug for NativePassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("NativePassword")
@@ -57,7 +57,7 @@ impl fmt::Debug for NativePassword {
 }
 
 impl NativePassword {
-    /// Of a password in clear.
+    /// Hashes a cleartext password.
     pub fn of(password: &[u8]) -> NativePassword {
         match password {
             [] => NativePassword::Empty,
@@ -65,7 +65,7 @@ impl NativePassword {
         }
     }
 
-    /// From its stored form: empty, or `*` and 40 hexadecimal digits.
+    /// Parses the stored form: empty, or `*` and 40 hexadecimal digits.
     pub fn parse(stored: &str) -> Option<NativePassword> {
         if stored.is_empty() {
             return Some(NativePassword::Empty);
@@ -78,7 +78,7 @@ impl NativePassword {
         Some(NativePassword::Hash(hash))
     }
 
-    /// What is stored; nothing of the empty password.
+    /// Returns the stored hash; empty for the empty password.
     pub fn bytes(&self) -> &[u8] {
         match self {
             NativePassword::Empty => &[],
@@ -86,7 +86,7 @@ impl NativePassword {
         }
     }
 
-    /// Whether the client knows the password.
+    /// Returns whether the response proves that the client knows the password.
     pub fn accepts(&self, scramble: &Scramble, answer: &[u8]) -> bool {
         match self {
             NativePassword::Empty => answer.is_empty(),
@@ -95,14 +95,14 @@ impl NativePassword {
                 let mask = sha1(&[&scramble.0, stored]);
                 let mut once = answer;
                 once.iter_mut().zip(mask).for_each(|(byte, m)| *byte ^= m);
-                // Compared without an early end, so that the time tells nothing.
+                // Compared in constant time, so that timing reveals nothing.
                 sha1(&[&once]).iter().zip(stored).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
             }
         }
     }
 }
 
-/// As it is stored and as PASSWORD() prints it.
+/// The stored form, which is also the result of PASSWORD().
 impl fmt::Display for NativePassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let NativePassword::Hash(hash) = self else { return Ok(()) };

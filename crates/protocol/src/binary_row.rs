@@ -1,11 +1,11 @@
 //! Rows of COM_STMT_EXECUTE.
 //!
 //! ```text
-//! 00 | null bitmap, (count + 7 + 2) / 8 bytes, the first column is bit 2 | values that are not NULL, by type
+//! 00 | null bitmap, (count + 7 + 2) / 8 bytes, the first column is bit 2 | non-NULL values, by type
 //! ```
 //!
-//! Integers are little-endian in their type's width, dates and times as in `params`, all else is a string
-//! behind its length.
+//! Integers are little-endian with the width of their type. Dates and times have the format of `params`. All
+//! other values are strings with a length prefix.
 
 use cohort_base::Write;
 use cohort_types::{Date, DateTime, NoWarnings, SqlMode, Time, Value};
@@ -13,7 +13,7 @@ use cohort_types::{Date, DateTime, NoWarnings, SqlMode, Time, Value};
 use crate::column_meta::TypeCode;
 use crate::text_row::{ColumnEncoding, put_string, write_value};
 
-/// Appends a row's payload.
+/// Appends the payload of a row.
 pub(crate) fn write_binary_row(values: &[Value], columns: &[ColumnEncoding], out: &mut Vec<u8>) {
     out.put_u8(0);
     let bitmap = out.len();
@@ -55,7 +55,7 @@ pub(crate) fn write_typed(value: &Value, column: &ColumnEncoding, out: &mut Vec<
     }
 }
 
-/// The bits of an integer, of either sign.
+/// Returns the bits of a signed or unsigned integer.
 fn integer(value: &Value) -> u64 {
     match value {
         Value::Int(v) => *v as u64,

@@ -1,13 +1,13 @@
-//! What client and server agree on in the handshake.
+//! Capabilities negotiated in the handshake.
 
 /// Capability bits. The low 32 are MySQL's, the high 32 MariaDB's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(pub u64);
 
 impl Capabilities {
-    /// The peer is MySQL and sends no MariaDB bits; MariaDB servers leave it out.
+    /// Set by MySQL, which sends no MariaDB bits; MariaDB servers omit it.
     pub const MYSQL: Capabilities = Capabilities(1);
-    /// UPDATE counts found rows, not changed ones.
+    /// UPDATE reports found rows instead of changed rows.
     pub const FOUND_ROWS: Capabilities = Capabilities(1 << 1);
     pub const LONG_FLAG: Capabilities = Capabilities(1 << 2);
     /// The response names a database.
@@ -18,7 +18,7 @@ impl Capabilities {
     pub const LOCAL_FILES: Capabilities = Capabilities(1 << 7);
     pub const IGNORE_SPACE: Capabilities = Capabilities(1 << 8);
     pub const PROTOCOL_41: Capabilities = Capabilities(1 << 9);
-    /// interactive_timeout instead of wait_timeout.
+    /// The session uses interactive_timeout instead of wait_timeout.
     pub const INTERACTIVE: Capabilities = Capabilities(1 << 10);
     pub const SSL: Capabilities = Capabilities(1 << 11);
     pub const IGNORE_SIGPIPE: Capabilities = Capabilities(1 << 12);
@@ -30,21 +30,21 @@ impl Capabilities {
     pub const PS_MULTI_RESULTS: Capabilities = Capabilities(1 << 18);
     pub const PLUGIN_AUTH: Capabilities = Capabilities(1 << 19);
     pub const CONNECT_ATTRS: Capabilities = Capabilities(1 << 20);
-    /// The authentication data's length is a lenenc integer.
+    /// The length of the authentication data is a lenenc integer.
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
     pub const CAN_HANDLE_EXPIRED_PASSWORDS: Capabilities = Capabilities(1 << 22);
-    /// OK packets tell what changed of the session.
+    /// OK packets report changes of the session state.
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
-    /// Result sets end with an OK packet, and no EOF follows the columns.
+    /// Result sets end with an OK packet, and no EOF packet follows the columns.
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
     pub const REMEMBER_OPTIONS: Capabilities = Capabilities(1 << 31);
 
     /// COM_STMT_BULK_EXECUTE: MARIADB_CLIENT_STMT_BULK_OPERATIONS.
     pub const BULK_OPERATIONS: Capabilities = Capabilities(1 << 34);
-    /// Column definitions carry MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
+    /// Column definitions contain MariaDB's names of type and format: MARIADB_CLIENT_EXTENDED_METADATA.
     pub const EXTENDED_METADATA: Capabilities = Capabilities(1 << 35);
 
-    /// What this server offers; `SSL`, too, if it has a certificate.
+    /// Capabilities of this server. `SSL` is added if it has a certificate.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
@@ -74,18 +74,18 @@ impl Capabilities {
             | Self::EXTENDED_METADATA.0,
     );
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: Capabilities) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The bits that both have.
+    /// Returns the bits set in both.
     #[must_use]
     pub const fn both(self, other: Capabilities) -> Capabilities {
         Capabilities(self.0 & other.0)
     }
 
-    /// With or without some bits.
+    /// Returns a copy with some bits set or cleared.
     #[must_use]
     pub const fn set(self, other: Capabilities, on: bool) -> Capabilities {
         Capabilities(if on { self.0 | other.0 } else { self.0 & !other.0 })

@@ -1,5 +1,5 @@
-//! The client's half of the protocol, as far as a replica needs it: it logs in at its source, asks it
-//! questions whose answers are text, registers itself and asks for the binary log.
+//! The client side of the protocol, as far as a replica needs it: login, queries with text results,
+//! registration, and the binlog dump request.
 
 use cohort_base::{Reader, Truncated, Write};
 
@@ -7,18 +7,18 @@ use crate::Malformed;
 use crate::auth::{NATIVE_PASSWORD, Scramble};
 use crate::capability::Capabilities;
 
-/// The server's first packet as a client reads it.
+/// The server's first packet, decoded by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerGreeting {
     pub version: String,
     pub capabilities: Capabilities,
     pub scramble: Scramble,
-    /// The plugin that the server would like; None: an old one.
+    /// The server's default plugin. `None` for an old server.
     pub plugin: Option<Vec<u8>>,
 }
 
 impl ServerGreeting {
-    /// Reads the payload: handshake version 10.
+    /// Decodes the payload: handshake version 10.
     pub fn decode(payload: &[u8]) -> Result<ServerGreeting, Malformed> {
         let mut r = Reader::new(payload);
         if r.u8()? != 10 {
@@ -37,7 +37,7 @@ impl ServerGreeting {
         {
             return Err(Malformed);
         }
-        // A zero byte ends it.
+        // Includes a trailing zero byte.
         let rest = r.bytes(usize::from(length).saturating_sub(8).max(13).min(r.remaining()))?;
         random[8..].copy_from_slice(rest.get(..12).ok_or(Malformed)?);
         let plugin = match capabilities.has(Capabilities::PLUGIN_AUTH) {
@@ -48,25 +48,25 @@ impl ServerGreeting {
     }
 }
 
-/// What a client answers a greeting with.
+/// A client's response to the greeting.
 #[derive(Clone, Copy)]
 pub struct LoginRequest<'a> {
     pub user: &'a str,
     pub password: &'a str,
-    /// The connection speaks TLS, or is about to.
+    /// The connection uses TLS, or is about to.
     pub is_encrypted: bool,
-    /// Collation of what the client says and wants to hear; one byte on the wire.
+    /// Collation of the client's strings; one byte on the wire.
     pub collation: u8,
 }
 
 impl LoginRequest<'_> {
-    /// Asks for TLS: the beginning of the payload, which comes once more and whole behind the handshake of
-    /// TLS. Appends it.
+    /// Appends the request for TLS: the first part of the login payload. The whole login follows after the
+    /// TLS handshake.
     pub fn encode_tls_request(&self, greeting: &ServerGreeting, out: &mut Vec<u8>) {
         self.encode_head(greeting, out);
     }
 
-    /// Appends the payload.
+    /// Appends the login payload.
     pub fn encode(&self, greeting: &ServerGreeting, out: &mut Vec<u8>) {
         self.encode_head(greeting, out);
         out.extend_from_slice(self.user.as_bytes());
@@ -102,23 +102,23 @@ pub struct ServerError {
     pub message: String,
 }
 
-/// A packet that answers.
+/// A packet sent by the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     Ok,
     Error(ServerError),
-    /// The server wants another authentication: its plugin and the bytes to answer.
+    /// Request to switch to another authentication plugin, with its challenge.
     Switch {
         plugin: &'a [u8],
         data: &'a [u8],
     },
-    /// A row, the head of a result, or an event behind its zero byte.
+    /// A row, the head of a result set, or an event with a leading zero byte.
     Other(&'a [u8]),
     End,
 }
 
 impl<'a> Reply<'a> {
-    /// Reads a payload. `is_login`: the long form of 0xfe is a switch of the authentication.
+    /// Decodes a payload. With `is_login`, the long form of 0xfe is an authentication switch request.
     pub fn decode(payload: &'a [u8], is_login: bool) -> Result<Reply<'a>, Malformed> {
         let (&first, rest) = payload.split_first().ok_or(Malformed)?;
         Ok(match first {
@@ -143,7 +143,7 @@ fn read_error(rest: &[u8]) -> Result<ServerError, Truncated> {
     Ok(ServerError { code, message: String::from_utf8_lossy(text).into_owned() })
 }
 
-/// The values of a row in text form; None is NULL.
+/// Decodes a row in text format; `None` is NULL.
 pub fn text_row(payload: &[u8]) -> Result<Vec<Option<Vec<u8>>>, Malformed> {
     let mut r = Reader::new(payload);
     let mut values = Vec::new();
@@ -158,21 +158,21 @@ pub fn text_row(payload: &[u8]) -> Result<Vec<Option<Vec<u8>>>, Malformed> {
     Ok(values)
 }
 
-/// COM_REGISTER_SLAVE. Appends the payload.
+/// Appends the payload of COM_REGISTER_SLAVE.
 pub fn register_replica(server_id: u32, host: &str, port: u16, out: &mut Vec<u8>) {
     out.put_u8(21);
     out.put_u32(server_id);
     let host = &host.as_bytes()[..host.len().min(60)];
     out.put_u8(host.len() as u8);
     out.extend_from_slice(host);
-    // User and password are for people to read; nobody reads them.
+    // User and password are informational only and stay empty.
     out.extend_from_slice(&[0, 0]);
     out.put_u16(port);
     out.put_u32(0);
     out.put_u32(0);
 }
 
-/// COM_BINLOG_DUMP with annotations. Appends the payload.
+/// Appends the payload of COM_BINLOG_DUMP.
 pub fn request_dump(server_id: u32, file: &str, position: u32, annotate: bool, out: &mut Vec<u8>) {
     out.put_u8(18);
     out.put_u32(position);

@@ -1,8 +1,8 @@
-//! What a client is told about a result column.
+//! Definitions of result columns.
 
 use cohort_types::Collation;
 
-/// The type byte of a column on the wire.
+/// Type of a column in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TypeCode {
@@ -36,17 +36,17 @@ pub enum TypeCode {
 }
 
 impl TypeCode {
-    /// TINYBLOB to LONGBLOB and their texts.
+    /// Returns whether the type is one of TINYBLOB to LONGBLOB or a TEXT type.
     pub fn is_blob(self) -> bool {
         matches!(self, TypeCode::TinyBlob | TypeCode::MediumBlob | TypeCode::LongBlob | TypeCode::Blob)
     }
 
-    /// Whether a parameter of this type may come in pieces.
+    /// Returns whether a parameter of this type may be sent in pieces.
     pub fn takes_long_data(self) -> bool {
         self.is_blob() || matches!(self, TypeCode::VarChar | TypeCode::VarString | TypeCode::String)
     }
 
-    /// The type of a byte that a client sent.
+    /// Returns the type for a byte that a client sent.
     pub fn from_byte(byte: u8) -> Option<TypeCode> {
         use TypeCode::*;
         const ALL: [TypeCode; 27] = [
@@ -80,19 +80,19 @@ impl ColumnFlags {
     pub const PART_KEY: ColumnFlags = ColumnFlags(16384);
     pub const NUM: ColumnFlags = ColumnFlags(32768);
 
-    /// Both sets of bits.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: ColumnFlags) -> ColumnFlags {
         ColumnFlags(self.0 | other.0)
     }
 
-    /// The bits that are not in `other`.
+    /// Returns the bits that are not in `other`.
     #[must_use]
     pub const fn without(self, other: ColumnFlags) -> ColumnFlags {
         ColumnFlags(self.0 & !other.0)
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: ColumnFlags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -101,7 +101,7 @@ impl ColumnFlags {
 /// A column definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMeta {
-    /// Database, empty for expressions.
+    /// Database; empty for expressions.
     pub schema: String,
     /// Alias of the table.
     pub table: String,
@@ -109,24 +109,24 @@ pub struct ColumnMeta {
     pub org_table: String,
     /// Alias of the column.
     pub name: String,
-    /// Name of the column, empty for expressions.
+    /// Name of the column; empty for expressions.
     pub org_name: String,
-    /// Character set of the values before they are converted for the client; binary for numbers and dates.
+    /// Collation of the values before conversion for the client; binary for numbers and dates.
     pub collation: Collation,
-    /// Longest value, in bytes of that character set (display width of numbers).
+    /// Maximum length in bytes of that character set (display width of numbers).
     pub length: u32,
-    /// The type.
+    /// Column type.
     pub type_code: TypeCode,
     /// NOT NULL, UNSIGNED, keys.
     pub flags: ColumnFlags,
-    /// Digits after the point; 31 for floating point, 39 for strings that are no column's.
+    /// Digits after the decimal point; 31 for floating point, 39 for string expressions.
     pub decimals: u8,
-    /// What the text of the values is, by MariaDB's name: `json`.
+    /// MariaDB's name of the text format of the values: `json`.
     pub format: Option<&'static str>,
 }
 
 impl ColumnMeta {
-    /// An expression's column: no table.
+    /// Creates the definition of an expression without a table.
     pub fn expression(
         name: impl Into<String>,
         type_code: TypeCode,
@@ -148,7 +148,8 @@ impl ColumnMeta {
         }
     }
 
-    /// A column of a declared or computed type. Key and NOT NULL flags, schema and table are the caller's.
+    /// Creates the definition of a declared or computed type. The caller sets key and NOT NULL flags, schema
+    /// and table.
     pub fn typed(name: impl Into<String>, meta: &cohort_types::ColumnMeta) -> ColumnMeta {
         ColumnMeta {
             flags: ColumnFlags(meta.flags),
@@ -162,7 +163,7 @@ impl ColumnMeta {
         }
     }
 
-    /// A text column of SHOW statements, in the character set of names.
+    /// Creates a text column of SHOW statements, in the character set of identifiers.
     pub fn text(name: impl Into<String>, characters: u32) -> ColumnMeta {
         let collation = Collation::UTF8MB3_GENERAL_CI;
         ColumnMeta {
@@ -176,7 +177,7 @@ impl ColumnMeta {
         }
     }
 
-    /// A BIGINT column of SHOW statements.
+    /// Creates a BIGINT column of SHOW statements.
     pub fn integer(name: impl Into<String>, digits: u32) -> ColumnMeta {
         ColumnMeta {
             flags: ColumnFlags::BINARY.with(ColumnFlags::NUM),

@@ -1,4 +1,4 @@
-//! What a client asks: the first byte of a packet with sequence number 0.
+//! Commands of a client: packets with sequence number 0, whose first byte is the command.
 
 use cohort_base::Reader;
 
@@ -9,7 +9,7 @@ use crate::Malformed;
 pub struct BinlogDump<'a> {
     /// Offset in the file.
     pub position: u32,
-    /// 1: end at the end of the log; 2: send annotate events.
+    /// Bit 1: stop at the end of the log. Bit 2: send annotate events.
     pub flags: u16,
     pub server_id: u32,
     pub file: &'a [u8],
@@ -25,7 +25,7 @@ pub struct RegisterReplica<'a> {
     pub port: u16,
 }
 
-/// A command; byte strings are as they came, in the client's character set.
+/// A command. Byte strings are undecoded, in the client's character set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     Quit,
@@ -36,7 +36,7 @@ pub enum Command<'a> {
         table: &'a [u8],
         wildcard: &'a [u8],
     },
-    /// FLUSH, by bits.
+    /// FLUSH; the bits select what to flush.
     Refresh(u8),
     Shutdown,
     Statistics,
@@ -51,17 +51,17 @@ pub enum Command<'a> {
     StmtPrepare(&'a [u8]),
     /// `rest` is decoded with [`crate::StatementParams`], which knows the number of parameters.
     StmtExecute {
-        /// `u32::MAX` is the statement prepared last.
+        /// `u32::MAX` refers to the statement prepared last.
         statement: u32,
-        /// The cursor that the client would like.
+        /// Requested cursor type.
         cursor: u8,
         rest: &'a [u8],
     },
     /// `rest` is decoded with [`crate::StatementParams::decode_rows`].
     StmtBulkExecute {
-        /// `u32::MAX` is the statement prepared last.
+        /// `u32::MAX` refers to the statement prepared last.
         statement: u32,
-        /// 128: types follow.
+        /// Bit 128: types follow.
         flags: u16,
         rest: &'a [u8],
     },
@@ -76,18 +76,18 @@ pub enum Command<'a> {
         statement: u32,
         rows: u32,
     },
-    /// Multi-statements on (0) or off (1).
+    /// Enables (0) or disables (1) multi-statements.
     SetOption(u16),
     ResetConnection,
-    /// A command that exists but is not served, or one that does not exist: error 1047.
+    /// An unknown or unsupported command: error 1047.
     Unknown(u8),
 }
 
 const CHANGE_USER: u8 = 17;
 
 impl<'a> Command<'a> {
-    /// Whether an account whose password has expired may give the command: it runs a statement, which is
-    /// looked at then, or tells nothing.
+    /// Returns whether an account with an expired password may use the command: it runs a statement, which is
+    /// checked separately, or it reveals nothing.
     pub fn is_free_of_password(&self) -> bool {
         matches!(
             self,
@@ -101,12 +101,12 @@ impl<'a> Command<'a> {
         )
     }
 
-    /// Whether the payload is a [`Command::ChangeUser`], without reading the rest of it.
+    /// Returns whether the payload is a [`Command::ChangeUser`], without decoding the rest.
     pub fn is_change_user(payload: &[u8]) -> bool {
         payload.first() == Some(&CHANGE_USER)
     }
 
-    /// Reads a payload.
+    /// Decodes a payload.
     pub fn decode(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
         let mut r = Reader::new(payload);
         let code = r.u8()?;
@@ -155,13 +155,13 @@ impl<'a> Command<'a> {
         })
     }
 
-    /// Whether the client waits for an answer.
+    /// Returns whether the client waits for a reply.
     pub fn is_answered(&self) -> bool {
         !matches!(self, Command::Quit | Command::StmtClose(_) | Command::StmtSendLongData { .. })
     }
 }
 
-/// Some tools count the end of a C string in a statement's length.
+/// Removes trailing zero bytes: some tools count a C string's terminator in the statement length.
 fn without_nuls(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     &text[..end]

@@ -1,12 +1,11 @@
-//! The compressed protocol: frames around the stream of packets, once both sides have agreed on it and the
-//! client is logged in.
+//! The compressed protocol: frames around the packet stream, used after login if both sides support it.
 //!
 //! ```text
-//! u24 length of the payload | u8 sequence | u24 length before compression; 0: it is not compressed | payload
+//! u24 length of the payload | u8 sequence | u24 length before compression; 0: not compressed | payload
 //! ```
 //!
-//! A frame may hold several packets or a part of one. Frames have numbers of their own; like those of packets
-//! they start at 0 with each command. Clients count packets in frames as they like.
+//! A frame may contain several packets or a part of one. Frames have their own sequence numbers, which also
+//! start at 0 with each command. Sequence numbers of packets inside frames are arbitrary.
 
 use std::io::{Read, Write};
 
@@ -17,24 +16,24 @@ use flate2::write::ZlibEncoder;
 use crate::packet::{InputBuffer, PacketError};
 
 const HEADER: usize = 7;
-/// Less is not worth it.
+/// Minimum size worth compressing.
 const BYTES_MIN: usize = 50;
-/// Of a frame that is sent.
+/// Maximum payload of a frame that this side sends.
 const FRAME_BYTES: usize = 256 << 10;
 
-/// Makes frames of what is sent.
+/// Encodes outgoing bytes as frames.
 #[derive(Debug, Default)]
 pub struct Compressor {
     sequence: u8,
 }
 
 impl Compressor {
-    /// The number of the next frame: behind that of the last one that came.
+    /// Sets the number of the next frame, which follows that of the last received frame.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
-    /// Appends bytes to `out` as frames.
+    /// Appends `bytes` to `out` as frames.
     pub fn pack(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         for part in bytes.chunks(FRAME_BYTES) {
             let header = out.len();
@@ -58,23 +57,23 @@ impl Compressor {
     }
 }
 
-/// Takes frames that come apart. Grows with what came, never with what a header claims.
+/// Decodes incoming frames. Memory grows with received bytes, never with a claimed length.
 #[derive(Debug, Default)]
 pub struct Decompressor {
-    /// Of a frame that is not complete.
+    /// Bytes of an incomplete frame.
     bytes: Vec<u8>,
-    /// The number of the last frame whose header came.
+    /// Number of the last frame whose header was received.
     sequence: u8,
 }
 
 impl Decompressor {
-    /// Returns the number of the frame that refuses what has come.
+    /// Returns the frame number for an error reply to the bytes received.
     pub fn refusal_sequence(&self) -> u8 {
         self.sequence.wrapping_add(1)
     }
 
-    /// Adds bytes from the peer, and to `input` what the frames hold that are complete, up to `bytes_max`
-    /// waiting bytes. Answers the number of the last frame.
+    /// Processes bytes from the peer. Appends the contents of complete frames to `input`, which may hold at
+    /// most `bytes_max` bytes. Returns the number of the last frame.
     pub fn unpack(
         &mut self,
         bytes: &[u8],

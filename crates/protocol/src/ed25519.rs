@@ -1,9 +1,8 @@
 //! MariaDB's ed25519 authentication.
 //!
-//! The key pair comes from the password: SHA-512 of it takes the place that SHA-512 of a random seed has in
-//! RFC 8032. The server stores the public key as 43 characters of Base64 and sends 32 random bytes; the
-//! client answers with their signature, 64 bytes. So nothing that the server stores, or that goes over the
-//! wire, is of use to log in with.
+//! The key pair derives from the password: SHA-512 of the password replaces SHA-512 of the random seed in RFC
+//! 8032. The server stores the public key as 43 characters of Base64 and sends 32 random bytes; the client
+//! returns their signature, 64 bytes. Neither the stored key nor the traffic is sufficient to log in.
 
 use std::fmt;
 
@@ -11,13 +10,13 @@ use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Signature, VerifyingKey};
 use sha2::{Digest, Sha512};
 
-/// Name of the server's plugin.
+/// Name of the server plugin.
 pub const ED25519: &str = "ed25519";
-/// Name of the client's.
+/// Name of the client plugin.
 pub const CLIENT_ED25519: &str = "client_ed25519";
 
 const KEY_BYTES: usize = 32;
-/// Characters of a stored key.
+/// Length of a stored key in characters.
 const TEXT_BYTES: usize = 43;
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -34,7 +33,7 @@ fn secret_of(password: &[u8]) -> ExpandedSecretKey {
 }
 
 impl Nonce {
-    /// What a client who knows the password answers.
+    /// Returns the response of a client that knows the password.
     pub fn answer(&self, password: &[u8]) -> Vec<u8> {
         let secret = secret_of(password);
         raw_sign::<Sha512>(&secret, &self.0, &VerifyingKey::from(&secret)).to_bytes().to_vec()
@@ -42,12 +41,12 @@ impl Nonce {
 }
 
 impl Ed25519Key {
-    /// Of a password in clear.
+    /// Derives the key from a cleartext password.
     pub fn of(password: &[u8]) -> Ed25519Key {
         Ed25519Key(VerifyingKey::from(&secret_of(password)).to_bytes())
     }
 
-    /// From its stored form: 43 digits of Base64.
+    /// Parses the stored form: 43 characters of Base64.
     pub fn parse(stored: &str) -> Option<Ed25519Key> {
         if stored.len() != TEXT_BYTES {
             return None;
@@ -65,12 +64,13 @@ impl Ed25519Key {
         Some(Ed25519Key(key))
     }
 
-    /// What is stored.
+    /// Returns the stored key.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether the client knows the password. A key that is no point of the curve fits nothing.
+    /// Returns whether the response proves that the client knows the password. A key that is not a point of
+    /// the curve accepts nothing.
     pub fn accepts(&self, nonce: &Nonce, answer: &[u8]) -> bool {
         let (Ok(key), Ok(signature)) = (VerifyingKey::from_bytes(&self.0), Signature::from_slice(answer))
         else {
@@ -80,14 +80,14 @@ impl Ed25519Key {
     }
 }
 
-/// Keys do not go into logs.
+/// Hides the key from logs.
 impl fmt::Debug for Ed25519Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ed25519Key")
     }
 }
 
-/// As it is stored.
+/// The stored form.
 impl fmt::Display for Ed25519Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::with_capacity(TEXT_BYTES);
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn only_the_right_password_opens() {
         let stored = Ed25519Key::of(b"secret");
-        // What MariaDB's `ed25519_password('secret')` gives.
+        // The result of MariaDB's `ed25519_password('secret')`.
         assert_eq!(stored.to_string(), "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY");
         assert_eq!(Ed25519Key::parse(&stored.to_string()), Some(stored));
         let nonce = Nonce(*b"0123456789abcdef0123456789abcdef");
@@ -130,7 +130,7 @@ mod tests {
         for text in ["", "x", &"A".repeat(42), &"A".repeat(44), &"-".repeat(43), &"é".repeat(22)] {
             assert_eq!(Ed25519Key::parse(text), None, "{text}");
         }
-        // Small orders: a signature that fits any message must not open.
+        // Points of small order: a signature that is valid for any message must be rejected.
         let nonce = Nonce([7; 32]);
         for key in [[0; 32], {
             let mut one = [0; 32];

@@ -1,9 +1,9 @@
-//! How a connection begins.
+//! The start of a connection.
 //!
 //! ```text
 //! server                                   client
 //! Greeting (random bytes, offer)      ->
-//!                                    [<-   the first 32 bytes of the response; then both speak TLS]
+//!                                    [<-   the first 32 bytes of the response; then both switch to TLS]
 //!                                     <-   HandshakeResponse (user, answer, database, plugin, attributes)
 //! [auth_switch_request (random bytes) ->
 //!                                     <-   answer]            if the client used another plugin
@@ -20,14 +20,14 @@ use crate::capability::Capabilities;
 use crate::ed25519::{CLIENT_ED25519, Nonce};
 use crate::sink::StatusFlags;
 
-/// The server's first packet, handshake version 10 in MariaDB's form.
+/// The server's first packet: handshake version 10 in MariaDB's form.
 #[derive(Clone, Debug)]
 pub struct Greeting<'a> {
-    /// Without the `5.5.5-` that keeps old replicas from taking MariaDB 10 for MySQL 1.
+    /// Without the prefix `5.5.5-`, which keeps old replicas from reading MariaDB 10 as version 1.
     pub version: &'a str,
-    /// The connection's number; the client sees its low 32 bits.
+    /// Connection id, of which the client sees the low 32 bits.
     pub connection: u64,
-    /// What the server can do.
+    /// Capabilities of the server.
     pub offer: Capabilities,
     pub scramble: &'a Scramble,
     /// Default collation of the server; one byte on the wire.
@@ -60,16 +60,16 @@ impl Greeting<'_> {
     }
 }
 
-/// What a client is asked to answer.
+/// An authentication challenge for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// By mysql_native_password.
+    /// For mysql_native_password.
     Native(Scramble),
-    /// By ed25519.
+    /// For ed25519.
     Ed25519(Nonce),
 }
 
-/// Asks a client that came with another plugin for this one. Appends the payload.
+/// Appends the payload that asks the client to switch to the challenge's plugin.
 pub fn auth_switch_request(challenge: &Challenge, out: &mut Vec<u8>) {
     out.put_u8(0xfe);
     match challenge {
@@ -90,34 +90,34 @@ pub fn auth_switch_request(challenge: &Challenge, out: &mut Vec<u8>) {
 /// The client's first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandshakeResponse {
-    /// What the client wants and this server offers.
+    /// Capabilities that both the client and this server have.
     pub capabilities: Capabilities,
-    /// The largest packet the client takes.
+    /// Maximum packet size that the client accepts.
     pub packet_max: u32,
-    /// A collation id below 256; the client's character set.
+    /// Collation id below 256 of the client's character set.
     pub collation: u8,
     pub user: Vec<u8>,
-    /// The answer to the random bytes, by `plugin`.
+    /// The response to the random bytes, according to `plugin`.
     pub answer: Vec<u8>,
     pub database: Option<Vec<u8>>,
-    /// `None`: an old client, mysql_native_password.
+    /// `None` for an old client, which uses mysql_native_password.
     pub plugin: Option<Vec<u8>>,
-    /// What the client tells about itself: `_client_name`, `program_name`, ...
+    /// Connection attributes: `_client_name`, `program_name`, ...
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Attributes of a connection beyond this many bytes are dropped.
+/// Maximum size of the connection attributes; larger ones are dropped.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
 impl HandshakeResponse {
-    /// Whether the client wants to go on with TLS: what follows the capabilities counts for nothing, the
-    /// response comes once more behind it.
+    /// Returns whether the client requests TLS. The rest of the payload is then ignored, and the client sends
+    /// the response again over TLS.
     pub fn asks_for_tls(payload: &[u8]) -> bool {
         let low = Reader::new(payload).u32().unwrap_or(0);
         Capabilities(u64::from(low)).has(Capabilities::SSL)
     }
 
-    /// Reads the payload. Clients older than protocol 4.1 are refused. `offer`: what the greeting said.
+    /// Decodes the payload. Refuses clients older than protocol 4.1. `offer` is the greeting's.
     pub fn decode(payload: &[u8], offer: Capabilities) -> Result<HandshakeResponse, Malformed> {
         let mut r = Reader::new(payload);
         let low = r.u32()?;
@@ -128,7 +128,7 @@ impl HandshakeResponse {
         let packet_max = r.u32()?;
         let collation = r.u8()?;
         let filler = r.bytes(23)?;
-        // MariaDB's clients put their own bits into what was filler.
+        // MariaDB's clients put their own capability bits into the former filler.
         let high = match wanted.has(Capabilities::MYSQL) {
             true => 0,
             false => Reader::new(&filler[19..]).u32()?,
@@ -174,7 +174,7 @@ pub struct ChangeUser {
 }
 
 impl ChangeUser {
-    /// Reads the payload behind the command byte; `capabilities` are those of the connection.
+    /// Decodes the payload after the command byte. `capabilities` are those of the connection.
     pub fn decode(payload: &[u8], capabilities: Capabilities) -> Result<ChangeUser, Malformed> {
         let mut r = Reader::new(payload);
         let user = r.nul_bytes()?.to_vec();
@@ -203,7 +203,7 @@ fn read_answer<'a>(r: &mut Reader<'a>, capabilities: Capabilities) -> Result<&'a
     }
 }
 
-/// Some clients leave out the zero byte of the last string.
+/// Reads a string whose terminating zero byte may be missing: some clients omit it for the last one.
 fn nul_or_rest<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     match r.rest().contains(&0) {
         true => r.nul_bytes(),

@@ -1,25 +1,25 @@
-//! The MySQL client/server protocol: bytes to commands, results to bytes. No sockets, no threads.
+//! The MySQL client/server protocol: decodes commands and encodes results. No sockets, no threads.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `packet` | [`InputBuffer`]: packets out of a byte stream; [`PacketWriter`]: packets into one |
-//! | `compressed` | [`Compressor`], [`Decompressor`]: the frames of the compressed protocol |
-//! | `capability` | [`Capabilities`]: what client and server agree on |
-//! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: how a connection begins |
+//! | `packet` | [`InputBuffer`]: reads packets from a byte stream; [`PacketWriter`]: writes packets |
+//! | `compressed` | [`Compressor`], [`Decompressor`]: frames of the compressed protocol |
+//! | `capability` | [`Capabilities`]: capabilities negotiated between client and server |
+//! | `handshake` | [`Greeting`], [`HandshakeResponse`], [`ChangeUser`]: the start of a connection |
 //! | `auth` | [`Scramble`], [`NativePassword`]: mysql_native_password |
 //! | `ed25519` | [`Nonce`], [`Ed25519Key`]: ed25519 |
-//! | `proof` | [`certificate_proof`]: that a certificate is the server's own |
-//! | `client` | the client's half of all this: a replica logs in at its source |
-//! | `command` | [`Command`]: what a client asks |
-//! | `sink` | [`ResultSink`]: where a statement's results go; the seam between executor and connection |
-//! | `column_meta` | [`ColumnMeta`]: what a client is told about a result column |
+//! | `proof` | [`certificate_proof`]: proof that a certificate is the server's own |
+//! | `client` | the client side, for a replica that logs in at its source |
+//! | `command` | [`Command`]: a client's command |
+//! | `sink` | [`ResultSink`]: receives the results of a statement; the interface of executor and connection |
+//! | `column_meta` | [`ColumnMeta`]: definition of a result column |
 //! | `result_writer` | [`ResultWriter`]: a [`ResultSink`] that writes packets |
 //! | `text_row`, `binary_row` | the two row formats |
-//! | `stored_row` | the same from the bytes that the engine stores |
+//! | `stored_row` | the two row formats, encoded directly from stored rows |
 //! | `params` | [`StatementParams`]: parameters of COM_STMT_EXECUTE |
 //!
-//! Every decoder takes foreign bytes: it answers [`Malformed`] and never panics, and never allocates by a
-//! length that the peer merely claims.
+//! Every decoder accepts untrusted bytes: it returns [`Malformed`] instead of panicking, and never allocates
+//! memory for a length that the peer merely claims.
 
 mod auth;
 mod binary_row;
@@ -56,7 +56,7 @@ pub use result_writer::{
 };
 pub use sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
 
-/// The bytes are no such message.
+/// The bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 

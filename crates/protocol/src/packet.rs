@@ -4,51 +4,51 @@
 //! u24 length | u8 sequence | payload
 //! ```
 //!
-//! A payload of 0xffffff bytes or more goes on in the next packet; the last one is shorter (perhaps empty).
-//! The sequence starts at 0 with each command and counts packets of both sides.
+//! A payload of 0xffffff bytes or more continues in the next packet; the last one is shorter (perhaps empty).
+//! The sequence starts at 0 with each command and counts the packets of both sides.
 
 use std::ops::Range;
 
-/// Payload of a packet that has a successor.
+/// Payload of a packet that is continued in the next one.
 const FULL: usize = 0xff_ffff;
 const HEADER: usize = 4;
 
-/// Why the stream cannot go on. The client gets the error, then the connection is closed.
+/// Why the stream cannot continue. The client gets the error, then the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketError {
     /// The payload is larger than max_allowed_packet: error 1153.
     TooLarge,
     /// The sequence number is not the expected one: error 1156.
     OutOfOrder,
-    /// A compressed frame does not hold what it says: error 1157.
+    /// The contents of a compressed frame do not match its header: error 1157.
     Damaged,
 }
 
-/// A whole payload in an [`InputBuffer`].
+/// A complete payload in an [`InputBuffer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it is; valid until bytes are added or the buffer is compacted.
+    /// Its bytes in the buffer; valid until bytes are added or the buffer is compacted.
     pub range: Range<usize>,
-    /// Sequence number of its last packet; the answer goes on with the next.
+    /// Sequence number of its last packet; the reply continues with the next.
     pub sequence: u8,
 }
 
-/// Bytes that came and are not consumed yet. Grows with what came, never with what a header claims.
+/// Received bytes that are not consumed yet. Memory grows with received bytes, never with a claimed length.
 #[derive(Debug, Default)]
 pub struct InputBuffer {
     bytes: Vec<u8>,
-    /// Where the next packet's header is.
+    /// Offset of the next packet's header.
     start: usize,
-    /// Payload bytes of a long packet that are already joined behind `start`'s header; 0 if none.
+    /// Payload bytes of a long packet already joined after the header at `start`; 0 if none.
     joined: usize,
-    /// The sequence number that the next packet must have.
+    /// Expected sequence number of the next packet.
     expected: u8,
-    /// Of packets in compressed frames only the frames have numbers that mean anything.
+    /// Sequence numbers are not checked, as for packets in compressed frames.
     is_unnumbered: bool,
 }
 
 impl InputBuffer {
-    /// Adds bytes from the peer.
+    /// Appends bytes from the peer.
     pub fn extend(&mut self, bytes: &[u8]) {
         if self.start > 0 {
             self.compact();
@@ -56,45 +56,45 @@ impl InputBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A new command begins: the next packet must have this number.
+    /// Sets the expected number of the next packet, when a command begins.
     pub fn expect_sequence(&mut self, sequence: u8) {
         self.expected = sequence;
     }
 
-    /// Whether nothing is buffered.
+    /// Returns whether nothing is buffered.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
 
-    /// The numbers of packets mean nothing from now on: what comes was in compressed frames, or both sides
-    /// speak when they like.
+    /// Disables the check of sequence numbers: packets arrive in compressed frames, or both sides send at any
+    /// time.
     pub fn ignore_sequence(&mut self) {
         self.is_unnumbered = true;
     }
 
-    /// How many bytes are buffered.
+    /// Returns the number of buffered bytes.
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// Bytes of a packet.
+    /// Returns the payload of a packet.
     pub fn payload(&self, packet: &Packet) -> &[u8] {
         &self.bytes[packet.range.clone()]
     }
 
-    /// Returns where the header of the next frame is: after what is joined.
+    /// Returns the offset of the next packet header, after the joined payload.
     fn header_at(&self) -> usize {
         self.start + if self.joined == 0 { 0 } else { HEADER + self.joined }
     }
 
-    /// Returns the number of an answer that refuses what has come of a packet: the one after that of the last
+    /// Returns the sequence number for an error reply to an incomplete packet: one more than that of the last
     /// header.
     pub fn refusal_sequence(&self) -> u8 {
         let header = self.bytes.get(self.header_at()..).and_then(|rest| rest.first_chunk::<HEADER>());
         header.map_or(self.expected, |header| header[3].wrapping_add(1))
     }
 
-    /// The next whole payload, of at most `payload_max` bytes; `None` if more bytes are needed.
+    /// Returns the next complete payload of at most `payload_max` bytes, or `None` if more bytes are needed.
     pub fn next(&mut self, payload_max: usize) -> Result<Option<Packet>, PacketError> {
         loop {
             let at = self.header_at();
@@ -129,14 +129,14 @@ impl InputBuffer {
         }
     }
 
-    /// Takes the bytes that no packet has been made of.
+    /// Takes the bytes that are not part of any packet yet.
     pub fn take_rest(&mut self) -> Vec<u8> {
         self.compact();
         self.joined = 0;
         std::mem::take(&mut self.bytes)
     }
 
-    /// Frees what has been consumed, and the memory of a large packet.
+    /// Frees consumed bytes, and the memory of a large packet.
     pub fn compact(&mut self) {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -150,13 +150,13 @@ impl InputBuffer {
         }
     }
 
-    /// Bytes of memory held.
+    /// Returns the size of the buffer's memory.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
-/// Writes packets to the end of a buffer: the header is left open, the payload written, the header filled in.
+/// Writes a packet to the end of a buffer. The header is filled in after the payload.
 pub struct PacketWriter<'a> {
     out: &'a mut Vec<u8>,
     header: usize,
@@ -164,7 +164,7 @@ pub struct PacketWriter<'a> {
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Opens a packet.
+    /// Begins a packet.
     #[inline]
     pub fn begin(out: &'a mut Vec<u8>, sequence: &'a mut u8) -> PacketWriter<'a> {
         let header = out.len();
@@ -172,12 +172,12 @@ impl<'a> PacketWriter<'a> {
         PacketWriter { out, header, sequence }
     }
 
-    /// Where the payload goes.
+    /// Returns the buffer to append the payload to.
     pub fn payload(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Closes the packet; a long payload is cut into several.
+    /// Ends the packet. Splits a long payload into several packets.
     #[inline]
     pub fn end(self) {
         let length = self.out.len() - self.header - HEADER;

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! null bitmap, (count + 7) / 8 bytes
-//! u8 1 if types follow, else those of the last execution hold
+//! u8 1 if types follow, otherwise the types of the last execution apply
 //! types: count x (u8 type, u8 flags: 0x80 unsigned)
-//! values of those that are neither NULL nor sent as long data before
+//! values of parameters that are neither NULL nor already sent as long data
 //! ```
 //!
-//! COM_STMT_BULK_EXECUTE has no bitmap: types if its flag says so, then for each row and parameter
-//! `u8 indicator`, and behind indicator 0 a value.
+//! COM_STMT_BULK_EXECUTE has no bitmap: types if its flag says so, then for each row and parameter `u8
+//! indicator`, followed by a value if the indicator is 0.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use cohort_types::{
 use crate::Malformed;
 use crate::column_meta::TypeCode;
 
-/// How parameter strings are understood.
+/// How to interpret string parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamText {
-    /// character_set_client: what the bytes are in.
+    /// Character set of the bytes: character_set_client.
     pub charset: Charset,
-    /// collation_connection: what they compare by.
+    /// Collation of the values: collation_connection.
     pub collation: Collation,
 }
 
@@ -35,33 +35,33 @@ struct ParamType {
     unsigned: bool,
 }
 
-/// What a prepared statement's parameters are known to be, between executions.
+/// State of a prepared statement's parameters between executions.
 #[derive(Debug, Default)]
 pub struct StatementParams {
     count: usize,
-    /// Of the last execution; empty before the first.
+    /// Types of the last execution; empty before the first.
     types: Vec<ParamType>,
-    /// Pieces sent ahead; empty if none.
+    /// Values sent in advance in pieces; empty if there are none.
     long_data: Vec<Option<Vec<u8>>>,
-    /// What they take, charged to the session until they are used up.
+    /// Memory of the long data, charged to the session until it is used.
     charged: Option<Reservation>,
-    /// Why a piece was not taken. The command has no answer, so the next execution fails with it.
+    /// Why a piece was refused. The command has no reply, so the next execution returns the error.
     refused: Option<SqlError>,
 }
 
 impl StatementParams {
-    /// For a statement with this many question marks.
+    /// Creates the state for a statement with `count` parameters.
     pub fn new(count: u16) -> StatementParams {
         StatementParams { count: usize::from(count), ..StatementParams::default() }
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// COM_STMT_SEND_LONG_DATA: adds a piece, which the session's memory has room for. One that does not fit
-    /// is not taken, nor is any behind it: [`StatementParams::take_refusal`] says so.
+    /// COM_STMT_SEND_LONG_DATA: appends a piece, charged to the session's memory. If it does not fit, it and
+    /// all further pieces are refused; [`StatementParams::take_refusal`] returns the error.
     pub fn add_long_data(&mut self, param: u16, data: &[u8], bytes_max: usize, memory: Option<&Arc<Budget>>) {
         if self.refused.is_some() {
             return;
@@ -106,20 +106,20 @@ impl StatementParams {
         self.charged.as_mut().map_or(Ok(()), |charged| Ok(charged.grow(bytes as u64)?))
     }
 
-    /// Why a piece of long data was not taken; the other pieces are forgotten.
+    /// Returns why a piece of long data was refused. All pieces were dropped then.
     pub fn take_refusal(&mut self) -> Option<SqlError> {
         self.refused.take()
     }
 
-    /// COM_STMT_RESET, and behind an execution: forgets the pieces.
+    /// Drops the long data, for COM_STMT_RESET and after an execution.
     pub fn reset(&mut self) {
         self.long_data = Vec::new();
         self.charged = None;
         self.refused = None;
     }
 
-    /// Reads the values of an execution; long data is used up. It stays charged until
-    /// [`StatementParams::reset`], because the values hold it.
+    /// Decodes the values of an execution and uses up the long data. Its memory stays charged until
+    /// [`StatementParams::reset`], because the values contain it.
     pub fn decode(&mut self, payload: &[u8], text: ParamText) -> Result<Vec<Value>, Malformed> {
         let mut long_data = std::mem::take(&mut self.long_data);
         if self.count == 0 {
@@ -146,8 +146,8 @@ impl StatementParams {
         Ok(values)
     }
 
-    /// Rows of a bulk execution, read one by one; the first malformed one is the last. Long data is
-    /// forgotten.
+    /// Returns an iterator over the rows of a bulk execution, which ends with the first malformed one. Drops
+    /// long data.
     pub fn decode_rows<'r>(
         &'r mut self,
         payload: &'r [u8],
@@ -159,7 +159,7 @@ impl StatementParams {
         if has_types {
             self.read_types(&mut r)?;
         }
-        // Without parameters, or without rows, there is nothing to repeat.
+        // Without parameters or rows there is nothing to execute.
         if self.count == 0 || self.types.len() != self.count || r.is_empty() {
             return Err(Malformed);
         }
@@ -183,17 +183,17 @@ impl StatementParams {
     }
 }
 
-/// What stands for a `?`.
+/// A value for a `?`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
     Value(Value),
-    /// The column's DEFAULT.
+    /// The DEFAULT of the column.
     Default,
-    /// The column stays as it is; a row that is inserted has its DEFAULT.
+    /// Leaves the column unchanged; an inserted row gets the DEFAULT.
     Ignore,
 }
 
-/// Rows of parameters of COM_STMT_BULK_EXECUTE.
+/// Parameter rows of COM_STMT_BULK_EXECUTE.
 pub struct ParamRows<'r> {
     types: &'r [ParamType],
     r: Reader<'r>,
@@ -263,9 +263,9 @@ fn value(r: &mut Reader<'_>, param: ParamType, text: ParamText) -> Result<Value,
     })
 }
 
-/// Text, or the bytes as they are: for binary types, and when they are no text in the client's character set.
-/// Drivers send byte strings as VAR_STRING too; a character column refuses them later, with its name in the
-/// error.
+/// Returns a text value, or a binary one for binary types and for bytes that are invalid in the client's
+/// character set. Drivers send byte strings as VAR_STRING, too; a character column refuses them later, with
+/// the column name in the error.
 fn string(bytes: &[u8], code: TypeCode, text: ParamText) -> Value {
     use TypeCode::*;
     if matches!(code, TinyBlob | MediumBlob | LongBlob | Blob | Bit | Geometry) {
@@ -309,7 +309,7 @@ fn datetime(r: &mut Reader<'_>, code: TypeCode) -> Result<Value, Malformed> {
         && v.second < 60
         && v.micros < 1_000_000;
     if !in_range {
-        // What the fields cannot hold becomes the zero date, as in MariaDB.
+        // Out-of-range fields give the zero date, as in MariaDB.
         v = DateTime::default();
     }
     Ok(match code {
@@ -329,12 +329,12 @@ fn time(r: &mut Reader<'_>) -> Result<Value, Malformed> {
     let days = i64::from(r.u32()?);
     let (hours, minutes, seconds) = (i64::from(r.u8()?), i64::from(r.u8()?), i64::from(r.u8()?));
     let micros = if length >= 12 { i64::from(r.u32()?) } else { 0 };
-    // More days than a TIME holds are cut before they are multiplied.
+    // Limited before the multiplication; more days exceed the range of TIME anyway.
     let hours = days.min(100) * 24 + hours;
     let total = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
     let total = match hours {
         839.. => Time::MAX.micros,
-        // As with dates.
+        // As for dates.
         _ if minutes > 59 || seconds > 59 || micros > 999_999 => 0,
         _ => total,
     };

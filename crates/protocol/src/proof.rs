@@ -1,19 +1,19 @@
-//! The proof that a certificate which nobody has signed is the server's.
+//! Proof that a self-signed certificate belongs to the server.
 //!
-//! Client and server share what the server stores of the password. Behind the login the server sends a digest
-//! of that, of the scramble that the client was greeted with, and of the certificate's fingerprint. Somebody
-//! between the two has shown the client another certificate and does not know what is stored, so he cannot
-//! send that. MariaDB's clients ask for it since 11.4, unless they were told which authority to trust.
+//! Client and server both know the password hash that the server stores. After the login the server sends a
+//! digest of that hash, the scramble of its greeting and the certificate's fingerprint. A man in the middle
+//! presents another certificate and does not know the hash, so it cannot compute the digest. MariaDB's
+//! clients require the proof since 11.4, unless they have a certificate authority configured.
 
 use sha2::{Digest, Sha256};
 
 use crate::Scramble;
 
-/// Says that a proof follows.
+/// Marks a proof in the info text.
 const MARK: char = '\x01';
 
-/// What the OK packet of a login says in place of a text for people. `stored` is what the server stores of
-/// the password, as bytes.
+/// Returns the proof, which is sent as the info text of a login's OK packet. `stored` is the stored password
+/// hash.
 pub fn certificate_proof(stored: &[u8], scramble: &Scramble, certificate: &[u8]) -> String {
     let fingerprint = Sha256::digest(certificate);
     let digest = Sha256::new().chain_update(stored).chain_update(scramble.0).chain_update(fingerprint);

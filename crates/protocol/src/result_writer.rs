@@ -1,4 +1,4 @@
-//! A [`ResultSink`] that writes packets to the end of a session's output buffer.
+//! A [`ResultSink`] that appends packets to a session's output buffer.
 
 use cohort_base::Write;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlResult, StoredColumns, Value};
@@ -11,7 +11,7 @@ use crate::sink::{OkInfo, ResultHead, ResultSink, SessionChange, StatusFlags};
 use crate::stored_row::{write_stored_binary, write_stored_text};
 use crate::text_row::{ColumnEncoding, write_text_row};
 
-/// Rows of which command.
+/// Row format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// COM_QUERY.
@@ -20,31 +20,31 @@ pub enum RowFormat {
     Binary,
 }
 
-/// What results look like for one connection.
+/// Encoding of the results for one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultEncoding {
-    /// What client and server agreed on.
+    /// Negotiated capabilities.
     pub capabilities: Capabilities,
-    /// character_set_results with its collation; `None` is NULL: text goes out in the character set of its
-    /// column.
+    /// The character set of `character_set_results`, with its collation. `None` if it is NULL: text is sent
+    /// in the character set of its column.
     pub results: Option<Collation>,
 }
 
-/// Takes a full output buffer to the client while a statement runs.
+/// Sends a full output buffer while a statement is running.
 pub trait Drain {
-    /// Sends all of `out` and clears it, but not before what the session's replies wait for is published.
-    /// Blocks; a client that is gone loses the bytes.
+    /// Sends all of `out` and clears it, once everything that the session's replies depend on is published.
+    /// Blocks. If the client is gone, the bytes are dropped.
     fn drain(&mut self, out: &mut Vec<u8>);
 
-    /// Appends the payload of the client's next packet, which has this number or, compressed, any; waits for
-    /// it. The packet's number; None when the client is gone.
+    /// Waits for the client's next packet and appends its payload. The packet must have the number
+    /// `sequence`, except with compression. Returns the packet's number, or `None` if the client is gone.
     fn receive(&mut self, sequence: u8, out: &mut Vec<u8>) -> Option<u8>;
 
-    /// Whether the client is gone or killed.
+    /// Returns whether the client is gone or killed.
     fn is_dead(&self) -> bool;
 }
 
-/// Output beyond this size is sent while the statement runs.
+/// Output buffer size at which it is sent while the statement runs.
 const DRAIN_BYTES: usize = 1 << 20;
 
 /// Writes the results of one command.
@@ -56,14 +56,14 @@ pub struct ResultWriter<'a> {
     drain: &'a mut dyn Drain,
     columns: Vec<ColumnEncoding>,
     sent: bool,
-    /// For the next OK packet.
+    /// Session changes for the next OK packet.
     changes: Changes,
-    /// The client sends a file.
+    /// The client is sending a file.
     has_file: bool,
 }
 
 impl<'a> ResultWriter<'a> {
-    /// `sequence`: the number of the first packet of the answer.
+    /// Creates a writer. `sequence` is the number of the first packet of the reply.
     pub fn new(
         out: &'a mut Vec<u8>,
         sequence: u8,
@@ -84,17 +84,17 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// The rows of the command are of this format.
+    /// Sets the row format.
     pub fn set_format(&mut self, format: RowFormat) {
         self.format = format;
     }
 
-    /// Whether part of the answer has already been sent.
+    /// Returns whether part of the reply was already sent.
     pub fn is_sent(&self) -> bool {
         self.sent
     }
 
-    /// The answer to COM_STMT_PREPARE.
+    /// Writes the reply to COM_STMT_PREPARE.
     pub fn prepared(&mut self, reply: &PreparedReply<'_>) {
         self.packet(|out| {
             out.put_u8(0);
@@ -112,7 +112,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// The answer to COM_FIELD_LIST.
+    /// Writes the reply to COM_FIELD_LIST.
     pub fn field_list(&mut self, columns: &[ListedColumn], status: StatusFlags) {
         for column in columns {
             self.definition(&column.meta, Some(column.default.as_deref()));
@@ -120,37 +120,37 @@ impl<'a> ResultWriter<'a> {
         self.eof(status, 0);
     }
 
-    /// The answer to COM_STATISTICS: bare text.
+    /// Writes the reply to COM_STATISTICS: bare text.
     pub fn text(&mut self, text: &str) {
         self.packet(|out| out.extend_from_slice(text.as_bytes()));
     }
 
-    /// The rows that come are of these columns: what [`ResultWriter::encode_row`] needs to know.
+    /// Sets the columns of the following rows, for [`ResultWriter::encode_row`].
     pub fn expect(&mut self, columns: &[ColumnMeta]) {
         let results = self.encoding.results.map(Collation::charset);
         self.columns.clear();
         self.columns.extend(columns.iter().map(|column| ColumnEncoding::new(column, results)));
     }
 
-    /// Appends a row's payload, which [`ResultWriter::encoded_row`] sends to the same client.
+    /// Appends the payload of a row, to be sent to the same client with [`ResultWriter::encoded_row`].
     pub fn encode_row(&self, values: &[Value], out: &mut Vec<u8>) {
         write_row(self.format, values, &self.columns, out);
     }
 
-    /// A row of a cursor.
+    /// Writes a row of a cursor.
     pub fn encoded_row(&mut self, payload: &[u8]) {
         self.packet(|out| out.extend_from_slice(payload));
         self.drain_if_full();
     }
 
-    /// The answer to COM_STMT_EXECUTE when a cursor was opened: columns without rows. `Status` of `finish`
-    /// says that the rows are to be fetched.
+    /// Writes the reply to COM_STMT_EXECUTE when a cursor was opened: columns without rows. The final status
+    /// tells the client to fetch the rows.
     pub fn cursor(&mut self, columns: &[ColumnMeta], status: StatusFlags, warnings: u16) {
         self.definitions(columns);
         self.finish(status.with(StatusFlags::CURSOR_EXISTS), warnings);
     }
 
-    /// The answer to COM_SET_OPTION, and the end of one to COM_STMT_FETCH.
+    /// Writes the reply to COM_SET_OPTION, or the end of a reply to COM_STMT_FETCH.
     pub fn eof(&mut self, status: StatusFlags, warnings: u16) {
         self.end(status, warnings, &Changes::Unwanted);
     }
@@ -178,7 +178,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// The character set that text is converted into.
+    /// Returns the character set to convert text to, if any.
     fn convert(&self) -> Option<Charset> {
         let charset = self.encoding.results.map(Collation::charset);
         charset.filter(|charset| !matches!(charset, Charset::Utf8mb4 | Charset::Binary))
@@ -230,7 +230,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    /// Sends what is there, once all that the session's replies tell of is published.
+    /// Sends the buffer, once everything that the session's replies depend on is published.
     pub fn drain(&mut self) {
         self.drain.drain(self.out);
     }
@@ -243,15 +243,15 @@ fn write_row(format: RowFormat, values: &[Value], columns: &[ColumnEncoding], ou
     }
 }
 
-/// A column as COM_FIELD_LIST tells it.
+/// A column of COM_FIELD_LIST.
 #[derive(Clone, Debug)]
 pub struct ListedColumn {
     pub meta: ColumnMeta,
-    /// The text of its default; None: NULL.
+    /// Default value as text; `None` is NULL.
     pub default: Option<Vec<u8>>,
 }
 
-/// A prepared statement for its client.
+/// Reply for a prepared statement.
 #[derive(Clone, Copy, Debug)]
 pub struct PreparedReply<'a> {
     pub statement: u32,
@@ -359,7 +359,7 @@ impl ResultSink for ResultWriter<'_> {
     }
 }
 
-/// Appends an OK packet outside of a command, the end of a handshake, to a client with these capabilities.
+/// Appends an OK packet outside of a command, such as the end of a handshake.
 pub fn write_ok(
     out: &mut Vec<u8>,
     sequence: &mut u8,
@@ -381,9 +381,9 @@ pub fn write_error(out: &mut Vec<u8>, sequence: &mut u8, error: &SqlError) {
     packet.end();
 }
 
-/// Changes of the session as an OK packet tells them: `u8 kind, lenenc bytes` each.
+/// Session changes in the format of an OK packet: `u8 kind, lenenc bytes` each.
 enum Changes {
-    /// The client does not know them.
+    /// The client does not support them.
     Unwanted,
     Encoded(Vec<u8>),
 }
@@ -477,14 +477,14 @@ fn error_payload(error: &SqlError, out: &mut Vec<u8>) {
     out.put_u16(error.code.number());
     out.put_u8(b'#');
     out.extend_from_slice(error.code.sqlstate().as_bytes());
-    // Messages are at most 511 bytes, as in MariaDB; cut between characters.
+    // Messages have at most 511 bytes, as in MariaDB, and are cut between characters.
     let fits = |end: &usize| error.message.is_char_boundary(*end);
     let end = (0..=error.message.len().min(511)).rev().find(fits).unwrap_or(0);
     out.extend_from_slice(&error.message.as_bytes()[..end]);
 }
 
-/// Collation and length as the client is told them: text in its character set, with the length that it has
-/// there. TEXT may hold characters of one byte up to its length.
+/// Returns collation and length to announce to the client: for text, its character set and the length after
+/// conversion. A TEXT value may consist of one-byte characters up to its full length.
 fn announced(column: &ColumnMeta, results: Option<Collation>) -> (Collation, u32) {
     match results {
         Some(results) if column.collation != Collation::BINARY && results != Collation::BINARY => {
@@ -495,7 +495,7 @@ fn announced(column: &ColumnMeta, results: Option<Collation>) -> (Collation, u32
     }
 }
 
-/// MariaDB's names of what a column holds: pairs of a kind (0 type, 1 format) and a name.
+/// Appends MariaDB's extended metadata: pairs of a kind (0 type, 1 format) and a name.
 fn put_extended(format: Option<&str>, out: &mut Vec<u8>) {
     let mut pairs = Vec::new();
     if let Some(format) = format {

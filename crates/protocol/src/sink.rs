@@ -1,19 +1,19 @@
-//! Where a statement's results go: the seam between executor and connection.
+//! Receiver of a statement's results: the interface between executor and connection.
 //!
-//! One command yields one or more results, each either
+//! One command yields one or more results, each of which is
 //!
 //! - `start`, any number of `row`, `finish`: a result set; or
 //! - `ok`: a statement without rows; or
 //! - `error`, also in the middle of a result set; nothing may follow it.
 //!
-//! If another result follows in the same command, the status of the one before carries `MORE_RESULTS`. The
-//! sink knows whether the command wants text or binary rows; the executor need not.
+//! If another result follows in the same command, the status of the previous one has `MORE_RESULTS`. The sink
+//! chooses text or binary rows; the executor does not need to know.
 
 use cohort_types::{Collation, SqlError, SqlResult, StoredColumns, Value};
 
 use crate::column_meta::ColumnMeta;
 
-/// State of the session and of the statement, told with every result.
+/// Status of session and statement, sent with every result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusFlags(pub u16);
 
@@ -29,63 +29,63 @@ impl StatusFlags {
     pub const NO_BACKSLASH_ESCAPES: StatusFlags = StatusFlags(0x0200);
     pub const METADATA_CHANGED: StatusFlags = StatusFlags(0x0400);
     pub const ANSI_QUOTES: StatusFlags = StatusFlags(0x8000);
-    /// The OK packet tells what changed; set by the connection.
+    /// The OK packet contains session changes; set by the connection.
     pub const SESSION_STATE_CHANGED: StatusFlags = StatusFlags(0x4000);
     pub const IN_TRANS_READONLY: StatusFlags = StatusFlags(0x2000);
 
-    /// Both sets of bits.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: StatusFlags) -> StatusFlags {
         StatusFlags(self.0 | other.0)
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: StatusFlags) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// A statement's outcome without rows.
+/// Result of a statement without rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OkInfo<'a> {
     pub affected_rows: u64,
     pub last_insert_id: u64,
     pub status: StatusFlags,
     pub warnings: u16,
-    /// For people: `Rows matched: 1  Changed: 1  Warnings: 0`; usually empty.
+    /// Info text such as `Rows matched: 1  Changed: 1  Warnings: 0`; usually empty.
     pub info: &'a str,
 }
 
-/// What is known when a result set begins, for clients that look at it before the rows have come.
+/// Status at the start of a result set, for clients that read it before the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResultHead {
     pub status: StatusFlags,
     pub warnings: u16,
 }
 
-/// What a statement changed of its session, for clients that keep a copy (CLIENT_SESSION_TRACK).
+/// A change of the session state, for clients that keep a copy (CLIENT_SESSION_TRACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionChange<'a> {
-    /// The current database; empty for none.
+    /// The current database; empty if there is none.
     Schema(&'a str),
     /// A system variable and its value.
     Variable(&'a str, &'a str),
-    /// Something, told or not.
+    /// Any change, including those that have no kind of their own.
     State,
-    /// The transaction's state, in MariaDB's eight letters.
+    /// The transaction state, in MariaDB's eight letters.
     TransactionState(&'a str),
-    /// Statements that begin a transaction like the one that runs; empty when none does.
+    /// Statements that start a transaction like the current one; empty if there is none.
     TransactionCharacteristics(&'a str),
 }
 
-/// Takes the results of one command. A client that is gone is noticed by `is_dead`; what has committed is
-/// told by methods that do not fail.
+/// Receives the results of one command. `is_dead` reports a lost client. The methods that report what has
+/// committed cannot fail.
 pub trait ResultSink {
     /// Begins a result set.
     fn start(&mut self, columns: &[ColumnMeta], head: ResultHead);
 
-    /// The results that follow have this collation of `character_set_results`; None: strings are sent as they
-    /// are.
+    /// Sets the collation of `character_set_results` for the following results. `None`: strings are not
+    /// converted.
     fn results(&mut self, collation: Option<Collation>) {
         let _ = collation;
     }
@@ -93,15 +93,15 @@ pub trait ResultSink {
     /// Adds a row: one value per column, in the session's time zone (no `Value::Timestamp`).
     fn row(&mut self, values: &[Value]);
 
-    /// The same for the rows of a statement that [`ResultSink::keep_rows`] was called for. An error ends the
-    /// statement: 1290 or 1041 without memory, 1, 3 or 1021 without a file.
+    /// Like `row`, for a statement for which [`ResultSink::keep_rows`] was called. An error ends the
+    /// statement: 1290 or 1041 for lack of memory, 1, 3 or 1021 if the file fails.
     fn try_row(&mut self, values: &[Value]) -> SqlResult<()> {
         self.row(values);
         Ok(())
     }
 
-    /// Adds rows as they are stored, of which these columns are the result's: does what
-    /// [`ResultSink::try_row`] of their values does. None of the columns is a TIMESTAMP.
+    /// Adds rows in stored format, of which the result has the columns `columns`. Equivalent to
+    /// [`ResultSink::try_row`] with their values. None of the columns is a TIMESTAMP.
     fn stored_rows(&mut self, columns: &StoredColumns<'_>, rows: &[&[u8]]) -> SqlResult<()> {
         let mut values = Vec::with_capacity(columns.len());
         for row in rows {
@@ -114,45 +114,45 @@ pub trait ResultSink {
     /// Ends a result set.
     fn finish(&mut self, status: StatusFlags, warnings: u16);
 
-    /// A statement without rows.
+    /// Reports a statement without rows.
     fn ok(&mut self, ok: &OkInfo<'_>);
 
-    /// The rows of the statement that begins may be kept for a cursor. Whether they are: the client asked for
-    /// one.
+    /// Offers to keep the rows of the statement that begins for a cursor. Returns whether they are kept,
+    /// which is the case if the client asked for a cursor.
     fn keep_rows(&mut self) -> bool {
         false
     }
 
-    /// Whether `finish` tells of changes, too.
+    /// Returns whether `finish` reports session changes, too.
     fn tells_changes_at_end(&self) -> bool {
         false
     }
 
-    /// The next `ok` tells of this, or the next `finish` where it tells of changes.
+    /// Adds a session change to the next `ok`, or to the next `finish` if that reports changes.
     fn changed(&mut self, change: SessionChange<'_>) {
         let _ = change;
     }
 
-    /// Whether the client sends a file when it is asked for one (LOAD DATA LOCAL).
+    /// Returns whether the client sends files on request (LOAD DATA LOCAL).
     fn may_send_files(&self) -> bool {
         false
     }
 
-    /// Asks the client for a file, whose bytes come by `file_bytes`. What was written before leaves first.
+    /// Requests a file from the client, to be read with `file_bytes`. Earlier output is sent first.
     fn request_file(&mut self, name: &[u8]) -> SqlResult<()> {
         let _ = name;
         Err(SqlError::not_supported("a file of this client"))
     }
 
-    /// Appends the next bytes of the file; none at its end. An error: the client is gone.
+    /// Appends the next bytes of the file, or nothing at its end. Fails if the client is gone.
     fn file_bytes(&mut self, out: &mut Vec<u8>) -> SqlResult<()> {
         let _ = out;
         Ok(())
     }
 
-    /// The statement failed; the command ends here.
+    /// Reports that the statement failed, which ends the command.
     fn error(&mut self, error: &SqlError);
 
-    /// Whether the rest of the rows is for nobody: the client is gone or the connection was killed.
+    /// Returns whether further rows are pointless, because the client is gone or the connection was killed.
     fn is_dead(&self) -> bool;
 }

@@ -1,5 +1,5 @@
-//! Rows from the bytes that the engine stores: what [`crate::text_row`] and [`crate::binary_row`] write of
-//! the values, of texts and integers without the values.
+//! Encodes rows directly from their stored form. The output equals that of [`crate::text_row`] and
+//! [`crate::binary_row`], without building values for texts and integers.
 
 use cohort_base::Write;
 use cohort_types::{Field, SqlResult, StoredColumns};
@@ -60,7 +60,7 @@ pub(crate) fn write_stored_binary(
     Ok(())
 }
 
-/// Columns whose bitmap is one byte.
+/// Maximum number of columns for a bitmap of one byte.
 const SHORT_BITMAP: usize = 6;
 
 #[cold]
@@ -75,7 +75,7 @@ fn write_values(
     Ok(())
 }
 
-/// Whether values of the type are texts behind their length.
+/// Returns whether values of the type are strings with a length prefix.
 #[inline]
 fn is_string(code: TypeCode) -> bool {
     matches!(code, TypeCode::String | TypeCode::VarString | TypeCode::VarChar) || code.is_blob()

@@ -1,23 +1,24 @@
-//! Rows of COM_QUERY: every value a string behind its lenenc length, NULL the byte 0xfb.
+//! Rows of COM_QUERY: every value is a string with a lenenc length; NULL is the byte 0xfb.
 
 use cohort_base::Write;
 use cohort_types::{Charset, Collation, Value};
 
 use crate::column_meta::{ColumnFlags, ColumnMeta, TypeCode};
 
-/// What of a column's definition its values depend on.
+/// The part of a column definition that affects the encoding of values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnEncoding {
     pub code: TypeCode,
     pub decimals: u8,
-    /// Zero-filled numbers are at least this long; 0 for others.
+    /// Minimum length of zero-filled numbers; 0 for others.
     pub zerofill: u32,
-    /// Text is converted into it; `None`: it goes out as it is in memory.
+    /// Character set to convert text to. `None`: text is not converted.
     pub convert: Option<Charset>,
 }
 
 impl ColumnEncoding {
-    /// `results`: the client's character set; None: text is sent in the column's own.
+    /// Creates the encoding of a column. `results` is the client's character set; `None`: text is sent in the
+    /// column's own.
     pub fn new(meta: &ColumnMeta, results: Option<Charset>) -> ColumnEncoding {
         let charset = match results {
             None | Some(Charset::Binary) => meta.collation.charset(),
@@ -34,7 +35,7 @@ impl ColumnEncoding {
     }
 }
 
-/// Appends a row's payload.
+/// Appends the payload of a row.
 pub(crate) fn write_text_row(values: &[Value], columns: &[ColumnEncoding], out: &mut Vec<u8>) {
     for (value, column) in values.iter().zip(columns) {
         match value {
@@ -47,7 +48,7 @@ pub(crate) fn write_text_row(values: &[Value], columns: &[ColumnEncoding], out: 
     }
 }
 
-/// Appends a value's text without a length.
+/// Appends the text of a value, without a length.
 pub(crate) fn write_value(value: &Value, column: &ColumnEncoding, out: &mut Vec<u8>) {
     let start = out.len();
     match (column.convert, value.as_bytes()) {
@@ -63,7 +64,7 @@ pub(crate) fn write_value(value: &Value, column: &ColumnEncoding, out: &mut Vec<
     }
 }
 
-/// Appends a string whose length is known only when it is written.
+/// Appends a string whose length is known only after writing it.
 pub(crate) fn put_string(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.put_u8(0);

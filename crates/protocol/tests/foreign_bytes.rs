@@ -1,4 +1,5 @@
-//! Decoders take any bytes: they answer or refuse, they never panic, and memory follows what came.
+//! Decoders accept any bytes: they return a value or an error, never panic, and use memory in proportion to
+//! the input.
 
 use cohort_protocol::{
     Capabilities, ChangeUser, Command, Compressor, Decompressor, HandshakeResponse, InputBuffer, ParamText,
@@ -30,7 +31,7 @@ proptest! {
 
     #[test]
     fn any_parameters_are_answered(count in 0u16..9, types in vec(any::<(u8, bool)>(), 0..9), tail in vec(any::<u8>(), 0..120)) {
-        // Decimal parsing belongs to another crate.
+        // Excludes decimals: their parser belongs to another crate.
         let known = |t: u8| [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 252, 253, 254][usize::from(t % 16)];
         let mut bytes = vec![0; usize::from(count).div_ceil(8)];
         bytes.push(1);

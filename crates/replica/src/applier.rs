@@ -1,33 +1,36 @@
-//! The applier: one thread that reads the relay log and applies its groups, one after the other.
+//! The applier (SQL thread): reads the relay log and applies its groups in order.
 //!
-//! # The way of a group
+//! # Path of a group
 //! ```text
-//! relay log -> Groups (where it begins and ends) -> GroupApplier -> ordered with its position
-//!     ^                                                |
-//!     +---- temporary error: begun again --------------+---- any other: the thread ends, nothing of it stays
+//! relay log -> Groups (group boundaries) -> GroupApplier -> ordered with its position
+//!     ^                                           |
+//!     +---- temporary error: retried -------------+---- other error: rolled back, the thread ends
 //! ```
-//! The next group begins when this one is ordered, not when it is flushed: a session that is told of an
-//! ordered commit flushes ([`Flusher`]). After DDL it begins when the new definitions are published.
+//! The next group begins when this one is ordered, not when it is flushed: [`Flusher`] flushes after an
+//! ordered commit. After DDL the next group begins when the new definitions are published.
 //!
-//! # In parallel
-//! With `slave_parallel_threads` the thread gathers groups and gives them to a [`Crew`], with what they must
-//! follow ([`Planner`]), each to the lane of its domain. Of a group that turns out to be large it gives the
-//! place, and reads over the rest. What depends on the order of all groups (skipped ones, START SLAVE UNTIL a
-//! place in a file) it does itself when the crew has ordered all before.
+//! # Parallel apply
+//! With `slave_parallel_threads` the thread collects the events of each group and passes the group to the
+//! worker pool ([`Crew`]), into the queue of its domain, with the dependencies found by [`Planner`]. For a
+//! group that turns out to be large, the thread passes only its position and reads on past the rest. The
+//! thread itself applies groups that depend on the order of all groups (skipped groups, START SLAVE UNTIL a
+//! file position), after the pool has ordered everything before them.
 //!
 //! # Where it begins
-//! Behind the last group before which all are applied. When events are read again (behind that place, or
-//! after a restart with events that are acknowledged), groups that the position covers are
-//! passed over without a commit.
+//! The thread begins after the last group before which all groups are applied. It may read events again:
+//! those after that position, or after a restart those that were acknowledged. Groups that the GTID position
+//! covers are then skipped without a commit.
 //!
-//! # From several sources
-//! With `gtid_ignore_duplicates` a group is claimed before anything of it happens ([`Owners`]): it waits
-//! while another source has groups of its domain on their way, and is passed over if that one delivered it. A
-//! group that stays open because its source is away is undone, by its worker if it is large, and given up
-//! ([`Follower::give_up_unfinished`]): the source sends it again, and another one may deliver it meanwhile.
+//! # Several sources
+//! With `gtid_ignore_duplicates` a group is claimed before anything of it is applied ([`Owners`]). The thread
+//! waits while another source has groups of its domain in progress, and skips the group if the other source
+//! delivered it. A group that stays open because its source is disconnected is rolled back, by its worker if
+//! it is large, and given up ([`Follower::give_up_unfinished`]): the source sends it again, and another
+//! source may deliver it meanwhile.
 //!
 //! # On failure
-//! The group is undone; SHOW SLAVE STATUS has MariaDB's number and text; the place stays before the group.
+//! The group is rolled back, SHOW SLAVE STATUS reports MariaDB's error number and text, and the position
+//! stays before the group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,36 +60,36 @@ use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{ReplicaState, StateStore};
 use crate::until::Until;
 
-/// Between two looks at a domain that another source delivers.
+/// Pause between two attempts to claim a domain that another source owns.
 const CLAIM_AGAIN: Duration = Duration::from_millis(2);
 
-/// Between two looks at a relay log that does not grow.
+/// Pause between two checks of a relay log that does not grow.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// The same while the crew is at work.
+/// Pause between two checks of the relay log while the worker pool is busy.
 const LOOK_AT_CREW: Duration = Duration::from_millis(20);
 
 const CLAIMING: &str = "Waiting for other master connection to process the same GTID";
 const DELAYING: &str = "Waiting until MASTER_DELAY seconds after master executed event";
 
-/// What the thread works with.
+/// Everything that the SQL thread needs.
 pub struct SqlThread {
     pub connection: Arc<Connection>,
     pub settings: SourceSettings,
     pub db: Arc<Database>,
     pub state: Arc<StateStore>,
     pub flusher: Arc<Flusher>,
-    /// What waits for the workers of all sources.
+    /// Memory limit for the queued groups of all sources.
     pub budget: Arc<QueueBudget>,
-    /// Who delivers which domain, under `gtid_ignore_duplicates`.
+    /// Domain ownership, for `gtid_ignore_duplicates`.
     pub owners: Arc<Owners>,
     pub id: ConnectionId,
-    /// Of the workers.
+    /// Process list ids for the workers.
     pub worker_ids: Vec<ConnectionId>,
     pub log: ReplicaLog,
 }
 
-/// What a thread has claimed, until it ends, be it by a bug.
+/// Releases a thread's claims when it ends, even by a panic.
 struct Claims<'t>(&'t SqlThread);
 
 impl Drop for Claims<'_> {
@@ -95,41 +98,41 @@ impl Drop for Claims<'_> {
     }
 }
 
-/// Why reading goes on elsewhere.
+/// The next step of the read loop.
 enum Turn {
-    /// The next event.
+    /// Read the next event.
     On,
-    /// The group is undone: from its beginning.
+    /// Read the group again from its beginning, after a rollback.
     Again,
-    /// The thread ends.
+    /// End the thread.
     End,
 }
 
 /// The group being applied.
 struct OpenGroup {
     gtid: Option<Gtid>,
-    /// Nothing of it happens at all: it was applied before.
+    /// Already applied, so nothing of it is done.
     is_known: bool,
-    /// `sql_slave_skip_counter` passes over it.
+    /// Skipped by `sql_slave_skip_counter`.
     is_skipped: bool,
-    /// It is gathered for the crew.
+    /// Set while its events are collected for the worker pool.
     gathered: Option<Gathered>,
-    /// The crew has it before its end has come.
+    /// Set once the worker pool has the group although its end was not read.
     handed: Option<Handed>,
 }
 
-/// An open group that the crew has.
+/// An open group that the worker pool has.
 struct Handed {
-    /// Number of the domain's newest group before it.
+    /// The previous entry of `newest` for the domain.
     newest_before: Option<u64>,
-    /// Set when its worker has undone it, because its source is away.
+    /// Set when its worker has rolled it back because its source is disconnected.
     is_undone: Arc<AtomicBool>,
 }
 
-/// A group on its way to the crew.
+/// A group being collected for the worker pool.
 struct Gathered {
     domain: DomainId,
-    /// Where it begins.
+    /// Start of the group.
     start: Reached,
     header: EventHeader,
     gtid: Option<(GtidEvent, Gtid)>,
@@ -139,11 +142,11 @@ struct Gathered {
     has_transaction: bool,
 }
 
-/// A group of more bytes is read by its applier.
+/// A larger group is read from the relay log by the worker that applies it.
 const GATHERED_BYTES_MAX: usize = 1 << 20;
 
 impl SqlThread {
-    /// The thread's life.
+    /// Runs the thread.
     pub fn run(self) {
         let connection = Arc::clone(&self.connection);
         let outcome = {
@@ -216,7 +219,7 @@ impl SqlThread {
         follower.applier.rollback();
         let Some(crew) = &follower.crew else { return outcome };
         crew.end();
-        // What stopped the crew came first.
+        // A failure of the worker pool came first.
         crew.failure().map_or(outcome, Err)
     }
 
@@ -231,28 +234,28 @@ struct Follower<'t> {
     decoder: Decoder,
     groups: Groups,
     open: Option<OpenGroup>,
-    /// In the source's log, behind the last event.
+    /// Position in the source's log after the last event.
     place: SourcePlace,
-    /// The first group that START SLAVE UNTIL did not want, although others behind it are applied.
+    /// Start of the first group beyond START SLAVE UNTIL, if later groups are applied nevertheless.
     held_back: Option<RelayPlace>,
-    /// Domains of groups that are held back.
+    /// Domains whose groups are held back.
     held_domains: BTreeSet<DomainId>,
     retries: u64,
-    /// As those who look at the connection see it.
+    /// As shown in `Sql::waits_for_more`.
     waits_for_more: bool,
     /// Other sources send the same transactions.
     ignores_duplicates: bool,
     crew: Option<Arc<Crew>>,
-    /// By lane.
+    /// Planners by domain.
     planners: BTreeMap<DomainId, Planner>,
     watch: Watch,
-    /// The newest number of each domain that was given to the crew.
+    /// Newest sequence number of each domain that was passed to the worker pool.
     newest: BTreeMap<DomainId, u64>,
-    /// What the thread itself ordered last.
+    /// Last commit that this thread ordered itself.
     newest_seq: Option<CommitSeq>,
 }
 
-/// Also when the thread hits a bug: parked groups hold locks.
+/// Ends the worker pool even if the thread panics, because parked groups hold locks.
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
         if let Some(crew) = &self.crew {
@@ -316,8 +319,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Waits until all that is ordered is published: definitions of an earlier applier may wait for replicas
-    /// of this server, and the first group is to find them.
+    /// Waits until everything ordered is published, so that the first group sees all definitions. Those of an
+    /// earlier applier may still wait for replicas of this server.
     fn await_published(&mut self) -> Result<(), ThreadError> {
         let thread = self.thread;
         let commit = &thread.db.commit;
@@ -331,7 +334,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// KILL of the thread.
+    /// Returns whether the thread was killed by a stop request. Fails if it was killed otherwise.
     fn is_killed(&self) -> Result<bool, ThreadError> {
         match self.applier.session.check_killed() {
             Ok(()) => Ok(false),
@@ -342,15 +345,15 @@ impl Follower<'_> {
         }
     }
 
-    /// Handles a relay log that had no more after this place (`is_read`: it has been read up to there).
-    /// Answers how long the next look may wait.
+    /// Handles the end of the available relay log at `place`. `is_read` says that the log was read up to
+    /// there. Returns how long to wait before the next check.
     fn nothing_more(&mut self, place: RelayPlace, is_read: bool) -> Duration {
         if is_read {
             self.give_up_unfinished(place);
         }
         let thread = self.thread;
         let connection = &thread.connection;
-        // A group that the crew has, and that has not come whole, waits for its source.
+        // An incomplete group that the pool already has does not count as work: it waits for its source.
         let is_waiting = |crew: &Arc<Crew>| crew.is_idle() || self.is_handed() && crew.has_one();
         let is_idle = self.crew.as_ref().is_none_or(is_waiting);
         self.waits_for_more = is_idle || self.open.is_some();
@@ -366,14 +369,14 @@ impl Follower<'_> {
         }
         let published = thread.db.commit.read_view().seq();
         if !connection.show_all_read(place, self.newest_seq.unwrap_or_default(), published) {
-            // More has come, or a commit waits at a gate.
+            // More has arrived, or a commit waits for a semi-synchronous replica.
             return LOOK_AT_CREW;
         }
         connection.tell();
         LOOK_AGAIN
     }
 
-    /// What becomes of the group that failed.
+    /// Handles the failure of the open group.
     fn failed(&mut self, failure: ApplyError) -> Result<Turn, ThreadError> {
         let connection = &self.thread.connection;
         self.applier.rollback();
@@ -399,7 +402,7 @@ impl Follower<'_> {
         }
     }
 
-    /// What is before an error is applied first, so that the place is that of the error.
+    /// Lets the pool finish everything before an error, so that the position is that of the error.
     fn stopped_at(&mut self, error: ThreadError) -> ThreadError {
         self.drained();
         error
@@ -409,7 +412,7 @@ impl Follower<'_> {
         self.decoder.decode(raw).map_err(|what| unreadable(&what))
     }
 
-    /// One event; `start` and `end` are its place in the relay log.
+    /// Processes one event. `start` and `end` are its bounds in the relay log.
     fn take(&mut self, raw: &RawEvent, start: RelayPlace, end: RelayPlace) -> Result<Turn, ApplyError> {
         let header = &raw.header;
         let body = body_of(raw);
@@ -496,12 +499,11 @@ impl Follower<'_> {
         }
     }
 
-    /// A file of the source begins, be it the same one after the connection was lost: the source does not go
-    /// on with a group that is open. What came of it is fetched again.
+    /// Handles a format description of the source: a new file, or the same file after a reconnect. The source
+    /// does not continue an open group, so the group is dropped; the source sends it again.
     fn begin_file(&mut self, format: &Event) {
         let temporary = Arc::clone(&self.thread.connection.temporary);
-        // A source that has started anew has no connections from before. One that is connected to once more
-        // says no time.
+        // A restarted source has lost all earlier connections. After a mere reconnect the creation time is 0.
         let has_started = matches!(format, Event::FormatDescription(format) if format.created != 0);
         let open = self.open.take();
         if open.is_some() {
@@ -523,7 +525,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether the thread itself applies the events of the open group.
+    /// Returns whether this thread itself applies the events of the open group.
     fn is_applied(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.is_known && !open.is_skipped && open.handed.is_none())
     }
@@ -536,14 +538,15 @@ impl Follower<'_> {
         self.applier.await_done(done, &thread.flusher);
     }
 
-    /// An event that this server put into the relay log.
+    /// Processes an event that this server wrote into the relay log.
     fn own(&mut self, header: &EventHeader, event: &Event, end: RelayPlace) -> Turn {
-        // The one at a file's end names the next file of the relay log.
+        // The artificial ROTATE at the head of a file gives the source position. The one at the end names the
+        // next relay log file.
         if let Event::Rotate(rotate) = event
             && header.flags & flags::ARTIFICIAL != 0
         {
             let file = String::from_utf8_lossy(&rotate.name).into_owned();
-            // Within a group it says where the group goes on, which the next event does, too.
+            // Inside a group the position is not needed, because the next event gives it, too.
             if self.open.is_none() && !file.is_empty() {
                 self.place = SourcePlace { file, position: rotate.position };
             }
@@ -554,7 +557,7 @@ impl Follower<'_> {
         Turn::On
     }
 
-    /// All before this place is applied, unless the crew has some of it.
+    /// Advances the position to `end`, unless groups before it are still with the worker pool.
     fn move_on(&mut self, end: RelayPlace) {
         if self.crew.as_ref().is_some_and(|crew| !crew.is_idle()) {
             return self.purge();
@@ -573,14 +576,14 @@ impl Follower<'_> {
         self.purge();
     }
 
-    /// Removes what is applied and durable.
+    /// Removes relay log files that are applied and durable.
     fn purge(&self) {
         if self.thread.db.globals.flag(VarId::RelayLogPurge) {
             self.thread.connection.purge_applied(self.thread.db.commit.acknowledged());
         }
     }
 
-    /// A group begins; the answer is what to do in its stead.
+    /// Begins a group. Returns a value if the caller must do that instead of processing the group.
     fn begin(&mut self, raw: &RawEvent, part: &Part, start: Reached) -> Result<Option<Turn>, ApplyError> {
         let thread = self.thread;
         let header = &raw.header;
@@ -591,7 +594,7 @@ impl Follower<'_> {
         let applied =
             gtid.and_then(|gtid| thread.state.ordered(|state| state.gtids.get(&gtid.domain).copied()));
         let uses_gtid = thread.settings.use_gtid != UseGtid::No;
-        // A domain stands still from its first group on that lies behind: later numbers may be lower.
+        // A domain stops at its first group beyond UNTIL, because later sequence numbers may be lower.
         let is_held = gtid.is_some_and(|gtid| self.held_domains.contains(&gtid.domain));
         let is_behind_until = is_held || self.until().is_behind(gtid);
         let is_duplicate = match gtid.filter(|_| self.ignores_duplicates && !is_behind_until) {
@@ -639,7 +642,7 @@ impl Follower<'_> {
             self.held_domains.extend(gtid.map(|gtid| gtid.domain));
         }
         if is_known {
-            // It may be ordered by an applier of another source, and not be published yet.
+            // An applier of another source may have ordered it without its being published yet.
             self.newest_seq = self.newest_seq.max(Some(thread.db.commit.placed()));
         }
         let is_known = is_known || is_behind_until;
@@ -663,7 +666,7 @@ impl Follower<'_> {
         };
         let passes_over = skips || ignores;
         let is_for_crew = self.crew.is_some() && !is_known && !skips && self.may_run_ahead();
-        // Without GTIDs the place in the source's log is the position, and has to come on in its order.
+        // Without GTIDs the source log position is the applied position and must advance in order.
         let domain = gtid.filter(|_| uses_gtid).map_or(DomainId(0), |gtid| gtid.domain);
         if is_for_crew && let Some(crew) = &self.crew {
             let (_, _, first) = crew.lane(domain);
@@ -690,7 +693,7 @@ impl Follower<'_> {
         Ok(None)
     }
 
-    /// Waits until it is clear who applies a group that several sources send; None if the thread is to end.
+    /// Waits until it is decided which source applies the group. Returns `None` if the thread must end.
     fn claim(&mut self, gtid: Gtid) -> Option<Claim> {
         let thread = self.thread;
         let newest = |state: &ReplicaState| state.gtids.get(&gtid.domain).map_or(0, |newest| newest.seq_no);
@@ -705,7 +708,7 @@ impl Follower<'_> {
                 return Some(claim);
             }
             thread.show(CLAIMING);
-            // What this source has on its way in other domains comes on.
+            // Groups of this source in other domains continue meanwhile.
             match &self.crew {
                 Some(crew) if crew.failure().is_some() => return None,
                 Some(crew) => crew.watch(&mut watch),
@@ -719,8 +722,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The source is away and has left a group open. Others that send the same transactions do not wait for
-    /// it: what came of the group is undone, as it is when the source is back and sends it again.
+    /// Gives up an open group whose source is disconnected, so that other sources that send the same
+    /// transactions need not wait. The group is rolled back, as it would be once the source sends it again.
     fn give_up_unfinished(&mut self, place: RelayPlace) {
         let Some(open) = self.open.as_mut().filter(|_| self.ignores_duplicates) else { return };
         let Some(gtid) = open.gtid.filter(|_| !open.is_known) else { return };
@@ -739,8 +742,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether the crew may have the group: not if START SLAVE UNTIL speaks of a place that only an
-    /// applier in order comes by, nor behind a group that is held back.
+    /// Returns whether groups may go to the worker pool. Not if START SLAVE UNTIL gives a file position,
+    /// which needs serial apply, nor after a group that is held back.
     fn may_run_ahead(&self) -> bool {
         !self.until().is_by_order() && self.held_back.is_none()
     }
@@ -753,18 +756,18 @@ impl Follower<'_> {
         self.open.as_ref().is_some_and(|open| open.gathered.is_some())
     }
 
-    /// The crew has the group already.
+    /// Returns whether the worker pool already has the open group.
     fn is_handed(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.handed.is_some())
     }
 
-    /// Waits until the crew has ordered all that it was given; false if it ends.
+    /// Waits until the worker pool has ordered all its groups. Returns false if the pool ends.
     fn drained(&mut self) -> bool {
         self.planners.values_mut().for_each(Planner::barrier);
         self.crew.as_ref().is_none_or(|crew| crew.drain())
     }
 
-    /// An event of a group for the crew; false if the crew ends.
+    /// Collects an event of a group for the worker pool. Returns false if the pool ends.
     fn gather(&mut self, raw: &RawEvent, event: Event) -> bool {
         let Some(gathered) = self.open.as_mut().and_then(|open| open.gathered.as_mut()) else { return true };
         gathered.bytes += raw.bytes.len();
@@ -778,7 +781,7 @@ impl Follower<'_> {
             };
             let room = self.applier.room_to_unpack(inflated);
             if room.is_err() {
-                // Applied alone it meets the same error, and reports it.
+                // Applied exclusively, the group meets the same error and reports it.
                 planner.keep_alone();
             } else {
                 planner.event(&self.thread.db, &self.applier.rules, &event);
@@ -788,7 +791,7 @@ impl Follower<'_> {
         true
     }
 
-    /// The gathered group is large: the crew gets the place where it begins. False if it ends.
+    /// Passes the start position of a large group to the worker pool. Returns false if the pool ends.
     fn hand_over_place(&mut self) -> bool {
         let Some(open) = &mut self.open else { return false };
         let Some(gathered) = open.gathered.take() else { return false };
@@ -800,7 +803,7 @@ impl Follower<'_> {
         self.push(gathered, content, None)
     }
 
-    /// A gathered group is whole; false if the crew ends.
+    /// Passes a completely collected group to the worker pool. Returns false if the pool ends.
     fn hand_over(&mut self, raw: &RawEvent, event: Event, how: End, end: RelayPlace) -> bool {
         let Some(open) = &mut self.open else { return false };
         let Some(mut gathered) = open.gathered.take() else { return false };
@@ -815,7 +818,7 @@ impl Follower<'_> {
         self.push(gathered, Content::Whole(Box::new(whole)), Some(how))
     }
 
-    /// Gives a group to the crew. `how` it ends is not known of a large one.
+    /// Queues a group in the worker pool. `how` is its end, which is unknown for a large group.
     fn push(&mut self, gathered: Gathered, mut content: Content, how: Option<End>) -> bool {
         let Some(crew) = &self.crew else { return false };
         let (lane, number, first) = crew.lane(gathered.domain);
@@ -846,7 +849,7 @@ impl Follower<'_> {
         crew.push(lane, job, after, bytes)
     }
 
-    /// MASTER_DELAY; false if the thread is to end.
+    /// Waits for MASTER_DELAY. Returns false if the thread must end.
     fn wait_for_delay(&mut self, timestamp: u32) -> bool {
         let thread = self.thread;
         if thread.settings.delay_s == 0 {
@@ -857,7 +860,7 @@ impl Follower<'_> {
         if now_s() >= due_s {
             return true;
         }
-        // What went before is due, and nobody looks after the crew during the delay.
+        // Earlier groups are due, and this thread does not watch the pool during the delay.
         if !self.drained() {
             return false;
         }
@@ -878,7 +881,7 @@ impl Follower<'_> {
         true
     }
 
-    /// `sql_slave_skip_counter` counts events, and ends with a group.
+    /// Counts an event for `sql_slave_skip_counter`. Skipping ends only at the end of a group.
     fn count_skipped(&mut self, is_end: bool) {
         if self.open.as_ref().is_some_and(|open| open.is_skipped) {
             let mut sql = self.thread.connection.sql.lock();
@@ -888,7 +891,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether the source says that all up to START SLAVE UNTIL has come; then it is applied.
+    /// Returns whether the event says that the source has sent everything up to START SLAVE UNTIL. If so, all
+    /// of it is applied at return.
     fn ends_all(&mut self, raw: &RawEvent, end: RelayPlace) -> Result<bool, ApplyError> {
         let is_last = self.until().may_end_behind(end)
             && matches!(self.decode(raw)?, Event::GtidList(list)

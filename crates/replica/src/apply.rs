@@ -1,4 +1,4 @@
-//! Applies the events of groups, one after the other, through a session.
+//! Applies the events of groups through a session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,24 +30,24 @@ pub struct ApplyError {
     pub kind: Failure,
 }
 
-/// Between two tries on a full disk.
+/// Pause between two attempts on a full disk.
 pub const NO_SPACE_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is to be done about it.
+/// How to handle a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Somebody asked the thread to end.
+    /// The thread was asked to end.
     Stopped,
-    /// Others were in the way: the group is undone and begun again.
+    /// A conflict with another transaction: the group is rolled back and retried.
     Temporary,
-    /// There is no space: it is begun again until there is.
+    /// The disk is full: the group is retried until there is space.
     NoSpace,
-    /// A person must look.
+    /// The failure needs manual intervention.
     Final,
 }
 
 impl ApplyError {
-    /// One that a person must look at.
+    /// Creates an error that needs manual intervention.
     pub fn fatal(number: u32, text: impl Into<String>) -> ApplyError {
         ApplyError { error: ThreadError::new(number, text), kind: Failure::Final }
     }
@@ -72,10 +72,10 @@ enum SkippedErrors {
     All,
 }
 
-/// The list of `slave_skip_errors=ddl_exist_errors`.
+/// The errors of `slave_skip_errors=ddl_exist_errors`.
 const DDL_EXIST_ERRORS: [u16; 11] = [1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1094, 1146];
 
-/// Errors of DROP TABLE and DROP SEQUENCE of what is not there.
+/// Errors of DROP TABLE and DROP SEQUENCE for a missing object.
 const GONE: [u16; 2] = [1051, 4091];
 
 impl SkippedErrors {
@@ -104,18 +104,19 @@ impl SkippedErrors {
     }
 }
 
-/// What the variables say about applying; read when a thread starts.
+/// Settings for applying, read when a thread starts.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub filter: Filter,
     pub rows: ApplyRules,
     skipped: SkippedErrors,
-    /// `slave_transaction_retry_errors`: a group that meets them is begun again, as after a deadlock.
+    /// `slave_transaction_retry_errors`: a group that fails with one of them is retried, as after a deadlock.
     retried: Vec<u16>,
     /// `slave_ddl_exec_mode=IDEMPOTENT`
     is_ddl_idempotent: bool,
     pub own_id: ServerId,
-    /// Groups of this server that its binary log lacks are applied: it lost them when its place was taken.
+    /// Apply groups of this server that are missing in its binary log: it lost them when another server was
+    /// promoted in its place.
     pub takes_back_lost: bool,
     /// `replicate_events_marked_for_skip` is not REPLICATE.
     skips_marked: bool,
@@ -123,7 +124,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// As the variables say now.
+    /// Reads the current variables.
     pub fn of(globals: &Globals) -> Rules {
         Rules {
             filter: Filter::of(globals),
@@ -143,11 +144,11 @@ impl Rules {
     }
 }
 
-/// What a group leaves behind when it is done.
+/// The applied position that a group's commit makes durable.
 #[derive(Clone, Debug, Default)]
 pub struct Mark {
     pub gtid: Option<Gtid>,
-    /// The connection's name, and the place behind the group in the source's log.
+    /// Name of the connection, and source log position after the group.
     pub name: String,
     pub place: SourcePlace,
 }
@@ -167,7 +168,7 @@ impl Mark {
     }
 }
 
-/// How a group ended.
+/// Result of applying a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub seq: CommitSeq,
@@ -175,7 +176,7 @@ pub struct Done {
     pub is_ddl: bool,
 }
 
-/// Applies groups, each from its first to its last event.
+/// Applies groups event by event.
 pub struct GroupApplier {
     pub session: Applier,
     pub rules: Rules,
@@ -186,14 +187,14 @@ pub struct GroupApplier {
     flags2: u8,
     /// The XA transaction of which the group is one half.
     xid: Option<XaXid>,
-    /// Nothing of it is applied, but it counts as applied.
+    /// Nothing of the group is applied, but it counts as applied.
     is_passed_over: bool,
-    /// The only statement of the group, which runs when the place behind it is known.
+    /// The group may contain more than one statement.
     has_transaction: bool,
 }
 
 impl GroupApplier {
-    /// With a session and rules.
+    /// Creates an applier with a session and rules.
     pub fn new(session: Applier, rules: Rules, counts: &Counts) -> GroupApplier {
         GroupApplier {
             session,
@@ -209,7 +210,7 @@ impl GroupApplier {
         }
     }
 
-    /// A group begins. `event` is none for a source without GTIDs. What an unfinished one did is undone.
+    /// Begins a group. `event` is `None` for a source without GTIDs. Rolls back an unfinished group.
     pub fn begin(
         &mut self,
         header: &EventHeader,
@@ -225,7 +226,7 @@ impl GroupApplier {
         let is_own = header.server_id == self.rules.own_id
             && !(self.rules.takes_back_lost && self.gtid.is_some_and(|gtid| self.session.lost(gtid)));
         let is_marked = self.rules.skips_marked && header.flags & flags::SKIP_REPLICATION != 0;
-        // Of a two-phase ALTER the end is applied, if it is a good one.
+        // Of a two-phase ALTER only a successful end is applied.
         let half = gtid_flags_extra::START_ALTER | gtid_flags_extra::ROLLBACK_ALTER;
         let is_half = event.is_some_and(|(event, _)| event.flags_extra & half != 0);
         self.is_passed_over = passes_over || is_own || is_marked || is_half;
@@ -249,17 +250,17 @@ impl GroupApplier {
         }
     }
 
-    /// Undoes what the group did so far.
+    /// Rolls back the group.
     pub fn rollback(&mut self) {
         self.session.rollback();
     }
 
-    /// Memory for a compressed event, to be kept as long as its plain form.
+    /// Reserves memory for decompressing an event. Keep the reservation as long as the decompressed form.
     pub fn room_to_unpack(&self, bytes: Result<u64, DecodeError>) -> Result<Option<Reservation>, ApplyError> {
         self.session.room_to_unpack(bytes).map_err(|error| self.plain_error(&error))
     }
 
-    /// The statement before the end of an XA transaction's first half.
+    /// Returns whether this is the XA END statement before the end of an XA transaction's first half.
     fn is_xa_end(&self, query: &QueryEvent) -> Result<bool, ApplyError> {
         let _room = self.room_to_unpack(query.inflated_bytes())?;
         Ok(query.plain_sql().is_ok_and(|sql| sql.starts_with(b"XA END ")))
@@ -274,7 +275,7 @@ impl GroupApplier {
         ApplyError { error: ThreadError::new(number, error.message.clone()), kind: self.kind_of(error) }
     }
 
-    /// An event within the group, but for its last one.
+    /// Applies an event of the group other than its last one.
     pub fn event(
         &mut self,
         header: &EventHeader,
@@ -285,7 +286,7 @@ impl GroupApplier {
             return Ok(());
         }
         match event {
-            // It says what the group's end says.
+            // Redundant: the end of the group implies it.
             Event::Query(query)
                 if self.flags2 & gtid_flags2::PREPARED_XA != 0 && self.is_xa_end(query)? =>
             {
@@ -304,7 +305,7 @@ impl GroupApplier {
             }
             Event::Rows(rows) => {
                 let Some(at) = self.maps.iter().position(|map| map.table_id == rows.table_id) else {
-                    // MariaDB ends a statement with an event of no table.
+                    // MariaDB ends a statement with a rows event without a table.
                     if rows.rows.is_empty() {
                         return Ok(());
                     }
@@ -322,7 +323,7 @@ impl GroupApplier {
                     if let Err(error) = applied {
                         self.judge_rows(header, &error, at, place)?;
                     }
-                    // Once for each statement: it may be as long as all of its events.
+                    // Used once per statement: the text may be as large as all of its events together.
                     self.annotation.clear();
                 }
                 if rows.ends_statement() {
@@ -354,7 +355,7 @@ impl GroupApplier {
                 self.session.add_to_file(block).map_err(|error| self.plain_error(&error))
             }
             Event::ExecuteLoadQuery(load) => self.load(header, load),
-            // The statement failed on the source: nothing loads what came.
+            // The statement failed on the source, so nothing loads the received data.
             Event::DeleteFile(_) => Ok(()),
             Event::Unknown(kind, _) if header.flags & flags::IGNORABLE == 0 => {
                 Err(corrupt(&format!("an event of the unknown kind {}", kind.0), place))
@@ -363,7 +364,7 @@ impl GroupApplier {
         }
     }
 
-    /// The group ends. `event` is its last one.
+    /// Ends the group. `event` is its last event.
     pub fn end(
         &mut self,
         header: &EventHeader,
@@ -384,7 +385,7 @@ impl GroupApplier {
         Ok(Done { seq, is_ddl: false })
     }
 
-    /// One half of an XA transaction.
+    /// Applies one half of an XA transaction.
     fn xa(&mut self, header: &EventHeader, event: &Event, mark: &Mark) -> Result<Done, ApplyError> {
         let Some(xid) = self.xid.clone() else {
             return Err(corrupt("half of an XA transaction without its name", &mark.place));
@@ -439,7 +440,7 @@ impl GroupApplier {
         Ok(())
     }
 
-    /// A group of a transaction is applied but for its place in the order.
+    /// Finishes a transactional group except for ordering it.
     pub fn finish(
         &mut self,
         header: &EventHeader,
@@ -452,17 +453,17 @@ impl GroupApplier {
         self.session.finish().map_err(|error| self.plain_error(&error))
     }
 
-    /// Gives a group that some applier finished its place.
+    /// Orders a group that any applier has finished.
     pub fn commit_finished(&mut self, group: FinishedGroup, mark: &Mark) -> Result<Done, ApplyError> {
         let committed = self.session.commit_finished(group, mark.attachment());
         let seq = committed.map_err(|error| self.plain_error(&error))?;
         Ok(Done { seq, is_ddl: false })
     }
 
-    /// Waits until the next group finds what this one did.
+    /// Waits until the next group sees the changes of this one.
     pub fn await_done(&self, done: Done, flusher: &Flusher) {
         if done.is_ddl {
-            // The next group finds the definitions that are published.
+            // The next group reads the published definitions.
             self.session.await_published();
         } else {
             self.session.await_ordered();
@@ -475,7 +476,7 @@ impl GroupApplier {
         self.session.check_killed().map_err(|error| self.plain_error(&error))
     }
 
-    /// Whether the group counts as DDL, and whether it could be rolled back.
+    /// Returns whether the group counts as DDL, and whether it could be rolled back.
     pub fn kind(&self) -> (bool, bool) {
         (self.flags2 & gtid_flags2::DDL != 0, self.flags2 & gtid_flags2::TRANSACTIONAL != 0)
     }
@@ -526,7 +527,7 @@ impl GroupApplier {
         }
     }
 
-    /// The statement that is the whole group.
+    /// Applies a statement that is the whole group.
     fn ddl(&mut self, header: &EventHeader, query: &QueryEvent, mark: &Mark) -> Result<Done, ApplyError> {
         let schema = self.schema_of(query);
         let _room = self.room_to_unpack(query.inflated_bytes())?;
@@ -548,7 +549,7 @@ impl GroupApplier {
                         && !is_harmless
                         && error.code.number() != query.error
                     {
-                        // Counts an error that is passed over. Any other is one of waiting for the disk.
+                        // Counts the error if it is skipped. Any other error comes from waiting for the disk.
                         self.is_skipped(self.kind_of(error), error.code.number());
                     }
                     self.session.process().show_text(&[]);
@@ -564,12 +565,14 @@ impl GroupApplier {
         Ok(Done { seq, is_ddl: true })
     }
 
-    /// `slave_ddl_exec_mode=IDEMPOTENT`: what the statement is to drop is gone.
+    /// Returns whether the error is harmless with `slave_ddl_exec_mode=IDEMPOTENT`: the object to drop does
+    /// not exist.
     fn is_harmless(&self, number: u16) -> bool {
         self.rules.is_ddl_idempotent && GONE.contains(&number)
     }
 
-    /// The outcomes with which a statement may commit: that of its event, and those that are passed over.
+    /// Returns the outcomes with which a statement may commit: that of its event, and errors that are
+    /// skipped.
     fn allowed_outcomes(&self, query: &QueryEvent) -> AllowsOutcome {
         let (named, skipped) = (query.error, self.rules.skipped.clone());
         let passes_gone = self.rules.is_ddl_idempotent;
@@ -580,7 +583,7 @@ impl GroupApplier {
         })
     }
 
-    /// What becomes of a statement that did not end as it did on the source.
+    /// Handles a statement that ended differently than on the source.
     fn judge_statement(
         &self,
         query: &QueryEvent,
@@ -655,7 +658,7 @@ impl GroupApplier {
     }
 }
 
-/// Whether a statement ended as it did on the source.
+/// Returns whether a statement ended as on the source.
 fn is_expected(query: &QueryEvent, outcome: &Result<(), SqlError>) -> bool {
     match outcome {
         Ok(()) => query.error == 0,

@@ -1,13 +1,13 @@
-//! Where threads begin: what becomes of the relay log that is there, and the places on both sides of it.
+//! Start of the threads: checks an existing relay log and sets the positions of both threads.
 //!
-//! A relay log without marks is thrown away, and the source asked for what lies behind the applied position.
-//! One with marks holds, or held, events acknowledged to a semi-synchronous source, and which the
-//! source may have lost: it is looked through and kept, and what of it is not applied is applied before
-//! anything else. If it cannot be read as a whole nothing starts (error 1594), and nothing of it is changed.
+//! A relay log without marks is deleted, and the source is asked for everything after the applied position. A
+//! relay log with marks holds, or held, events that are acknowledged to a semi-synchronous source, which may
+//! have lost them. It is checked and kept, and its unapplied events are applied first. If it cannot be read
+//! completely, no thread starts (error 1594) and the files stay unchanged.
 //!
 //! # Names
-//! The files go on under the name that they were begun with, which the state remembers: it may come from the
-//! name of the host, and that may be another one now. A new name is taken when nothing is kept.
+//! The files keep the base name that they were created with, which is part of the durable state: the default
+//! derives from the host name, which may change. A new base name takes effect when no file is kept.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ use crate::settings::{SourceSettings, UseGtid};
 use crate::state::Change;
 use crate::survey::Unsound;
 
-/// Fate of the relay log when both threads start.
+/// Whether an existing relay log may be kept when both threads start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relay {
     MayStay,
     Goes,
 }
 
-/// The relay log cannot be read.
+/// Error number: the relay log cannot be read.
 const UNREADABLE: u32 = 1594;
 
-/// Most transactions that a message names.
+/// Maximum number of transactions named in a message.
 const NAMED_MAX: usize = 5;
 
 pub(crate) fn relay_error(error: BinlogError) -> SqlError {
@@ -53,7 +53,7 @@ fn unsound_text(unsound: &Unsound) -> String {
     )
 }
 
-/// The names of transactions, for a message.
+/// Lists transaction names for a message.
 fn named(promised: &[String]) -> String {
     let shown = promised.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
     match promised.len() {
@@ -63,7 +63,7 @@ fn named(promised: &[String]) -> String {
 }
 
 impl Replicas {
-    /// The relay log of a connection: by the name that its files were begun with.
+    /// Opens the relay log of a connection, under the base name that its files were created with.
     pub(crate) fn open_relay_log(&self, name: &str) -> SqlResult<Arc<RelayLog>> {
         let base = self.state.ordered(|state| state.relay_logs.get(name).cloned());
         let base = base.unwrap_or_else(|| base_of(&self.db().globals, name));
@@ -71,7 +71,7 @@ impl Replicas {
         Ok(RelayLog::open(self.fs().clone(), files))
     }
 
-    /// The files of a base name; refused if they are those of something else.
+    /// Returns the files of a base name. Fails if they collide with other files of the server.
     fn relay_files(&self, name: &str, base: &str) -> SqlResult<BinlogName> {
         let globals = &self.db().globals;
         let log_bin = globals.text(VarId::LogBinBasename).filter(|_| globals.flag(VarId::LogBin));
@@ -89,8 +89,8 @@ impl Replicas {
         Ok(files)
     }
 
-    /// Neither thread runs: what is not applied is received once more, but what is kept. The places of both
-    /// threads are set.
+    /// Sets the positions of both threads, neither of which is running. Unapplied events are fetched again
+    /// from the source, except those in a relay log that is kept.
     pub(crate) fn begin_anew(
         &self,
         connection: &Arc<Connection>,
@@ -111,7 +111,7 @@ impl Replicas {
                     connection.relay.rename(files);
                     self.remember(&connection.name, &base)?;
                 }
-                // It goes on under the name that it has.
+                // The files keep their current name.
                 Err(error) => self.log().warning(&connection.name, format_args!("{}", error.message)),
             }
         }
@@ -119,12 +119,12 @@ impl Replicas {
         let executed = SourcePlace { file: settings.file.clone(), position: settings.position };
         let mut whole = executed.clone();
         if let Some(kept) = &kept {
-            // Numbers may fall: the log has the order.
+            // Sequence numbers may fall: the log defines the order.
             kept.gtids.iter().for_each(|gtid| gtids.update(*gtid));
             let is_later = |place: &&SourcePlace| place.order() > executed.order();
             whole = kept.whole.as_ref().filter(is_later).unwrap_or(&executed).clone();
         }
-        // Transactions that an applier has ordered before may wait for replicas of this server.
+        // Transactions that an earlier applier ordered may still wait for replicas of this server.
         let (placed, published) = (self.db().commit.placed(), self.db().commit.read_view().seq());
         let shown = self.state.published(published, |state| {
             let of = state.sources.get(&connection.name);
@@ -147,7 +147,7 @@ impl Replicas {
             let end = connection.relay.end();
             sql.known_until = end;
             sql.applied_until.clone_from(&kept.applied_until);
-            // With GTIDs the position says of each group whether it is applied, in whatever order they were.
+            // With GTIDs the position of each domain says which groups are applied, in any order.
             if settings.use_gtid == UseGtid::No {
                 match &kept.first_open {
                     Some((relay, place)) => start = (*relay, place.clone()),
@@ -160,7 +160,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// The state that a receiver begins with, without what is in the relay log.
+    /// Returns the GTID state that a receiver begins with, without the contents of the relay log.
     fn begin_gtids(&self, settings: &SourceSettings) -> GtidState {
         let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
         start_gtids(settings.use_gtid, &applied, &self.logged(), self.own_id())
@@ -179,7 +179,7 @@ impl Replicas {
         Kept::look(&connection.relay, &applied, &executed).map(Some)
     }
 
-    /// Keeps a relay log that has to be. None: it may go.
+    /// Keeps a relay log that must be kept. Returns `None` if it may be deleted.
     fn keep(&self, connection: &Connection, settings: &SourceSettings) -> Result<Option<Kept>, Unsound> {
         let Some(kept) = self.look(connection, settings)? else { return Ok(None) };
         let (name, log) = (&connection.name, self.log());
@@ -213,7 +213,7 @@ impl Replicas {
         Ok(Some(kept))
     }
 
-    /// The threads do not start, and SHOW SLAVE STATUS says why: error 1594.
+    /// Records error 1594 for SHOW SLAVE STATUS and returns it; the threads do not start.
     fn unsound(&self, connection: &Connection, unsound: &Unsound) -> SqlError {
         let text = unsound_text(unsound);
         let error = ThreadError::new(UNREADABLE, text.clone());
@@ -221,10 +221,10 @@ impl Replicas {
         SqlError::new(ErrorCode::SlaveRelayLogReadFailure, text)
     }
 
-    /// The state remembers what names of a connection's relay log files begin with.
+    /// Stores the base name of a connection's relay log files in the durable state.
     fn remember(&self, name: &str, base: &str) -> SqlResult<()> {
         let is_known = self.state.ordered(|state| {
-            // RESET SLAVE ALL forgets both.
+            // RESET SLAVE ALL removes both entries.
             !state.sources.contains_key(name) || state.relay_logs.get(name).is_some_and(|known| known == base)
         });
         match is_known {
@@ -233,8 +233,8 @@ impl Replicas {
         }
     }
 
-    /// Transactions that a change that removes the relay log would lose: they are acknowledged to the source,
-    /// durable here, and that are not applied. An error if the log cannot be read.
+    /// Returns the names of transactions that would be lost with the relay log: acknowledged to the source as
+    /// durable here, but not applied. Fails if the log cannot be read.
     pub(crate) fn promised(
         &self,
         connection: &Connection,

@@ -1,31 +1,32 @@
-//! [`QueueBudget`]: what waits to be applied, of all sources and domains together.
+//! [`QueueBudget`]: a memory limit for the groups queued for appliers, over all sources and domains.
 //!
 //! The limit is `slave_parallel_max_queued` bytes for each of `slave_parallel_threads`, as in MariaDB, whose
-//! workers serve all sources. A source that has nothing in the queue may always put one group there: what one
-//! source left waiting never keeps another one from coming on.
+//! workers serve all sources. A source with nothing queued may always queue one group, so one source never
+//! blocks another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of events that wait.
+/// Bytes of queued events.
 #[derive(Debug, Default)]
 pub struct QueueBudget {
     used: AtomicUsize,
 }
 
 impl QueueBudget {
-    /// Takes room if all of it together stays within the limit. `is_first`: the source has nothing there.
+    /// Takes `bytes` if the total stays within `limit`. `is_first`: the source has nothing queued, so it
+    /// always gets them. Returns whether they were taken.
     pub fn take(&self, bytes: usize, limit: usize, is_first: bool) -> bool {
         let fits = |used: usize| is_first || used.saturating_add(bytes) <= limit;
         let take = |used: usize| fits(used).then(|| used.saturating_add(bytes));
         self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok()
     }
 
-    /// Gives room back.
+    /// Returns bytes to the budget.
     pub fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// Bytes in use.
+    /// Returns the bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }

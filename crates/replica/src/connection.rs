@@ -1,7 +1,7 @@
-//! One connection to a source: what its two threads and those who look at them share.
+//! One connection to a source: the state shared by its two threads and by status readers.
 //!
 //! # Lock order
-//! `control` > `io` or `sql`, of which no two are held at once; the relay log's lock is inside of both.
+//! `control` > `io` or `sql`. `io` and `sql` are never held together. The relay log's lock comes last.
 
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
@@ -21,7 +21,7 @@ use crate::progress::Reached;
 use crate::relay::{RelayLog, RelayPlace};
 use crate::shown::Shown;
 
-/// The receiver's progress, as Slave_IO_Running prints it.
+/// State of the receiver, as shown by Slave_IO_Running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoRunning {
     #[default]
@@ -32,7 +32,7 @@ pub enum IoRunning {
 }
 
 impl IoRunning {
-    /// As SHOW SLAVE STATUS prints it.
+    /// Returns the name that SHOW SLAVE STATUS prints.
     pub fn name(self) -> &'static str {
         match self {
             IoRunning::No => "No",
@@ -43,18 +43,18 @@ impl IoRunning {
     }
 }
 
-/// What stopped a thread; number 0 is nothing.
+/// The error that stopped a thread; number 0 means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadError {
     pub number: u32,
     pub text: String,
 }
 
-/// Bytes of an error that are kept, as in MariaDB: statements and a source's messages may be long.
+/// Maximum bytes kept of an error text, as in MariaDB: statements and a source's messages may be long.
 pub const ERROR_BYTES_MAX: usize = 1024;
 
 impl ThreadError {
-    /// An error with its number.
+    /// Creates an error, with its text truncated.
     pub fn new(number: u32, text: impl Into<String>) -> ThreadError {
         let mut text: String = text.into();
         text.truncate(whole_chars(&text, ERROR_BYTES_MAX - 1).len());
@@ -63,22 +63,22 @@ impl ThreadError {
     }
 }
 
-/// The applier's state while the relay log has what is not applied.
+/// Applier state while the relay log contains unapplied events.
 pub const READING: &str = "Reading event from the relay log";
-/// The applier's state while all that was received is applied and published.
+/// Applier state while everything received is applied and published.
 pub const ALL_READ: &str = "Slave has read all relay log; waiting for more updates";
 
-/// What the receiver shows.
+/// Progress and state of the receiver.
 #[derive(Default)]
 pub struct Io {
     pub running: IoRunning,
     pub state: &'static str,
     pub error: ThreadError,
-    /// Up to where events were received.
+    /// Source position up to which events were received.
     pub read: SourcePlace,
-    /// Behind the last group that was received whole.
+    /// Source position after the last completely received group.
     pub whole: SourcePlace,
-    /// The same as GTIDs.
+    /// GTID state after the last completely received group.
     pub gtids: GtidState,
     pub master_server_id: u32,
     pub heartbeats: u64,
@@ -86,64 +86,63 @@ pub struct Io {
     pub process: Option<Arc<Process>>,
 }
 
-/// What the applier shows.
+/// Progress and state of the applier.
 #[derive(Default)]
 pub struct Sql {
     pub is_running: bool,
     pub state: &'static str,
     pub error: ThreadError,
-    /// When that was, in microseconds; 0 is never.
+    /// Time of the error in microseconds; 0 if there is none.
     pub error_at_us: u64,
-    /// The running applier in the list of processes.
+    /// Id of the running applier in the process list.
     pub applier_id: Option<ConnectionId>,
-    /// The group that the applier began last, if it applies them itself.
+    /// The last group that the applier began to apply itself.
     pub seen: Option<Gtid>,
-    /// The workers of the running applier, or of the last one that had any.
+    /// Workers of the running applier, or of the last applier that had any.
     pub workers: Vec<Arc<WorkerProgress>>,
-    /// Where the first event that is not applied is in the relay log.
+    /// Relay log position of the first event that is not applied.
     pub relay: RelayPlace,
-    /// The same in the source's log.
+    /// Source log position of the first event that is not applied.
     pub executed: SourcePlace,
-    /// Both places as far as all before them is published.
+    /// Both positions, as far as everything before them is published.
     pub shown: Shown,
-    /// When the event that is applied now, or was applied last, happened on the source; None while all that
-    /// is there is applied.
+    /// Source time of the event being applied, or applied last. `None` while everything received is applied.
     pub timestamp: Option<u32>,
-    /// When the next transaction may be applied that is held back.
+    /// Time at which MASTER_DELAY allows the next transaction.
     pub delayed_until: Option<u64>,
     pub until: ReplicaUntil,
-    /// Groups before this place in the relay log may be applied already: the position tells.
+    /// Groups before this relay log position may already be applied; the GTID position decides.
     pub known_until: RelayPlace,
-    /// Of these domains a place tells, whatever the numbers are: groups before it are applied, others are
-    /// not, but for those in `ahead`.
+    /// For these domains a relay log position decides, whatever the sequence numbers: groups before it are
+    /// applied, later ones are not, except those in `ahead`.
     pub applied_until: BTreeMap<DomainId, RelayPlace>,
-    /// Groups of a domain before its place here are applied, although others behind `relay` are not.
+    /// Groups of a domain before this position are applied, although other groups after `relay` are not.
     pub ahead: BTreeMap<DomainId, RelayPlace>,
-    /// The applier can do nothing before more comes.
+    /// The applier has nothing to do until more events arrive.
     pub waits_for_more: bool,
     pub skip_counter: u64,
-    /// The newest group that was ordered.
+    /// The newest ordered group.
     pub newest: CommitSeq,
-    /// Files before this one go when that commit can no more be lost.
+    /// Files before this number can be removed once that commit is safe from crashes.
     purge: Option<(u32, CommitSeq)>,
-    /// The applier's, which comes first, and those of its workers.
+    /// Process list entries: the applier first, then its workers.
     pub processes: Vec<Arc<Process>>,
 }
 
 impl Sql {
-    /// The applier ends with an error; an empty one is that of somebody who stopped it.
+    /// Records the error that ended the applier. An error with number 0 means it was asked to stop.
     pub fn failed(&mut self, error: ThreadError, now_us: u64) {
         self.error_at_us = if error.number == 0 { 0 } else { now_us };
         self.error = error;
     }
 
-    /// Begins at a place: all before it is applied and published.
+    /// Sets the position: everything before it is applied and published.
     pub fn begin_at(&mut self, relay: RelayPlace, executed: SourcePlace) {
         self.shown.begin(Reached { relay, source: executed.clone() });
         (self.relay, self.executed) = (relay, executed);
     }
 
-    /// All before a place is ordered, the newest of it as `newest`.
+    /// Advances the position: everything before it is ordered, with `newest` as its newest commit.
     pub fn came_to(&mut self, relay: RelayPlace, executed: &SourcePlace, newest: CommitSeq) {
         self.newest = self.newest.max(newest);
         self.relay = relay;
@@ -151,7 +150,7 @@ impl Sql {
         self.shown.came_to(self.newest, Reached { relay, source: executed.clone() });
     }
 
-    /// Shows what the applier does at the moment, in the process list, too.
+    /// Shows the applier's current state, also in the process list.
     pub fn show(&mut self, state: &'static str) {
         if self.state != state {
             self.state = state;
@@ -161,56 +160,56 @@ impl Sql {
         }
     }
 
-    /// Nothing is wrong any more.
+    /// Clears the error.
     pub fn cured(&mut self) {
         (self.error, self.error_at_us) = (ThreadError::default(), 0);
     }
 }
 
-/// What one worker did, for those who look.
+/// Progress of one worker, for status readers.
 #[derive(Default)]
 pub struct WorkerProgress {
     pub now: Mutex<WorkerNow>,
 }
 
-/// What is known of a worker.
+/// The state of a worker.
 #[derive(Clone, Default)]
 pub struct WorkerNow {
-    /// None: it has ended.
+    /// `None` if the worker has ended.
     pub id: Option<ConnectionId>,
-    /// The group that it began last.
+    /// The last group that it began.
     pub seen: Option<Gtid>,
-    /// How often that was begun again.
+    /// Number of retries of that group.
     pub retries: u64,
-    /// How long it waited for work.
+    /// Total time that it waited for work.
     pub idle: Duration,
     pub error: ThreadError,
     pub error_at_us: u64,
 }
 
-/// Counters that only grow.
+/// Counters of a connection.
 #[derive(Default)]
 pub struct Counts {
     pub ddl: AtomicU64,
     pub non_transactional: AtomicU64,
     pub transactional: AtomicU64,
     pub retried: AtomicU64,
-    /// Errors that `slave_skip_errors` passed over.
+    /// Errors skipped by `slave_skip_errors`.
     pub skipped_errors: Arc<AtomicU64>,
     pub events: AtomicU64,
     pub received_bytes: AtomicU64,
-    /// Answers to a semi-synchronous source.
+    /// Acknowledgements sent to a semi-synchronous source.
     pub replies: AtomicU64,
-    /// Groups that the crew has and has not ordered.
+    /// Number of groups that the worker pool has not ordered yet.
     pub queued: AtomicU64,
-    /// What they weigh.
+    /// Bytes of those groups.
     pub queued_bytes: AtomicU64,
-    /// Workers that apply something.
+    /// Number of workers that are applying a group.
     pub busy_workers: AtomicU64,
 }
 
 impl Counts {
-    /// A group was applied: whether it is DDL, and whether it could be rolled back.
+    /// Counts an applied group: whether it is DDL, and whether it could be rolled back.
     pub fn applied(&self, (is_ddl, is_transactional): (bool, bool)) {
         let count = match (is_ddl, is_transactional) {
             (true, _) => &self.ddl,
@@ -228,27 +227,27 @@ pub struct Connection {
     pub io: Mutex<Io>,
     pub sql: Mutex<Sql>,
     pub counts: Counts,
-    /// START, STOP, CHANGE and RESET, one at a time.
+    /// Serializes START, STOP, CHANGE and RESET.
     pub control: Mutex<()>,
-    /// A thread ended, or the applier came further.
+    /// Signalled when a thread ends or the applier advances.
     pub changed: Condvar,
     changed_lock: Mutex<u64>,
     io_stops: AtomicBool,
     sql_stops: AtomicBool,
     wake: Condvar,
     wake_lock: Mutex<()>,
-    /// FLUSH RELAY LOGS: the receiver begins a new file.
+    /// Set by FLUSH RELAY LOGS: the receiver begins a new file.
     pub rotates_relay: AtomicBool,
-    /// Semi-synchronous: the source is told what is durable here.
+    /// Semi-synchronous: durable events are acknowledged to the source.
     pub is_semi_sync: AtomicBool,
-    /// Of the source's connections.
+    /// Temporary tables of the source's connections.
     pub temporary: Arc<SourceTemporaryTables>,
-    /// Seconds by which this server's clock is ahead of the source's, as the receiver found last.
+    /// Seconds by which this server's clock is ahead of the source's, as measured last by the receiver.
     clock_ahead_s: AtomicI64,
 }
 
 impl Connection {
-    /// A connection that does nothing yet.
+    /// Creates a connection without threads.
     pub fn new(name: String, relay: Arc<RelayLog>) -> Arc<Connection> {
         Arc::new(Connection {
             name,
@@ -270,27 +269,27 @@ impl Connection {
         })
     }
 
-    /// Clocks differ: the source's shows `there_s` where this one shows `here_s`.
+    /// Records the clock difference: the source's clock shows `there_s` when the local one shows `here_s`.
     pub fn compare_clocks(&self, here_s: u64, there_s: u64) {
         self.clock_ahead_s.store(here_s as i64 - there_s as i64, Ordering::Relaxed);
     }
 
-    /// A moment of the source's clock by this server's.
+    /// Converts a time of the source's clock to the local clock.
     pub fn here(&self, timestamp: u32) -> u64 {
         u64::from(timestamp).saturating_add_signed(self.clock_ahead_s.load(Ordering::Relaxed))
     }
 
-    /// Whether the receiver is to end.
+    /// Returns whether the receiver must end.
     pub fn io_stops(&self) -> bool {
         self.io_stops.load(Ordering::Acquire)
     }
 
-    /// Whether the applier is to end.
+    /// Returns whether the applier must end.
     pub fn sql_stops(&self) -> bool {
         self.sql_stops.load(Ordering::Acquire)
     }
 
-    /// A thread is about to start.
+    /// Clears the stop requests of threads that are about to start.
     pub fn arm(&self, io: bool, sql: bool) {
         if io {
             self.io_stops.store(false, Ordering::Release);
@@ -300,12 +299,12 @@ impl Connection {
         }
     }
 
-    /// Asks threads to end. They do so within moments: their waits are cut short, what they apply is undone.
+    /// Asks threads to end. Interrupts their waits; the open group is rolled back.
     pub fn ask_to_stop(&self, io: bool, sql: bool) {
         if io {
             self.io_stops.store(true, Ordering::Release);
             if let Some(socket) = &self.io.lock().socket {
-                // It may be closed already.
+                // The socket may already be closed.
                 let _ = socket.shutdown(Shutdown::Both);
             }
         }
@@ -320,26 +319,26 @@ impl Connection {
         self.wake.notify_all();
     }
 
-    /// A pause of a thread that a stop ends.
+    /// Pauses a thread for at most `most`. A stop request ends the pause.
     pub fn pause(&self, most: Duration, stops: impl Fn(&Connection) -> bool) {
         let end = Instant::now() + most;
         let mut lock = self.wake_lock.lock();
         while !stops(self) && !self.wake.wait_until(&mut lock, end).timed_out() {}
     }
 
-    /// Something that others wait for has changed.
+    /// Notifies the threads that wait for a change.
     pub fn tell(&self) {
         *self.changed_lock.lock() += 1;
         self.changed.notify_all();
     }
 
-    /// Waits for the next change, for this long at most.
+    /// Waits at most `most` for the next change.
     pub fn await_change(&self, most: Duration) {
         let mut lock = self.changed_lock.lock();
         self.changed.wait_for(&mut lock, most);
     }
 
-    /// Waits until threads have ended; false if they have not in time.
+    /// Waits until the threads have ended. Returns false on timeout.
     pub fn await_end(&self, io: bool, sql: bool, most: Duration) -> bool {
         let end = Instant::now() + most;
         loop {
@@ -354,11 +353,12 @@ impl Connection {
         }
     }
 
-    /// All before `end` in the relay log is applied; `seq` is what it was ordered as, if it was.
+    /// Advances the position: everything before `end` in the relay log is applied. `seq` is the commit, if
+    /// there was one.
     pub fn came_to(&self, end: RelayPlace, executed: &SourcePlace, seq: Option<CommitSeq>) {
         let mut sql = self.sql.lock();
         sql.newest = sql.newest.max(seq.unwrap_or_default());
-        // Two that tell at the same time may do so in either order.
+        // Two threads may report their progress in either order.
         if end < sql.relay {
             return;
         }
@@ -369,9 +369,9 @@ impl Connection {
         sql.came_to(end, executed, newest);
     }
 
-    /// Shows that all that was received is applied, if it is: the relay log ends at `place`, up to where the
-    /// applier has applied all, and the commits of it, of which `newest` is the last one, are published.
-    /// Answers whether it is.
+    /// Shows that everything received is applied, if that is the case: the relay log ends at `place`, up to
+    /// which the applier has applied everything, and its commits, the last of which is `newest`, are
+    /// published. Returns whether this is the case.
     pub fn show_all_read(&self, place: RelayPlace, newest: CommitSeq, published: CommitSeq) -> bool {
         let mut sql = self.sql.lock();
         let is_all = self.relay.end() <= place && sql.newest.max(newest) <= published;
@@ -382,8 +382,8 @@ impl Connection {
         is_all
     }
 
-    /// Shows that the relay log has what is not applied. The caller has written it, and reports it as
-    /// received after this call only.
+    /// Shows that the relay log contains unapplied events. The caller has written them, and must report them
+    /// as received only after this call.
     pub fn has_received(&self) {
         let mut sql = self.sql.lock();
         if sql.state == ALL_READ {
@@ -391,23 +391,25 @@ impl Connection {
         }
     }
 
-    /// A group of a domain is applied that ends here, while some of others before it are not.
+    /// Records that a group of a domain, ending at `end`, is applied while earlier groups of other domains
+    /// are not.
     pub fn came_ahead(&self, domain: DomainId, end: RelayPlace, seq: Option<CommitSeq>) {
         let mut sql = self.sql.lock();
         sql.newest = sql.newest.max(seq.unwrap_or_default());
         sql.ahead.insert(domain, end);
     }
 
-    /// Whether the source is away, and nothing came behind this place of the relay log: a group that is open
-    /// there comes again from its beginning.
+    /// Returns whether the source is disconnected and nothing follows `place` in the relay log. A group that
+    /// is open there will be sent again from its beginning.
     pub fn is_cut_off(&self, place: RelayPlace) -> bool {
-        // In this order: what came last is in the relay log before the receiver says that the source is gone.
+        // Checked in this order: the receiver writes the last events before it reports the loss of the
+        // source.
         let is_away = self.io.lock().running != IoRunning::Yes;
         is_away && self.relay.end() <= place
     }
 
-    /// Removes files that are applied, as far as no crash takes it back: until then a semi-synchronous source
-    /// may rely on them. `acknowledged` is what is durable and told.
+    /// Removes applied files whose commits no crash can undo; until then a semi-synchronous source may rely
+    /// on them. `acknowledged` is the newest commit that is durable and acknowledged.
     pub fn purge_applied(&self, acknowledged: CommitSeq) {
         let file = {
             let mut sql = self.sql.lock();
@@ -419,11 +421,11 @@ impl Connection {
                 _ => return,
             }
         };
-        // What cannot be removed now goes when the next file is applied.
+        // A file that cannot be removed now is removed when the next file is applied.
         let _ = self.relay.purge_before(file);
     }
 
-    /// What the receiver does at the moment.
+    /// Shows the receiver's current state.
     pub fn io_state(&self, state: &'static str) {
         let mut io = self.io.lock();
         io.state = state;
@@ -461,7 +463,7 @@ mod tests {
         assert_eq!(state(), ALL_READ);
         writer.append(&[0; 40]);
         writer.flush().expect("written");
-        // An applier that looked before does not say so once more.
+        // An applier that checked earlier does not repeat the state.
         assert!(!connection.show_all_read(applied, CommitSeq(5), CommitSeq(5)));
         connection.has_received();
         assert_eq!(state(), READING);

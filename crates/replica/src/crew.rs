@@ -1,29 +1,30 @@
-//! The crew: workers that apply groups in parallel and order them in the source's order.
+//! The applier worker pool (`Crew`): workers apply groups in parallel and order them in the source's order.
 //!
 //! # Concepts
-//! The SQL thread puts groups into the lane of their domain ([`Lanes`]) with what they follow; workers take
-//! them, apply them and park them there. An applier that finds the head of a lane parked orders it, and all
-//! that are parked behind it: no worker waits for the commit of another one. Lanes come on independently of
-//! each other, so a group that takes long keeps nobody of another domain.
+//! The SQL thread appends each group to the queue of its domain ([`Lanes`]) with its dependencies. Workers
+//! take groups, apply them and park them in the queue. A worker that finds the head of a queue parked orders
+//! it and all parked groups that follow it directly, so no worker waits for the commit of another. Domains
+//! progress independently: a slow group never blocks another domain.
 //!
-//! A group that is applied alone runs as the head of its lane, and its worker orders it. If it is large the
-//! worker reads it from the relay log, while the SQL thread reads on behind it.
+//! A group that is applied exclusively (`Alone`) runs as the head of its queue, and its worker orders it. If
+//! it is large, the worker reads it from the relay log while the SQL thread continues reading after it.
 //!
-//! # What conflicts beside the rings
-//! Appliers take row locks and name locks like every session, and so do local sessions. A parked group keeps
-//! its locks, and may be in the way of a head through somebody outside of the rings, whom no wait graph
-//! shows; or all workers may wait for what it locks, and none is left for the head. The SQL thread watches: a
-//! head that does not come on for [`PATIENCE`] has all others of its lane undo what they did
-//! ([`Crew::watch`]). They run again when they are the head. Of heads that wait for each other over several
-//! lanes each one stands still, so each lane frees what it holds; what is left are heads, and their cycles
-//! are those of row locks, which are found.
+//! # Conflicts outside the queues
+//! Appliers take row locks and metadata locks like every session, and so do local sessions. A parked group
+//! keeps its locks. It may block a head through a third session in a way that no wait graph shows, or all
+//! workers may wait for its locks so that none is left to run the head. Therefore the SQL thread watches the
+//! heads: if a head does not advance for [`PATIENCE`], all other groups of its queue roll back
+//! ([`Crew::watch`]) and run again once each is the head. If heads of several queues wait for each other,
+//! each of them stands still, so each queue releases what its other groups hold. Then only heads are left,
+//! and deadlocks between heads are row lock cycles, which deadlock detection finds.
 //!
 //! # On failure
-//! A group's failure counts when it ran as the head. The crew stops: what is behind it is undone, nothing of
-//! it ordered. STOP SLAVE cuts at the same place.
+//! The failure of a group counts only if the group ran as the head. The pool then stops: all later groups are
+//! rolled back and none of them is ordered. STOP SLAVE cuts at the same point.
 //!
 //! # Lock order
-//! `shared` is held for moments; inside of it only a connection's `sql` or what a worker shows.
+//! `shared` is held briefly. While holding it, a thread may only lock a connection's `sql` or the state that
+//! a worker shows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,12 +48,12 @@ use crate::place::SourcePlace;
 use crate::progress::{Reached, Ticket};
 use crate::ring::{After, Taken};
 
-/// How long the head may stand still while others hold locks.
+/// Maximum time that a head may stand still while later groups hold locks.
 const PATIENCE: Duration = Duration::from_millis(200);
 const APPLIER_STACK_BYTES: usize = 8 << 20;
-/// Between two looks at a relay log that does not grow.
+/// Pause between two checks of a relay log that does not grow.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// Groups in a lane, however small they are.
+/// Maximum number of groups in a lane, however small they are.
 const SLOTS_MAX: usize = 4096;
 
 const IDLE: &str = "Waiting for work from SQL thread";
@@ -63,50 +64,50 @@ struct Applied {
     kind: (bool, bool),
 }
 
-/// What `shared` protects.
+/// State protected by `shared`.
 struct Shared {
     lanes: Lanes<Job, Applied>,
     waits: Waits,
 }
 
-/// What the SQL thread waits for.
+/// The condition that the SQL thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Nothing,
-    /// All is ordered.
+    /// All groups are ordered.
     Idle,
-    /// A lane has room for more than a few groups.
+    /// The lane has room for more than a few groups.
     Room(LaneNo),
 }
 
-/// How a group that is applied alone ended.
+/// How an exclusively applied group ended.
 enum Alone {
     Ordered(Done, Reached),
-    /// The source did not go on with it.
+    /// The source did not continue the group.
     Void(Reached),
 }
 
-/// What the SQL thread and its workers share.
+/// State shared by the SQL thread and its workers.
 pub struct Crew {
     connection: Arc<Connection>,
     db: Arc<Database>,
     flusher: Arc<Flusher>,
     rules: Rules,
     shared: Mutex<Shared>,
-    /// Something may start.
+    /// Signals workers that a group may be ready to start.
     work: Condvar,
-    /// What the SQL thread waits for is there, or something failed.
+    /// Signals the SQL thread that its wait condition holds, or that something failed.
     progress: Condvar,
     is_ending: AtomicBool,
     failure: Mutex<Option<ThreadError>>,
-    /// By worker.
+    /// Process list entries, indexed by worker.
     processes: Mutex<Vec<Arc<Process>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// What waits for the workers of all sources.
+    /// Memory limit for the queued groups of all sources.
     budget: Arc<QueueBudget>,
-    /// Bytes that may wait in a lane.
+    /// Maximum bytes queued in one lane.
     lane_bytes_max: usize,
-    /// And in all lanes of all sources together.
+    /// Maximum bytes queued in all lanes of all sources.
     all_bytes_max: usize,
 }
 
@@ -204,12 +205,12 @@ impl Crew {
         self.is_ending.load(Ordering::Acquire)
     }
 
-    /// What stopped the crew.
+    /// Returns the failure that stopped the pool.
     pub fn failure(&self) -> Option<ThreadError> {
         self.failure.lock().clone()
     }
 
-    /// Ends the workers; what is not ordered is undone.
+    /// Stops the workers and rolls back all groups that are not ordered.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
         for process in self.processes.lock().iter() {
@@ -217,7 +218,7 @@ impl Crew {
         }
         self.wake_all();
         for thread in self.threads.lock().drain(..) {
-            // A panic was told by the panic hook.
+            // The panic hook has logged a panic.
             let _ = thread.join();
         }
         let parked = {
@@ -232,7 +233,7 @@ impl Crew {
         drop(parked);
     }
 
-    /// The lane of a domain, with the number that its next group gets, and its head's.
+    /// Returns the lane of a domain, the number that its next group will get, and the number of its head.
     pub fn lane(&self, domain: DomainId) -> (LaneNo, u64, u64) {
         let lanes = &mut self.shared.lock().lanes;
         let lane = lanes.lane(domain);
@@ -240,7 +241,7 @@ impl Crew {
         (lane, ring.next_number(), ring.first())
     }
 
-    /// Takes the next group of the source; waits while too much is queued. False if the crew ends.
+    /// Queues the next group of the source. Waits while too much is queued. Returns false if the pool ends.
     pub fn push(&self, lane: LaneNo, job: Job, after: After, bytes: usize) -> bool {
         let mut watch = Watch::default();
         loop {
@@ -263,14 +264,14 @@ impl Crew {
         }
     }
 
-    /// Waits for a moment.
+    /// Waits briefly for `waits` to hold.
     fn wait(&self, mut shared: MutexGuard<'_, Shared>, waits: Waits) {
         shared.waits = waits;
         self.progress.wait_for(&mut shared, PATIENCE / 4);
         shared.waits = Waits::Nothing;
     }
 
-    /// Waits until all is ordered; false if the crew ends.
+    /// Waits until all groups are ordered. Returns false if the pool ends.
     pub fn drain(&self) -> bool {
         let mut watch = Watch::default();
         loop {
@@ -286,12 +287,12 @@ impl Crew {
         }
     }
 
-    /// Whether all is ordered.
+    /// Returns whether all groups are ordered.
     pub fn is_idle(&self) -> bool {
         self.shared.lock().lanes.is_empty()
     }
 
-    /// Answers: is one group all that is not ordered?
+    /// Returns whether exactly one group is not ordered.
     pub fn has_one(&self) -> bool {
         self.shared.lock().lanes.count() == 1
     }
@@ -302,7 +303,7 @@ impl Crew {
         counts.queued_bytes.store(lanes.bytes() as u64, Ordering::Relaxed);
     }
 
-    /// Looks after the heads.
+    /// Checks that the heads advance, and resolves conflicts of those that do not.
     pub fn watch(&self, watch: &mut Watch) {
         let (mut dropped, mut workers) = (Vec::new(), Vec::new());
         {
@@ -320,7 +321,7 @@ impl Crew {
         workers.into_iter().filter_map(|worker| processes.get(worker)).for_each(|p| p.kill(KillLevel::Query));
     }
 
-    /// A worker's life.
+    /// Runs a worker.
     fn work(&self, worker: usize, mut applier: GroupApplier, progress: &WorkerProgress) {
         let process = Arc::clone(applier.session.process());
         process.set_state(IDLE);
@@ -341,14 +342,14 @@ impl Crew {
         applier.rollback();
     }
 
-    /// What others see of a worker.
+    /// Publishes the group that a worker begins.
     fn begins(&self, job: &Job, progress: &WorkerProgress) {
         let mut now = progress.now.lock();
         now.seen = job.gtid().map(|(_, gtid)| gtid);
         now.retries = job.retries.load(Ordering::Relaxed);
     }
 
-    /// A worker's failure, if it is what stopped the crew.
+    /// Publishes a worker's failure, if it is the one that stopped the pool.
     fn note_failure(&self, progress: &WorkerProgress, error: ThreadError) {
         if self.failure.lock().as_ref() == Some(&error) {
             let mut now = progress.now.lock();
@@ -396,7 +397,7 @@ impl Crew {
                     process.set_state(READING);
                     progress.now.lock().idle += Instant::now().duration_since(since);
                 }
-                // One wakes the next, as long as there is work.
+                // Each worker wakes the next one while there is work.
                 if shared.lanes.has_startable() {
                     self.work.notify_one();
                 }
@@ -426,7 +427,7 @@ impl Crew {
         Ok(Applied { group, kind: applier.kind() })
     }
 
-    /// What the commit of a group says of how far all have come.
+    /// Builds the mark of a group's commit: its GTID and the position that the commit makes durable.
     fn mark(&self, job: &Job, ticket: Ticket, own: &SourcePlace) -> Mark {
         let place = self.shared.lock().lanes.place_with(ticket, own);
         Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place }
@@ -448,8 +449,9 @@ impl Crew {
         Ok(Alone::Ordered(done, whole.end.clone()))
     }
 
-    /// Applies a group while it is read, and may still be coming. If its source goes away in the middle, what
-    /// came is undone: the group comes again from its beginning, and its locks must not keep another source's.
+    /// Applies a group while reading it from the relay log, where it may still be arriving. If its source
+    /// disconnects in the middle, the group is rolled back: the source sends it again from its beginning, and
+    /// its locks must not block another source's copy.
     fn apply_from_relay(
         &self,
         applier: &mut GroupApplier,
@@ -492,7 +494,7 @@ impl Crew {
         }
     }
 
-    /// A group that was applied alone has its place.
+    /// Removes an exclusively applied group from its lane and updates the progress.
     fn ordered_alone(&self, lane: LaneNo, taken: &Taken<Job>, alone: Alone, applier: &GroupApplier) {
         let (reached, done) = match alone {
             Alone::Ordered(done, reached) => (reached, Some(done)),
@@ -515,11 +517,11 @@ impl Crew {
         self.work.notify_all();
     }
 
-    /// What a failure means.
+    /// Handles a failure according to its kind.
     fn judge(&self, job: &Job, is_first: bool, failure: ApplyError) {
         let is_asked = self.is_ending() || self.connection.sql_stops();
         match failure.kind {
-            // Somebody before it may have been in its way, or what it needs is not there yet.
+            // An earlier group may have blocked it, or something it needs is not there yet.
             _ if !is_first || is_asked => {}
             Failure::Stopped if failure.error.number == u32::from(KILLED_QUERY) => {}
             Failure::NoSpace => self.connection.pause(NO_SPACE_PAUSE, Connection::sql_stops),
@@ -537,7 +539,7 @@ impl Crew {
         }
     }
 
-    /// Orders the head of a lane and what is parked behind it.
+    /// Orders the head of a lane and the parked groups that follow it.
     fn order_parked(&self, lane: LaneNo, applier: &mut GroupApplier) {
         let mut newest = None;
         loop {
@@ -559,7 +561,7 @@ impl Crew {
                 Mark { gtid: job.gtid().map(|(_, gtid)| gtid), name: self.connection.name.clone(), place };
             match applier.commit_finished(next.result.group, &mark) {
                 Ok(done) => {
-                    // The next group finds it applied.
+                    // Makes the changes visible to the next group.
                     applier.session.await_ordered();
                     newest = Some(done.seq);
                     let has_work = {
@@ -588,7 +590,7 @@ impl Crew {
         }
     }
 
-    /// Wakes the SQL thread if what it waits for is there.
+    /// Wakes the SQL thread if its wait condition holds.
     fn tell_waiting(&self, shared: &Shared) {
         let is_there = match shared.waits {
             Waits::Nothing => false,
@@ -605,8 +607,8 @@ impl Crew {
         }
     }
 
-    /// A group is ordered (`kind` and place in this server's order), or left out; `moved` is the place before
-    /// which all is, if that has changed.
+    /// Records that a group is ordered (`ordered` has its kind and its place in this server's commit order)
+    /// or dropped. `moved` is the position before which everything is ordered, if it has changed.
     fn told(
         &self,
         job: &Job,
@@ -630,16 +632,16 @@ impl Crew {
 /// Error 1317.
 const KILLED_QUERY: u16 = 1317;
 
-/// What the watch over the heads remembers.
+/// Memory of the watch over the heads.
 #[derive(Default)]
 pub struct Watch {
-    /// The head of each lane, and since when it is that.
+    /// The head of each lane, and the time since which it has been the head.
     heads: BTreeMap<LaneNo, (u64, Instant)>,
 }
 
 impl Watch {
-    /// The lanes whose head stands still while others hold something. `heads`: lane, its head, whether others
-    /// of it hold anything.
+    /// Returns the lanes whose head stands still while later groups hold locks. `heads` yields the lane, the
+    /// number of its head, and whether its later groups hold any locks.
     fn standing(&mut self, heads: impl Iterator<Item = (LaneNo, u64, bool)>) -> Vec<LaneNo> {
         let now = Instant::now();
         let mut standing = Vec::new();

@@ -1,12 +1,12 @@
-//! `replicate_*`: what of a source's changes is applied.
+//! `replicate_*`: the replication filter.
 //!
 //! # Rules
-//! Schemas first: with `replicate_do_db` only these, else all but `replicate_ignore_db`. Rows belong to the
-//! schema of their table, statements to the schema that was current, statements about a schema to that one.
-//! Then tables, in this order: `do_table`, `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first
-//! rule that matches decides. Without a match a table is passed over if there are rules that name what to do.
-//! A statement that changes several tables goes by the first of them that a rule matches.
-//! `replicate_rewrite_db` comes before all of them.
+//! Schema rules come first: with `replicate_do_db` only the listed schemas are applied, otherwise all except
+//! those in `replicate_ignore_db`. Rows are checked by the schema of their table, statements by the current
+//! schema, statements about a schema by that schema. Then come table rules, in this order: `do_table`,
+//! `ignore_table`, `wild_do_table`, `wild_ignore_table`; the first matching rule decides. A table without a
+//! match is skipped if there are `do` rules. For a statement that changes several tables, the first table
+//! with a matching rule decides. `replicate_rewrite_db` is applied before all of these.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use cohort_config::{Globals, VarId};
 use cohort_exec::names_in;
 use cohort_types::{Collation, SqlMode};
 
-/// The rules as the variables say.
+/// The filter rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     do_db: Vec<String>,
@@ -38,7 +38,7 @@ fn is_like(name: &str, rules: &[String]) -> bool {
 }
 
 impl Filter {
-    /// As the variables say now.
+    /// Reads the rules from the current variables.
     pub fn of(globals: &Globals) -> Filter {
         let rewrite = list(globals, VarId::ReplicateRewriteDb);
         let pair = |rule: String| {
@@ -56,17 +56,17 @@ impl Filter {
         }
     }
 
-    /// Whether everything passes as it is.
+    /// Returns whether nothing is filtered or rewritten.
     pub fn is_empty(&self) -> bool {
         *self == Filter::default()
     }
 
-    /// The schema here of a schema there.
+    /// Returns the local name of a source's schema.
     pub fn rewritten<'s>(&'s self, schema: &'s str) -> &'s str {
         self.rewrite.iter().find(|(from, _)| from == schema).map_or(schema, |(_, to)| to)
     }
 
-    /// A table map with the schema as here.
+    /// Returns a table map with the local schema name.
     pub fn rewritten_map(&self, map: &Arc<TableMap>) -> Arc<TableMap> {
         let mut map = Arc::clone(map);
         if !self.rewrite.is_empty() {
@@ -92,7 +92,7 @@ impl Filter {
             .any(|rules| !rules.is_empty())
     }
 
-    /// What the first table rule about a table says: none may.
+    /// Returns the decision of the first matching table rule, or `None` if no rule matches.
     fn table_rule(&self, schema: &str, table: &str) -> Option<bool> {
         let name = format!("{schema}.{table}");
         match () {
@@ -104,31 +104,32 @@ impl Filter {
         }
     }
 
-    /// Whether tables pass that no table rule is about.
+    /// Returns whether tables without a matching rule are applied.
     fn passes_unnamed_tables(&self) -> bool {
         self.do_table.is_empty() && self.wild_do.is_empty()
     }
 
-    /// Whether rows of a table are applied; both names as here.
+    /// Returns whether rows of a table are applied. Both names are local.
     pub fn passes_rows(&self, schema: &str, table: &str) -> bool {
         self.passes_schema(schema)
             && self.table_rule(schema, table).unwrap_or_else(|| self.passes_unnamed_tables())
     }
 
-    /// Whether a statement is applied; `current` is the schema as here, `mode` the `sql_mode` that it is
-    /// read by.
+    /// Returns whether a statement is applied. `current` is the local name of the current schema, `mode` the
+    /// `sql_mode` to parse the statement with.
     pub fn passes_statement(&self, current: &str, sql: &[u8], mode: SqlMode) -> bool {
         if self.is_empty() {
             return true;
         }
         let named = names_in(sql, mode);
         if let Some(schema) = named.schema.as_deref() {
-            // Its text names the schema there, which is not rewritten and is what is made here.
+            // The statement's text names the source's schema; it runs unrewritten and so affects that schema
+            // here.
             return self.passes_schema(self.rewritten(schema))
                 && self.passes_schema(schema)
                 && self.lets_schema_be_defined(schema);
         }
-        // Without a current schema the rules about it say nothing.
+        // Without a current schema the schema rules do not apply.
         if !current.is_empty() && !self.passes_schema(current) {
             return false;
         }
@@ -142,8 +143,7 @@ impl Filter {
         verdict.unwrap_or_else(|| self.passes_unnamed_tables())
     }
 
-    /// Whether a statement about a schema as a whole is applied: wild rules about its tables speak of it,
-    /// too.
+    /// Returns whether a statement about a whole schema is applied. Wildcard rules for its tables also count.
     fn lets_schema_be_defined(&self, schema: &str) -> bool {
         let all = format!("{schema}.");
         match () {
@@ -190,7 +190,7 @@ mod tests {
             ..Filter::default()
         };
         assert_eq!((filter.rewritten("a"), filter.rewritten("b")), ("z", "b"));
-        // As in MariaDB: the text would make `a`, which is none of the schemas that are replicated.
+        // As in MariaDB: the statement would create `a`, which is not a replicated schema.
         for sql in [&b"CREATE DATABASE a"[..], b"CREATE DATABASE b", b"DROP DATABASE a"] {
             assert!(!filter.passes_statement("", sql, SqlMode::NONE));
         }

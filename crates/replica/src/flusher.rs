@@ -1,5 +1,5 @@
-//! Flushes what appliers have ordered: a thread of its own, so that no applier waits for the disk. Positions
-//! that are published thereby leave the queue of those that are not, also when nobody asks for them.
+//! A thread that flushes the commits of appliers, so that no applier waits for the disk. It also moves
+//! published positions out of the waiting list when no session queries them.
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::state::StateStore;
 
-/// The thread and what it is told.
+/// The thread and its requests.
 pub struct Flusher {
     commit: Arc<Coordinator>,
     state: Arc<StateStore>,
@@ -58,7 +58,7 @@ impl Flusher {
         }
     }
 
-    /// This was ordered.
+    /// Requests a flush: a transaction was ordered as `seq`.
     pub fn note(&self, seq: CommitSeq) {
         let mut wanted = self.wanted.lock();
         wanted.newest = wanted.newest.max(seq);
@@ -66,25 +66,25 @@ impl Flusher {
         self.wake.notify_one();
     }
 
-    /// Nothing more comes for a while: what is ordered is flushed now.
+    /// Flushes all ordered transactions now, because no further one is expected soon.
     pub fn flush(&self) {
         self.commit.lead();
         self.state.settle(self.commit.read_view().seq());
     }
 
-    /// An applier ends: what it ordered is published, so that a caller that sees it ended finds its rows.
+    /// Publishes what an ending applier ordered, so that a caller that sees it ended also sees its rows.
     pub fn finish(&self) {
-        // A server that stops says so elsewhere.
+        // A failure of the log is reported elsewhere and stops the server.
         let _ = self.commit.flush_ordered();
         self.state.settle(self.commit.read_view().seq());
     }
 
-    /// Ends the thread.
+    /// Stops the thread.
     pub fn stop(&self) {
         self.wanted.lock().is_stopped = true;
         self.wake.notify_one();
         if let Some(thread) = self.thread.lock().take() {
-            // Its panic was told by the panic hook.
+            // The panic hook has logged a panic of the thread.
             let _ = thread.join();
         }
     }

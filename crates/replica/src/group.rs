@@ -1,29 +1,29 @@
-//! Where groups of events begin and end, as receiver and applier both need to know.
+//! Boundaries of event groups, for the receiver and the applier.
 //!
 //! ```text
 //! GTID (STANDALONE)  [INTVAR RAND USER_VAR]* QUERY                     a statement that commits by itself
 //! GTID               any                     XID | XA_PREPARE | COMMIT | ROLLBACK
 //! GTID (XA ended)                            QUERY                     XA COMMIT or XA ROLLBACK
-//! BEGIN              any                     XID | COMMIT | ROLLBACK   of a source without GTIDs
-//!                    [INTVAR RAND USER_VAR]* QUERY                     of a source without GTIDs
+//! BEGIN              any                     XID | COMMIT | ROLLBACK   from a source without GTIDs
+//!                    [INTVAR RAND USER_VAR]* QUERY                     from a source without GTIDs
 //! ```
 
 use cohort_base::{Gtid, Reader};
 use cohort_binlog::event::{Event, GtidEvent, gtid_flags2};
 use cohort_binlog::{DecodeError, EventHeader, EventType};
 
-/// What an event is to its group.
+/// The role of an event in its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It belongs to none: the start of a file, a heartbeat.
+    /// Not in a group: the start of a file, a heartbeat.
     Outside,
-    /// The first event of a group: its GTID.
+    /// The GTID that begins a group.
     Gtid(Box<GtidEvent>, Gtid),
-    /// The same of a source without GTIDs, BEGIN.
+    /// The BEGIN that begins a group of a source without GTIDs.
     Begin,
-    /// One more.
+    /// An event between the first and the last.
     Inside,
-    /// The last one.
+    /// The last event of a group.
     End(End),
 }
 
@@ -33,13 +33,13 @@ pub enum End {
     /// XID or COMMIT.
     Commit,
     Rollback,
-    /// The statement itself.
+    /// A statement that is the whole group.
     Statement,
-    /// A half of a transaction that has two: prepared, or ended.
+    /// XA PREPARE, XA COMMIT or XA ROLLBACK: one of the two groups of an XA transaction.
     Xa,
 }
 
-/// Follows the events of one source.
+/// Tracks the group boundaries in the events of one source.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     open: Option<Open>,
@@ -54,17 +54,17 @@ enum Open {
 }
 
 impl Groups {
-    /// Whether the next event goes on with a group.
+    /// Returns whether the next event continues a group.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Forgets a group whose end will not come.
+    /// Drops the open group, whose end will never arrive.
     pub fn abandon(&mut self) {
         self.open = None;
     }
 
-    /// The next event.
+    /// Processes the next event and returns its role.
     pub fn see(&mut self, header: &EventHeader, body: &[u8]) -> Result<Part, DecodeError> {
         let kind = header.kind;
         if kind == EventType::GTID {
@@ -127,7 +127,7 @@ fn is_outside(kind: EventType) -> bool {
     )
 }
 
-/// The statement of a QUERY event.
+/// Returns the statement text of a QUERY event.
 pub fn query_text(body: &[u8]) -> Result<&[u8], DecodeError> {
     let mut r = Reader::new(body);
     r.bytes(8)?;

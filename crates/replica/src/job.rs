@@ -1,4 +1,5 @@
-//! [`Job`]: a group on its way through a crew, and the reading of one that is too large to be kept.
+//! [`Job`]: a group queued for the worker pool. [`GroupReader`]: reads a group that is too large to be
+//! queued.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,31 +15,31 @@ use crate::group::{End, Groups, Part};
 use crate::progress::Reached;
 use crate::relay::{RelayLog, RelayPlace, RelayReader};
 
-/// A group.
+/// A queued group.
 pub struct Job {
     pub header: EventHeader,
     pub gtid: Option<(GtidEvent, Gtid)>,
-    /// It may have more than one statement.
+    /// It may contain more than one statement.
     pub has_transaction: bool,
     pub passes_over: bool,
     pub content: Content,
     pub retries: AtomicU64,
 }
 
-/// What the group does.
+/// The events of a group.
 pub enum Content {
-    /// All of it; `end` is the place behind it.
+    /// All events, in memory.
     Whole(Box<Whole>),
-    /// It is large, and may still be coming: its applier reads it, from this place on.
+    /// A large group, which may still be arriving: its applier reads it from the relay log.
     InRelay(Coming),
 }
 
-/// A group that may still be coming.
+/// A group that may still be arriving.
 #[derive(Clone)]
 pub struct Coming {
-    /// Its beginning.
+    /// Position of its beginning.
     pub start: Reached,
-    /// Set when its source went away in the middle of it, and its worker has undone what came.
+    /// Set when its source has disconnected in the middle of it, and its worker has rolled it back.
     pub is_undone: Arc<AtomicBool>,
 }
 
@@ -47,33 +48,33 @@ pub struct Whole {
     pub events: Vec<(EventHeader, Event)>,
     pub last: (EventHeader, Event, End),
     pub end: Reached,
-    /// The worker that applies it, when all before it is ordered, orders it.
+    /// Runs exclusively: its worker applies it once all earlier groups are ordered, and orders it itself.
     pub is_alone: bool,
 }
 
 impl Job {
-    /// The GTID event and what it says.
+    /// Returns the GTID event and its GTID.
     pub fn gtid(&self) -> Option<(&GtidEvent, Gtid)> {
         self.gtid.as_ref().map(|(event, gtid)| (event, *gtid))
     }
 }
 
-/// Bytes of an event between its header and its checksum.
+/// Returns the bytes of an event between its header and its checksum.
 pub fn body_of(raw: &RawEvent) -> &[u8] {
     raw.bytes.get(HEADER_LEN..raw.bytes.len().saturating_sub(CHECKSUM_LEN)).unwrap_or_default()
 }
 
-/// Decodes events of the relay log. Row images stay where the event was read to; a table map that is like one
-/// of the last ones is that one.
+/// Decodes events of the relay log. Row images are not copied. A table map equal to a recent one shares its
+/// decoded form.
 #[derive(Default)]
 pub struct Decoder {
-    /// Bodies and what they are, oldest first.
+    /// Recent table maps: encoded bodies and decoded forms, oldest first.
     maps: VecDeque<(SharedBytes, Arc<TableMap>)>,
 }
 
-/// Table maps that are remembered.
+/// Maximum number of cached table maps.
 const MAPS_MAX: usize = 32;
-/// Larger ones are not.
+/// Maximum size of a cached table map.
 const MAP_BYTES_MAX: usize = 16 << 10;
 
 impl Decoder {
@@ -98,41 +99,41 @@ impl Decoder {
     }
 }
 
-/// Error 1594.
+/// Error 1594, for an event.
 pub fn unreadable(what: &DecodeError) -> ApplyError {
     let text = format!("Relay log read failure: Could not parse relay log event entry ({what}).");
     ApplyError::fatal(1594, text)
 }
 
-/// The same of a file.
+/// Error 1594, for a file.
 pub fn relay_failure(error: &BinlogError) -> ThreadError {
     let text = format!("Relay log read failure: Could not parse relay log event entry ({error}).");
     ThreadError::new(1594, text)
 }
 
-/// Reads one group, from its first event on.
+/// Reads one group from its first event on.
 pub struct GroupReader {
     reader: RelayReader,
     decoder: Decoder,
     groups: Groups,
-    /// Behind the last event.
+    /// Position after the last event read.
     reached: Reached,
 }
 
-/// What comes next.
+/// Result of reading the next event.
 pub enum Found {
     /// An event of the group.
     Event(EventHeader, Event),
-    /// The last one.
+    /// The last event of the group.
     Last(EventHeader, Event, End),
-    /// It has not come yet.
+    /// The next event has not arrived yet.
     Nothing,
-    /// The source does not go on with the group: it comes again from its beginning.
+    /// The source does not continue the group; it will send it again from the beginning.
     Abandoned,
 }
 
 impl GroupReader {
-    /// Begins where the group does.
+    /// Opens a reader at the start of the group.
     pub fn open(relay: &Arc<RelayLog>, start: &Reached) -> Result<GroupReader, ApplyError> {
         let fatal = |error: ThreadError| ApplyError::fatal(error.number, error.text);
         let reader = RelayReader::at(relay, start.relay).map_err(|e| fatal(relay_failure(&e)))?;
@@ -142,12 +143,12 @@ impl GroupReader {
         Ok(GroupReader { reader, decoder, groups, reached: start.clone() })
     }
 
-    /// Behind what was read.
+    /// Returns the position after the last event read.
     pub fn reached(&self) -> &Reached {
         &self.reached
     }
 
-    /// Where the next event will be.
+    /// Returns the position of the next event.
     pub fn place(&self) -> RelayPlace {
         self.reader.place()
     }
@@ -156,7 +157,7 @@ impl GroupReader {
         self.decoder.decode(raw).map_err(|e| unreadable(&e))
     }
 
-    /// The next event of the group, whose first one is passed over.
+    /// Returns the next event of the group. Skips the first event, which the caller already has.
     pub fn next(&mut self) -> Result<Found, ApplyError> {
         loop {
             let raw = self.reader.next_event().map_err(|e| {

@@ -1,12 +1,12 @@
-//! Contents of a relay log that is kept: transactions that are applied, and others that are not.
+//! Analysis of a relay log that is kept: which of its transactions are applied, and which are not.
 //!
 //! # With GTIDs
-//! The log has an order, and numbers need not have one: with gtid_strict_mode=0 they may be equal or fall.
-//! Up to the group whose GTID is the applied position of its domain all of the domain is applied, and
-//! nothing after it. If that group is not in the log, all is applied before the domain's first group with a
-//! number above the position's, or that begins behind the executed place of the source's log: the file of the
-//! group with the position was purged then. The place does not count if the position may be one of this
-//! server's own transactions.
+//! The log defines the order; sequence numbers need not, since with gtid_strict_mode=0 they may repeat or
+//! fall. All groups of a domain up to the group with the domain's applied GTID are applied, and none after
+//! it. If that group is not in the log, its file was purged. Then the first unapplied group is the first one
+//! of the domain that has a higher number than the applied position, or that begins after the executed
+//! position in the source's log. The executed position is not considered if the applied GTID may be one of
+//! this server's own transactions.
 
 use std::collections::BTreeMap;
 
@@ -26,22 +26,23 @@ pub enum Applied {
         position: GtidState,
         may_be_own: bool,
     },
-    /// Everything before this place of the source's log; an empty file is its beginning.
+    /// Everything before this position of the source's log is applied; an empty file means the log's
+    /// beginning.
     Place(SourcePlace),
 }
 
-/// The findings.
+/// The result of the analysis.
 pub struct Kept {
     pub survey: Survey,
-    /// GTIDs of the whole groups that are not applied: the newest of each domain and server, in their order.
+    /// GTIDs of the complete groups that are not applied: the newest of each domain and server, in log order.
     pub gtids: Vec<Gtid>,
-    /// All groups of a domain before its place are applied, and no others; empty without GTIDs.
+    /// Groups of a domain before this position are applied, later ones are not. Empty without GTIDs.
     pub applied_until: BTreeMap<DomainId, RelayPlace>,
-    /// Behind the last whole group, in the source's log; None: there is none.
+    /// Source log position after the last complete group. `None` if there is no complete group.
     pub whole: Option<SourcePlace>,
-    /// Where the first group that is not applied begins, here and in the source's log.
+    /// Start of the first group that is not applied, in the relay log and in the source's log.
     pub first_open: Option<(RelayPlace, SourcePlace)>,
-    /// Whole groups that are acknowledged to the source and not applied.
+    /// Complete groups that are acknowledged to the source and not applied.
     pub promised: Vec<String>,
 }
 
@@ -51,40 +52,41 @@ struct Reading<'a> {
     groups: Groups,
     gtid: Option<Gtid>,
     place: SourcePlace,
-    /// Where the log begins, in the source's log; None: its first group came before any place.
+    /// Source log position where the relay log begins. `None` if its first group came before any position.
     begins: Option<SourcePlace>,
     has_groups: bool,
-    /// Where the group that is read begins.
+    /// Start of the group being read.
     start: (RelayPlace, SourcePlace),
     whole: Option<SourcePlace>,
-    /// By domain; None: groups without GTIDs, or all of them if places decide.
+    /// Progress by domain. The key `None` is for groups without GTIDs, or for all groups if file positions
+    /// decide.
     lines: BTreeMap<Option<DomainId>, Line>,
     /// Number of names in all lines.
     named: usize,
 }
 
-/// Groups that are applied or not one after the other.
+/// A sequence of groups of which a prefix is applied.
 #[derive(Default)]
 struct Line {
-    /// All before this place is applied.
+    /// All groups before this position are applied.
     applied_until: RelayPlace,
-    /// The group with the applied position has come.
+    /// The group with the applied GTID was read.
     is_found: bool,
     first_open: Option<(RelayPlace, SourcePlace)>,
     /// GTIDs of groups that are not applied.
     gtids: GtidState,
-    /// Groups that are not applied, with their ends.
+    /// Names of the groups that are not applied, with their end positions.
     open: Vec<(RelayPlace, String)>,
 }
 
-/// Most transactions that are kept by name, for messages.
+/// Maximum number of transaction names kept for messages.
 const NAMED_MAX: usize = 100_000;
 
 impl Reading<'_> {
     fn see(&mut self, number: u32, raw: &RawEvent) {
         let (header, body) = (&raw.header, body_of(raw));
         if header.kind == EventType::FORMAT_DESCRIPTION {
-            // What came of an open group comes again.
+            // The source sends an open group again from its beginning.
             self.groups.abandon();
             self.gtid = None;
         }
@@ -92,7 +94,7 @@ impl Reading<'_> {
             return self.see_own(raw);
         }
         let was_open = self.groups.is_open();
-        // An event that does not decode ends the applier when it comes to it.
+        // The applier reports an event that does not decode when it reaches it.
         let Ok(part) = self.groups.see(header, body) else { return };
         if !was_open && part != Part::Outside {
             self.start.0 = RelayPlace { file: number, offset: raw.offset };
@@ -110,7 +112,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The head of a file says where it goes on in the source's log.
+    /// Reads the artificial ROTATE at the head of a file, which gives the position in the source's log.
     fn see_own(&mut self, raw: &RawEvent) {
         if raw.header.kind != EventType::ROTATE || raw.header.flags & flags::ARTIFICIAL == 0 {
             return;
@@ -122,7 +124,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Notes the first place of all.
+    /// Records the first position of the log.
     fn note_begin(&mut self) {
         if self.begins.is_none() && !self.has_groups && !self.place.file.is_empty() {
             self.begins = Some(self.place.clone());
@@ -159,7 +161,8 @@ impl Reading<'_> {
         if let Some(gtid) = gtid {
             line.gtids.update(gtid);
         }
-        // Each line names its first group: whether there is any does not depend on the bound.
+        // Each line keeps the name of its first group, regardless of the limit, so that an empty list means
+        // none.
         if line.open.is_empty() || self.named < NAMED_MAX {
             let name = match gtid {
                 Some(gtid) => gtid.to_string(),
@@ -172,7 +175,7 @@ impl Reading<'_> {
 }
 
 impl Kept {
-    /// Looks through a relay log. `executed` is the place in the source's log before which all is applied.
+    /// Analyses a relay log. `executed` is the source log position before which everything is applied.
     pub fn look(relay: &RelayLog, applied: &Applied, executed: &SourcePlace) -> Result<Kept, Unsound> {
         let mut reading = Reading {
             applied,
@@ -189,8 +192,9 @@ impl Kept {
         };
         let survey = relay.survey(&mut |number, raw| reading.see(number, raw))?;
         let first = survey.first();
-        // A first file that is listed and there shows that nothing is lost: files go when they are applied,
-        // and the list is written before. Those that were removed while it could not be written were applied.
+        // A first file that is listed and present proves that nothing is lost: the index is written before
+        // applied files are removed. Files that were removed while the index could not be written were
+        // applied, too.
         let begins_behind = match &reading.begins {
             Some(begins) if executed.file.is_empty() => survey.lacks_first || begins.position > 4,
             Some(begins) => begins.order() > executed.order(),

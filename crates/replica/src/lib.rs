@@ -1,37 +1,37 @@
-//! The replica side: follows other servers and applies what they have done, exactly once.
+//! The replica side: receives the transactions of other servers and applies each exactly once.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `replicas` | [`Replicas`]: all connections, and the statements about them |
-//! | `settings` | [`SourceSettings`]: what CHANGE MASTER says |
-//! | `state` | [`StateStore`]: sources and positions, durable with the transactions they speak of |
-//! | `connection` | one source: what its two threads share |
-//! | `link` | a connection to a source, as its client |
-//! | `receiver` | the thread that fills the relay log |
+//! | `replicas` | [`Replicas`]: all connections, and the statements that manage them |
+//! | `settings` | [`SourceSettings`]: the settings of one source, from CHANGE MASTER |
+//! | `state` | [`StateStore`]: sources and positions, durable together with the transactions they describe |
+//! | `connection` | one source: the state that its two threads share |
+//! | `link` | the network connection to a source, as its client |
+//! | `receiver` | the I/O thread, which fills the relay log |
 //! | `relay` | the relay log |
-//! | `marks`, `marker` | the part that is acknowledged to a semi-synchronous source |
-//! | `survey`, `kept`, `begin` | what becomes of it when threads start |
-//! | `names` | names of its files |
-//! | `place` | a place in the source's log |
-//! | `group` | where groups of events begin and end |
-//! | `applier` | the thread that reads the relay log and applies it, or has it applied |
-//! | `crew` | the workers that apply in parallel |
-//! | `job` | a group on its way through a crew |
-//! | `planner` | what a group must follow |
-//! | `lanes`, `ring` | the order of groups, by domain |
-//! | `owners` | from which of several sources each domain is taken |
-//! | `budget` | how much may wait in all of them |
-//! | `progress` | up to where all domains have come |
-//! | `shown` | up to where all is published |
-//! | `apply` | the events of one group, through a session |
+//! | `marks`, `marker` | the part of it that was acknowledged to a semi-synchronous source |
+//! | `survey`, `kept`, `begin` | checking an existing relay log when threads start |
+//! | `names` | names of relay log files |
+//! | `place` | a position in the source's log |
+//! | `group` | boundaries of event groups |
+//! | `applier` | the SQL thread, which applies the relay log, itself or through the worker pool |
+//! | `crew` | the applier worker pool |
+//! | `job` | a group queued for the worker pool |
+//! | `planner` | dependencies between groups |
+//! | `lanes`, `ring` | queues of groups in commit order, one per domain |
+//! | `owners` | domain ownership: which of several sources delivers a domain |
+//! | `budget` | memory limit for all queues together |
+//! | `progress` | relay log position before which all domains are ordered |
+//! | `shown` | position before which all is published |
+//! | `apply` | applying the events of one group through a session |
 //! | `filter` | `replicate_*` |
-//! | `flusher` | the thread that flushes what appliers have ordered |
+//! | `flusher` | the thread that flushes the commits of appliers |
 //! | `until` | START SLAVE UNTIL |
 //! | `status` | SHOW SLAVE STATUS |
 //!
-//! The way of a transaction: the receiver reads it off the network into the relay log, the applier reads it
-//! from there and applies it through a session of the executor; its position is redo in its own commit record
-//! (I2), so a crash leaves both or neither.
+//! The path of a transaction: the receiver reads it from the network and writes it to the relay log. The
+//! applier reads it from there and applies it through a session of the executor. Its position is redo in its
+//! own commit record (I2), so a crash leaves both or neither.
 
 mod applier;
 mod apply;

@@ -1,8 +1,8 @@
-//! A connection to a source, as its client.
+//! The network connection to a source, as its client.
 //!
 //! # On failure
-//! [`LinkError::Gone`]: the network or the source; trying again may help. [`LinkError::Refused`]: the source
-//! said no. Its text is for SHOW SLAVE STATUS.
+//! [`LinkError::Gone`]: the network failed or the source closed the connection; a retry may help.
+//! [`LinkError::Refused`]: the source returned an error, whose text is for SHOW SLAVE STATUS.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,15 +19,15 @@ use cohort_tls::{Connector, TlsSettings, TlsStream};
 
 use crate::settings::{SourceSettings, Tls};
 
-/// The socket is read in pieces of this size.
+/// Size of socket reads.
 const READ_BYTES: usize = 256 << 10;
-/// How long an attempt to connect keeps a thread that is to stop.
+/// Maximum time that a connection attempt delays a stop request.
 const CONNECT_SLICE: Duration = Duration::from_secs(2);
-/// Answers to questions are small: so many bytes of one are taken.
+/// Maximum size of the reply to a query; replies are small.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Memory of a row of an answer besides its bytes.
+/// Memory of a reply row in addition to its bytes.
 const ROW_BYTES: usize = 64;
-/// Most packets of a login.
+/// Maximum number of packets in a login.
 const LOGIN_PACKETS_MAX: usize = 16;
 /// utf8mb3_general_ci.
 const COLLATION: u8 = 33;
@@ -57,7 +57,7 @@ impl From<io::Error> for LinkError {
     }
 }
 
-/// Number and text of an error, as MariaDB's client prints them.
+/// Formats number and text of an I/O error like MariaDB's client.
 fn distinct_by_system(error: &io::Error) -> String {
     let text = error.to_string();
     match (error.raw_os_error(), error.kind()) {
@@ -74,26 +74,26 @@ fn malformed() -> LinkError {
     LinkError::Gone("Malformed communication packet".to_owned())
 }
 
-/// Error 2026: TLS was asked for, and cannot be.
+/// Error 2026: TLS was requested and cannot be used.
 fn no_tls(why: impl fmt::Display) -> LinkError {
     LinkError::Refused(ServerError { code: 2026, message: format!("SSL connection error: {why}") })
 }
 
-/// The connection.
+/// A connection to a source.
 pub struct Link {
     socket: TcpStream,
-    /// Everything goes through it, once the source was asked.
+    /// The TLS stream that all data passes through, once TLS is established.
     tls: Option<TlsStream>,
     input: InputBuffer,
     scratch: Vec<u8>,
-    /// Of the next packet that is sent.
+    /// Sequence number of the next packet to send.
     sequence: u8,
     packet_bytes_max: usize,
-    /// What the source says of itself.
+    /// Version from the source's greeting.
     version: String,
 }
 
-/// Tries all addresses, in slices of time between which it may be told to stop.
+/// Tries all addresses, in slices of time between which it checks for a stop request.
 fn connect(
     settings: &SourceSettings,
     timeout: Duration,
@@ -132,11 +132,12 @@ fn tls_settings(tls: &Tls) -> TlsSettings {
     }
 }
 
-/// Columns of a row; None is NULL.
+/// Columns of a row; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
 
 impl Link {
-    /// Connects and logs in. `connected` gets the socket, so that others can end its waits.
+    /// Connects and logs in. `connected` receives the socket, so that another thread can interrupt waits on
+    /// it.
     pub fn open(
         settings: &SourceSettings,
         timeout: Duration,
@@ -158,7 +159,7 @@ impl Link {
             packet_bytes_max: ANSWER_BYTES_MAX,
             version: String::new(),
         };
-        // A source answers semi-synchronous replies in the middle of what it sends.
+        // An acknowledgement restarts the sequence numbers in the middle of a dump.
         link.input.ignore_sequence();
         link.log_in(settings)?;
         Ok(link)
@@ -170,7 +171,7 @@ impl Link {
             return Err(LinkError::Refused(error));
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| malformed())?;
-        // What servers from 10.0 on put in front for clients that know one digit.
+        // Servers from 10.0 on prepend this for clients that understand only one digit.
         greeting.version.strip_prefix("5.5.5-").unwrap_or(&greeting.version).clone_into(&mut self.version);
         let login = LoginRequest {
             user: &settings.user,
@@ -181,10 +182,10 @@ impl Link {
         if settings.tls.is_wanted {
             self.begin_tls(settings, &greeting, &login)?;
         }
-        // Under TLS it leaves when the source has shown who it is.
+        // With TLS the login is sent after the source's certificate was checked.
         self.send_next(|out| login.encode(&greeting, out))?;
         let native = NativePassword::of(settings.password.0.as_bytes());
-        // What the source stores of the password, and the scramble.
+        // The password hash that the source stores, and the scramble.
         let mut proof_of = (native.bytes().to_vec(), greeting.scramble);
         for _ in 0..LOGIN_PACKETS_MAX {
             let payload = self.receive()?;
@@ -201,7 +202,7 @@ impl Link {
                 }
                 Reply::Switch { plugin, data } if plugin == CLIENT_ED25519.as_bytes() => {
                     let nonce = data.get(..32).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
-                    // With the scramble of the greeting.
+                    // The proof uses the scramble of the greeting.
                     proof_of.0 = Ed25519Key::of(settings.password.0.as_bytes()).bytes().to_vec();
                     let answer = Nonce(nonce).answer(settings.password.0.as_bytes());
                     self.send_next(|out| out.extend_from_slice(&answer))?;
@@ -219,7 +220,7 @@ impl Link {
         Err(malformed())
     }
 
-    /// The source is asked for TLS. What it has sent already behind its greeting is no packet.
+    /// Switches to TLS. Bytes that arrived after the greeting belong to the TLS stream.
     fn begin_tls(
         &mut self,
         settings: &SourceSettings,
@@ -237,8 +238,8 @@ impl Link {
         Ok(())
     }
 
-    /// A source that is to be verified, and no authority to do it with: it must prove with the password that
-    /// the certificate is its own.
+    /// Checks the source's proof of its certificate, if the certificate must be verified and no CA is
+    /// configured. The source proves with the password hash that the certificate is its own.
     fn check_proof(
         &self,
         settings: &SourceSettings,
@@ -252,7 +253,7 @@ impl Link {
         let wanted = tls.peer_der().map(|shown| certificate_proof(stored, scramble, shown));
         let is_proven = wanted.filter(|_| !settings.password.0.is_empty()).is_some_and(|wanted| {
             let said = &ok[ok.len().saturating_sub(wanted.len())..];
-            // Compared without an early end, so that the time tells nothing.
+            // Compared in constant time, so that timing reveals nothing.
             said.len() == wanted.len()
                 && said.iter().zip(wanted.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
         });
@@ -262,7 +263,7 @@ impl Link {
         }
     }
 
-    /// What the source says of itself in its greeting.
+    /// Returns the version from the source's greeting.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -271,7 +272,7 @@ impl Link {
         let Some(tls) = &mut self.tls else { return self.socket.write_all(bytes) };
         while !bytes.is_empty() {
             match tls.write(&mut self.socket, bytes)? {
-                // The socket waits for room; it has waited for long enough.
+                // The socket has no room even after the timeout.
                 0 => return Err(ErrorKind::TimedOut.into()),
                 count => bytes = &bytes[count..],
             }
@@ -286,7 +287,7 @@ impl Link {
         }
     }
 
-    /// Sends a packet of the running conversation.
+    /// Sends the next packet of the current exchange.
     fn send_next(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
         let mut out = Vec::new();
         let mut packet = PacketWriter::begin(&mut out, &mut self.sequence);
@@ -295,7 +296,7 @@ impl Link {
         Ok(self.write_all(&out)?)
     }
 
-    /// Begins a command.
+    /// Sends the first packet of a command.
     fn command(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
         self.sequence = 0;
         self.send_next(fill)
@@ -332,7 +333,7 @@ impl Link {
         }
     }
 
-    /// Asks for rows; none for a statement without.
+    /// Runs a query and returns its rows, or no rows for a statement without a result.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, LinkError> {
         self.command(|out| {
             out.push(3);
@@ -357,10 +358,10 @@ impl Link {
         }
     }
 
-    /// A packet of an answer of which so many bytes have come.
+    /// Receives a packet of a reply. `bytes` counts the size of the reply so far.
     fn receive_answer(&mut self, bytes: &mut usize) -> Result<Vec<u8>, LinkError> {
         let payload = self.receive()?;
-        // Each packet counts for what its row takes, too.
+        // Counts the memory of the row, too.
         *bytes += payload.len() + ROW_BYTES;
         match *bytes <= ANSWER_BYTES_MAX {
             true => Ok(payload),
@@ -390,7 +391,7 @@ impl Link {
         }
     }
 
-    /// COM_BINLOG_DUMP: events follow, of at most so many bytes.
+    /// COM_BINLOG_DUMP: events of at most `event_bytes_max` bytes follow.
     pub fn begin_dump(
         &mut self,
         server_id: u32,
@@ -399,13 +400,13 @@ impl Link {
         event_bytes_max: usize,
     ) -> Result<(), LinkError> {
         self.packet_bytes_max = event_bytes_max;
-        // The request has room for so many bits; sources of old have no larger files.
+        // The request has 32 bits for the position. Sources that need it have no larger files.
         let position = u32::try_from(place.1).unwrap_or(u32::MAX);
         self.command(|out| request_dump(server_id, place.0, position, annotate, out))
     }
 
-    /// The next packet of a dump: an event behind its zero byte, and behind a semi-synchronous source's two.
-    /// None: the source has no more, which none that was not asked to says.
+    /// Returns the next packet of a dump: an event, without the leading zero byte but with the two bytes of a
+    /// semi-synchronous header. Returns `None` if the source ends the dump, which it does only on request.
     pub fn next_event(&mut self) -> Result<Option<&[u8]>, LinkError> {
         let packet = self.receive_in_place()?;
         let payload = self.input.payload(&packet);
@@ -419,12 +420,12 @@ impl Link {
         }
     }
 
-    /// Whether more has come than was looked at.
+    /// Returns whether unprocessed bytes have arrived.
     pub fn has_waiting(&self) -> bool {
         !self.input.is_empty()
     }
 
-    /// A semi-synchronous source is told that everything up to here is durable.
+    /// Acknowledges to a semi-synchronous source that everything before this position is durable.
     pub fn acknowledge(&mut self, file: &str, position: u64) -> Result<(), LinkError> {
         self.command(|out| {
             out.push(0xef);
@@ -442,7 +443,8 @@ mod tests {
 
     const END: &[u8] = b"\xfe\0\0\0\0";
 
-    /// A source that answers a question with one packet, and another one without end.
+    /// Starts a fake source that replies to a query with one packet, and then repeats another packet without
+    /// end.
     fn endless(first: &'static [u8], packet: &'static [u8]) -> Link {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let socket = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
@@ -472,7 +474,7 @@ mod tests {
     #[test]
     fn an_answer_without_end_is_none() {
         let column = b"\x03def definition of a column";
-        // Definitions of columns, and rows behind these.
+        // Endless column definitions, and endless rows.
         for (first, packet) in [(column.as_slice(), column.as_slice()), (END, b"\x011")] {
             let outcome = endless(first, packet).query("SELECT 1");
             assert!(matches!(outcome, Err(LinkError::Gone(_))), "{:?}", outcome.map(|rows| rows.len()));

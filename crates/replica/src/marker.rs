@@ -1,9 +1,9 @@
 //! [`Marker`]: the thread that records acknowledgements to a semi-synchronous source after they are sent.
 //!
-//! A mark is one more flush. It waits for none of the receiver's and the receiver for none of its: it is
-//! written by a thread of its own, at once if the last one is some time ago, and at most once in
-//! [`PAUSE`]. What was acknowledged between the newest mark and a crash is whole on disk all the same; only
-//! damage there looks like an end that was never written.
+//! A mark costs one more flush, so a separate thread writes it: neither the receiver nor this thread waits
+//! for the other. The thread writes a mark immediately if the last one is old enough, and at most one per
+//! [`PAUSE`]. Events acknowledged between the newest mark and a crash are durable nevertheless. Only if the
+//! disk damages exactly that range does the damage look like a torn end that was never acknowledged.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::relay::{RelayLog, RelayPlace};
 
-/// Between two marks.
+/// Minimum time between two marks.
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -20,14 +20,14 @@ struct Wanted {
     is_stopped: bool,
 }
 
-/// The thread's orders.
+/// State shared with the thread.
 pub struct Marker<'l> {
     relay: &'l RelayLog,
     wanted: Mutex<Wanted>,
     wake: Condvar,
 }
 
-/// Ends the thread when the receiver leaves, be it by a bug.
+/// Stops the thread when the receiver ends, even by a panic.
 pub struct Stop<'m, 'l>(pub &'m Marker<'l>);
 
 impl Drop for Stop<'_, '_> {
@@ -38,19 +38,19 @@ impl Drop for Stop<'_, '_> {
 }
 
 impl<'l> Marker<'l> {
-    /// Nothing is acknowledged yet.
+    /// Creates a marker with nothing acknowledged.
     pub fn new(relay: &'l RelayLog) -> Marker<'l> {
         Marker { relay, wanted: Mutex::default(), wake: Condvar::new() }
     }
 
-    /// Everything before this place was acknowledged.
+    /// Records that everything before `until` was acknowledged.
     pub fn note(&self, until: RelayPlace) {
         self.wanted.lock().until = until;
         self.wake.notify_one();
     }
 
-    /// The thread's life. Its last mark says that no more was acknowledged. The first error is the answer; a
-    /// mark that cannot be written leaves the one before it, and the next one is tried.
+    /// Runs the thread. Its last mark says that nothing more was acknowledged. Returns the first error. A
+    /// mark that cannot be written leaves the previous one in place, and the thread tries the next one.
     pub fn run(&self) -> std::io::Result<()> {
         let mut outcome = Ok(());
         let mut marked = RelayPlace::default();

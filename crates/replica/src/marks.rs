@@ -1,22 +1,22 @@
-//! The marks of a relay log: up to where everything is acknowledged to a semi-synchronous source.
+//! Marks of a relay log: the position up to which everything is acknowledged to a semi-synchronous source.
 //!
 //! # The file `BASE.marks`
-//! Two slots at offsets 0 and 512, written in turn; the valid one with the higher number counts. So a torn
-//! write leaves the mark before it.
+//! Two slots at offsets 0 and 512, written alternately. The valid slot with the higher number counts, so a
+//! torn write leaves the previous mark.
 //! ```text
 //! 0   8  magic "COHMRK01"
 //! 8   8  number u64
-//! 16  4  relay log file u32     everything before this place
+//! 16  4  relay log file u32     everything before this position
 //! 20  8  offset u64             was acknowledged
-//! 28  1  1: more may have been acknowledged since (a receiver was at work), 0: nothing more
-//! 29  4  CRC-32 of all before
+//! 28  1  1: more may have been acknowledged since (a receiver was running), 0: nothing more
+//! 29  4  CRC-32 of all preceding bytes
 //! ```
-//! The index of the relay log names the file. An index that names it without the file being there, or the
-//! file without an index, is damage: the relay log held what was acknowledged.
+//! The index of the relay log names the file. An index that names a missing marks file, or a marks file
+//! without an index, is damage, because the relay log held acknowledged events.
 //!
 //! # When it is written
-//! It is made durable, with the flag, before the first acknowledgement. Later marks follow the
-//! acknowledgements within moments ([`Marker`](crate::marker::Marker)), and cost these nothing.
+//! The file is made durable, with the flag set, before the first acknowledgement. Later marks follow the
+//! acknowledgements within milliseconds ([`Marker`](crate::marker::Marker)) and do not delay them.
 
 use std::path::Path;
 
@@ -30,16 +30,16 @@ const MAGIC: &[u8; 8] = b"COHMRK01";
 const SLOT_BYTES: usize = 33;
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
 
-/// The acknowledged place.
+/// The acknowledged position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// Everything before this place.
+    /// Everything before this position is acknowledged.
     pub until: RelayPlace,
-    /// And perhaps more.
+    /// More may be acknowledged.
     pub is_open: bool,
 }
 
-/// The file, open for writing.
+/// The marks file, open for writing.
 pub struct Marks {
     file: SharedFile,
     number: u64,
@@ -70,7 +70,7 @@ fn decode(bytes: &[u8]) -> Option<(u64, Acknowledged)> {
 }
 
 impl Marks {
-    /// Makes the file: nothing is acknowledged yet. Its name is durable at return.
+    /// Creates the file, with nothing acknowledged. Its name is durable at return.
     pub fn create(fs: &SharedFs, path: &Path) -> std::io::Result<Marks> {
         let newest = Acknowledged { is_open: true, ..Acknowledged::default() };
         let new = path.with_extension("marks.tmp");
@@ -79,10 +79,10 @@ impl Marks {
         Ok(Marks { file, number: 0, newest })
     }
 
-    /// Opens the file; None if it holds no valid mark.
+    /// Opens the file. Returns `None` if it holds no valid mark.
     pub fn open(fs: &SharedFs, path: &Path) -> std::io::Result<Option<Marks>> {
         let file = fs.open(path, OpenMode::Write)?;
-        // An earlier process may have left in memory what the disk does not have.
+        // An earlier process may have left unsynced writes in the page cache.
         file.settle()?;
         let mut newest: Option<(u64, Acknowledged)> = None;
         for offset in SLOT_OFFSETS {
@@ -98,12 +98,12 @@ impl Marks {
         Ok(newest.map(|(number, newest)| Marks { file, number, newest }))
     }
 
-    /// The newest mark.
+    /// Returns the newest mark.
     pub fn newest(&self) -> Acknowledged {
         self.newest
     }
 
-    /// Writes a mark; durable at return.
+    /// Writes a mark. It is durable at return.
     pub fn put(&mut self, acknowledged: Acknowledged) -> std::io::Result<()> {
         let number = self.number + 1;
         let offset = SLOT_OFFSETS[(number % 2) as usize];
@@ -136,7 +136,7 @@ mod tests {
             marks.put(at(n, 100)).expect("durable");
             let read = Marks::open(&fs, path).expect("read").expect("valid");
             assert_eq!(read.newest(), at(n, 100));
-            // The newest slot is damaged.
+            // Damages the newest slot.
             let damaged: SharedFs = Arc::new(memory.kill_clone());
             let file = damaged.open(path, OpenMode::Write).expect("there");
             file.write_at(b"x", SLOT_OFFSETS[(n % 2) as usize] + 20).expect("written");
@@ -145,7 +145,7 @@ mod tests {
             file.write_at(b"x", SLOT_OFFSETS[(n as usize + 1) % 2] + 3).expect("written");
             assert!(Marks::open(&damaged, path).expect("read").is_none());
         }
-        // Nothing that a power failure leaves is older than what was said to be durable.
+        // After a power failure the mark is never older than the last one reported durable.
         for seed in 0..50 {
             let left: SharedFs = Arc::new(memory.crash_clone(seed));
             assert_eq!(Marks::open(&left, path).expect("read").expect("valid").newest(), at(4, 100));

@@ -1,4 +1,4 @@
-//! Names of relay log files: what the settings ask for, and what they must not be.
+//! Names of relay log files: derived from the settings, and checked for conflicts.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use cohort_binlog::BinlogName;
 use cohort_config::{Globals, VarId};
 use cohort_vfs::resolved;
 
-/// `relay_log`: what names of relay log files begin with. An extension of the file name is dropped.
+/// Returns the base name of relay log files from `relay_log`, without any extension of the file name.
 pub fn relay_base_name(globals: &Globals) -> String {
     let given = globals.text(VarId::RelayLog);
     match given.as_deref() {
@@ -19,17 +19,17 @@ pub fn relay_base_name(globals: &Globals) -> String {
     }
 }
 
-/// A path without the extension of its last part.
+/// Returns a path without the extension of its last component.
 fn without_extension(path: &str) -> &str {
     let file_at = path.rfind('/').map_or(0, |slash| slash + 1);
     let stem = path[file_at..].find('.').map_or(path.len(), |dot| file_at + dot);
     &path[..stem]
 }
 
-/// The base name for one connection.
+/// Returns the base name for one connection.
 pub fn base_of(globals: &Globals, connection: &str) -> String {
     let base = relay_base_name(globals);
-    // As a file name: what is no letter or digit goes as its code.
+    // Characters other than letters, digits and `_` are written as their code.
     let escape = |c: char| match c.is_alphanumeric() || c == '_' {
         true => c.to_string(),
         false => format!("@{:04x}", c as u32),
@@ -40,8 +40,8 @@ pub fn base_of(globals: &Globals, connection: &str) -> String {
     }
 }
 
-/// Refuses names of relay logs that are none, or that the binary log has. `others` are those of the
-/// connections that are known.
+/// Returns an error if the relay log name is invalid or collides with the binary log. `others` are the relay
+/// logs of the known connections.
 pub fn check_relay_log(
     globals: &Globals,
     datadir: &Path,
@@ -69,7 +69,7 @@ pub fn check_relay_log(
     }
 }
 
-/// Whether two names are those of the same files.
+/// Returns whether two names refer to the same files.
 pub fn are_same(a: &BinlogName, b: &BinlogName) -> bool {
     a.base() == b.base() && resolved(a.dir()) == resolved(b.dir())
 }

@@ -1,24 +1,24 @@
-//! [`Owners`]: from which source each domain is taken, where several send the same transactions
-//! (`gtid_ignore_duplicates`).
+//! [`Owners`]: domain ownership. Decides which source delivers a domain when several sources send the same
+//! transactions (`gtid_ignore_duplicates`).
 //!
 //! # Concepts
-//! A group that this server has already is known. Any other one has to be claimed: the source that has groups
-//! of the domain on their way owns it, and the appliers of the others wait with theirs. When the owner's
-//! groups are published, a waiting one is known, or the next to own the domain.
+//! A group that this server already has is *known*. Any other group must be claimed: a source with groups of
+//! a domain in progress owns that domain, and the appliers of the other sources wait. Once the owner's groups
+//! are published, a waiting applier finds that its group is known, or its source becomes the next owner.
 //!
-//! A claim ends when its group is ordered, when the source does not go on with the group
-//! ([`Owners::give_up`]), and when the source's applier ends ([`Owners::leave`]).
+//! A claim ends when its group is ordered, when the source does not continue the group ([`Owners::give_up`]),
+//! and when the source's applier ends ([`Owners::leave`]).
 //!
 //! # Invariants
-//! At most one source has groups of a domain on their way. So no transaction is applied twice, and each
-//! domain is ordered in the order of its numbers.
+//! At most one source has groups of a domain in progress. So no transaction is applied twice, and each domain
+//! is ordered by its numbers.
 
 use std::collections::BTreeMap;
 
 use cohort_base::{DomainId, Gtid};
 use parking_lot::Mutex;
 
-/// The source of each domain that has one.
+/// The owner of each domain that has one.
 #[derive(Default)]
 pub struct Owners {
     domains: Mutex<BTreeMap<DomainId, Owner>>,
@@ -26,31 +26,31 @@ pub struct Owners {
 
 struct Owner {
     source: String,
-    /// The number of the newest group that it claimed, and of the one before that.
+    /// Sequence numbers of the newest group that it claimed, and of the one before.
     newest: u64,
     before: u64,
 }
 
-/// The newest number of a domain that is ordered, and the newest one that is published.
+/// The newest ordered and the newest published sequence number of a domain.
 #[derive(Clone, Copy, Debug)]
 pub struct DomainReached {
     pub ordered: u64,
     pub published: u64,
 }
 
-/// What becomes of a group.
+/// The decision about a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is applied here.
+    /// This source applies it.
     Granted,
     /// Another source delivered it.
     Known,
-    /// Another source has groups of the domain on their way.
+    /// Another source has groups of the domain in progress.
     Wait,
 }
 
 impl Owners {
-    /// A source has a group. `reached` answers how far the domain has come.
+    /// Claims a group for a source. `reached` returns the domain's progress.
     pub fn claim(&self, source: &str, gtid: Gtid, reached: impl FnOnce() -> DomainReached) -> Claim {
         let mut domains = self.domains.lock();
         let DomainReached { ordered, published } = reached();
@@ -59,13 +59,13 @@ impl Owners {
         }
         match domains.get_mut(&gtid.domain) {
             Some(owner) if owner.source == source => {
-                // The same group once more is one that was undone.
+                // The same group again was rolled back before.
                 if owner.newest != gtid.seq_no {
                     (owner.before, owner.newest) = (owner.newest, gtid.seq_no);
                 }
                 Claim::Granted
             }
-            // Also what nobody owns any more: the next group may need a definition that is not published.
+            // Without an owner, too: the next group may need a definition that is not published yet.
             owner if published < ordered.max(owner.as_ref().map_or(0, |owner| owner.newest)) => Claim::Wait,
             _ => {
                 let owner = Owner { source: source.to_owned(), newest: gtid.seq_no, before: ordered };
@@ -75,7 +75,7 @@ impl Owners {
         }
     }
 
-    /// The source does not go on with the group that it claimed last.
+    /// Releases the group that the source claimed last, because the source does not continue it.
     pub fn give_up(&self, source: &str, gtid: Gtid) {
         let mut domains = self.domains.lock();
         let owner = domains.get_mut(&gtid.domain).filter(|owner| owner.source == source);
@@ -84,7 +84,7 @@ impl Owners {
         }
     }
 
-    /// Nothing that the source claimed will be ordered any more.
+    /// Ends the source's ownership: none of its claimed groups will be ordered any more.
     pub fn leave(&self, source: &str) {
         self.domains.lock().retain(|_, owner| owner.source != source);
     }
@@ -113,23 +113,24 @@ mod tests {
         assert_eq!(claim("b", "0-1-8", 6), Claim::Wait, "the owner's last one is not ordered");
         assert_eq!(claim("b", "0-1-8", 7), Claim::Granted);
         assert_eq!(claim("a", "0-1-8", 7), Claim::Wait);
-        // What was undone is claimed again, what the source does not go on with goes to another one.
+        // A group that was rolled back can be claimed again; a group that was given up goes to another
+        // source.
         assert_eq!(claim("b", "0-1-8", 7), Claim::Granted);
         owners.give_up("a", gtid("0-1-8"));
         assert_eq!(claim("a", "0-1-8", 7), Claim::Wait);
         owners.give_up("b", gtid("0-1-8"));
         assert_eq!(claim("a", "0-1-8", 7), Claim::Granted);
-        // A source that ends has nothing on its way, whatever it claimed.
+        // A source that left has nothing in progress, whatever it claimed.
         owners.leave("a");
         assert_eq!(claim("b", "0-1-8", 7), Claim::Granted);
-        // What is ordered and not published is waited for, whichever applier has done it.
+        // A group that is ordered but not published makes other sources wait, whichever applier ordered it.
         let not_published = || DomainReached { ordered: 8, published: 7 };
         assert_eq!(owners.claim("a", gtid("0-1-9"), not_published), Claim::Wait);
         owners.leave("b");
         assert_eq!(owners.claim("a", gtid("0-1-9"), not_published), Claim::Wait);
         assert_eq!(claim("b", "0-1-9", 8), Claim::Granted);
         assert_eq!(owners.claim("b", gtid("0-1-10"), not_published), Claim::Granted);
-        // A gap in the numbers is none in the order.
+        // Gaps in the sequence numbers are allowed.
         assert_eq!(claim("b", "0-1-20", 10), Claim::Granted);
         owners.give_up("b", gtid("0-1-20"));
         assert_eq!(claim("a", "0-1-20", 10), Claim::Granted);

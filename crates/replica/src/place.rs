@@ -1,18 +1,18 @@
-//! [`SourcePlace`]: a place in the source's log, and how events move it.
+//! [`SourcePlace`]: a position in the source's log, and how events advance it.
 
 use cohort_binlog::event::{Event, EventHeader, flags};
 use cohort_binlog::{DecodeError, EventType};
 
 use crate::until::number_of;
 
-/// A place in the source's log.
+/// A position in the source's log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SourcePlace {
     pub file: String,
     pub position: u64,
 }
 
-/// Places are copied for each event, and their files hardly change: `clone_from` takes no memory then.
+/// Positions are copied for each event, and the file rarely changes: `clone_from` then allocates nothing.
 impl Clone for SourcePlace {
     fn clone(&self) -> SourcePlace {
         SourcePlace { file: self.file.clone(), position: self.position }
@@ -25,7 +25,7 @@ impl Clone for SourcePlace {
 }
 
 impl SourcePlace {
-    /// Moves behind an event of the source.
+    /// Advances past an event of the source.
     pub fn follow(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), DecodeError> {
         if header.kind == EventType::ROTATE {
             if let Event::Rotate(rotate) = Event::decode(header.kind, body)? {
@@ -38,8 +38,9 @@ impl SourcePlace {
         Ok(())
     }
 
-    /// Moves behind an event that is no rotation. What a source makes up is nowhere in its log, but for the
-    /// list of GTIDs that says how far it has passed over what the replica has already.
+    /// Advances past an event that is not a rotation. The source's artificial events are not in its log, so
+    /// they do not advance the position. The exception is the artificial GTID list, which says how far the
+    /// source has skipped transactions that the replica already has.
     pub fn pass(&mut self, header: &EventHeader) {
         if header.log_pos == 0 {
             return;
@@ -54,7 +55,7 @@ impl SourcePlace {
         }
     }
 
-    /// Moves to a later position of which only the lower half is known.
+    /// Advances to a later position of which only the low 32 bits are known.
     pub fn move_to(&mut self, log_pos: u32) {
         let before = self.position;
         let position = before & !u64::from(u32::MAX) | u64::from(log_pos);
@@ -62,7 +63,7 @@ impl SourcePlace {
         self.position = position + if has_wrapped { 1 << 32 } else { 0 };
     }
 
-    /// The place as a value that grows along one source's log.
+    /// Returns a value that grows along the log of one source.
     pub fn order(&self) -> (u64, u64) {
         (number_of(&self.file), self.position)
     }

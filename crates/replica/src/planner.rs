@@ -1,22 +1,24 @@
-//! [`Planner`]: what a group must follow, by `slave_parallel_mode` and by the keys that it changes.
+//! [`Planner`]: decides which earlier groups a group depends on, from `slave_parallel_mode` and the keys it
+//! changes.
 //!
-//! | mode | a group follows |
+//! | mode | a group depends on |
 //! |---|---|
-//! | none | all before it |
-//! | minimal | each that changed a key of its own; it begins when all before it are applied |
-//! | conservative | the same; it begins when all before the run of its commit id are applied |
-//! | optimistic | each that changed a key of its own; all before it if it waited on the source, or forbids it |
-//! | aggressive | each that changed a key of its own |
+//! | none | all earlier groups |
+//! | minimal | groups that changed one of its keys; it begins when all earlier groups are applied |
+//! | conservative | the same; it begins when all groups before the run of its commit id are applied |
+//! | optimistic | like aggressive; all earlier groups if it waited on the source or forbids parallel apply |
+//! | aggressive | groups that changed one of its keys |
 //!
-//! What a group follows is ordered when it starts. What is only applied may wait for its place: as on the
-//! source, the next run begins while the one before commits.
+//! A group starts when its dependencies are ordered. Groups that must merely be applied first may still wait
+//! to be ordered: as on the source, the next run begins while the previous one commits.
 //!
-//! Two groups of one commit id did not conflict on the source. They may here, where a key can be another one,
-//! so keys are looked at in every mode.
+//! Two groups of one commit id did not conflict on the source. They may conflict here, where a table can have
+//! other keys, so keys are compared in every mode.
 //!
-//! A domain has a planner of its own. What nobody can tell the keys of (DDL, statements, what is large) is
-//! applied alone: it follows all before it, and all behind it follow it. Until it is ordered nobody knows by
-//! which definitions to find keys, so what comes meanwhile is applied one after the other.
+//! Each domain has its own planner. A group whose keys are unknown (DDL, statements, large groups) is applied
+//! exclusively: it depends on all earlier groups, and all later groups depend on it. Until it is ordered, the
+//! table definitions for finding keys are unknown too, so groups that arrive meanwhile are applied one after
+//! the other.
 
 use std::sync::Arc;
 
@@ -38,40 +40,40 @@ enum Mode {
     Aggressive,
 }
 
-/// What to do with a group.
+/// How to run a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// It is applied, and parked until its place comes.
+    /// A worker applies it and parks it until it can be ordered.
     Start(After),
-    /// It is applied as the head, and the worker that applies it orders it.
+    /// A worker applies it as the head, exclusively, and orders it itself.
     Alone(After),
 }
 
-/// Plans the groups of one domain, one after the other.
+/// Plans the groups of one domain, in order.
 pub struct Planner {
     mode: Mode,
     keys: RowKeys,
-    /// What the group changes, as far as its events have come.
+    /// Keys and tables changed by the events of the current group so far.
     pub set: KeySet,
     dependencies: Dependencies,
     maps: Vec<Arc<TableMap>>,
     flags2: u8,
     has_gtid: bool,
     commit_id: Option<u64>,
-    /// Nobody knows what it changes.
+    /// Its changes are unknown, so it runs exclusively.
     is_alone: bool,
-    /// The commit id of the slots from this number on.
+    /// The current run: its commit id and its first slot.
     run: (Option<u64>, u64),
-    /// All later slots follow this one.
+    /// All later slots depend on this one.
     floor: u64,
-    /// The newest slot that is applied alone.
+    /// The newest slot that is applied exclusively.
     alone: u64,
-    /// Keys cannot be found yet: such a slot is not ordered.
+    /// Keys cannot be computed yet, because slot `alone` is not ordered.
     is_blind: bool,
 }
 
 impl Planner {
-    /// As the variables say now.
+    /// Creates a planner from the current variables.
     pub fn new(globals: &Globals) -> Planner {
         let mode = match globals.uint(VarId::SlaveParallelMode) {
             0 => Mode::None,
@@ -97,12 +99,12 @@ impl Planner {
         }
     }
 
-    /// Whether workers have anything to do.
+    /// Returns whether the mode uses workers.
     pub fn is_parallel(&self) -> bool {
         self.mode != Mode::None
     }
 
-    /// A group begins; `first` is the ring's head.
+    /// Begins a group. `first` is the number of the ring's head.
     pub fn begin(&mut self, gtid: Option<&GtidEvent>, first: u64) {
         self.is_blind = first <= self.alone;
         self.set.clear();
@@ -113,12 +115,12 @@ impl Planner {
         self.commit_id = gtid.and_then(|event| event.commit_id);
     }
 
-    /// The group is applied alone: what it changes is not known.
+    /// Makes the current group run exclusively, because its changes are unknown.
     pub fn keep_alone(&mut self) {
         self.is_alone = true;
     }
 
-    /// An event of it.
+    /// Processes an event of the group.
     pub fn event(&mut self, db: &Database, rules: &Rules, event: &Event) {
         match event {
             Event::TableMap(_) | Event::Rows(_) if self.is_blind => {}
@@ -135,7 +137,7 @@ impl Planner {
                 };
                 match map {
                     Some(map) if is_wanted(map) => {
-                        // Applied alone it meets the same error, and reports it.
+                        // Applied exclusively, the group meets the same error and reports it.
                         let found = self.keys.add(db, map, rows, &mut self.set);
                         self.is_alone |= found.is_err();
                     }
@@ -148,7 +150,7 @@ impl Planner {
         }
     }
 
-    /// The group is whole: `number` is its slot, `first` the head's.
+    /// Ends the group and returns its plan. `number` is its slot, `first` the head's.
     pub fn end(&mut self, end: End, number: u64, first: u64) -> Plan {
         let is_transaction = end == End::Commit
             && self.has_gtid
@@ -177,21 +179,21 @@ impl Planner {
         })
     }
 
-    /// Nobody knows, or can tell yet, what the group of this slot changes.
+    /// Plans a slot whose changes are unknown, or not known yet.
     pub fn alone(&mut self, number: u64) -> Plan {
         self.be_followed(number);
         self.alone = number;
         Plan::Alone(After::ordered(number - 1))
     }
 
-    /// All later slots follow this one.
+    /// Makes all later slots depend on this one.
     fn be_followed(&mut self, number: u64) {
         self.floor = number;
         self.dependencies.clear();
         self.run = (None, 0);
     }
 
-    /// All before is ordered.
+    /// Forgets dependencies: all earlier slots are ordered.
     pub fn barrier(&mut self) {
         self.dependencies.clear();
         self.run = (None, 0);
@@ -221,10 +223,10 @@ mod tests {
         let start = |number| Plan::Start(After::ordered(number));
         assert_eq!(planned(&mut planner, row, 1, 1), start(0));
         assert_eq!(planned(&mut planner, row | gtid_flags2::DDL, 2, 1), Plan::Alone(After::ordered(1)));
-        // Not ordered yet: one after the other.
+        // Slot 2 is not ordered yet: groups run one after the other.
         assert_eq!(planned(&mut planner, row, 3, 2), start(2));
         assert_eq!(planned(&mut planner, row, 4, 2), start(3));
-        // It is: by keys again, behind all that came meanwhile.
+        // Slot 2 is ordered: keys count again, after all groups that arrived meanwhile.
         assert_eq!(planned(&mut planner, row, 5, 3), start(4));
         assert_eq!(planned(&mut planner, row, 6, 3), start(4));
     }

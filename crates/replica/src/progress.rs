@@ -1,41 +1,42 @@
-//! [`Progress`]: up to where in the relay log everything is ordered, while domains come on independently.
+//! [`Progress`]: the relay log position before which all groups are ordered, while domains advance
+//! independently.
 
 use std::collections::VecDeque;
 
 use crate::place::SourcePlace;
 use crate::relay::RelayPlace;
 
-/// The number of a group in the order of the relay log.
+/// The number of a group in relay log order.
 pub type Ticket = u64;
 
-/// Behind a group.
+/// The position after a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub relay: RelayPlace,
-    /// The same place in the source's log.
+    /// The same position in the source's log.
     pub source: SourcePlace,
 }
 
-/// The groups behind the oldest one that is not done.
+/// The groups from the oldest unfinished one on.
 #[derive(Default)]
 pub struct Progress {
-    /// The ticket of the oldest one.
+    /// Ticket of the oldest unfinished group.
     first: Ticket,
-    /// From that one on; None is not done.
+    /// End positions of the groups from `first` on; `None` for a group that is not done.
     done: VecDeque<Option<Reached>>,
-    /// All before this place is done. None until the first group is.
+    /// Everything before this position is done. `None` until the first group is.
     reached: Option<Reached>,
 }
 
 impl Progress {
-    /// The next group of the relay log.
+    /// Adds the next group of the relay log and returns its ticket.
     pub fn begin(&mut self) -> Ticket {
         self.done.push_back(None);
         self.first + self.done.len() as Ticket - 1
     }
 
-    /// Up to where all is done when this group is, as far as it is known now. `base` is the place before the
-    /// first group of all.
+    /// Returns the position before which everything will be done once this group is, as far as known now.
+    /// `base` is the position before the very first group.
     pub fn place_with(&self, ticket: Ticket, own: &SourcePlace, base: &SourcePlace) -> SourcePlace {
         if ticket > self.first {
             return self.reached.as_ref().map_or(base, |reached| &reached.source).clone();
@@ -44,7 +45,7 @@ impl Progress {
         behind.map_or(own, |reached| &reached.source).clone()
     }
 
-    /// A group is done. Answers the place before which everything is, if that has changed.
+    /// Marks a group as done. Returns the position before which everything is done, if it has changed.
     pub fn done(&mut self, ticket: Ticket, reached: Reached) -> Option<Reached> {
         let at = ticket.checked_sub(self.first).expect("done once") as usize;
         self.done[at] = Some(reached);
@@ -58,7 +59,7 @@ impl Progress {
         self.reached.clone()
     }
 
-    /// Forgets the groups that are not done.
+    /// Drops the groups that are not done.
     pub fn clear(&mut self) {
         self.first += self.done.len() as Ticket;
         self.done.clear();
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(progress.place_with(tickets[1], &at(2).source, &base), base);
         assert_eq!(progress.place_with(tickets[0], &at(1).source, &base), at(1).source);
         assert_eq!(progress.done(tickets[0], at(1)), Some(at(1)));
-        // With the second one all three are done.
+        // Once the second group is done, all three are.
         assert_eq!(progress.place_with(tickets[1], &at(2).source, &base), at(3).source);
         assert_eq!(progress.place_with(tickets[3], &at(4).source, &base), at(1).source);
         assert_eq!(progress.done(tickets[1], at(2)), Some(at(3)));

@@ -1,20 +1,20 @@
-//! The receiver: one thread that takes a source's events and puts them into the relay log.
+//! The receiver (I/O thread): receives a source's events and writes them to the relay log.
 //!
 //! # States
 //! ```text
 //! Preparing -> Connecting --logged in, dump begun--> Yes --connection lost--> Connecting -> ...
-//!      \-> No: STOP SLAVE, KILL, the place of START SLAVE UNTIL, or an error that trying again does not cure
+//!      \-> No: STOP SLAVE, KILL, the end of START SLAVE UNTIL, or an error that a retry does not cure
 //! ```
 //!
-//! # Where it goes on
-//! Behind the last group that was received whole and written: what is only gathered in memory when the thread
-//! ends is fetched again. What came of a group without its end is fetched again, too, and the applier undoes
-//! it when it meets the source's format description in the middle of a group.
+//! # Where it continues
+//! After the last group that was completely received and written. Events that are only buffered when the
+//! thread ends are fetched again. So is a group whose end did not arrive: the applier rolls it back when it
+//! reads the source's format description in the middle of a group.
 //!
 //! # On failure
-//! The network, and a source that ends the connection: it connects again, after `MASTER_CONNECT_RETRY`
-//! seconds if that fails, too. A full disk: it waits. Anything else (other errors of the source, damaged
-//! events, our own server id) stops it with MariaDB's error number.
+//! After a network failure, or if the source closes the connection, it reconnects, and if that fails too,
+//! retries after `MASTER_CONNECT_RETRY` seconds. On a full disk it waits. Anything else (other errors of the
+//! source, damaged events, our own server id) stops it with MariaDB's error number.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,29 +40,29 @@ use crate::settings::{SourceSettings, UseGtid};
 
 /// master_retry_count.
 pub const RETRIES_MAX: u32 = 100_000;
-/// The longest name of a file of the source: it is kept, and travels with each transaction.
+/// Maximum length of a source's file name, which is stored and becomes part of each transaction's redo.
 const FILE_NAME_BYTES_MAX: usize = 512;
-/// Between two tries to write to a full disk.
+/// Pause between two attempts to write to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the thread works with.
+/// Everything that the receiver needs.
 pub struct Receiver {
     pub connection: Arc<Connection>,
     pub settings: SourceSettings,
     pub db: Arc<Database>,
     pub id: ConnectionId,
     pub log: ReplicaLog,
-    /// START SLAVE UNTIL a GTID position, of both threads: the source ends there.
+    /// GTID position of a START SLAVE UNTIL for both threads; the source stops there.
     pub until: Option<Vec<Gtid>>,
 }
 
 /// How one connection ended.
 enum Ended {
-    /// Asked for.
+    /// On request.
     Stopped,
-    /// Trying again may help.
+    /// By an error that a retry may cure.
     Lost(ThreadError),
-    /// Trying again does not.
+    /// By an error that a retry does not cure.
     Failed(ThreadError),
 }
 
@@ -82,7 +82,7 @@ fn damaged(what: impl std::fmt::Display) -> Ended {
     Ended::Failed(ThreadError::new(1595, text))
 }
 
-/// Errors of a source that goes away, or has no room for one more client at the moment.
+/// Errors of a source that is shutting down, or that has no connection slot at the moment.
 const PASSING: [u16; 6] = [1040, 1053, 1159, 1161, 1317, 1927];
 
 fn lost(error: LinkError) -> Ended {
@@ -97,7 +97,7 @@ fn lost(error: LinkError) -> Ended {
 }
 
 impl Receiver {
-    /// The thread's life.
+    /// Runs the thread.
     pub fn run(self) {
         let identity = ProcessIdentity { user: "system user".to_owned(), ..ProcessIdentity::default() };
         let process = self.db.processes.register(self.id, identity, self.db.clock.wall_us());
@@ -127,7 +127,7 @@ impl Receiver {
         self.connection.tell();
     }
 
-    /// Connects again and again.
+    /// Connects, and reconnects after each loss.
     fn follow(&self) -> Ended {
         let connection = &self.connection;
         let place = connection.io.lock().whole.clone();
@@ -174,7 +174,8 @@ impl Receiver {
         }
     }
 
-    /// Does something that needs space, again and again while there is none: the source keeps its events.
+    /// Retries an operation that needs disk space while the disk is full. Meanwhile the source keeps its
+    /// events.
     fn despite_full_disk<T>(&self, mut act: impl FnMut() -> Result<T, BinlogError>) -> Result<T, Ended> {
         let connection = &self.connection;
         let mut is_told = false;
@@ -213,7 +214,7 @@ impl Receiver {
         (self.db.clock.wall_us() / 1_000_000) as u32
     }
 
-    /// One connection, from its beginning to its end.
+    /// Serves one connection from beginning to end.
     fn serve(&self, writer: &mut RelayWriter, was_connected: &mut bool) -> Ended {
         match self.try_serve(writer, was_connected) {
             Ok(()) => Ended::Stopped,
@@ -239,7 +240,7 @@ impl Receiver {
         check_version(link.version())?;
         let (checksum, is_semi_sync) = self.introduce(&mut link, timeout_s)?;
         if is_semi_sync {
-            // Before the source gets an acknowledgement.
+            // Must be done before the source gets an acknowledgement.
             self.despite_full_disk(|| connection.relay.arm())?;
         }
         connection.io_state("Registering slave on master");
@@ -302,17 +303,17 @@ impl Receiver {
             stream.take_all(&mut link)
         });
         let ended = match taken {
-            // What was received is the applier's, also while the source is away.
+            // The applier gets everything received, even while the source is disconnected.
             Err(Ended::Lost(error)) => stream.flush().and(Err(Ended::Lost(error))),
             ended => ended,
         };
         stream.end();
-        // A source that ends each dump at its beginning is asked again after a pause.
+        // A source that ends each dump right at its beginning is retried after a pause.
         *was_connected = stream.has_come_on;
         ended
     }
 
-    /// The life of the thread that marks what was acknowledged.
+    /// Runs the thread that marks acknowledged positions.
     fn mark(&self, marker: &Marker<'_>) {
         if let Err(error) = marker.run() {
             let text = format_args!("The marks of the relay log cannot be written: {error}");
@@ -336,16 +337,17 @@ impl Receiver {
         Ended::Lost(ThreadError::new(number, text))
     }
 
-    /// Where the source is to begin, as a list of GTIDs.
+    /// Returns the GTID position at which the source must begin.
     fn start_position(&self) -> String {
         self.connection.io.lock().gtids.position_text()
     }
 
-    /// What a replica says and asks before its dump. Answers how events are framed before the first format
+    /// Exchanges the settings that precede a dump. Returns how events are framed before the first format
     /// description, and whether the source is semi-synchronous.
     fn introduce(&self, link: &mut Link, net_timeout_s: u64) -> Result<(Checksum, bool), Ended> {
         let own_id = self.own_id();
-        // Ages of events are told by the source's clock. One that does not tell has this server's.
+        // Event timestamps are from the source's clock. If the source does not report its time, the clocks
+        // are assumed equal.
         let here_s: u64 = self.now_s().into();
         let there_s = match link.query("SELECT UNIX_TIMESTAMP()") {
             Ok(rows) => value(&rows, 0).and_then(|seconds| seconds.parse().ok()),
@@ -365,7 +367,7 @@ impl Receiver {
         self.connection.io.lock().master_server_id = id;
         let heartbeat_ns = self.settings.heartbeat(net_timeout_s).as_nanos();
         link.query(&format!("SET @master_heartbeat_period={heartbeat_ns}")).map_err(lost)?;
-        // A source that knows no checksums knows no such variable either.
+        // A source without checksums does not know this variable.
         let checksum = match link.query("SET @master_binlog_checksum=@@global.binlog_checksum") {
             Ok(_) => {
                 let rows = link.query("SELECT @master_binlog_checksum").map_err(lost)?;
@@ -410,7 +412,7 @@ impl Receiver {
     }
 }
 
-/// Sources whose binary log is of an older format, or that are none of this kind at all.
+/// Refuses sources whose binary log has an older format, and servers of an unknown kind.
 fn check_version(version: &str) -> Result<(), Ended> {
     let digits = version.bytes().take_while(u8::is_ascii_digit).count();
     match version[..digits].parse::<u32>() {
@@ -428,32 +430,32 @@ fn value(rows: &[Row], column: usize) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// How far the receiver has come with what the relay log's writer has gathered: true when that is written.
+/// Progress covered by buffered events. It becomes valid once the buffer is written.
 #[derive(Default)]
 struct Arrived {
     whole: Option<SourcePlace>,
     gtids: Vec<Gtid>,
 }
 
-/// Events of one connection on their way into the relay log.
+/// Writes the events of one connection to the relay log.
 struct Stream<'r> {
     receiver: &'r Receiver,
     marker: &'r Marker<'r>,
     writer: &'r mut RelayWriter,
     checksum: Checksum,
     groups: Groups,
-    /// Of the group whose end has not come.
+    /// GTID of the open group.
     gtid: Option<Gtid>,
     place: SourcePlace,
     arrived: Arrived,
     is_semi_sync: bool,
-    /// A whole group came, or a heartbeat.
+    /// A complete group or a heartbeat arrived.
     has_come_on: bool,
     /// All groups of the source have GTIDs.
     has_gtids: bool,
-    /// The highest type that the source's format has.
+    /// Highest event type in the source's format.
     type_max: usize,
-    /// The source has sent all up to START SLAVE UNTIL.
+    /// The source has sent everything up to START SLAVE UNTIL.
     is_until_reached: bool,
 }
 
@@ -474,7 +476,7 @@ impl Stream<'_> {
                     );
                     Ended::Failed(ThreadError::new(1236, text))
                 }
-                // In the middle of a dump all but this one may pass.
+                // In the middle of a dump every error but this one may be temporary.
                 LinkError::Refused(error) if error.code != 1041 => {
                     Ended::Lost(ThreadError::new(error.code.into(), error.message))
                 }
@@ -493,7 +495,7 @@ impl Stream<'_> {
                 return self.flush();
             }
             if wants_reply {
-                // Durable first: that is what the source is told.
+                // Events must be durable before they are acknowledged.
                 self.sync()?;
                 link.acknowledge(&self.place.file, self.place.position).map_err(lost)?;
                 self.marker.note(self.writer.place());
@@ -502,7 +504,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Writes what is gathered.
+    /// Writes the buffer.
     fn flush(&mut self) -> Result<(), Ended> {
         self.receiver.despite_full_disk(|| self.writer.flush())?;
         self.written();
@@ -510,14 +512,14 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Makes it durable, too.
+    /// Writes the buffer and makes it durable.
     fn sync(&mut self) -> Result<(), Ended> {
         self.receiver.despite_full_disk(|| self.writer.sync())?;
         self.written();
         Ok(())
     }
 
-    /// What was gathered is in the relay log.
+    /// Publishes the progress: all buffered events are in the relay log.
     fn written(&mut self) {
         self.receiver.connection.has_received();
         let mut io = self.receiver.connection.io.lock();
@@ -527,7 +529,7 @@ impl Stream<'_> {
         self.arrived.gtids.drain(..).for_each(|gtid| io.gtids.update(gtid));
     }
 
-    /// The connection has ended: what cannot be written now is fetched again.
+    /// Ends the connection. Events that cannot be written now are fetched again.
     fn end(&mut self) {
         match self.writer.flush() {
             Ok(()) => self.written(),
@@ -535,7 +537,7 @@ impl Stream<'_> {
         }
     }
 
-    /// `relay_log_space_limit`.
+    /// Waits for `relay_log_space_limit`.
     fn await_room(&mut self) {
         let receiver = self.receiver;
         let connection = &receiver.connection;
@@ -544,20 +546,20 @@ impl Stream<'_> {
             return;
         }
         connection.io_state("Waiting for the slave SQL thread to free enough relay log space");
-        // A group that is larger than all the room there is has to come all the same.
+        // A group larger than the limit must be received nevertheless.
         while connection.relay.bytes() > limit && !connection.io_stops() && !self.applier_waits() {
             connection.relay.await_purge(Duration::from_millis(50));
         }
         connection.io_state("Waiting for master to send event");
     }
 
-    /// Whether the applier has done all it can with what there is.
+    /// Returns whether the applier has processed everything received.
     fn applier_waits(&self) -> bool {
         let sql = self.receiver.connection.sql.lock();
         sql.is_running && sql.waits_for_more
     }
 
-    /// One event.
+    /// Processes one event.
     fn take(&mut self, event: &[u8]) -> Result<(), Ended> {
         let receiver = self.receiver;
         let connection = &receiver.connection;
@@ -565,7 +567,7 @@ impl Stream<'_> {
         if header.event_len as usize != event.len() {
             return Err(damaged("the length of an event is not that of its packet"));
         }
-        // The applier would take it for an event of this server.
+        // The applier would treat it as an event of this server.
         if header.flags & flags::RELAY_LOG != 0 {
             return Err(damaged("an event of a relay log"));
         }
@@ -599,7 +601,7 @@ impl Stream<'_> {
         if self.has_gtids && !is_inside && needs_group {
             return Err(damaged("an event belongs to no group"));
         }
-        // A rotation's own end is in the file that it leaves.
+        // The end position of a ROTATE event lies in the file that it leaves.
         if header.kind != EventType::ROTATE {
             self.place.pass(&header);
         }
@@ -619,7 +621,8 @@ impl Stream<'_> {
         self.write(event, &header, body)
     }
 
-    /// What the start of a file says, and the end of what was asked for.
+    /// Processes events outside of groups that change the state: the start of a file, a rotation, the end of
+    /// UNTIL.
     fn forget_unfinished(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
         match header.kind {
             EventType::FORMAT_DESCRIPTION => {
@@ -627,7 +630,7 @@ impl Stream<'_> {
                 else {
                     return Err(damaged("a format description that is none"));
                 };
-                // Each version that there was begins with a digit. Others have another format, if any.
+                // Every known version begins with a digit. Others may use another format.
                 if !format.server_version.first().is_some_and(u8::is_ascii_digit) {
                     return Err(damaged("a format description of no known version"));
                 }
@@ -662,7 +665,7 @@ impl Stream<'_> {
 
     fn write(&mut self, event: &[u8], header: &EventHeader, body: &[u8]) -> Result<(), Ended> {
         match (header.kind, self.checksum) {
-            // Events here have checksums whatever the source does.
+            // Events in the relay log have checksums, whatever the source sends.
             (EventType::FORMAT_DESCRIPTION, Checksum::None) => {
                 let mut event = event.to_vec();
                 let end = event.len() - CHECKSUM_LEN;
@@ -692,7 +695,7 @@ impl Stream<'_> {
     }
 }
 
-/// The state that a receiver begins with.
+/// Returns the GTID state that a receiver begins with.
 pub fn start_gtids(use_gtid: UseGtid, applied: &[Gtid], logged: &GtidState, own_id: u32) -> GtidState {
     match use_gtid {
         UseGtid::CurrentPos => current_position(applied, logged, own_id),
@@ -700,7 +703,7 @@ pub fn start_gtids(use_gtid: UseGtid, applied: &[Gtid], logged: &GtidState, own_
     }
 }
 
-/// `gtid_current_pos`: what was applied, and what this server itself wrote behind it.
+/// Returns `gtid_current_pos`: the applied position, advanced by this server's own later transactions.
 pub fn current_position(applied: &[Gtid], logged: &GtidState, own_id: u32) -> GtidState {
     let mut state = GtidState::from_list(applied);
     for gtid in logged.position().into_iter().filter(|gtid| gtid.server.0 == own_id) {

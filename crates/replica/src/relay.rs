@@ -1,24 +1,24 @@
-//! The relay log: what a receiver got and the applier has not applied yet, in classic files.
+//! The relay log: events that were received and are not applied yet, in classic binlog files.
 //!
 //! # Concepts
-//! One writer (the receiver's thread) appends, one reader (the applier's) follows. Files are numbered without
-//! gaps, the index lists them. Events are the source's, with the source's positions in them; all have a
-//! checksum here, whatever the source does, so that a damaged file is noticed. A file begins with a format
-//! description of this server and a made-up ROTATE that names the place in the source's log. It ends with a
-//! ROTATE that names the next file, also if its receiver ended and another one went on.
+//! One writer (the receiver thread) appends, one reader (the applier thread) follows. Files are numbered
+//! without gaps and listed in the index. Events keep the source's positions. All events have a checksum,
+//! whatever the source sends, so that damage is detected. A file begins with a format description of this
+//! server and an artificial ROTATE that gives the position in the source's log. It ends with a ROTATE that
+//! names the next file, even if its receiver ended and a later one continued.
 //!
-//! # What is synced
-//! A file, before the next one begins, and all of it before the source is promised that events are durable
-//! (semi-synchronous replication, [`RelayWriter::sync`]). Before the first time the log gets marks
-//! ([`RelayLog::arm`], [`marks`](crate::marks)): from then on it is kept over restarts, whatever the settings
-//! say, and looked through at each start ([`survey`](crate::survey)). A log without marks is thrown away at a
-//! start: what is not applied is fetched again from where the applier has come to.
+//! # Syncing
+//! A file is synced before the next one begins, and everything is synced before events are acknowledged to a
+//! semi-synchronous source ([`RelayWriter::sync`]). Before the first acknowledgement the log gets marks
+//! ([`RelayLog::arm`], [`marks`](crate::marks)): from then on it is kept across restarts, whatever the
+//! settings say, and checked at each start ([`survey`](crate::survey)). A log without marks is deleted at a
+//! start, and events that are not applied are fetched again.
 //!
 //! # On failure
-//! A file that cannot be written ends the receiver with error 1595, one that cannot be read the applier with
-//! error 1594. A full disk makes the receiver wait. What a write that failed left in a file is behind the
-//! bytes that count, where no reader looks. After a failed sync the system may have lost what was written:
-//! nothing more is acknowledged before the log was looked through.
+//! A file that cannot be written ends the receiver with error 1595. A file that cannot be read ends the
+//! applier with error 1594. A full disk makes the receiver wait. Bytes left by a failed write lie after the
+//! recorded end of the file, where no reader looks. After a failed sync the kernel may have lost writes, so
+//! nothing more is acknowledged until the log was checked.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -39,37 +39,37 @@ use crate::marks::{Acknowledged, Marks};
 use crate::place::SourcePlace;
 use crate::survey::{Survey, Unsound};
 
-/// Bytes gathered before they are written, unless the source pauses.
+/// Bytes buffered before a write, unless the source pauses.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The files of one connection.
+/// The relay log files of one connection.
 pub struct RelayLog {
     pub(crate) fs: SharedFs,
-    /// It changes only while no thread uses the log.
+    /// Changes only while no thread uses the log.
     name: Mutex<BinlogName>,
     files: Mutex<Files>,
     grown: Condvar,
-    /// Held while the index is written: the newest list stays.
+    /// Held while the index is written, so that the newest list is written last.
     index: Mutex<()>,
-    /// There if anything was, or is about to be, acknowledged.
+    /// Present if events were acknowledged, or are about to be.
     marks: Mutex<Option<Marks>>,
     has_marks: AtomicBool,
-    /// A sync failed: what was written may be lost.
+    /// A sync failed, so earlier writes may be lost.
     is_doubtful: AtomicBool,
 }
 
 #[derive(Default)]
 struct Files {
-    /// Oldest first; the last one is being written.
+    /// Oldest first; the last file is being written.
     list: Vec<RelayFile>,
 }
 
-/// A file, and how much of it counts: behind that may be what a failed write left.
+/// A file and its valid length. Bytes after that may be left from a failed write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RelayFile {
     pub number: u32,
     pub bytes: u64,
-    /// Its last event names the next file, and all of it is durable.
+    /// Its last event names the next file, and the whole file is durable.
     pub is_closed: bool,
 }
 
@@ -89,7 +89,7 @@ impl Files {
     }
 }
 
-/// A place in the relay log.
+/// A position in the relay log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RelayPlace {
     pub file: u32,
@@ -101,8 +101,8 @@ fn io_error(action: &'static str, path: PathBuf) -> impl FnOnce(std::io::Error) 
 }
 
 impl RelayLog {
-    /// The log of this name. What is there is listed as far as it can be read; the start of the threads looks
-    /// at all of it.
+    /// Opens the log of this name. Lists existing files as far as they can be read; the start of the threads
+    /// checks them completely.
     pub fn open(fs: SharedFs, name: BinlogName) -> Arc<RelayLog> {
         let log = RelayLog {
             fs,
@@ -126,12 +126,12 @@ impl RelayLog {
         Arc::new(log)
     }
 
-    /// Base name of the files.
+    /// Returns the base name of the files.
     pub fn name(&self) -> BinlogName {
         self.name.lock().clone()
     }
 
-    /// Another name for the files to come; there are none.
+    /// Sets the base name for future files. No file may exist.
     pub fn rename(&self, name: BinlogName) {
         *self.name.lock() = name;
     }
@@ -144,20 +144,20 @@ impl RelayLog {
         self.name.lock().index_path().with_extension("marks")
     }
 
-    /// The line of the index that names the marks.
+    /// Returns the line of the index that names the marks file.
     pub(crate) fn marks_line(&self) -> String {
         let name = self.name();
-        // As that of a file, without its number.
+        // Derived from the line of a file, without its number.
         let line = name.index_line(1);
         format!("{}.marks", line.strip_suffix(".000001").unwrap_or(&line))
     }
 
-    /// The name of a file, as SHOW SLAVE STATUS prints it.
+    /// Returns the name of a file, as SHOW SLAVE STATUS prints it.
     pub fn file_name(&self, number: u32) -> String {
         self.name.lock().file(number)
     }
 
-    /// The number of a file.
+    /// Returns the number of a file in the log.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.name.lock().number(name).filter(|&number| self.has(number))
     }
@@ -166,25 +166,25 @@ impl RelayLog {
         self.files.lock().list.iter().any(|file| file.number == number)
     }
 
-    /// The oldest file.
+    /// Returns the number of the oldest file.
     pub fn first(&self) -> Option<u32> {
         self.files.lock().list.first().map(|file| file.number)
     }
 
-    /// The newest file and where it ends.
+    /// Returns the end of the newest file.
     pub fn end(&self) -> RelayPlace {
         self.files.lock().end()
     }
 
-    /// Bytes of all files.
+    /// Returns the total size of all files.
     pub fn bytes(&self) -> u64 {
         self.files.lock().list.iter().map(|file| file.bytes).sum()
     }
 
-    /// Removes all files; no thread writes or reads them.
+    /// Removes all files. No thread may be using them.
     pub fn clear(&self) -> Result<(), BinlogError> {
         let name = self.name();
-        // Also those that a list that cannot be read may name.
+        // Includes files that only an unreadable index may name.
         let found = self.fs.list(name.dir()).unwrap_or_default();
         let mut removed: Vec<u32> =
             found.iter().filter_map(|file| name.number(&file.to_string_lossy())).collect();
@@ -193,7 +193,7 @@ impl RelayLog {
         removed.dedup();
         let had_marks = self.has_marks.swap(false, Ordering::AcqRel);
         *self.marks.lock() = None;
-        // The list first, as in a purge.
+        // The index is rewritten first, as in a purge.
         let listed = self.write_index();
         self.is_doubtful.store(false, Ordering::Release);
         removed.into_iter().for_each(|number| self.remove_file(number));
@@ -207,15 +207,15 @@ impl RelayLog {
         listed.or_else(|_| self.write_index())
     }
 
-    /// Removes the index, too: the connection is forgotten.
+    /// Removes all files and the index, because the connection is removed.
     pub fn remove(&self) -> Result<(), BinlogError> {
         self.clear()?;
-        // It may never have been made.
+        // The index may never have been created.
         let _ = self.fs.remove(&self.name.lock().index_path());
         Ok(())
     }
 
-    /// Removes the files before this one: they are applied.
+    /// Removes the files before `number`, which are applied.
     pub fn purge_before(&self, number: u32) -> Result<(), BinlogError> {
         let mut removed = Vec::new();
         {
@@ -228,15 +228,16 @@ impl RelayLog {
         if removed.is_empty() {
             return Ok(());
         }
-        // The list first: it names no file that is not there. On a full disk the files have to go first.
+        // The index is rewritten first, so that it names no missing file. On a full disk the files must be
+        // removed first.
         let listed = self.write_index();
         removed.into_iter().for_each(|number| self.remove_file(number));
-        // The receiver that waits for space looks again.
+        // Wakes a receiver that waits for space.
         self.grown.notify_all();
         listed.or_else(|_| self.write_index())
     }
 
-    /// A file that cannot be removed takes room; the index does not name it any more.
+    /// Removes a file. A failure only wastes space, because the index no longer names the file.
     pub(crate) fn remove_file(&self, number: u32) {
         let _ = self.fs.remove(&self.path(number));
     }
@@ -254,8 +255,8 @@ impl RelayLog {
         self.fs.replace(&path, &new, text.as_bytes()).map_err(io_error("write", path))
     }
 
-    /// The source is about to be promised what is durable here: from now on the log is kept. Durable at
-    /// return.
+    /// Makes the log one that is kept, because durable events are about to be acknowledged to the source.
+    /// Durable at return.
     pub fn arm(&self) -> Result<(), BinlogError> {
         let path = self.marks_path();
         let mut marks = self.marks.lock();
@@ -270,7 +271,8 @@ impl RelayLog {
         Ok(())
     }
 
-    /// Everything before this place was acknowledged; `is_open`: more will be. Durable at return.
+    /// Records that everything before `until` was acknowledged. `is_open` says that more will be. Durable at
+    /// return.
     pub fn mark(&self, until: RelayPlace, is_open: bool) -> std::io::Result<()> {
         let mut marks = self.marks.lock();
         let Some(marks) = &mut *marks else { return Ok(()) };
@@ -278,14 +280,14 @@ impl RelayLog {
         marks.put(Acknowledged { until, is_open })
     }
 
-    /// Makes the findings of a survey the log.
+    /// Makes the files found by a survey the log.
     pub(crate) fn take_over(&self, survey: &Survey) -> Result<(), Unsound> {
         let path = self.marks_path();
         let mut marks = None;
         if survey.has_marks {
             let opened = Marks::open(&self.fs, &path).map_err(Unsound::io(&path))?;
             let mut opened = opened.ok_or_else(|| Unsound::new(&path, "is damaged"))?;
-            // Numbers begin at 1 again when no file is left.
+            // File numbers start at 1 again when no file is left.
             let until = match survey.files.is_empty() {
                 true => RelayPlace::default(),
                 false => survey.acknowledged.until,
@@ -303,7 +305,7 @@ impl RelayLog {
         self.write_index().map_err(|error| Unsound::new(&self.name().index_path(), error))
     }
 
-    /// Ends the newest file, if that is not done: its last event names the next one, and it is durable.
+    /// Closes the newest file, if it is not closed: appends the event that names the next file and syncs it.
     fn close_newest(&self, server_id: ServerId, now_s: u32) -> Result<(), BinlogError> {
         let Some(last) = self.files.lock().list.last().copied().filter(|last| !last.is_closed) else {
             return Ok(());
@@ -330,7 +332,7 @@ impl RelayLog {
         self.grown.notify_all();
     }
 
-    /// How a sync ended. One that failed for another reason than a full disk says nothing of later ones.
+    /// Records the outcome of a sync. A failure other than a full disk makes later syncs unreliable.
     fn synced(&self, outcome: std::io::Result<()>) -> std::io::Result<()> {
         if outcome.as_ref().is_err_and(|error| !is_no_space(error)) {
             self.is_doubtful.store(true, Ordering::Release);
@@ -348,7 +350,7 @@ impl RelayLog {
         }
     }
 
-    /// Waits until more is there than `seen`, or for [`RelayLog::wake`], for this long at most.
+    /// Waits at most `most`, until the log has grown beyond `seen` or [`RelayLog::wake`] is called.
     pub fn await_growth(&self, seen: RelayPlace, most: Duration) {
         let mut files = self.files.lock();
         if files.end() <= seen {
@@ -356,19 +358,19 @@ impl RelayLog {
         }
     }
 
-    /// Waits until files are removed, for this long at most.
+    /// Waits at most `most` until files are removed.
     pub fn await_purge(&self, most: Duration) {
         let mut files = self.files.lock();
         self.grown.wait_for(&mut files, most);
     }
 
-    /// Ends the waits.
+    /// Ends all waits.
     pub fn wake(&self) {
         let _files = self.files.lock();
         self.grown.notify_all();
     }
 
-    /// Reads a file from its beginning.
+    /// Opens a file for reading from its beginning.
     pub fn read_file(&self, number: u32) -> Result<EventReader, BinlogError> {
         let mut reader = EventReader::open(&self.fs, &self.path(number))?;
         reader.set_limit(self.files.lock().bytes_of(number));
@@ -380,7 +382,7 @@ impl RelayLog {
     }
 }
 
-/// Appends an event of this server to a buffer whose first byte is to be at `base` in the file.
+/// Appends an event of this server to a buffer whose first byte goes to `base` in the file.
 fn make_up(
     buffer: &mut Vec<u8>,
     base: u64,
@@ -402,13 +404,13 @@ pub struct RelayWriter {
     server_id: ServerId,
     number: u32,
     file: SharedFile,
-    /// In the file.
+    /// Bytes written to the file.
     written: u64,
     buffer: Vec<u8>,
     has_unsynced: bool,
-    /// Its last event is there: a ROTATE to the next file.
+    /// The final ROTATE to the next file is appended.
     is_closed: bool,
-    /// The index on disk names it.
+    /// The index on disk names the file.
     is_listed: bool,
 }
 
@@ -425,7 +427,7 @@ impl RelayWriter {
         let number = log.end().file + 1;
         let path = log.path(number);
         let io = |e| BinlogError::Io { action: "create", path: path.clone(), source: e };
-        // What an earlier log left must not come back by a power failure.
+        // A file left from an earlier log must not reappear after a power failure.
         match log.fs.remove(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(io(error)),
             _ => {}
@@ -448,10 +450,11 @@ impl RelayWriter {
             let rotate = Rotate { position: place.position, name: place.file.clone().into_bytes() };
             writer.make_up(EventType::ROTATE, 0, &Event::Rotate(rotate));
         }
-        // Readers see it with its head.
+        // Readers see the file only once its head is written.
         writer.write_buffer()?;
         log.files.lock().list.push(RelayFile { number, bytes: writer.written, is_closed: false });
-        // The file is in use from here on; what is to be durable waits for the index (`sync`).
+        // The file is in use from here on. If the index could not be written, `sync` retries it before events
+        // are reported durable.
         writer.is_listed = log.write_index().is_ok();
         log.grown.notify_all();
         Ok(writer)
@@ -461,17 +464,17 @@ impl RelayWriter {
         make_up(&mut self.buffer, self.written, kind, timestamp, self.server_id, event);
     }
 
-    /// Adds an event that has a checksum. No reader sees it before the next flush.
+    /// Buffers an event that has a checksum. Readers see it after the next flush.
     pub fn append(&mut self, event: &[u8]) {
         self.buffer.extend_from_slice(event);
     }
 
-    /// Whether enough is gathered to be written.
+    /// Returns whether the buffer should be flushed.
     pub fn is_full(&self) -> bool {
         self.buffer.len() >= BUFFER_BYTES
     }
 
-    /// Adds an event without a checksum, and gives it one.
+    /// Buffers an event without a checksum and adds one.
     pub fn append_plain(&mut self, header: &EventHeader, body: &[u8]) {
         let event_len = header.event_len + Checksum::Crc32.len() as u32;
         let start = self.buffer.len();
@@ -481,12 +484,12 @@ impl RelayWriter {
         self.buffer.extend_from_slice(&crc.to_le_bytes());
     }
 
-    /// Forgets what is gathered.
+    /// Discards the buffer.
     pub fn discard(&mut self) {
         self.buffer.clear();
     }
 
-    /// Writes what is gathered, all or nothing; the reader sees it. After an error it is still gathered.
+    /// Writes the buffer, all or nothing, and shows it to the reader. After an error the buffer is kept.
     pub fn flush(&mut self) -> Result<(), BinlogError> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -505,13 +508,13 @@ impl RelayWriter {
         })?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
-        // Memory of a large event.
+        // Frees the memory of a large event.
         self.buffer.shrink_to(2 * BUFFER_BYTES);
         self.has_unsynced = true;
         Ok(())
     }
 
-    /// Makes all of it durable.
+    /// Makes all events durable.
     pub fn sync(&mut self) -> Result<(), BinlogError> {
         self.flush()?;
         self.log.check_sound()?;
@@ -527,17 +530,18 @@ impl RelayWriter {
         Ok(())
     }
 
-    /// Behind what is in the file.
+    /// Returns the position after the last byte written.
     pub fn place(&self) -> RelayPlace {
         RelayPlace { file: self.number, offset: self.written }
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file, including the buffer.
     pub fn file_bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Ends the file and begins the next one. After an error it is to be called again before anything else.
+    /// Ends the file and begins the next one. After an error the caller must call it again before anything
+    /// else.
     pub fn rotate(&mut self, now_s: u32, place: &SourcePlace) -> Result<(), BinlogError> {
         if !std::mem::replace(&mut self.is_closed, true) {
             let next = Rotate { position: 4, name: self.log.file_name(self.number + 1).into_bytes() };
@@ -550,7 +554,7 @@ impl RelayWriter {
     }
 }
 
-/// Follows the relay log.
+/// Reads the relay log while it grows.
 pub struct RelayReader {
     log: Arc<RelayLog>,
     number: u32,
@@ -558,7 +562,7 @@ pub struct RelayReader {
 }
 
 impl RelayReader {
-    /// From a place on; None if there is no such file yet.
+    /// Opens a reader at a position. Returns `None` if the file does not exist yet.
     pub fn at(log: &Arc<RelayLog>, place: RelayPlace) -> Result<Option<RelayReader>, BinlogError> {
         if !log.has(place.file) {
             return Ok(None);
@@ -568,22 +572,22 @@ impl RelayReader {
         Ok(Some(RelayReader { log: Arc::clone(log), number: place.file, reader }))
     }
 
-    /// Where the next event starts.
+    /// Returns the position of the next event.
     pub fn place(&self) -> RelayPlace {
         RelayPlace { file: self.number, offset: self.reader.offset() }
     }
 
-    /// The next event; None at the end.
+    /// Returns the next event, or `None` at the end of the log.
     pub fn next_event(&mut self) -> Result<Option<RawEvent>, BinlogError> {
         loop {
-            // Looked at first: what comes behind the answer is in a later file.
+            // Read before the end of this file: events that arrive later are then in a later file.
             let next = self.log.next_after(self.number);
             let end = self.log.files.lock().bytes_of(self.number);
             self.reader.set_limit(end);
             if let Some(raw) = self.reader.next_event()? {
                 return Ok(Some(raw));
             }
-            // What was written is not there any more.
+            // Bytes that were written are missing.
             if self.reader.offset() < end {
                 return Err(self.corrupt(format!("its events go on up to offset {end}, and are not there")));
             }
@@ -659,7 +663,7 @@ mod tests {
         assert!(!fs.exists(Path::new("/d/relay.000001")));
         let again = RelayLog::open(fs.clone(), name);
         assert_eq!(again.first(), Some(2));
-        // A crash tore the last event.
+        // Simulates a crash that tore the last event.
         let file = fs.open(Path::new("/d/relay.000002"), OpenMode::Write).expect("there");
         file.set_len(log.end().offset - 3).expect("cut");
         let mut seen = Vec::new();
@@ -671,7 +675,7 @@ mod tests {
             RelayReader::at(&again, RelayPlace { file: 2, offset: 0 }).expect("opens").expect("there");
         assert_eq!(kinds(&mut reader), seen);
     }
-    /// Kinds of all events that a reader finds.
+    /// Returns the kinds of all events that a reader finds.
     fn kinds_of(log: &Arc<RelayLog>) -> Vec<EventType> {
         let mut reader =
             RelayReader::at(log, RelayPlace { file: 1, offset: 0 }).expect("opens").expect("there");
@@ -703,7 +707,7 @@ mod tests {
             again(&mut || writer.rotate(4, &place));
             writer.append_plain(&header, &body);
             again(&mut || writer.sync());
-            // A file begun by another thread ends the one before, whatever lies behind its end.
+            // A file begun by another thread closes the previous one, whatever bytes follow its end.
             let torn = below.open(&log.path(2), OpenMode::Write).expect("there");
             torn.write_at(b"torn", log.end().offset).expect("written");
             let begin = || RelayWriter::begin(&log, ServerId(5), 5, &place);
@@ -785,7 +789,7 @@ mod tests {
             writer.rotate(4, &SourcePlace::default()).expect("next file");
         }
         log.purge_before(4).expect("purged");
-        // A crash took the newest file, of which nothing was synced.
+        // Simulates a crash that took the newest file, which was never synced.
         fs.open(&log.path(4), OpenMode::Write).expect("there").set_len(0).expect("cut");
         for round in 0..2 {
             let log = RelayLog::open(fs.clone(), log.name());
@@ -803,7 +807,7 @@ mod tests {
             let memory = MemFs::new();
             let faulty = FaultFs::new(Arc::new(memory.clone()));
             faulty.set(Fault::CrashAt(at));
-            // The acknowledged place.
+            // The acknowledged position.
             let mut promised = RelayPlace::default();
             let mut run = || -> Result<(), BinlogError> {
                 let fs: SharedFs = Arc::new(faulty.clone());
@@ -811,7 +815,7 @@ mod tests {
                 let log = RelayLog::open(fs, BinlogName::new(Path::new("/d"), "relay"));
                 for round in 0..3 {
                     let place = SourcePlace { file: "b.000001".to_owned(), position: 77 };
-                    // Each receiver of a connection begins a file.
+                    // Each receiver of a connection begins a new file.
                     let mut writer = RelayWriter::begin(&log, ServerId(5), 3, &place)?;
                     log.arm()?;
                     let (header, body) = query(b"one");
@@ -822,7 +826,7 @@ mod tests {
                         }
                         writer.sync()?;
                         promised = writer.place();
-                        // Marks may lag behind.
+                        // Marks may lag behind acknowledgements.
                         if n % 2 == 1 {
                             log.mark(promised, true).map_err(io_error("mark", log.marks_path()))?;
                         }

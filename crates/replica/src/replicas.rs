@@ -1,11 +1,11 @@
-//! All connections to sources, and the statements about them.
+//! All connections to sources, and the statements that manage them.
 //!
 //! # START SLAVE
-//! With neither thread running both begin where the position and the relay log say ([`begin`](crate::begin)).
-//! With one running the other joins it.
+//! If neither thread is running, both begin where the position and the relay log say
+//! ([`begin`](crate::begin)). If one is running, the other joins it.
 //!
 //! # Lock order
-//! `connections` is held for look-ups only; a connection's `control` is held for a whole statement.
+//! `connections` is held for look-ups only. The `control` lock of a connection is held for a whole statement.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ use crate::settings::{SourceSettings, UseGtid};
 use crate::state::{Change, REPLICATION, StateStore};
 use crate::until::number_of;
 
-/// Where threads tell what happens: the server's error log.
+/// Writes messages of the threads to the server's error log.
 #[derive(Clone)]
 pub struct ReplicaLog(pub Arc<dyn Fn(Level, &fmt::Arguments<'_>) + Send + Sync>);
 
@@ -53,39 +53,39 @@ impl ReplicaLog {
         }
     }
 
-    /// Something ended in a way that a person must look at.
+    /// Logs an error that needs attention.
     pub fn error(&self, name: &str, text: fmt::Arguments<'_>) {
         self.tell(Level::Error, name, text);
     }
 
-    /// Something is wrong that may cure itself.
+    /// Logs a problem that may resolve itself.
     pub fn warning(&self, name: &str, text: fmt::Arguments<'_>) {
         self.tell(Level::Warning, name, text);
     }
 
-    /// Something happened.
+    /// Logs an event.
     pub fn note(&self, name: &str, text: fmt::Arguments<'_>) {
         self.tell(Level::Note, name, text);
     }
 }
 
-/// Stack of appliers, which run statements.
+/// Stack size of appliers, which run statements.
 const APPLIER_STACK_BYTES: usize = 8 << 20;
-/// Stack of receivers.
+/// Stack size of receivers.
 const RECEIVER_STACK_BYTES: usize = 1 << 20;
-/// How long a stop of the server waits for threads.
+/// Maximum time that a shutdown waits for the threads.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Between two questions whether a wait is to end.
+/// Interval of checks whether a wait is to end.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What the server gives.
+/// The parts of the server that replication needs.
 pub struct ReplicaParts {
     pub db: Arc<Database>,
     pub state: Arc<StateStore>,
     pub fs: SharedFs,
     pub datadir: PathBuf,
     pub log: ReplicaLog,
-    /// Numbers of threads in the process list.
+    /// Assigns connection ids for the process list.
     pub next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
 }
 
@@ -113,7 +113,7 @@ fn note(code: ErrorCode, text: impl Into<String>) -> Warning {
 }
 
 impl Replicas {
-    /// The sources that the state knows; nothing runs yet.
+    /// Opens the connections of all known sources, without starting any thread.
     pub fn open(parts: ReplicaParts) -> Result<Arc<Replicas>, String> {
         let flusher = Flusher::start(Arc::clone(&parts.db.commit), Arc::clone(&parts.state));
         let flusher = flusher.map_err(|e| format!("cannot start a thread: {e}"))?;
@@ -138,7 +138,7 @@ impl Replicas {
         Ok(Arc::new(replicas))
     }
 
-    /// Starts what is configured: the server has started.
+    /// Starts the threads of all configured connections, at server start.
     pub fn start_all(&self) {
         for connection in self.all() {
             let threads = ReplicaThreads { io: true, sql: true };
@@ -148,10 +148,10 @@ impl Replicas {
         }
     }
 
-    /// Ends all threads: the server stops. What is ordered is flushed with the server's own last flush.
+    /// Stops all threads, at shutdown. Ordered commits are flushed by the server's own last flush.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
-        // An applier may wait for a replica of its own.
+        // An applier may be waiting for a semi-synchronous replica.
         self.parts.db.commit.leave_gates();
         let all = self.all();
         all.iter().for_each(|connection| connection.ask_to_stop(true, true));
@@ -165,7 +165,7 @@ impl Replicas {
         self.flusher.stop();
     }
 
-    /// All connections by name.
+    /// Returns all connections, sorted by name.
     pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
         self.connections.lock().values().cloned().collect()
     }
@@ -174,7 +174,7 @@ impl Replicas {
         &self.parts.db
     }
 
-    /// What is configured for a connection.
+    /// Returns the settings of a connection.
     pub(crate) fn settings(&self, name: &str) -> SourceSettings {
         self.state.ordered(|state| state.sources.get(name).cloned()).unwrap_or_default()
     }
@@ -191,7 +191,7 @@ impl Replicas {
         })
     }
 
-    /// The connection of this name, made if there is none.
+    /// Returns the connection of this name, and creates it if needed.
     fn connect(&self, name: &str) -> SqlResult<Arc<Connection>> {
         if let Some(known) = self.connections.lock().get(name) {
             return Ok(Arc::clone(known));
@@ -226,7 +226,7 @@ impl Replicas {
         }
     }
 
-    /// Starts threads; false if all of them ran.
+    /// Starts threads. Returns false if all of them were running.
     fn start_one(
         &self,
         connection: &Arc<Connection>,
@@ -278,13 +278,13 @@ impl Replicas {
         Ok(starts_io || starts_sql)
     }
 
-    /// What the binary log ends with.
+    /// Returns the GTID state of the binary log.
     pub(crate) fn logged(&self) -> GtidState {
         self.parts.db.commit.binlog_status().map(|(_, gtids)| gtids).unwrap_or_default()
     }
 
-    /// Errors 1947 and 1948: this server's own transactions lie behind a position. Warnings, unless GTIDs are
-    /// strict.
+    /// Checks whether a position lies before this server's own transactions: errors 1947 and 1948 in GTID
+    /// strict mode, warnings otherwise.
     fn behind_own_log(&self, position: &[Gtid]) -> SqlResult<Vec<SqlError>> {
         let overrides = "If MASTER_GTID_POS=CURRENT_POS is used, the binlog position will override the new value of \
              @@gtid_slave_pos";
@@ -324,7 +324,7 @@ impl Replicas {
         self.parts.db.globals.uint(VarId::ServerId) as u32
     }
 
-    /// `slave_parallel_threads`
+    /// Allocates the ids of `slave_parallel_threads` workers.
     fn worker_ids(&self) -> Vec<ConnectionId> {
         let threads = self.parts.db.globals.uint(VarId::SlaveParallelThreads);
         (0..threads).map(|_| (self.parts.next_id)()).collect()
@@ -396,7 +396,7 @@ impl Replicas {
         })
     }
 
-    /// Stops threads; false if none of them ran. At return what they ordered is flushed.
+    /// Stops threads. Returns false if none of them was running. At return their ordered commits are flushed.
     fn stop_one(&self, connection: &Arc<Connection>, threads: ReplicaThreads) -> bool {
         let _control = connection.control.lock();
         let (io_runs, sql_runs) = Replicas::runs(connection);
@@ -405,7 +405,7 @@ impl Replicas {
             return false;
         }
         connection.ask_to_stop(stops_io, stops_sql);
-        // A thread that began just now may not have been there to be killed.
+        // A thread that has just started may have missed the first kill.
         while !connection.await_end(stops_io, stops_sql, Duration::from_millis(100)) {
             connection.ask_to_stop(stops_io, stops_sql);
         }
@@ -424,7 +424,7 @@ impl Replicas {
         self.parts.db.commit_redo(REPLICATION, Change::redo(changes))
     }
 
-    /// Refuses what running threads have read already: error 1198.
+    /// Refuses to change variables that running threads have already read: error 1198.
     pub fn check_settable(&self, id: VarId) -> SqlResult<()> {
         match id.canonical() {
             VarId::SlaveParallelThreads
@@ -444,7 +444,7 @@ impl Replicas {
         }
     }
 
-    /// SET GLOBAL sql_slave_skip_counter: of the default connection.
+    /// SET GLOBAL sql_slave_skip_counter, for the default connection.
     pub fn set_skip_counter(&self, events: u64) -> SqlResult<()> {
         let connection = self.find("")?;
         let mut sql = connection.sql.lock();
@@ -456,7 +456,7 @@ impl Replicas {
     }
 }
 
-/// Why CHANGE MASTER is refused.
+/// Error text of a refused CHANGE MASTER.
 fn would_lose(promised: &str) -> String {
     format!(
         "CHANGE MASTER would remove transactions that are acknowledged to the source and are not applied: \
@@ -464,7 +464,7 @@ fn would_lose(promised: &str) -> String {
     )
 }
 
-/// Transactions that SET GLOBAL gtid_slave_pos would lose.
+/// Warning text for transactions that SET GLOBAL gtid_slave_pos removed.
 fn removed_with_position(promised: &str) -> String {
     format!(
         "The relay log was removed with transactions that are acknowledged to the source and were not \
@@ -485,7 +485,7 @@ fn no_thread(error: &std::io::Error) -> SqlError {
 
 impl ReplicaControl for Replicas {
     fn change_master(&self, name: &str, options: &[SourceOption]) -> SqlResult<Vec<Warning>> {
-        // A connection that is refused for its options is none.
+        // Invalid options must not create the connection, so they are checked first.
         let mut asked = self.settings(name);
         let net_timeout_s = self.parts.db.globals.uint(VarId::SlaveNetTimeout);
         asked.change(options, net_timeout_s)?;
@@ -502,11 +502,11 @@ impl ReplicaControl for Replicas {
         let connection = self.connect(name)?;
         let _control = connection.control.lock();
         Replicas::check_stopped(&connection)?;
-        // Looked at once more: an applier may have come further until it stopped.
+        // Read again under the lock: an applier may have advanced before it stopped.
         let before = self.settings(name);
         let mut settings = before.clone();
         let notes = settings.change(options, net_timeout_s)?;
-        // Files that a connection of this name left are not its own.
+        // Files left by an unknown connection of this name do not belong to this one.
         let is_known = self.state.ordered(|state| state.sources.contains_key(name));
         let relay = match is_known && settings.goes_on_from(&before, options) {
             true => Relay::MayStay,
@@ -516,14 +516,14 @@ impl ReplicaControl for Replicas {
             if let Some(promised) = self.promised(&connection, &before)? {
                 return Err(SqlError::new(ErrorCode::MasterInfo, would_lose(&promised)));
             }
-            // Before the settings change: a crash between both leaves none that is taken for the new
-            // source's.
+            // The files are removed before the settings change, so that after a crash no file can be
+            // attributed to the new source.
             self.begin_anew(&connection, &before, Relay::Goes)?;
         }
         let mut changes =
             vec![Change::Source { name: name.to_owned(), settings: Box::new(settings.clone()) }];
         if settings.demotes(options)? {
-            // What this server wrote as a source counts as applied.
+            // Transactions that this server wrote as a source count as applied.
             let logged = self.logged();
             let applied: Vec<Gtid> = self.state.ordered(|state| state.gtids.values().copied().collect());
             let position = current_position(&applied, &logged, self.own_id()).position();
@@ -538,7 +538,7 @@ impl ReplicaControl for Replicas {
         connection.sql.lock().cured();
         connection.io.lock().error = ThreadError::default();
         match (self.begin_anew(&connection, &settings, relay), relay) {
-            // The settings are changed; START SLAVE says the same again.
+            // The settings are already changed. START SLAVE reports the same error again.
             (Err(error), Relay::MayStay) => self.parts.log.error(name, format_args!("{}", error.message)),
             (begun, _) => begun?,
         }
@@ -606,7 +606,7 @@ impl ReplicaControl for Replicas {
             );
             self.parts.log.warning(name, text);
         }
-        // First of all: a crash leaves no relay log that lies behind another place.
+        // Done first, so that a crash leaves no relay log after another position.
         self.begin_anew(&connection, &self.settings(name), Relay::Goes)?;
         if all {
             self.commit(&[Change::Forget { name: name.to_owned() }])?;
@@ -620,7 +620,7 @@ impl ReplicaControl for Replicas {
         *connection.io.lock() = Io { master_server_id, ..Io::default() };
         *connection.sql.lock() = Default::default();
         self.begin_anew(&connection, &settings, Relay::Goes)?;
-        // As MariaDB shows it until the next start.
+        // Shown as in MariaDB until the next start.
         connection.io.lock().gtids = GtidState::default();
         connection
             .sql
@@ -650,7 +650,7 @@ impl ReplicaControl for Replicas {
         ask: &mut dyn FnMut(usize) -> SqlResult<()>,
     ) -> SqlResult<Vec<Vec<Value>>> {
         let no_log = |what: &str| {
-            // As MariaDB calls it.
+            // MariaDB uses this statement name in the message.
             let text = format!("Error when executing command SHOW BINLOG EVENTS: {what}");
             SqlError::new(ErrorCode::NoBinlogCoordinate, text)
         };
@@ -727,7 +727,7 @@ impl ReplicaControl for Replicas {
                 self.begin_anew(connection, &self.settings(&connection.name), Relay::Goes)
             })
         };
-        // Before the position changes: a crash leaves no relay log that lies behind another one.
+        // Done before the position changes, so that a crash leaves no relay log after another position.
         forget_received()?;
         let mut changes = vec![Change::NoGtids];
         changes.extend(gtids.iter().copied().map(Change::Applied));

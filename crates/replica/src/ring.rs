@@ -1,11 +1,12 @@
-//! The order ring of parallel appliers: groups of one domain between their place in the source's order and
-//! their place in this server's.
+//! The order ring of the parallel applier: the groups of one domain that are read but not ordered on this
+//! server.
 //!
 //! # Concepts
-//! A *slot* is a group with its number, counted in the source's order. Slots are ordered strictly by number.
-//! So what a slot must follow is one number: when the slot of that number is ordered, all before it are, too.
-//! It may also have to begin behind others that it does not depend on: a second number, up to which all slots
-//! must be applied, ordered or not ([`After`]). The *head* is the oldest slot that is not ordered.
+//! A *slot* is a group and its number in the source's order. Slots are ordered strictly by number, so a
+//! slot's dependencies are a single number: when the slot of that number is ordered, so are all earlier ones.
+//! A second number can delay the start without a dependency: all slots up to it must be applied, whether
+//! ordered or not ([`After`]). The *head* is the oldest slot that is not ordered. A slot is *parked* when it
+//! is applied and waits to be ordered.
 //!
 //! # States of a slot
 //! ```text
@@ -14,17 +15,18 @@
 //!    |                   |  +---------------|------ ordered() -----------|---------------------+
 //!    +--- give_back() ---+-- undo_others() -+----- give_back() ----------+
 //! ```
-//! A slot that was given back runs again when it is the head, where nobody of the ring is in its way. A slot
-//! that follows all before it runs as the head, and its worker may order it without parking it.
+//! A slot that was given back runs again when it is the head, where no other slot of the ring can block it. A
+//! slot that depends on all earlier ones runs as the head, and its worker may order it without parking it.
 //!
-//! # Why it does not hang
-//! Slots start in the order of their numbers, and only when what they come after is ordered or applied. So
-//! the head is never waiting for another slot to start. What the dependencies do not show (locks of sessions
-//! beside the appliers) is broken by the applier that watches the head: [`Ring::undo_others`] has all others
-//! give up their locks.
+//! # Why it does not deadlock
+//! Slots start in number order, and only when the slots they come after are ordered or applied. So the head
+//! never waits for another slot to start. Conflicts that the dependencies do not show (locks of local
+//! sessions) are resolved by the thread that watches the head: [`Ring::undo_others`] makes all other slots
+//! release their locks.
 //!
 //! # On failure
-//! A failure counts when its slot ran as the head. Then all before it are ordered, and nothing behind it.
+//! A failure counts only if its slot ran as the head. All earlier slots are ordered then, and no later one
+//! is.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,7 +35,7 @@ use cohort_exec::KeySet;
 
 use crate::progress::Ticket;
 
-/// What a slot holds.
+/// A group in the ring.
 struct Slot<G, R> {
     group: Arc<G>,
     ticket: Ticket,
@@ -42,17 +44,17 @@ struct Slot<G, R> {
     state: State<R>,
 }
 
-/// When a slot may start: numbers of earlier ones, 0 for none.
+/// When a slot may start: numbers of earlier slots, or 0 for no condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct After {
-    /// This one is ordered, and so all before it.
+    /// This slot, and so all earlier ones, must be ordered.
     pub ordered: u64,
-    /// All up to this one are applied.
+    /// All slots up to this one must be applied.
     pub applied: u64,
 }
 
 impl After {
-    /// When a slot is ordered.
+    /// Start condition: slot `number` is ordered.
     pub fn ordered(number: u64) -> After {
         After { ordered: number, applied: 0 }
     }
@@ -60,13 +62,13 @@ impl After {
 
 enum State<R> {
     Waiting,
-    /// By this worker.
+    /// The worker that runs it.
     Running(usize),
     Parked(R),
     Ordering,
 }
 
-/// The slots: `G` is a group, `R` what is left of it when it is applied.
+/// The slots. `G` is a group, `R` the result of applying it.
 pub struct Ring<G, R> {
     /// Number of the head.
     first: u64,
@@ -81,7 +83,7 @@ pub struct Taken<G> {
     pub number: u64,
     pub ticket: Ticket,
     pub group: Arc<G>,
-    /// It is the head: what happens to it counts.
+    /// The slot is the head, so a failure counts.
     pub is_first: bool,
 }
 
@@ -93,31 +95,31 @@ pub struct Next<G, R> {
     pub result: R,
 }
 
-/// Slots that a worker looks at for one that may start.
+/// Number of slots that a worker examines for one that may start.
 const LOOK_AHEAD: usize = 64;
 
 impl<G, R> Ring<G, R> {
-    /// An empty ring.
+    /// Creates an empty ring.
     pub fn new() -> Ring<G, R> {
         Ring { first: 1, slots: VecDeque::new(), applied: 0, bytes: 0 }
     }
 
-    /// The number of the next slot.
+    /// Returns the number that the next slot will get.
     pub fn next_number(&self) -> u64 {
         self.first + self.slots.len() as u64
     }
 
-    /// The number of the head.
+    /// Returns the number of the head.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Slots that are not ordered, and what they weigh.
+    /// Returns the number of slots that are not ordered, and their bytes.
     pub fn load(&self) -> (usize, usize) {
         (self.slots.len(), self.bytes)
     }
 
-    /// The next group of the source.
+    /// Appends the next group of the source.
     pub fn push(&mut self, group: G, ticket: Ticket, after: After, bytes: usize) -> u64 {
         let number = self.next_number();
         debug_assert!(after.ordered < number && after.applied < number);
@@ -126,7 +128,7 @@ impl<G, R> Ring<G, R> {
         number
     }
 
-    /// The oldest slot that may start.
+    /// Takes the oldest slot that may start.
     pub fn take(&mut self, worker: usize) -> Option<Taken<G>> {
         let first = self.first;
         let at = self.slots.iter().take(LOOK_AHEAD).position(|slot| self.may_start(slot))?;
@@ -136,7 +138,7 @@ impl<G, R> Ring<G, R> {
         Some(Taken { number: first + at as u64, ticket, group, is_first: at == 0 })
     }
 
-    /// Whether a slot may start.
+    /// Returns whether a slot may start.
     pub fn has_startable(&self) -> bool {
         self.slots.iter().take(LOOK_AHEAD).any(|slot| self.may_start(slot))
     }
@@ -146,7 +148,7 @@ impl<G, R> Ring<G, R> {
         matches!(slot.state, State::Waiting) && after.ordered < self.first && after.applied <= self.applied
     }
 
-    /// Counts the applied slots on.
+    /// Advances `applied`.
     fn count_applied(&mut self) {
         while let Some(slot) = self.slots.get((self.applied + 1 - self.first) as usize)
             && matches!(slot.state, State::Parked(_) | State::Ordering)
@@ -160,7 +162,7 @@ impl<G, R> Ring<G, R> {
         &mut self.slots[at]
     }
 
-    /// A slot is applied. Answers whether another one may start for that.
+    /// Parks an applied slot. Returns whether this allows another slot to start.
     pub fn park(&mut self, number: u64, result: R) -> bool {
         self.slot(number).state = State::Parked(result);
         let before = self.applied;
@@ -173,7 +175,7 @@ impl<G, R> Ring<G, R> {
         waiting.next().is_some_and(|slot| self.may_start(slot))
     }
 
-    /// What a slot did is undone; it runs again as the head.
+    /// Returns a slot whose changes are rolled back. It runs again as the head.
     pub fn give_back(&mut self, number: u64) {
         let slot = self.slot(number);
         slot.state = State::Waiting;
@@ -181,8 +183,8 @@ impl<G, R> Ring<G, R> {
         self.applied = self.applied.min(number - 1);
     }
 
-    /// The head, if it is parked: the caller orders it, and tells so by [`Ring::ordered`] or
-    /// [`Ring::give_back`]. Meanwhile nobody else is given one.
+    /// Returns the head, if it is parked. The caller orders it and reports the outcome with [`Ring::ordered`]
+    /// or [`Ring::give_back`]; until then this call returns `None` to other threads.
     pub fn next_to_order(&mut self) -> Option<Next<G, R>> {
         let slot = self.slots.front_mut()?;
         if !matches!(slot.state, State::Parked(_)) {
@@ -195,7 +197,7 @@ impl<G, R> Ring<G, R> {
         }
     }
 
-    /// The head is ordered, or is to leave no trace.
+    /// Removes the head, which was ordered or must leave no trace.
     pub fn ordered(&mut self) {
         if let Some(slot) = self.slots.pop_front() {
             debug_assert!(matches!(slot.state, State::Ordering | State::Running(_)));
@@ -206,13 +208,13 @@ impl<G, R> Ring<G, R> {
         }
     }
 
-    /// Whether a group behind the head holds anything that could be in the head's way.
+    /// Returns whether a slot after the head holds locks that could block the head.
     pub fn has_others(&self) -> bool {
         self.slots.iter().skip(1).any(|slot| matches!(slot.state, State::Running(_) | State::Parked(_)))
     }
 
-    /// Has all but the head begin anew when they are the head. The caller drops the results, which undoes
-    /// them, and has the workers give back what they run.
+    /// Makes all slots but the head start over once each is the head. The caller drops the returned results,
+    /// which rolls them back, and makes the returned workers give back their slots.
     pub fn undo_others(&mut self) -> (Vec<R>, Vec<usize>) {
         let (mut results, mut workers) = (Vec::new(), Vec::new());
         let first = self.first;
@@ -232,14 +234,14 @@ impl<G, R> Ring<G, R> {
         (results, workers)
     }
 
-    /// Numbers and groups that run, or are parked.
+    /// Returns the numbers and groups that are running or parked.
     #[cfg(test)]
     pub fn active(&self) -> impl Iterator<Item = (u64, &G)> {
         let slots = self.slots.iter().enumerate().filter(|(_, slot)| !matches!(slot.state, State::Waiting));
         slots.map(|(at, slot)| (self.first + at as u64, &*slot.group))
     }
 
-    /// Forgets all slots; what is parked is undone when the caller drops it.
+    /// Drops all slots. Dropping the returned results rolls back the parked ones.
     pub fn clear(&mut self) -> Vec<R> {
         self.first += self.slots.len() as u64;
         self.applied = self.first - 1;
@@ -252,29 +254,29 @@ impl<G, R> Ring<G, R> {
     }
 }
 
-/// Which slot changed a key last.
+/// The last slot that changed each key and table.
 #[derive(Default)]
 pub struct Dependencies {
     keys: HashMap<u64, u64>,
     tables: HashMap<u64, TableUse>,
-    /// With so many keys those of ordered slots are forgotten.
+    /// If there are more keys than this, those of ordered slots are dropped.
     keys_max: usize,
 }
 
 #[derive(Default)]
 struct TableUse {
-    /// Changed anything of it last.
+    /// Last slot that changed any part of the table.
     any: u64,
-    /// Changed it as a whole last.
+    /// Last slot that changed the table as a whole.
     whole: u64,
 }
 
-/// Fewer keys are never looked through.
+/// Below this number of keys, none are dropped.
 const KEYS_MIN: usize = 100_000;
 
 impl Dependencies {
-    /// The newest slot that slot `number` has to follow because of what it changes; 0 for none. `first` is
-    /// the ring's head.
+    /// Returns the newest slot that slot `number` depends on because of its keys and tables, or 0 for none.
+    /// `first` is the number of the head.
     pub fn follow(&mut self, set: &KeySet, number: u64, first: u64) -> u64 {
         let mut follows = 0;
         for table in &set.whole_tables {
@@ -284,7 +286,7 @@ impl Dependencies {
         }
         for table in &set.tables {
             let used = self.tables.entry(*table).or_default();
-            // Its own change of the whole table is no predecessor.
+            // Its own change of the whole table is not a predecessor.
             if used.whole != number {
                 follows = follows.max(used.whole);
             }
@@ -304,7 +306,7 @@ impl Dependencies {
         follows
     }
 
-    /// Forgets all: a barrier.
+    /// Forgets all keys and tables, after a barrier.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.tables.clear();
@@ -343,7 +345,7 @@ mod tests {
         assert!(!ring.park(2, ()), "the first one is not applied");
         assert!(ring.park(1, ()) && ring.has_startable());
         assert_eq!((taken(&mut ring), ring.first()), (Some(3), 1));
-        // What is undone is not applied any more.
+        // A slot that is rolled back no longer counts as applied.
         ring.give_back(2);
         assert_eq!(taken(&mut ring), None);
         assert_eq!(ring.next_to_order().map(|next| next.number), Some(1));

@@ -1,6 +1,6 @@
-//! The bench of planner, lanes and rings: random groups of several domains, workers of random speed, groups
-//! that are undone and begun again, stops and crashes. Whatever happens, the end is that of serial apply,
-//! each domain's order is the source's, and nothing is applied twice.
+//! Randomized test of planner, lanes and rings: random groups of several domains, workers of random speed,
+//! rolled back and repeated groups, stops and crashes. The result must always be that of serial apply, each
+//! domain must be applied in the source's order, and nothing may be applied twice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +17,7 @@ use crate::progress::{Reached, Ticket};
 use crate::relay::RelayPlace;
 use crate::ring::Taken;
 
-/// Random numbers from a seed.
+/// Pseudo-random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -34,23 +34,23 @@ impl Dice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Rows,
-    /// DDL, a statement, or large.
+    /// DDL, a statement, or a large group.
     Alone,
-    /// The source does not go on with it; it comes again.
+    /// A group that the source does not continue and sends again.
     Void,
 }
 
-/// A group of the relay log: adds its number to some keys, in a way whose order shows.
+/// A group of the relay log. It adds its number to some keys in an order-dependent way.
 #[derive(Clone, Debug)]
 struct Group {
     domain: DomainId,
-    /// In its domain, from 1 on.
+    /// Number within its domain, starting at 1.
     number: u64,
     commit_id: u64,
     keys: Vec<u64>,
     whole_table: bool,
     kind: Kind,
-    /// Behind it.
+    /// Position after the group.
     end: Reached,
 }
 
@@ -109,22 +109,22 @@ struct Busy {
     is_killed: bool,
 }
 
-/// One run.
+/// State of one run.
 struct Bench {
     seed: u64,
     dice: Dice,
     groups: Vec<Group>,
     mode: &'static str,
-    /// Of the groups that were read.
+    /// Planners by domain, for the groups read so far.
     planners: BTreeMap<DomainId, Planner>,
     read: usize,
     lanes: Lanes<Group, Group>,
     workers: Vec<Option<Busy>>,
     ordering: Option<(LaneNo, u64, Ticket, Group)>,
-    /// A crash leaves these.
+    /// Survives a crash, like `applied`.
     store: HashMap<u64, u64>,
     applied: BTreeMap<DomainId, u64>,
-    /// All before this group is applied, says the relay log's place, and the source's.
+    /// All groups before this one are applied, according to the relay log position and to the source's.
     low: usize,
     low_at_source: u64,
 }
@@ -154,7 +154,7 @@ impl Bench {
         }
     }
 
-    /// The next group of the relay log goes to its lane, unless the position covers it.
+    /// Queues the next group of the relay log in its lane, unless the position covers it.
     fn read_one(&mut self) {
         let group = self.groups[self.read].clone();
         self.read += 1;
@@ -185,7 +185,7 @@ impl Bench {
         self.lanes.push(lane, group, after, 1);
     }
 
-    /// A worker goes on by a step.
+    /// Advances a random worker by one step.
     fn work(&mut self) {
         let worker = self.dice.below(self.workers.len());
         let Some(busy) = &mut self.workers[worker] else {
@@ -215,7 +215,7 @@ impl Bench {
         }
     }
 
-    /// What a commit record holds, at once: rows and position.
+    /// Applies rows and position together, like a commit record.
     fn commit(&mut self, ticket: Ticket, group: &Group) {
         let place = self.lanes.place_with(ticket, &group.end.source);
         apply(&mut self.store, group);
@@ -235,10 +235,10 @@ impl Bench {
         }
     }
 
-    /// Somebody orders what is parked.
+    /// Orders a parked head.
     fn order(&mut self) {
         match self.ordering.take() {
-            // Refused for the moment.
+            // The commit is refused temporarily.
             Some((lane, number, ..)) if self.dice.one_in(15) => self.lanes.refused(lane, number),
             Some((lane, _, ticket, group)) => {
                 self.commit(ticket, &group);
@@ -256,7 +256,7 @@ impl Bench {
         }
     }
 
-    /// What stands before a head is undone.
+    /// Rolls back the groups after each head.
     fn undo_others(&mut self) {
         let lanes: Vec<LaneNo> = self.lanes.rings().map(|(lane, _)| lane).collect();
         for lane in lanes {
@@ -269,8 +269,8 @@ impl Bench {
         }
     }
 
-    /// STOP SLAVE and START SLAVE, or a crash: what is not ordered is forgotten, and reading begins again at
-    /// the place that is known.
+    /// Simulates STOP SLAVE and START SLAVE, or a crash: groups that are not ordered are dropped, and reading
+    /// restarts at the known position.
     fn stop(&mut self) {
         self.workers.iter_mut().for_each(|worker| *worker = None);
         self.ordering = None;
@@ -284,7 +284,7 @@ impl Bench {
         self.read = if is_crash { self.low_at_source as usize } else { self.low };
     }
 
-    /// Groups that run or are parked at the same time have no key in common.
+    /// Checks that groups running or parked at the same time have no key in common.
     fn check_apart(&self) {
         let mut active: Vec<(DomainId, u64, &Group)> = Vec::new();
         for (_, ring) in self.lanes.rings() {

@@ -1,4 +1,4 @@
-//! What CHANGE MASTER says about one source.
+//! The settings of one source, from CHANGE MASTER.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use cohort_base::{Reader, Truncated, Write};
 use cohort_exec::SourceOption;
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning};
 
-/// Where a replica starts to read.
+/// How a replica determines where to start reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UseGtid {
-    /// File and position.
+    /// By file and position.
     No,
     CurrentPos,
     #[default]
@@ -17,7 +17,7 @@ pub enum UseGtid {
 }
 
 impl UseGtid {
-    /// As SHOW SLAVE STATUS prints it.
+    /// Returns the name that SHOW SLAVE STATUS prints.
     pub fn name(self) -> &'static str {
         match self {
             UseGtid::No => "No",
@@ -27,7 +27,7 @@ impl UseGtid {
     }
 }
 
-/// A secret that no formatting shows.
+/// A secret, hidden by its `Debug` output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Options about encrypted connections, in the order of SHOW SLAVE STATUS.
+/// TLS options, in the order of SHOW SLAVE STATUS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     pub is_wanted: bool,
@@ -51,7 +51,7 @@ pub struct Tls {
     pub crlpath: String,
 }
 
-/// How to reach a source and what to take from it.
+/// How to connect to a source, and what to replicate from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceSettings {
     pub host: String,
@@ -60,14 +60,14 @@ pub struct SourceSettings {
     pub password: Secret,
     pub tls: Tls,
     pub connect_retry_s: u32,
-    /// None: half of slave_net_timeout.
+    /// `None` means half of slave_net_timeout.
     pub heartbeat_ms: Option<u32>,
     pub use_gtid: UseGtid,
     pub delay_s: u32,
     pub ignore_server_ids: Vec<u32>,
     pub do_domain_ids: Vec<u32>,
     pub ignore_domain_ids: Vec<u32>,
-    /// Where the source's events begin that are not applied yet.
+    /// Source log position of the first event that is not applied.
     pub file: String,
     pub position: u64,
 }
@@ -93,13 +93,13 @@ impl Default for SourceSettings {
     }
 }
 
-/// Longest values, as MariaDB's.
+/// Maximum lengths, as in MariaDB.
 const HOST_CHARS_MAX: usize = 255;
 const USER_CHARS_MAX: usize = 128;
 const PASSWORD_CHARS_MAX: usize = 96;
-/// The longest MASTER_DELAY.
+/// Maximum MASTER_DELAY.
 const DELAY_S_MAX: u64 = i32::MAX as u64;
-/// The largest heartbeat period.
+/// Maximum heartbeat period.
 const HEARTBEAT_S_MAX: f64 = 4_294_967.0;
 
 const VERSION: u8 = 1;
@@ -108,8 +108,7 @@ const DEMOTE: &str = "MASTER_DEMOTE_TO_SLAVE";
 const DEMOTE_REPLICA: &str = "MASTER_DEMOTE_TO_REPLICA";
 
 impl SourceSettings {
-    /// Takes the options of a CHANGE MASTER, all or none.
-    /// `net_timeout_s` is `slave_net_timeout`.
+    /// Applies the options of a CHANGE MASTER statement, all or none. `net_timeout_s` is `slave_net_timeout`.
     pub fn change(&mut self, options: &[SourceOption], net_timeout_s: u64) -> SqlResult<Vec<Warning>> {
         let mut changed = self.clone();
         let mut notes = Vec::new();
@@ -120,7 +119,7 @@ impl SourceSettings {
             (changed.file, changed.position) = (String::new(), 4);
         }
         if !has("MASTER_HEARTBEAT_PERIOD") {
-            // As in MariaDB: who does not name it wants the default.
+            // As in MariaDB: without the option the period returns to its default.
             changed.heartbeat_ms = None;
         }
         for (name, value) in options {
@@ -147,7 +146,7 @@ impl SourceSettings {
         Ok(notes)
     }
 
-    /// Why these lists of domains cannot be; None if they can.
+    /// Returns why the domain lists are invalid, or `None` if they are valid.
     pub fn wrong_domains(&self) -> Option<&'static str> {
         match (self.do_domain_ids.is_empty(), self.ignore_domain_ids.is_empty()) {
             (true, true) => None,
@@ -161,7 +160,7 @@ impl SourceSettings {
         }
     }
 
-    /// Whether a former source becomes a replica: error 4191 unless it follows by GTID.
+    /// Returns whether a former source becomes a replica. Fails with error 4191 if it does not use Slave_Pos.
     pub fn demotes(&self, options: &[SourceOption]) -> SqlResult<bool> {
         let is_one = |value: &Value| {
             value.to_int(&mut cohort_types::NoWarnings).is_some_and(|number| number.wide() == 1)
@@ -189,7 +188,7 @@ impl SourceSettings {
             let text = value.to_text();
             match text.chars().count() <= chars_max {
                 true => Ok(text),
-                // Not the value itself: it may be the password.
+                // The value is not in the message, because it may be the password.
                 false => Err(SqlError::new(
                     ErrorCode::WrongStringLength,
                     format!("String '...' is too long for {name} (should be no longer than {chars_max})"),
@@ -264,7 +263,7 @@ impl SourceSettings {
             "MASTER_SSL_KEY" => self.tls.key = text(),
             "MASTER_SSL_CRL" => self.tls.crl = text(),
             "MASTER_SSL_CRLPATH" => self.tls.crlpath = text(),
-            // The caller's: it changes the position, which is no setting of a source.
+            // The caller handles it: it changes the position, which is not a setting of a source.
             DEMOTE | DEMOTE_REPLICA => drop(number(1)?),
             _ => {
                 let text = format!("This version of Cohort doesn't yet support 'CHANGE MASTER TO {name}'");
@@ -274,14 +273,14 @@ impl SourceSettings {
         Ok(())
     }
 
-    /// How often a silent source is to say that it is there.
+    /// Returns the interval at which an idle source must send heartbeats.
     pub fn heartbeat(&self, net_timeout_s: u64) -> Duration {
         let default_ms = net_timeout_s.saturating_mul(500);
         Duration::from_millis(self.heartbeat_ms.map_or(default_ms, u64::from))
     }
 
-    /// Whether what was received by former settings is still what is to be applied next. With GTIDs it is,
-    /// from whatever server it came. A place in a file is one of a certain log.
+    /// Returns whether events received with the former settings are still the next ones to apply. With GTIDs
+    /// they are, whichever server sent them. A file position is valid for one source's log only.
     pub fn goes_on_from(&self, before: &SourceSettings, options: &[SourceOption]) -> bool {
         let names_place = ["MASTER_LOG_FILE", "MASTER_LOG_POS"];
         let is_by_gtid = |settings: &SourceSettings| settings.use_gtid != UseGtid::No;
@@ -295,13 +294,13 @@ impl SourceSettings {
         }
     }
 
-    /// Whether transactions of a domain are passed over.
+    /// Returns whether transactions of a domain are skipped.
     pub fn ignores_domain(&self, domain: u32) -> bool {
         let is_wanted = self.do_domain_ids.is_empty() || self.do_domain_ids.contains(&domain);
         !is_wanted || self.ignore_domain_ids.contains(&domain)
     }
 
-    /// Appends the settings.
+    /// Appends the encoded settings.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.put_u8(VERSION);
         let tls = &self.tls;
@@ -324,7 +323,7 @@ impl SourceSettings {
         }
     }
 
-    /// Reads them back; None if they are of another version or damaged.
+    /// Decodes settings. Returns `None` if they are of another version or damaged.
     pub fn decode(bytes: &[u8]) -> Option<SourceSettings> {
         let mut r = Reader::new(bytes);
         (r.u8().ok()? == VERSION).then_some(())?;
@@ -376,7 +375,7 @@ impl SourceSettings {
     }
 }
 
-/// A period that is none, or longer than a silent source is waited for.
+/// Returns a warning for a period that is effectively 0 or longer than `slave_net_timeout`.
 fn doubtful_heartbeat(value: &Value, net_timeout_s: u64) -> Option<Warning> {
     let seconds = value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(0.0);
     let (code, text) = if seconds > net_timeout_s as f64 {

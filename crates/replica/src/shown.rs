@@ -1,7 +1,7 @@
-//! [`Shown`]: how far a connection has come, for callers that must not see what a crash can undo (I5).
+//! [`Shown`]: the progress of a connection for readers that must not see what a crash can undo (I5).
 //!
-//! Appliers go on from places that are *ordered*. SHOW SLAVE STATUS and MASTER_POS_WAIT go by places of which
-//! all commits are *published*: a client that sees such a place finds the rows before it.
+//! Appliers continue from *ordered* positions. SHOW SLAVE STATUS and MASTER_POS_WAIT use positions before
+//! which all commits are *published*: a client that sees such a position also sees the rows before it.
 
 use std::collections::VecDeque;
 
@@ -9,25 +9,25 @@ use cohort_base::CommitSeq;
 
 use crate::progress::Reached;
 
-/// Places between ordered and published. With more the newest two become one: the place shown lags, and is
-/// never too far.
+/// Maximum number of positions between ordered and published. Beyond it the two newest are merged: the
+/// position shown then lags, but is never too far ahead.
 const WAITING_MAX: usize = 1024;
 
-/// The place of which all is published, and later ones.
+/// The published position, and later ones that are ordered only.
 #[derive(Default)]
 pub struct Shown {
     reached: Reached,
-    /// Each with the newest commit before it; both grow.
+    /// Later positions, each with the newest commit before it. Both ascend.
     waiting: VecDeque<(CommitSeq, Reached)>,
 }
 
 impl Shown {
-    /// Begins at a place of which all is published.
+    /// Starts at a position before which everything is published.
     pub fn begin(&mut self, reached: Reached) {
         *self = Shown { reached, waiting: VecDeque::new() };
     }
 
-    /// All before a place is ordered, the newest of it as `newest`.
+    /// Records that everything before a position is ordered, with `newest` as its newest commit.
     pub fn came_to(&mut self, newest: CommitSeq, reached: Reached) {
         let is_full = self.waiting.len() >= WAITING_MAX;
         match self.waiting.back_mut() {
@@ -36,7 +36,8 @@ impl Shown {
         }
     }
 
-    /// The place of which all is published. `published` is how far the server has published.
+    /// Returns the position before which everything is published. `published` is the server's published
+    /// position.
     pub fn at(&mut self, published: CommitSeq) -> &Reached {
         while self.waiting.front().is_some_and(|(seq, _)| *seq <= published) {
             if let Some((_, reached)) = self.waiting.pop_front() {
@@ -64,7 +65,7 @@ mod tests {
         shown.begin(at(4));
         shown.came_to(CommitSeq(7), at(10));
         shown.came_to(CommitSeq(9), at(20));
-        // Nothing was committed between both.
+        // No commit lies between the two positions.
         shown.came_to(CommitSeq(9), at(30));
         assert_eq!(*shown.at(CommitSeq(6)), at(4));
         assert_eq!(*shown.at(CommitSeq(8)), at(10));

@@ -1,21 +1,21 @@
-//! What a replica remembers: its sources, and how far it has come. A participant of commits.
+//! Durable state of a replica: its sources and its applied positions. A participant of commits.
 //!
 //! # Why a participant
-//! The position of an applied transaction is redo in the transaction's own commit record. So either both are
-//! there after a crash or neither, at no cost of a second flush. Checkpoints, replay and the cut of
-//! unreleased transactions treat it like every other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL
-//! gtid_slave_pos are commits with nothing but such redo.
+//! The position of an applied transaction is redo in the transaction's own commit record. After a crash
+//! either both are present or neither, without a second flush. Checkpoints, replay and the truncation of
+//! unreleased transactions treat it like any other redo. CHANGE MASTER, RESET SLAVE and SET GLOBAL
+//! gtid_slave_pos are commits that contain only such redo.
 //!
 //! # States
-//! *Ordered* is what the appliers go on from. *Published* is what SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT
-//! see (I5): changes wait between both in the order of their commits.
+//! The appliers continue from the *ordered* state. SHOW, `gtid_slave_pos` and MASTER_GTID_WAIT read the
+//! *published* state (I5). Changes wait between the two in commit order.
 //!
 //! # The file `replication`, written as `replication.new` and renamed
 //! ```text
 //! 0   8  magic "COHREP01"
 //! 8   8  LSN of the checkpoint
-//! 16  n  changes that make the state from nothing
-//! ..  4  CRC-32C of all before
+//! 16  n  changes that build the state from an empty one
+//! ..  4  CRC-32C of all preceding bytes
 //! ```
 //! A change is `kind u8` and
 //! ```text
@@ -28,8 +28,8 @@
 //! ```
 //!
 //! # On failure
-//! A file that fails its checksum is refused with its name. A checkpoint that cannot be written leaves the
-//! old file; the log keeps the changes.
+//! A file whose checksum is wrong is refused; the error names it. If a checkpoint cannot be written, the old
+//! file stays and the log keeps the changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -42,27 +42,27 @@ use parking_lot::Mutex;
 
 use crate::settings::SourceSettings;
 
-/// As commit records name it; final, it is on disk.
+/// Id of this participant in commit records. Never changes, because it is on disk.
 pub const REPLICATION: ParticipantId = ParticipantId(3);
 
 const MAGIC: &[u8; 8] = b"COHREP01";
 const FILE: &str = "replication";
 const FILE_NEW: &str = "replication.new";
 
-/// A step from one state to the next.
+/// A change of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A transaction was applied, or passed over.
+    /// A transaction was applied or skipped.
     Applied(Gtid),
-    /// All events of a source before this place were applied.
+    /// All events of a source before this position were applied.
     Executed {
         name: String,
         file: String,
         position: u64,
     },
-    /// No domain has a position any more.
+    /// Removes the positions of all domains.
     NoGtids,
-    /// A source is as CHANGE MASTER made it.
+    /// Sets a source's settings, as given by CHANGE MASTER.
     Source {
         name: String,
         settings: Box<SourceSettings>,
@@ -70,7 +70,7 @@ pub enum Change {
     Forget {
         name: String,
     },
-    /// The files of a source's relay log begin with this name, wherever the server runs next.
+    /// Sets the base name of a source's relay log files. It stays valid if the server's host name changes.
     RelayLog {
         name: String,
         base: String,
@@ -112,7 +112,7 @@ impl Change {
         }
     }
 
-    /// The changes as redo.
+    /// Encodes the changes as redo.
     pub fn redo(changes: &[Change]) -> Redo {
         let mut bytes = Vec::with_capacity(64);
         changes.iter().for_each(|change| change.encode(&mut bytes));
@@ -153,14 +153,14 @@ impl Change {
     }
 }
 
-/// The sources and the position.
+/// Sources and applied positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaState {
-    /// The newest applied transaction of each domain.
+    /// Newest applied transaction of each domain.
     pub gtids: BTreeMap<DomainId, Gtid>,
-    /// By name. The place in each is where its first event that is not applied begins.
+    /// Sources by name. The position in each is the start of its first event that is not applied.
     pub sources: BTreeMap<String, SourceSettings>,
-    /// Base names of relay log files, by name of the source.
+    /// Base names of relay log files, by source name.
     pub relay_logs: BTreeMap<String, String>,
 }
 
@@ -196,7 +196,7 @@ impl ReplicaState {
     }
 }
 
-/// The state of a server.
+/// Stores the replication state of a server.
 pub struct StateStore {
     fs: SharedFs,
     dir: PathBuf,
@@ -207,10 +207,10 @@ pub struct StateStore {
 #[derive(Default)]
 struct States {
     ordered: ReplicaState,
-    /// Grows with every change.
+    /// Incremented by every change.
     version: u64,
     published: ReplicaState,
-    /// On their way from ordered to published, oldest first.
+    /// Changes that are ordered but not published, oldest first.
     waiting: VecDeque<(CommitSeq, Change)>,
 }
 
@@ -221,7 +221,7 @@ struct Durable {
 }
 
 impl StateStore {
-    /// Reads the file; without one there is no source.
+    /// Reads the file. Without one, the state has no sources.
     pub fn open(fs: SharedFs, dir: &Path) -> Result<StateStore, EngineError> {
         let path = dir.join(FILE);
         let (state, lsn) = match fs.exists(&path) {
@@ -239,19 +239,20 @@ impl StateStore {
         })
     }
 
-    /// What is ordered.
+    /// Calls `look` with the ordered state.
     pub fn ordered<R>(&self, look: impl FnOnce(&ReplicaState) -> R) -> R {
         look(&self.states.lock().ordered)
     }
 
-    /// What no crash takes back. `published` is how far the server has published; asked before the call.
+    /// Calls `look` with the published state, which no crash can undo. `published` is the server's published
+    /// position; the caller reads it before the call.
     pub fn published<R>(&self, published: CommitSeq, look: impl FnOnce(&ReplicaState) -> R) -> R {
         let mut states = self.states.lock();
         states.settle(published);
         look(&states.published)
     }
 
-    /// The same without looking: what waits does so in memory, and is to become less.
+    /// Moves changes up to `published` into the published state, to free the memory of the waiting list.
     pub fn settle(&self, published: CommitSeq) {
         self.states.lock().settle(published);
     }
@@ -315,7 +316,7 @@ impl Participant for StateStore {
         self.durable.lock().lsn
     }
 
-    /// A few bytes that are written over and over: they never make a checkpoint due.
+    /// Returns 0: the file is small and rewritten as a whole, so it never makes a checkpoint due.
     fn unflushed_bytes(&self) -> u64 {
         0
     }
@@ -344,8 +345,8 @@ struct WriteFile {
 
 impl CheckpointTask for WriteFile {
     fn finish(self: Box<Self>) -> Result<(), EngineError> {
-        // An unchanged state needs no file: replay from an older LSN finds nothing for it. Neither does a
-        // server that never was a replica.
+        // An unchanged state needs no new file: a replay from an older LSN finds no change of it. A server
+        // that was never a replica needs no file at all.
         let is_new = self.durable.lock().lsn == Lsn(0) && self.state == ReplicaState::default();
         if is_new || self.durable.lock().version == self.version {
             return Ok(());

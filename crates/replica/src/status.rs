@@ -1,4 +1,4 @@
-//! SHOW SLAVE STATUS, tables of `performance_schema`, and counters of SHOW STATUS.
+//! SHOW SLAVE STATUS, the replication tables of `performance_schema`, and counters of SHOW STATUS.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ fn ids(list: &[u32]) -> Value {
 }
 
 impl Replicas {
-    /// The row of SHOW ALL SLAVES STATUS; SHOW SLAVE STATUS leaves out what is in front and behind.
+    /// Returns the row for SHOW ALL SLAVES STATUS. SHOW SLAVE STATUS omits some columns at either end.
     pub(crate) fn status_of(&self, connection: &Arc<Connection>) -> Vec<Value> {
         use cohort_exec::ReplicaUntil as Until;
         let settings = self.settings(&connection.name);
@@ -131,7 +131,7 @@ impl Replicas {
 }
 
 impl Replicas {
-    /// What the tables `performance_schema.replication_*` say of a connection.
+    /// Returns the data for the tables `performance_schema.replication_*` of a connection.
     pub(crate) fn report_of(&self, connection: &Arc<Connection>) -> SourceReport {
         let settings = self.settings(&connection.name);
         let heartbeat = settings.heartbeat(self.db().globals.uint(VarId::SlaveNetTimeout));
@@ -188,7 +188,7 @@ impl Replicas {
     }
 }
 
-/// Counters of all connections together, and of the default one where MariaDB has only that.
+/// Counters over all connections, or of the default connection where MariaDB has only that.
 pub struct ReplicaStatus(pub Arc<Replicas>);
 
 impl StatusSource for ReplicaStatus {

@@ -1,12 +1,12 @@
-//! Looking through a relay log that an earlier server, or earlier threads, left.
+//! Checks a relay log left by an earlier server or by earlier threads.
 //!
-//! # What has to hold
-//! The files that the index names are there, their numbers follow each other, and each but the newest ends
-//! with the event that names the next one. All events are whole. What lies behind the last whole event of the
-//! newest file is an end that was never written, if nothing of it was acknowledged: it may be cut. Anything
-//! else is [`Unsound`]: nothing is changed then, and the connection does not start.
+//! # Requirements
+//! All files that the index names exist and are numbered consecutively, and each but the newest ends with the
+//! event that names the next file. All events are complete. Bytes after the last complete event of the newest
+//! file are a torn write, if none of them was acknowledged; they may be cut. Anything else is [`Unsound`]:
+//! then nothing is changed and the connection does not start.
 //!
-//! An error of the system is one, and never the end of a file.
+//! An I/O error is reported as an error and never taken for the end of a file.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -19,7 +19,7 @@ use cohort_vfs::OpenMode;
 use crate::marks::{Acknowledged, Marks};
 use crate::relay::{RelayFile, RelayLog, RelayPlace};
 
-/// Why a relay log cannot be used: a file of it, and what is wrong with that.
+/// The reason why a relay log cannot be used: one of its files, and the problem with it.
 #[derive(Debug)]
 pub struct Unsound {
     pub path: PathBuf,
@@ -45,38 +45,38 @@ impl fmt::Display for Unsound {
     }
 }
 
-/// The findings.
+/// The result of a check.
 pub struct Survey {
     pub(crate) files: Vec<RelayFile>,
-    /// There are marks.
+    /// The index names a marks file.
     pub has_marks: bool,
-    /// The acknowledged place; after a receiver that was cut off, the end of all that is whole.
+    /// The acknowledged position. If the receiver was interrupted, it is the end of all complete events.
     pub acknowledged: Acknowledged,
-    /// The files before the first one are gone: they were applied, or are lost.
+    /// The oldest listed files are missing: they were applied, or are lost.
     pub lacks_first: bool,
-    /// The part to be cut off the newest file.
+    /// The part of the newest file to cut off.
     pub torn: Option<Torn>,
 }
 
-/// An end that was never written.
+/// A torn write at the end of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     pub path: PathBuf,
     pub number: u32,
-    /// The whole events end here.
+    /// End of the complete events.
     pub whole: u64,
-    /// The file ends here.
+    /// End of the file.
     pub length: u64,
     pub what: String,
 }
 
 impl Survey {
-    /// The oldest file.
+    /// Returns the number of the oldest file.
     pub fn first(&self) -> u32 {
         self.files.first().map_or(0, |file| file.number)
     }
 
-    /// Behind the last whole event.
+    /// Returns the position after the last complete event.
     pub fn end(&self) -> RelayPlace {
         self.files
             .last()
@@ -84,26 +84,26 @@ impl Survey {
     }
 }
 
-/// Files that the index names.
+/// Files named by the index.
 #[derive(Default)]
 pub(crate) struct Listed {
     pub numbers: Vec<u32>,
-    /// The marks, too: there is something that was acknowledged.
+    /// The index names a marks file, so events were acknowledged.
     pub has_marks: bool,
 }
 
-/// How the reading of one file ended.
+/// Result of reading one file.
 struct Passage {
     whole: u64,
     length: u64,
-    /// Its last event names this file as the next one.
+    /// File name in the ROTATE event that ends the file.
     next: Option<String>,
-    /// Why the event behind `whole` is none; None if there is none or only a part of one.
+    /// The problem with the event at `whole`. `None` if there is no event, or only an incomplete one.
     damage: Option<String>,
 }
 
 impl RelayLog {
-    /// Reads the index; without one nothing is listed.
+    /// Reads the index. Without an index no file is listed.
     pub(crate) fn listed(&self) -> Result<Listed, Unsound> {
         let name = self.name();
         let (path, marks) = (name.index_path(), self.marks_path());
@@ -137,13 +137,13 @@ impl RelayLog {
         Ok(listed)
     }
 
-    /// Whether the relay log holds, or held, something acknowledged to a source.
+    /// Returns whether the relay log holds, or held, events acknowledged to a source.
     pub fn is_acknowledged(&self) -> Result<bool, Unsound> {
         self.listed().map(|listed| listed.has_marks)
     }
 
-    /// Looks through all files. `see` gets every event with the number of its file. Nothing is changed, but
-    /// what was read is durable at return.
+    /// Reads all files and passes every event to `see` with its file number. Changes nothing, but everything
+    /// read is durable at return.
     pub fn survey(&self, see: &mut dyn FnMut(u32, &RawEvent)) -> Result<Survey, Unsound> {
         let listed = self.listed()?;
         let mut survey = Survey {
@@ -163,7 +163,7 @@ impl RelayLog {
         if acknowledged.file > newest {
             return Err(Unsound::new(&self.path(acknowledged.file), "is missing"));
         }
-        // A purge whose list could not be written leaves names of files that are gone.
+        // A purge that could not rewrite the index leaves the names of removed files.
         let is_gone = |number: &u32| match self.fs.open(&self.path(*number), OpenMode::Read) {
             Err(error) => error.kind() == ErrorKind::NotFound,
             Ok(_) => false,
@@ -201,11 +201,11 @@ impl RelayLog {
         Ok(survey)
     }
 
-    /// Reads one file as far as its events are whole.
+    /// Reads one file up to its last complete event.
     fn pass(&self, number: u32, see: &mut dyn FnMut(u32, &RawEvent)) -> Result<Passage, Unsound> {
         let path = self.path(number);
         let file = self.fs.open(&path, OpenMode::Write).map_err(Unsound::io(&path))?;
-        // An earlier process may have left in memory what the disk does not have.
+        // An earlier process may have left unsynced writes in the page cache.
         file.settle().map_err(Unsound::io(&path))?;
         let length = file.len().map_err(Unsound::io(&path))?;
         let mut passage = Passage { whole: 0, length, next: None, damage: None };
@@ -237,7 +237,7 @@ impl RelayLog {
         }
     }
 
-    /// Makes what a survey found the relay log: cuts the torn end.
+    /// Makes the checked files the relay log and cuts a torn end.
     pub fn adopt(&self, survey: &Survey) -> Result<(), Unsound> {
         if let Some(torn) = survey.torn.as_ref().filter(|torn| torn.whole > 0) {
             let file = self.fs.open(&torn.path, OpenMode::Write).map_err(Unsound::io(&torn.path))?;
@@ -245,7 +245,7 @@ impl RelayLog {
             file.sync_data().map_err(Unsound::io(&torn.path))?;
         }
         self.take_over(survey)?;
-        // Of this one not even the head was written; nothing names it any more.
+        // A file without even a complete head is removed; nothing names it any more.
         if let Some(torn) = survey.torn.as_ref().filter(|torn| torn.whole == 0) {
             self.remove_file(torn.number);
         }
@@ -253,7 +253,7 @@ impl RelayLog {
     }
 }
 
-/// The file that an event at the end of another one names.
+/// Returns the file named by the ROTATE event that ends a file.
 fn continuation(reader: &EventReader, raw: &RawEvent) -> Option<String> {
     let is_own = raw.header.flags & flags::RELAY_LOG != 0 && raw.header.flags & flags::ARTIFICIAL == 0;
     if raw.header.kind != EventType::ROTATE || !is_own || raw.bytes.len() <= HEADER_LEN {

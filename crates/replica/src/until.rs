@@ -1,7 +1,7 @@
-//! [`Until`]: START SLAVE UNTIL, as the applier of a connection asks about it.
+//! [`Until`]: START SLAVE UNTIL, checked by the applier of a connection.
 //!
-//! A place in a file ends what is before it, whatever the domain. A GTID position names a group of each
-//! domain that is to come on: domains that it does not name stand still.
+//! A file position ends the applier after everything before it, in all domains. A GTID position names one
+//! group per domain up to which to apply; domains that it does not name do not advance.
 
 use cohort_base::Gtid;
 use cohort_exec::ReplicaUntil;
@@ -10,34 +10,34 @@ use crate::connection::Connection;
 use crate::relay::RelayPlace;
 use crate::state::StateStore;
 
-/// Where an applier is to end.
+/// The end condition of an applier.
 pub struct Until<'c> {
     pub connection: &'c Connection,
     pub state: &'c StateStore,
 }
 
 impl Until<'_> {
-    /// Only an applier in order comes by the place.
+    /// Returns whether the condition is a file position, which only a serial applier can stop at exactly.
     pub fn is_by_order(&self) -> bool {
         let sql = self.connection.sql.lock();
         matches!(sql.until, ReplicaUntil::Master(..) | ReplicaUntil::Relay(..))
     }
 
-    /// Whether a group may be the last one.
+    /// Returns whether a group may be the last one to apply.
     pub fn may_be_last(&self, gtid: Option<Gtid>) -> bool {
         let sql = self.connection.sql.lock();
         matches!((&sql.until, gtid), (ReplicaUntil::Gtid(until), Some(gtid))
             if until.iter().any(|wanted| wanted.domain == gtid.domain && wanted.seq_no <= gtid.seq_no))
     }
 
-    /// Whether the source may say before this place of the relay log that it has sent all. What was said to
-    /// an earlier applier does not count.
+    /// Returns whether a GTID list of the source that ends at `end` in the relay log may end the applier. The
+    /// list says that the source has sent everything. A list for an earlier applier does not count.
     pub fn may_end_behind(&self, end: RelayPlace) -> bool {
         let sql = self.connection.sql.lock();
         matches!(sql.until, ReplicaUntil::Gtid(_)) && sql.known_until < end
     }
 
-    /// Whether the group that is about to begin lies behind what START SLAVE UNTIL wants.
+    /// Returns whether the group that is about to begin is beyond the end condition.
     pub fn is_behind(&self, gtid: Option<Gtid>) -> bool {
         let sql = self.connection.sql.lock();
         match (&sql.until, gtid) {
@@ -49,7 +49,7 @@ impl Until<'_> {
         }
     }
 
-    /// Whether what was just applied is the last that START SLAVE UNTIL wants.
+    /// Returns whether the group just applied completes the end condition.
     pub fn is_reached(&self) -> bool {
         let until = self.connection.sql.lock().until.clone();
         match &until {
@@ -63,7 +63,7 @@ impl Until<'_> {
         }
     }
 
-    /// Whether all before the file and position of START SLAVE UNTIL is applied.
+    /// Returns whether everything before the file position is applied.
     pub fn is_place_reached(&self) -> bool {
         let connection = self.connection;
         let sql = connection.sql.lock();
@@ -81,7 +81,7 @@ impl Until<'_> {
     }
 }
 
-/// The number at the end of a binlog file's name.
+/// Returns the number at the end of a binlog file's name.
 pub fn number_of(file: &str) -> u64 {
     file.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
-//! A replica that crashes at every k-th write and sync, or finds its relay log torn at any byte: its tables,
-//! its binary log and its position are as after the same transaction of the source, none that was published
-//! is missing, and it goes on to the end.
+//! A replica that crashes at every k-th write and sync, or finds its relay log torn at any byte. Its tables,
+//! binary log and position must match the same transaction of the source, no published transaction may be
+//! missing, and the replica must be able to continue to the end.
 
 mod pair;
 
@@ -52,7 +52,7 @@ fn a_crash_at_every_operation_leaves_whole_groups_with_their_position() {
 fn a_relay_log_that_is_torn_at_any_byte_is_applied_up_to_its_last_whole_group() {
     let script = &SCRIPT[..5];
     let (states, binlog) = source_of(script);
-    // Where each group ends; the first two are applied before anything is torn.
+    // End offsets of the groups. The first two are applied before the tear.
     let ends = group_ends(&binlog);
     assert_eq!(ends.len(), script.len());
     for threads in [0, 2] {
@@ -71,7 +71,7 @@ fn a_relay_log_that_is_torn_at_any_byte_is_applied_up_to_its_last_whole_group() 
                 assert_eq!(groups(&replica.server, &disk), whole, "{what}: the binary log");
                 assert_eq!(dump(&mut replica.server), states[whole], "{what}");
             }
-            // What was torn comes once more; few of these, for each of them takes as long as the first half.
+            // Receives the torn part again. Only for some cuts, because each takes as long as the first half.
             if cut % 16 == 0 {
                 let disk: SharedFs = Arc::new(memory.kill_clone());
                 receive(&disk, &binlog);

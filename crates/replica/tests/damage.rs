@@ -1,6 +1,6 @@
-//! A relay log that holds acknowledged events, and that cannot be read as a
-//! whole: nothing starts (error 1594), nothing of it is changed, and when it can be read again all of it is
-//! applied. No setting says that it is kept: the log itself does.
+//! A relay log with acknowledged events that cannot be read completely: no thread starts (error 1594) and the
+//! files stay unchanged. Once they are readable again, everything is applied. No setting makes the server
+//! keep such a log: the marks in the log do.
 
 mod pair;
 
@@ -28,12 +28,12 @@ const SCRIPT: [&str; 6] = [
     "DELETE FROM test.t WHERE id = 1",
 ];
 
-/// The groups in three files; the first one is applied. All of it was acknowledged.
+/// The groups in three files, all acknowledged. The first group is applied.
 struct Scene {
     memory: MemFs,
     states: Vec<String>,
     files: Vec<Vec<u8>>,
-    /// Where the last group begins in the newest file.
+    /// Offset of the last group in the newest file.
     last_group: usize,
 }
 
@@ -51,7 +51,7 @@ impl Scene {
         Scene { memory, states, files, last_group }
     }
 
-    /// A copy on which something is done.
+    /// Returns a copy of the disk to modify.
     fn disk(&self) -> SharedFs {
         Arc::new(self.memory.kill_clone())
     }
@@ -64,7 +64,7 @@ impl Scene {
     }
 }
 
-/// All files of the relay log.
+/// Returns all files of the relay log.
 fn relay_log(disk: &SharedFs) -> Vec<(PathBuf, Vec<u8>)> {
     let names = disk.list(relay_name().dir()).expect("listed");
     let own = names.into_iter().filter(|name| name.to_string_lossy().starts_with("relay."));
@@ -98,7 +98,7 @@ fn what_is_missing_or_damaged_ends_the_start_and_stays_as_it_is() {
         let own = path.clone();
         cases.push((of("without its end"), Box::new(move |disk| cut(disk, &own, bytes.len() - 1))));
         let own = path.clone();
-        // To the end of an event.
+        // Cuts the file at the end of an event.
         let event = if number == 3 { scene.last_group } else { bytes.len() - own_rotate_bytes() };
         cases.push((of("without its last event"), Box::new(move |disk| cut(disk, &own, event))));
         for at in (0..bytes.len()).step_by(23) {
@@ -125,7 +125,7 @@ fn what_is_missing_or_damaged_ends_the_start_and_stays_as_it_is() {
         assert_eq!(number, 1594, "{what}: {text}");
         assert_eq!(relay_log(&disk), before, "{what}: it is kept");
         if n % 8 == 0 {
-            // It is put right.
+            // Restores the files.
             relay_log(&scene.disk())
                 .iter()
                 .for_each(|(file, bytes)| put(&disk, &name.dir().join(file), bytes));
@@ -135,7 +135,7 @@ fn what_is_missing_or_damaged_ends_the_start_and_stays_as_it_is() {
     scene.check_whole(&scene.disk(), 0, "nothing");
 }
 
-/// The event that names the next file, which all files but the newest end with.
+/// Size of the event that names the next file, at the end of all files but the newest.
 fn own_rotate_bytes() -> usize {
     19 + 8 + relay_name().file(1).len() + 4
 }
@@ -168,7 +168,7 @@ fn one_operation_that_fails_is_no_end_of_data() {
                     Err(number) => assert_eq!(number, 1594, "{what}"),
                 }
                 refusals += usize::from(outcome.is_err());
-                // Threads that have ended may hold the other one for a moment.
+                // Threads that have ended may still use the other copy for a moment.
                 let left: SharedFs = Arc::new(memory.kill_clone());
                 scene.check_whole(&left, threads, &what);
                 if seen.load(Ordering::Relaxed) <= nth {
@@ -188,7 +188,7 @@ fn only_an_end_that_was_not_acknowledged_is_cut() {
     for end in [0, 3, 10, scene.last_group, scene.last_group + 1, length - 1] {
         for acknowledged in [0, scene.last_group, length] {
             let disk = scene.disk();
-            // All before the newest file was acknowledged in any case.
+            // Everything before the newest file was acknowledged in any case.
             let until =
                 if acknowledged == 0 { (2, scene.files[1].len() as u64) } else { (3, acknowledged as u64) };
             put_relay_log(&disk, &scene.files, until, true);
@@ -209,7 +209,7 @@ fn only_an_end_that_was_not_acknowledged_is_cut() {
 fn without_gtids_what_is_kept_begins_where_the_place_says() {
     let (states, binlog) = source_of(&SCRIPT);
     let ends = group_ends(&binlog);
-    // The relay log when so many groups have come.
+    // Writes the relay log as it is after `count` groups.
     let put_groups = |disk: &SharedFs, count: usize| {
         let end = if count == 0 { first_group(&binlog) } else { ends[count - 1] };
         let cuts: Vec<usize> = [ends[2]].into_iter().filter(|cut| *cut < end).collect();
@@ -224,7 +224,7 @@ fn without_gtids_what_is_kept_begins_where_the_place_says() {
             ];
             let mut memory = configured(&by_place);
             for count in [before, SCRIPT.len(), SCRIPT.len()] {
-                // Threads that have ended may hold the other one for a moment.
+                // Threads that have ended may still use the other copy for a moment.
                 memory = memory.kill_clone();
                 let disk: SharedFs = Arc::new(memory.clone());
                 put_groups(&disk, count);
@@ -238,7 +238,7 @@ fn without_gtids_what_is_kept_begins_where_the_place_says() {
     }
 }
 
-/// Scripts whose sequence numbers fall, or are equal, with more than one server in the domain.
+/// Scripts whose sequence numbers fall or repeat, with several servers in the domain.
 const DISORDERED: [[&str; 5]; 2] = [
     [
         "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
@@ -267,7 +267,7 @@ fn the_order_of_a_kept_log_counts_and_not_the_numbers() {
                 let end = if before == 0 { first_group(&binlog) } else { ends[before - 1] };
                 let mut memory = received(&binlog[..end]);
                 for count in [before, script.len(), script.len()] {
-                    // Threads that have ended may hold the other one for a moment.
+                    // Threads that have ended may still use the other copy for a moment.
                     memory = memory.kill_clone();
                     let disk: SharedFs = Arc::new(memory.clone());
                     if count > before {
@@ -300,7 +300,7 @@ fn a_group_with_the_applied_position_that_was_purged_is_before_the_log() {
                 let first = relay_files(&binlog[..ends[before - 1]], &[]);
                 put_relay_log(&disk, &first, (0, 0), true);
                 Replica::open(&disk, threads).expect("opens").run_all();
-                // Threads that have ended may hold the other one for a moment.
+                // Threads that have ended may still use the other copy for a moment.
                 let disk: SharedFs = Arc::new(memory.kill_clone());
                 put_relay_log(&disk, &relay_files(&binlog, &[ends[before - 1]]), (0, 0), true);
                 lose_first(&disk);
@@ -313,7 +313,7 @@ fn a_group_with_the_applied_position_that_was_purged_is_before_the_log() {
     }
 }
 
-/// Removes the first file, as a purge does.
+/// Removes the first file, like a purge.
 fn lose_first(disk: &SharedFs) {
     let (name, index) = (relay_name(), relay_name().index_path());
     let lines = String::from_utf8(content(disk, &index)).expect("text");
@@ -330,7 +330,8 @@ fn without_gtids_a_first_file_that_is_listed_lacks_nothing() {
         ("MASTER_LOG_POS".to_owned(), Value::Int(4)),
     ];
     let disk: SharedFs = Arc::new(configured(&by_place));
-    // The first file had no transaction, and was purged: no commit has the place where the second one begins.
+    // The first file had no transaction and was purged, so no commit recorded the position where the second
+    // file begins.
     put_relay_log(&disk, &relay_files(&binlog, &[first_group(&binlog)]), (0, 0), true);
     lose_first(&disk);
     let mut replica = Replica::open(&disk, 0).expect("opens");

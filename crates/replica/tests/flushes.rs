@@ -1,5 +1,5 @@
-//! What a replica flushes, counted at its files: one sync of the log for each group of applied transactions,
-//! however many these are, and nothing else.
+//! Counts the syncs of a replica: one sync of the log for each flush group of applied transactions, however
+//! many it contains, and no others.
 
 mod pair;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use cohort_vfs::{HookFs, Operation, SharedFs, TraceFs};
 use pair::{Replica, received, source_of};
 
-/// Flushes take a while: what is applied meanwhile gathers.
+/// Flushes are slow, so that transactions gather in groups meanwhile.
 const FLUSH: Duration = Duration::from_millis(8);
 const TRANSACTIONS: usize = 300;
 
@@ -37,22 +37,22 @@ fn a_group_of_applied_transactions_takes_one_flush() {
         let before = groups();
         trace.take();
         assert_eq!(replica.run(script.len(), || false), script.len());
-        // Whoever leads the last group may not have counted it yet.
+        // The leader of the last group may not have counted it yet.
         replica.server.db.commit.flush_ordered().expect("a disk that works");
         let groups = groups() - before;
         let lines = trace.take();
         let synced = lines.lines().filter_map(|line| line.strip_prefix("sync "));
-        // The relay log is looked through and made durable once; the next file of the log is made ready while
-        // groups go to this one.
+        // The relay log is checked and made durable once. The next log file is prepared while groups go to
+        // the current one.
         let (of_relay, synced): (Vec<&str>, Vec<&str>) = synced.partition(|name| name.starts_with("relay."));
         let looked = ["relay.marks", "relay.000001", "relay.marks", "relay.marks", "relay.index.tmp"];
         assert_eq!(of_relay, looked, "{threads} threads");
         let synced: Vec<&str> = synced.into_iter().filter(|name| *name != "log.new").collect();
         let of_log = synced.iter().filter(|name| name.starts_with("log.")).count();
-        // Whatever else is written is written behind the log, and synced at checkpoints.
+        // All other files are written after the log, and synced at checkpoints.
         assert_eq!(of_log, synced.len(), "{threads} threads: {synced:?}");
         assert_eq!(of_log, groups, "{threads} threads: one flush for a group\n{lines}");
-        // Nobody waits for the disk, so many are in one group; definitions wait for theirs.
+        // No applier waits for the disk, so groups are large. DDL waits for its own flush.
         assert!(groups * 3 < TRANSACTIONS, "{threads} threads: {groups} groups");
     }
 }

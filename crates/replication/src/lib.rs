@@ -1,4 +1,4 @@
-//! Replication: the source's side, which sends the binary log to replicas.
+//! The source side of replication: sends the binary log to replicas.
 //!
 //! | module | concept |
 //! |---|---|

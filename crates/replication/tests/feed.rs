@@ -1,5 +1,5 @@
-//! Readers of the stream, quick and slow ones, over file changes and spilled bodies: each sees every byte
-//! once.
+//! Fast and slow readers of the stream, across file changes and spilled transactions: each must see every
+//! byte exactly once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Writer {
         let (files, _) = BinlogFiles::open(fs.clone(), name(), options).expect("opens");
         let options = MaterialiserOptions {
             delay: Duration::from_millis(1),
-            // So little that slow readers always need the files.
+            // So small that slow readers always need the files.
             tail_bytes_max: 3000,
             ..MaterialiserOptions::default()
         };
@@ -75,7 +75,7 @@ impl Writer {
             null_bits: vec![0],
             optional: vec![],
         }));
-        // Most are small; some are spilled, a few of those larger than a file should be.
+        // Most are small; some are spilled, and a few of those exceed the file size limit.
         let rows = match number % 97 {
             0 => 20_000,
             n if n % 9 == 0 => 1000,
@@ -104,7 +104,7 @@ impl Writer {
     }
 }
 
-/// Reads until `end` is set and reached; what it saw of each file.
+/// Reads until `end` is set and reached. Returns the bytes seen of each file.
 fn follow(files: Arc<Materialiser>, end: &OnceLock<BinlogPos>, pause: Duration) -> BTreeMap<u32, Vec<u8>> {
     let mut feed = Feed::new(files, BinlogPos { file: 1, offset: 4 });
     let mut seen: BTreeMap<u32, Vec<u8>> = BTreeMap::from([(1, b"\xfebin".to_vec())]);
@@ -154,12 +154,12 @@ fn quick_and_slow_readers_see_every_byte_once() {
         file.read_at(&mut bytes, 0).expect("readable");
         for seen in &seen {
             let mut seen = seen.get(&number).cloned().unwrap_or_default();
-            // The mark of a file in use goes when it is closed.
+            // The in-use flag is cleared when a file is closed.
             seen[21] = bytes[21];
             assert!(seen == bytes, "file {number}: {} bytes seen, {} written", seen.len(), bytes.len());
         }
     }
-    // One who comes late reads the same, from files only.
+    // A late reader reads the same bytes, from files only.
     let late = follow(writer.files.clone(), &end, Duration::ZERO);
     assert_eq!(late.len(), seen[0].len());
 }

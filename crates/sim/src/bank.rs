@@ -1,11 +1,10 @@
-//! The workload: transfers between accounts that lie in two engines, each told by an event in the binlog; and
-//! the checks.
+//! The workload: transfers between accounts in two engines, each also logged to the binlog; and the checks.
 //!
 //! Transfer `n` moves `amount` from a left account to a right one (or back), marks `n` as done in both
-//! engines, and logs the text `n from to amount`. So after any crash: the money is conserved, the marks of
-//! both engines and the binlog tell the same transfers in the same order (I1, I2), every acknowledged
-//! transfer is among them (I4), and the balances are those that the transfers yield. Behind a reset the
-//! binlog tells what came after it.
+//! engines, and logs the text `n from to amount`. After any crash the following must hold: the sum of all
+//! balances is unchanged, the marks of both engines and the binlog contain the same transfers in the same
+//! order (I1, I2), every acknowledged transfer is among them (I4), and the balances are the result of these
+//! transfers. After a binlog reset, the binlog contains only later transfers.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -24,32 +23,32 @@ const ACCOUNTS: u64 = 8;
 const OPENING_BALANCE: i64 = 1000;
 const BALANCES: IndexId = IndexId(16);
 const DONE: IndexId = IndexId(17);
-/// Caches above this spill, so that some transfers go through spill files.
+/// Maximum cache size in memory. Larger caches spill, so that some transfers go through spill files.
 const CACHE_BYTES: usize = 2000;
-/// Every so many transfers one is told in a text this long.
+/// Every `LARGE_EVERY`-th transfer logs an event of `LARGE_BYTES` bytes.
 const LARGE_EVERY: u64 = 11;
 const LARGE_BYTES: usize = 6000;
 
-/// What a run does besides transfers.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
     /// Seed of amounts and accounts.
     pub seed: u64,
     /// Number of transfers.
     pub transfers: u64,
-    /// Whether the binlog is reset now and then.
+    /// Resets the binlog from time to time.
     pub resets: bool,
-    /// Which transfers the binlog tells.
+    /// Transfers that are logged to the binlog.
     pub logged: Logged,
 }
 
-/// Which transfers go into the binlog.
+/// Which transfers are logged to the binlog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
     All,
-    /// Two of five are made with `sql_log_bin=0`.
+    /// All but two of five, which run with `sql_log_bin=0`.
     Some,
-    /// The binlog is off.
+    /// None: the binlog is disabled.
     None,
 }
 
@@ -63,24 +62,24 @@ impl Logged {
     }
 }
 
-/// A broken promise.
+/// A violated guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// The bank's books outside of the server: what was tried and what was acknowledged.
+/// The client's record of attempted and acknowledged transfers.
 #[derive(Clone, Debug, Default)]
 pub struct Bank {
-    /// Transfers that the server answered with OK.
+    /// Acknowledged transfers.
     pub acknowledged: Vec<u64>,
-    /// The next transfer's number.
+    /// Number of the next transfer.
     pub next: u64,
-    /// The first transfer behind the last reset of the binlog that was answered with OK, and behind the last
-    /// one that was tried.
+    /// First transfer after the last acknowledged binlog reset (`reset`), and after the last attempted one
+    /// (`reset_tried`).
     pub reset: u64,
     pub reset_tried: u64,
 }
 
-/// One transfer, as drawn from the seed.
+/// A transfer drawn from the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Transfer {
     n: u64,
@@ -90,7 +89,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Accounts below [`ACCOUNTS`] are in the left engine, the others in the right one.
+    /// Draws transfer `n`. Accounts below [`ACCOUNTS`] are in the left engine, the others in the right one.
     fn draw(seed: u64, n: u64) -> Transfer {
         let rng = SeededRng::new(seed ^ (n << 20));
         let (left, right) = (rng.below(ACCOUNTS), ACCOUNTS + rng.below(ACCOUNTS));
@@ -137,7 +136,7 @@ impl Bank {
         }
     }
 
-    /// Resets the binlog; false when the machine has stopped.
+    /// Resets the binlog. Returns false if the machine has stopped.
     fn reset(&mut self, world: &World) -> bool {
         self.reset_tried = self.next;
         let first = NonZeroU32::new(1 + (self.next % 3) as u32).expect("at least 1");
@@ -148,7 +147,7 @@ impl Bank {
         is_done
     }
 
-    /// Prepares and orders the next transfer; none when the machine has stopped.
+    /// Prepares and orders the next transfer. Returns `None` if the machine has stopped.
     pub(crate) fn order(&mut self, world: &World, script: Script) -> Option<(u64, CommitSeq)> {
         let transfer = Transfer::draw(script.seed, self.next);
         let mut trx = world.engines.each_ref().map(|engine| engine.begin());
@@ -182,7 +181,7 @@ impl Bank {
     }
 }
 
-/// The transfer's share of the binlog; none when it could not be spilled.
+/// Builds the binlog part of a transfer. Returns `None` if it could not be spilled.
 fn told(world: &World, transfer: &Transfer) -> Option<BinlogPart> {
     let options = CacheOptions { memory_bytes_max: CACHE_BYTES, ..CacheOptions::default() };
     let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
@@ -216,8 +215,7 @@ pub(crate) fn done(engine: &dyn Engine) -> Vec<u64> {
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }
 
-/// Transfers in the order the binlog tells them; every checksum and position of every file is checked on the
-/// way.
+/// Returns the transfers in binlog order. Verifies every checksum and position of every file.
 fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation> {
     let broken = |e: &dyn std::fmt::Display| Violation(format!("the binlog does not read: {e}"));
     let mut told = Vec::new();
@@ -238,7 +236,7 @@ fn told_by_binlog(world: &World, disk: &Disk) -> Result<Vec<Transfer>, Violation
     Ok(told)
 }
 
-/// Everything that must hold after a recovery. `acknowledged` were answered with OK before the crash.
+/// Checks all guarantees after a recovery. `bank` has the transfers acknowledged before the crash.
 pub fn check(world: &World, disk: &Disk, bank: &Bank, script: Script) -> Result<(), Violation> {
     let Script { seed, logged: which, .. } = script;
     let (left, right) = (done(&*world.engines[0]), done(&*world.engines[1]));

@@ -1,10 +1,10 @@
-//! XA branches over both engines, prepared and ended through the commit path alone, and what must hold of
-//! them after a crash.
+//! XA branches over both engines, prepared and ended through the commit path without SQL, and the checks
+//! after a crash.
 //!
 //! The workload is one sequence of *halves*: PREPARE 0, PREPARE 1, end of 0, PREPARE 2, end of 1, ... A third
-//! of the branches is rolled back. A crash keeps a prefix of it (I1), and the prefix alone says which
-//! branches are prepared and what the engines hold: binlog, prepared branches and both engines must agree on
-//! one.
+//! of the branches is rolled back. A crash keeps a prefix of the sequence (I1). The prefix determines which
+//! branches are prepared and what the engines contain: binlog, prepared branches and both engines must match
+//! the same prefix.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -24,9 +24,9 @@ use crate::bank::Violation;
 use crate::replica::Replica;
 use crate::world::{Disk, World, part};
 
-/// Branch -> its filler, in both engines.
+/// Index from branch number to filler, in both engines.
 const MARKS: IndexId = IndexId(60);
-/// Every so many branches one has a large value.
+/// Every `LARGE_EVERY`-th branch writes a value of `LARGE_BYTES` bytes.
 const LARGE_EVERY: u64 = 4;
 const LARGE_BYTES: usize = 9000;
 
@@ -38,7 +38,7 @@ enum Half {
 }
 
 impl Half {
-    /// The half at a place of the sequence.
+    /// Returns the half at a position of the sequence.
     fn at(place: u64) -> Half {
         match place {
             0 => Half::Prepare(0),
@@ -70,13 +70,13 @@ fn xid(n: u64) -> XaXid {
 /// The workload, and what its clients know.
 #[derive(Clone, Debug, Default)]
 pub struct Branches {
-    /// Halves that were ordered.
+    /// Number of ordered halves.
     pub next: u64,
-    /// Halves whose clients were told OK.
+    /// Number of acknowledged halves.
     pub acknowledged: u64,
 }
 
-/// What a prefix of the sequence leaves.
+/// The state after a prefix of the sequence.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct State {
     prepared: BTreeSet<u64>,
@@ -131,7 +131,7 @@ fn told(world: &World, half: Half, kind: GroupKind, of: XaXid) -> Option<BinlogP
     Some(BinlogPart { xa: Some(Box::new(of)), kind, ..part(cache.seal().ok()?) })
 }
 
-/// PREPARE; none when the machine has stopped.
+/// Prepares a branch. Returns `None` if the machine has stopped.
 fn prepare(world: &World, n: u64) -> Option<CommitSeq> {
     let branches = world.coordinator.xa();
     assert!(branches.begin(&xid(n)));
@@ -158,7 +158,7 @@ fn prepare(world: &World, n: u64) -> Option<CommitSeq> {
     Some(seq)
 }
 
-/// XA COMMIT or XA ROLLBACK; none when the machine has stopped.
+/// Ends a branch with XA COMMIT or XA ROLLBACK. Returns `None` if the machine has stopped.
 fn end(world: &World, n: u64) -> Option<CommitSeq> {
     let taken = world.coordinator.xa().take(&xid(n), XaTaker::Other).expect("it is prepared");
     let mut redo = vec![(XA, end_redo(&xid(n)))];
@@ -193,10 +193,10 @@ impl Branches {
         seq
     }
 
-    /// Runs until so many halves are done, or the machine stops.
+    /// Runs until `halves` halves are done or the machine stops.
     pub fn run(&mut self, world: &World, halves: u64) {
         while self.next < halves {
-            // One flush for two halves now and then.
+            // Sometimes two halves share a flush.
             let group = 1 + u64::from(self.next % 5 == 3);
             let seqs: Option<Vec<CommitSeq>> = (0..group).map(|_| self.order(world)).collect();
             let Some(seqs) = seqs else { return };
@@ -222,8 +222,8 @@ impl Branches {
         goes_on
     }
 
-    /// The same with a replica that confirms each half when the next one is hardened; the last one stays
-    /// unconfirmed.
+    /// Like [`Branches::run`], with a replica that confirms each half once the next one is hardened. The last
+    /// half stays unconfirmed.
     pub fn run_with(&mut self, world: &World, halves: u64, replica: &Replica) {
         while self.next < halves {
             replica.confirm(world);
@@ -234,7 +234,7 @@ impl Branches {
         }
     }
 
-    /// Goes on where a recovered world stands.
+    /// Continues in a recovered world after `halves` halves.
     pub fn resume(world: &World, halves: u64) -> Branches {
         let adopted: Result<usize, Infallible> =
             world.coordinator.xa().adopt(|body| Ok(held(world, number(body))));
@@ -269,7 +269,7 @@ fn halves_of_binlog(world: &World, disk: &Disk) -> Result<Vec<String>, Violation
     Ok(halves)
 }
 
-/// After a recovery: how many halves are there, when binlog, engines and prepared branches agree.
+/// Checks after a recovery that binlog, engines and prepared branches agree. Returns the number of halves.
 pub fn check_branches(world: &World, disk: &Disk) -> Result<u64, Violation> {
     let told = halves_of_binlog(world, disk)?;
     let halves = told.len() as u64;

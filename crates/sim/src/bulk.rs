@@ -1,16 +1,15 @@
-//! Bulk statements on a real server that is killed: INSERTs of many rows, some so large that the engine takes
-//! them in as files, and CREATE INDEX on the table that they fill.
+//! Bulk statements on a real server that is killed: large INSERTs, some of which the engine ingests as files,
+//! and CREATE INDEX on the table being filled.
 //!
-//! Each writer inserts *batches*, one statement each, and knows what was said of every one of them. Meanwhile
-//! an index of the same table is made and dropped, again and again. Then the server is killed, or aborts
-//! itself at a failpoint, and is started again. Whatever the moment:
+//! Each writer inserts *batches*, one statement each, and records the reply to each of them. Meanwhile an
+//! index of the same table is repeatedly created and dropped. Then the server is killed, or aborts at a
+//! failpoint, and is restarted. Whenever that happens:
 //!
-//! - an acknowledged batch is there with all of its rows, a refused one with none, the one in flight with all
-//!   or none;
-//! - the index is as its last acknowledged statement left it, or as the one in flight would have; it has an
-//!   entry for every row;
-//! - the binlog tells the same batches, with as many rows, and the same DDL statements (I2);
-//! - files that were being written beside the database are gone, and the server makes indexes as before.
+//! - an acknowledged batch has all of its rows, a refused one has none, the one in flight has all or none;
+//! - the index is in the state of its last acknowledged statement or of the one in flight; it has an entry
+//!   for every row;
+//! - the binlog contains the same batches with the same number of rows, and the same DDL statements (I2);
+//! - unfinished files of the engine are removed, and indexes can be created as before.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -26,48 +25,48 @@ use crate::bank::Violation;
 use crate::kill::{End, Target, violation, wait_for_end};
 
 const WRITERS: u64 = 2;
-/// Rows of a batch that the engine takes in as files: with their text, more redo than goes inline into the
-/// log.
+/// Rows of a batch that the engine ingests as files: with their text they have more redo than fits inline
+/// into the log.
 const LARGE_ROWS: u64 = 1000;
 const LARGE_TEXT_BYTES: u64 = 17_500;
 const CREATE: &str = "CREATE INDEX by_v ON bulk.t (v)";
 const DROP: &str = "DROP INDEX by_v ON bulk.t";
 
-/// What a client was told of a statement.
+/// Reply to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Done,
-    /// A lock was not to be had.
+    /// A lock was not granted.
     Refused,
-    /// Nothing: the connection broke.
+    /// No reply: the connection broke.
     Nothing,
 }
 
-/// A statement's rows, numbered from 0.
+/// A batch: the number of its rows, numbered from 0, and the reply.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     rows: u64,
     told: Told,
 }
 
-/// Of one writer or of all: batches by their number.
+/// Batches by number, of one writer or of all.
 type Batches = BTreeMap<u64, Batch>;
 
-/// What became of the index.
+/// The client's record of the index.
 #[derive(Clone, Copy, Debug, Default)]
 struct IndexBooks {
-    /// Before the first statement.
+    /// Whether it existed before the first statement.
     was_there: bool,
     acknowledged: usize,
     has_one_in_flight: bool,
 }
 
-/// What a round did.
+/// Statistics of a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BulkOutcome {
-    /// Batches acknowledged.
+    /// Acknowledged batches.
     pub batches: usize,
-    /// Indexes made or dropped.
+    /// Acknowledged creations and drops of the index.
     pub index_changes: usize,
 }
 
@@ -75,7 +74,7 @@ fn told(result: mysql::Result<()>, sql: &str) -> Result<Told, Violation> {
     match result {
         Ok(()) => Ok(Told::Done),
         Err(Error::MySqlError(e)) if [1205, 1213].contains(&e.code) => Ok(Told::Refused),
-        // The failpoint was reached by another session; the reply came before the end.
+        // Another session reached the failpoint, and this reply arrived before the abort.
         Err(Error::MySqlError(e)) if e.code == 1053 => Ok(Told::Nothing),
         Err(Error::MySqlError(e)) => Err(violation(format!("{sql:.80}: {e}"))),
         Err(_) => Ok(Told::Nothing),
@@ -83,7 +82,7 @@ fn told(result: mysql::Result<()>, sql: &str) -> Result<Told, Violation> {
 }
 
 impl Target {
-    /// Makes the tables.
+    /// Creates the tables.
     pub fn set_up_bulk(&self) -> Result<(), Violation> {
         let _server = self.start(None)?;
         let run = || -> mysql::Result<()> {
@@ -100,7 +99,7 @@ impl Target {
         run().map_err(|e| violation(format!("cannot set up the bulk tables: {e}")))
     }
 
-    /// One round: start, bulk statements, the end, start again, check. The tables are empty again afterwards.
+    /// Runs one round: start, bulk statements, kill, restart, check. Leaves the tables empty.
     pub fn bulk_round(&self, end: &End, seed: u64) -> Result<BulkOutcome, Violation> {
         let failpoint = match end {
             End::Failpoint(point) => Some(point.as_str()),
@@ -138,7 +137,7 @@ impl Target {
         Ok(row.ok_or_else(|| violation("the binary log is off"))?.0)
     }
 
-    /// A writer's batches until the end.
+    /// Inserts a writer's batches until the end of the round.
     fn fill(&self, writer: u64, seed: u64, is_over: &AtomicBool) -> Result<Batches, Violation> {
         let rng = SeededRng::new(seed ^ (writer << 48));
         let mut batches = Batches::new();
@@ -166,7 +165,7 @@ impl Target {
         Ok(batches)
     }
 
-    /// Makes and drops the index until the end.
+    /// Creates and drops the index until the end of the round.
     fn index(&self, is_over: &AtomicBool) -> Result<IndexBooks, Violation> {
         let mut books = IndexBooks::default();
         let Ok(mut c) = self.connect() else { return Ok(books) };
@@ -215,7 +214,7 @@ impl Target {
         if beside.exists() && beside.read_dir().is_ok_and(|mut files| files.next().is_some()) {
             return Err(violation(format!("files are left in {}", beside.display())));
         }
-        // What a crash left of an index that was being made must not stand in the way of the next one.
+        // Remains of an unfinished index must not prevent the next CREATE INDEX.
         let first = if is_there { [DROP, CREATE, DROP] } else { [CREATE, DROP, CREATE] };
         for sql in first.into_iter().chain(["TRUNCATE TABLE bulk.t"]) {
             c.query_drop(sql).map_err(|e| violation(format!("{sql}, after the start: {e}")))?;
@@ -254,7 +253,7 @@ fn check_batches(batches: &Batches, found: &[(u64, u64, u64)]) -> Result<(), Vio
     Ok(())
 }
 
-/// Every index has an entry for every row.
+/// Checks that every index has an entry for every row.
 fn check_entries(c: &mut Conn) -> Result<(), Violation> {
     let answer: Vec<(String, String, String, String)> =
         c.query("CHECK TABLE bulk.t").map_err(|e| violation(format!("CHECK TABLE: {e}")))?;
@@ -264,15 +263,15 @@ fn check_entries(c: &mut Conn) -> Result<(), Violation> {
     }
 }
 
-/// What the binlog files tell.
+/// Contents of the binlog files.
 #[derive(Debug, Default)]
 struct ToldByBinlog {
-    /// Rows of each batch.
+    /// Number of rows of each batch.
     rows: BTreeMap<u64, u64>,
     index_changes: usize,
 }
 
-/// From a file on, as `mariadb-binlog` finds it.
+/// Reads the binlog from a file on, with `mariadb-binlog`.
 fn told_since(datadir: &Path, first_file: &str) -> Result<ToldByBinlog, Violation> {
     let index = std::fs::read_to_string(datadir.join("binlog.index"))
         .map_err(|e| violation(format!("no binlog index: {e}")))?;

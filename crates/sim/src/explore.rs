@@ -1,10 +1,10 @@
 //! Crashes at every k-th operation.
 //!
-//! An operation is whatever changes the disk: a write, a sync, a change of length, a rename, a removal. The
-//! machine stops at the k-th, for k = 0, 1, 2, ... until a run has no k-th. What is left is what was synced
-//! and a random part of the rest, torn at sectors; or everything, as after a kill of the process alone. What
-//! a killed process did not sync can still be lost: the power fails after the next start, too, at four
-//! moments of it.
+//! An operation is anything that changes the disk: a write, a sync, a change of length, a rename, a removal.
+//! The machine stops at the k-th operation, for k = 0, 1, 2, ... until a run has no k-th. A power failure
+//! keeps what was synced and a random part of the rest, torn at sectors. A kill of the process keeps
+//! everything, but unsynced data can still be lost: after a kill and a restart, power failures are also tried
+//! at four moments.
 
 use std::sync::Arc;
 
@@ -13,18 +13,19 @@ use cohort_vfs::{Fault, FaultFs, MemFs};
 use crate::bank::{Bank, Script, Violation, check};
 use crate::world::{Disk, Setup, World};
 
-/// What an exploration met.
+/// Statistics of an exploration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// Crashes, each at another operation.
+    /// Crashes, each at a different operation.
     pub crashes: u64,
     /// Recoveries checked.
     pub recoveries: u64,
-    /// Transfers acknowledged before crashes, all together.
+    /// Transfers acknowledged before crashes, summed over all runs.
     pub acknowledged: u64,
 }
 
-/// Runs the script until operation `at` and returns the disk as the crash finds it.
+/// Runs the script until operation `at`. Returns the disk at the crash, the client's record, and whether
+/// there was a crash.
 fn run_until(script: Script, setup: Setup, at: u64) -> (MemFs, Bank, bool) {
     let memory = MemFs::new();
     let faults = FaultFs::new(Arc::new(memory.clone()));
@@ -34,8 +35,8 @@ fn run_until(script: Script, setup: Setup, at: u64) -> (MemFs, Bank, bool) {
     if let Ok(world) = World::open_as(&disk, setup) {
         bank.run(&world, script);
         if !faults.crashed() {
-            // The whole script and the clean stop fit before the k-th operation, or the stop is where it
-            // comes.
+            // Either the script and the clean stop need fewer operations, or the crash happens during the
+            // stop.
             let _ = world.coordinator.close();
         }
     }
@@ -52,7 +53,7 @@ fn recover_and_check(
     let disk: Disk = Arc::new(left);
     let world = World::open_as(&disk, setup).map_err(|e| at(Violation(format!("does not recover: {e}"))))?;
     check(&world, &disk, bank, script).map_err(at)?;
-    // The recovered server works: more transfers, a clean stop, another start.
+    // The recovered server must work: more transfers, a clean stop, another start.
     let mut bank = Bank { next: world.coordinator.recovered().last_seq.0, ..bank.clone() };
     bank.run(&world, Script { transfers: bank.next + 3, ..script });
     world.coordinator.close().map_err(|e| at(Violation(format!("does not stop: {e}"))))?;
@@ -62,7 +63,7 @@ fn recover_and_check(
     check(&world, &disk, &bank, script).map_err(at)
 }
 
-/// Crashes the script at every operation from `first` on in steps of `step`.
+/// Crashes the script at every `step`-th operation, starting with `first`.
 pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Explored, Violation> {
     let mut explored = Explored::default();
     for at in (first..).step_by(step as usize) {
@@ -87,7 +88,7 @@ pub fn explore(script: Script, setup: Setup, first: u64, step: u64) -> Result<Ex
     Ok(explored)
 }
 
-/// When the power fails after the start behind a kill.
+/// Moment of the power failure in the start after a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
     Started,
@@ -98,8 +99,8 @@ enum Moment {
 
 const MOMENTS: [Moment; 4] = [Moment::Started, Moment::Worked, Moment::Checkpointed, Moment::Stopped];
 
-/// The process is killed, started again, and the power fails: whatever the start has found stays, since
-/// others may have read it.
+/// Kills the process, restarts it and then fails the power. Everything that the restart recovered must
+/// survive, because clients may have read it.
 fn fail_behind_kill(
     memory: &MemFs,
     bank: &Bank,
@@ -127,8 +128,8 @@ fn fail_behind_kill(
     Ok(2)
 }
 
-/// Crashes the recovery itself at each of its operations, after a crash of the script at `at`; each recovery
-/// that is cut short is followed by one that is not.
+/// Crashes the script at `at`, then the recovery at each of its operations. Each interrupted recovery is
+/// followed by a complete one.
 pub fn explore_recovery(script: Script, setup: Setup, at: u64) -> Result<Explored, Violation> {
     let mut explored = Explored::default();
     let (memory, bank, is_crashed) = run_until(script, setup, at);

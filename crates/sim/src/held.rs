@@ -1,11 +1,11 @@
-//! A test holds up one kind of operation on some files, to look at what others do meanwhile.
+//! Blocks one kind of operation on some files, so that a test can observe other threads meanwhile.
 
 use std::sync::Arc;
 
 use cohort_vfs::{HookFs, Operation, SharedFs};
 use parking_lot::{Condvar, Mutex};
 
-/// What holds operations up. Cloning shares it.
+/// Blocks operations. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Holder {
     state: Arc<State>,
@@ -19,24 +19,24 @@ struct State {
 
 #[derive(Default)]
 struct Held {
-    /// The operation, and how the names of its files begin.
+    /// The blocked operation, and the prefix of the file names.
     what: Option<(Operation, &'static str)>,
     waiting: usize,
 }
 
 impl Holder {
-    /// The file system on which it holds them up; nothing yet.
+    /// Returns a file system on which operations can be blocked. Initially none is.
     pub fn over(&self, inner: SharedFs) -> SharedFs {
         let state = Arc::clone(&self.state);
         Arc::new(HookFs::new(inner, move |operation, name| state.pass(operation, name)))
     }
 
-    /// From now on this operation waits on files whose names begin so.
+    /// Blocks this operation on files whose names begin with `prefix`.
     pub fn hold(&self, operation: Operation, prefix: &'static str) {
         self.state.held.lock().what = Some((operation, prefix));
     }
 
-    /// Waits until somebody is held up.
+    /// Waits until a thread is blocked.
     pub fn await_held(&self) {
         let mut held = self.state.held.lock();
         while held.waiting == 0 {
@@ -44,7 +44,7 @@ impl Holder {
         }
     }
 
-    /// Lets everybody go on.
+    /// Unblocks all threads.
     pub fn release(&self) {
         self.state.held.lock().what = None;
         self.state.changed.notify_all();

@@ -1,15 +1,15 @@
-//! Kills a real server under load and checks what survives, from what the clients know.
+//! Kills a real server under load and checks what survives, based on what the clients know.
 //!
-//! Clients move money between accounts and write each transfer into a journal, in one transaction. A client
-//! knows which of its transfers were acknowledged; readers note the newest journal rows they were shown, by
-//! plain and by locking reads. Then the server is killed, or aborts itself at a failpoint, and is started
-//! again. Whatever the moment:
+//! Clients transfer money between accounts and write each transfer to a journal, in one transaction. A client
+//! knows which of its transfers were acknowledged. Readers record the newest journal rows that they saw, with
+//! plain and with locking reads. Then the server is killed, or aborts at a failpoint, and is restarted.
+//! Whenever that happens:
 //!
-//! - the money is conserved, and the balances are those that the journal yields;
-//! - every acknowledged transfer is there, at most one more per client is (the one in flight), and none is
+//! - the sum of all balances is unchanged, and the balances are the result of the journal;
+//! - every acknowledged transfer is there, at most one more per client (the one in flight), and none is
 //!   missing in between;
-//! - every row that a reader was shown is there (I5);
-//! - the binlog tells the same transfers, each once (I2).
+//! - every row that a reader saw is there (I5);
+//! - the binlog contains the same transfers, each once (I2).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,19 +28,19 @@ const ACCOUNTS: u64 = 10;
 const OPENING_BALANCE: i64 = 1_000_000;
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The server under test and its load.
+/// The server under test, and its load.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The `cohortd` program.
+    /// Path of `cohortd`.
     pub server: PathBuf,
-    /// Its data directory; made by the first start.
+    /// Data directory, created by the first start.
     pub datadir: PathBuf,
-    /// Loopback port to use.
+    /// Loopback port of the server.
     pub port: u16,
-    /// Concurrent clients that write.
+    /// Number of concurrent writers.
     pub clients: u64,
-    /// Engine of the bulk statements' table. The bank's transactions write to InnoDB and RocksDB tables at
-    /// once; a server built without RocksDB keeps all in InnoDB.
+    /// Engine of the table for bulk statements. The bank's transactions write to InnoDB and RocksDB tables; a
+    /// server built without RocksDB stores both in InnoDB.
     pub bulk_engine: &'static str,
     /// `log_layout`.
     pub log_layout: &'static str,
@@ -49,18 +49,19 @@ pub struct Target {
 /// How a round ends.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// SIGKILL after this long.
+    /// SIGKILL after this time.
     Kill(Duration),
-    /// The server aborts itself: `COHORT_FAILPOINT`, such as `before:harden:40`.
+    /// The server aborts itself: `COHORT_FAILPOINT`, for example `before:harden:40`.
     Failpoint(String),
 }
 
 /// What the clients know, over all rounds.
 #[derive(Debug, Default)]
 pub struct Books {
-    /// Per client: the next transfer's number; all below it were acknowledged or found after a crash.
+    /// Number of the next transfer of each client. All smaller ones were acknowledged, or found after a
+    /// crash.
     next: BTreeMap<u64, u64>,
-    /// Newest journal rows that readers were shown.
+    /// Newest journal rows that readers saw.
     shown: Mutex<BTreeMap<u64, u64>>,
     /// Transfers acknowledged in all rounds.
     pub acknowledged: u64,
@@ -68,14 +69,14 @@ pub struct Books {
     pub rounds: u64,
 }
 
-/// A running server; killed when dropped.
+/// A running server, killed when dropped.
 pub(crate) struct Server {
     pub child: Child,
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail only if it has ended already, which is what is wanted.
+        // Both calls fail only if the server has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -109,7 +110,7 @@ impl Target {
         let start = Instant::now();
         loop {
             if let Ok(mut c) = self.connect() {
-                // Somebody else's server may have the port.
+                // Another server may be using the port.
                 let answer: mysql::Result<Option<String>> = c.query_first("SELECT @@datadir");
                 if let Ok(Some(datadir)) = answer
                     && Path::new(&datadir).canonicalize().ok() != self.datadir.canonicalize().ok()
@@ -131,7 +132,7 @@ impl Target {
         }
     }
 
-    /// Makes the data directory if there is none.
+    /// Creates the data directory if it does not exist.
     fn initialize(&self) -> Result<(), Violation> {
         if self.datadir.exists() {
             return Ok(());
@@ -157,7 +158,7 @@ impl Target {
         Conn::new(options)
     }
 
-    /// Makes the bank's tables in a new data directory.
+    /// Creates the bank's tables in a new data directory.
     pub fn set_up(&self) -> Result<(), Violation> {
         let _server = self.start(None)?;
         let run = || -> mysql::Result<()> {
@@ -178,7 +179,7 @@ impl Target {
         run().map_err(|e| violation(format!("cannot set up the bank: {e}")))
     }
 
-    /// One round: start, load, the end, start again, check.
+    /// Runs one round: start, load, kill, restart, check.
     pub fn round(&self, books: &mut Books, end: &End, seed: u64) -> Result<(), Violation> {
         let failpoint = match end {
             End::Failpoint(point) => Some(point.as_str()),
@@ -212,7 +213,7 @@ impl Target {
         Ok(())
     }
 
-    /// A client's transfers from number `first` on; answers the number after the last acknowledged one.
+    /// Runs a client's transfers from number `first` on. Returns the number after the last acknowledged one.
     fn write(&self, client: u64, first: u64, seed: u64, is_over: &AtomicBool) -> u64 {
         let rng = SeededRng::new(seed ^ (client << 32));
         let mut next = first;
@@ -221,7 +222,7 @@ impl Target {
             let (src, dst) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS));
             match transfer(&mut c, client, next, (src, dst), 1 + rng.below(100) as i64) {
                 Ok(()) => next += 1,
-                // A deadlock's victim was rolled back and may try again; everything else ends the client.
+                // A deadlock victim was rolled back and can retry. Any other error ends the client.
                 Err(mysql::Error::MySqlError(e)) if e.code == 1213 || e.code == 1205 => {}
                 Err(_) => return next,
             }
@@ -229,7 +230,7 @@ impl Target {
         next
     }
 
-    /// Notes what is shown until the end.
+    /// Records the newest rows seen, until the end of the round.
     fn read(&self, locking: &str, shown: &Mutex<BTreeMap<u64, u64>>, is_over: &AtomicBool) {
         let Ok(mut c) = self.connect() else { return };
         while !is_over.load(Ordering::Relaxed) {
@@ -299,7 +300,7 @@ pub(crate) fn wait_for_end(child: &mut Child, end: &End) {
     match end {
         End::Kill(after) => {
             std::thread::sleep(*after);
-            // It may have ended by itself, which the check will find.
+            // It may already have ended by itself, which the check will detect.
             let _ = child.kill();
         }
         End::Failpoint(_) => {
@@ -350,7 +351,7 @@ fn check_balances(journal: &[(u64, u64, u64, u64, i64)], balances: &[(u64, i64)]
     Ok(())
 }
 
-/// The journal rows that `mariadb-binlog` finds in the binlog files; it verifies every checksum on the way.
+/// Returns the journal rows that `mariadb-binlog` finds in the binlog files. It verifies every checksum.
 fn told_by_binlog(datadir: &Path) -> Result<BTreeSet<(u64, u64)>, Violation> {
     let index = std::fs::read_to_string(datadir.join("binlog.index"))
         .map_err(|e| violation(format!("no binlog index: {e}")))?;
@@ -391,7 +392,7 @@ fn read_rows(text: &str, told: &mut BTreeSet<(u64, u64)>) -> Result<(), Violatio
     Ok(())
 }
 
-/// The ends of the rounds: every stage before and after, and kills at random moments.
+/// Returns how a round ends: failpoints before and after every stage, and kills at random times.
 pub fn end(round: u64, seed: u64) -> End {
     let rng = SeededRng::new(seed ^ (round << 40));
     let stages = ["prepare", "order", "harden", "publish", "acknowledge"];
@@ -404,7 +405,8 @@ pub fn end(round: u64, seed: u64) -> End {
     }
 }
 
-/// The same with statements of which there are few.
+/// Returns how a round of bulk statements ends: like [`end`], with smaller counts, because it has few
+/// statements.
 pub fn bulk_end(round: u64, seed: u64) -> End {
     let rng = SeededRng::new(seed ^ (round << 40));
     match end(round, seed) {

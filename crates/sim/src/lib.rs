@@ -1,16 +1,16 @@
-//! The deterministic world: the whole commit path (log, binlog, two engines) over a file system in memory
-//! that crashes on command, a bank as workload, and the checks that every crash must pass.
+//! The deterministic world: the whole commit path (log, binlog, two engines) on an in-memory file system that
+//! crashes on command, with bank transfers as workload and the checks to pass after every crash.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `bank` | [`Bank`]: accounts in two engines, transfers between them, everything told by the binlog too |
-//! | `branches` | [`Branches`]: XA branches over both engines, half by half |
-//! | `world` | opens the commit path over a given disk |
-//! | `kill` | a real server killed under load, and the checker that knows what was acknowledged |
-//! | `bulk` | the same for statements of many rows and for indexes made on filled tables |
-//! | `held` | [`Holder`]: holds up one kind of operation, while a test looks at what others do |
-//! | `replica` | [`Replica`]: holds commits back as semi-synchronous replication does |
-//! | `explore` | crashes a run at its k-th write or sync for every k, recovers, checks |
+//! | `bank` | [`Bank`]: transfers between accounts in two engines, also logged to the binlog |
+//! | `branches` | [`Branches`]: XA branches over both engines, prepared and ended in separate steps |
+//! | `world` | opens the commit path on a given disk |
+//! | `kill` | kills a real server under load and checks it against what was acknowledged |
+//! | `bulk` | like `kill`, for large INSERTs and for indexes created on populated tables |
+//! | `held` | [`Holder`]: blocks one kind of operation while a test observes other threads |
+//! | `replica` | [`Replica`]: delays commits like a semi-synchronous replica |
+//! | `explore` | crashes a run at its k-th write or sync for every k, recovers and checks |
 
 mod bank;
 mod branches;

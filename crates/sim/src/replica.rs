@@ -1,5 +1,4 @@
-//! A replica as the gate of semi-synchronous replication sees it: it confirms what it was shown one group
-//! late.
+//! A semi-synchronous replica as seen by the commit path: it confirms each group one group late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,17 +10,17 @@ use parking_lot::Mutex;
 use crate::bank::{Bank, Script};
 use crate::world::World;
 
-/// What the replica has; the gate holds the rest back before it is published.
+/// The replica's progress. Groups beyond it are held at the gate before they are published.
 pub struct Replica {
     confirmed: Mutex<BinlogPos>,
-    /// Transactions up to `confirmed`, and up to `hardened`.
+    /// Number of transactions up to `confirmed`, and up to `hardened`.
     transactions: AtomicU64,
     hardened: Mutex<(BinlogPos, u64)>,
     is_on: AtomicBool,
 }
 
 impl Replica {
-    /// A replica that has nothing yet and is waited for.
+    /// Attaches a replica that has nothing yet, and for which commits wait.
     pub fn attach(world: &World) -> Arc<Replica> {
         let replica = Arc::new(Replica {
             confirmed: Mutex::default(),
@@ -33,12 +32,12 @@ impl Replica {
         replica
     }
 
-    /// How many transactions it has.
+    /// Returns the number of transactions that the replica has.
     pub fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::SeqCst)
     }
 
-    /// It has got everything that is hardened.
+    /// Confirms everything hardened.
     pub fn confirm(&self, world: &World) {
         let (end, transactions) = *self.hardened.lock();
         *self.confirmed.lock() = end;
@@ -46,7 +45,7 @@ impl Replica {
         world.coordinator.gate_opened();
     }
 
-    /// It is given up: the source goes on without it. False if the machine stopped.
+    /// Gives up the replica: the source continues without it. Returns false if the machine stopped.
     pub fn give_up(&self, world: &World) -> bool {
         world.coordinator.release_from_replicas(|| self.is_on.store(false, Ordering::SeqCst)).is_ok()
     }
@@ -72,7 +71,7 @@ impl ReplicaGate for Replica {
 }
 
 impl Bank {
-    /// Runs the script with a replica that confirms each group when the next one is hardened; the last one
+    /// Runs the script with a replica that confirms each group once the next one is hardened. The last group
     /// stays unconfirmed.
     pub fn run_with(&mut self, world: &World, script: Script, replica: &Replica) {
         let mut waiting: Vec<(u64, CommitSeq)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The commit path over a disk in memory: the reference engine and the B+tree engine, small segments and
-//! small binlog files, no threads.
+//! The commit path on an in-memory disk: the reference engine and the B+tree engine, small segments and small
+//! binlog files, no threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use cohort_locks::{KillFlag, LockOwner, LockTable, WaitLimit, WritePermit};
 use cohort_log::{LogOptions, Preallocation};
 use cohort_vfs::{SeededRng, SharedFs, SimClock, World as Machine};
 
-/// What survives a crash, and what does not when it is wrapped in faults.
+/// The disk of a world. It survives crashes; wrapped in faults it fails on command.
 pub type Disk = SharedFs;
 
 const DATADIR: &str = "/data";
 const SEGMENT_BYTES: u64 = 32 << 10;
 const BINLOG_FILE_BYTES: u64 = 4 << 10;
 
-/// A pool of few pages; who wants purge calls it.
+/// A small buffer pool. Purge runs only when called.
 const RIGHT_OPTIONS: BtreeOptions = BtreeOptions {
     pool_bytes: 8 * 16384,
     rollback_segments: 2,
@@ -35,21 +35,21 @@ const RIGHT_OPTIONS: BtreeOptions = BtreeOptions {
     bed_of: || None,
 };
 
-/// What a start may get wrong.
+/// Settings that a start may get wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Participant number of the second engine.
+    /// Participant id of the second engine.
     pub right_engine: u8,
-    /// Base name of the binlog; none is `skip-log-bin`.
+    /// Base name of the binlog; `None` means `skip-log-bin`.
     pub binlog: Option<&'static str>,
-    /// `init_rpl_role=SLAVE` cuts.
+    /// What to do with unreleased transactions: `init_rpl_role=SLAVE` truncates them.
     pub unreleased: Unreleased,
-    /// One log, or one for each engine.
+    /// One shared log, or one per engine.
     pub layout: LogLayout,
 }
 
 impl Setup {
-    /// The usual one with this layout.
+    /// Returns the default setup with this layout.
     pub fn of(layout: LogLayout) -> Setup {
         Setup { layout, ..Setup::default() }
     }
@@ -69,28 +69,28 @@ impl Default for Setup {
 /// A running server without SQL.
 pub struct World {
     pub coordinator: Arc<Coordinator>,
-    /// The reference engine and, on the right, the B+tree engine.
+    /// The reference engine (left) and the B+tree engine (right).
     pub engines: [Arc<dyn Engine>; 2],
     pub locks: Arc<LockTable>,
-    /// Set when the log failed.
+    /// Set when the log has failed.
     pub is_stopped: Arc<AtomicBool>,
-    /// It moves when told to.
+    /// A clock that advances only on request.
     pub clock: Arc<SimClock>,
 }
 
 impl World {
-    /// Permits a commit with these locks.
+    /// Returns a write permit for a commit with these locks.
     pub fn permit(&self, locks: &mut LockOwner) -> WritePermit {
         let permit = self.locks.permit_write(locks, WaitLimit::NoWait, &KillFlag::default());
         permit.expect("nothing keeps commits out")
     }
 
-    /// Recovers what is on the disk and opens it.
+    /// Opens the world and recovers what is on the disk.
     pub fn open(disk: &Disk) -> Result<World, RecoveryError> {
         World::open_as(disk, Setup::default())
     }
 
-    /// [`World::open`] with a setup that may not be the one the disk was written with.
+    /// Like [`World::open`], with a setup that may differ from the one the disk was written with.
     pub fn open_as(disk: &Disk, setup: Setup) -> Result<World, RecoveryError> {
         let datadir = Path::new(DATADIR);
         disk.create_dir_all(datadir).map_err(|e| RecoveryError::Io(datadir.to_path_buf(), e))?;
@@ -109,12 +109,12 @@ impl World {
         Ok(World { coordinator, engines, locks, is_stopped, clock })
     }
 
-    /// How many transfers the left engine holds.
+    /// Returns the number of transfers in the left engine.
     pub fn transfers_done(&self) -> u64 {
         crate::bank::done(&*self.engines[0]).len() as u64
     }
 
-    /// Paths of all binlog files, oldest first, when everything published is in them.
+    /// Returns the paths of all binlog files, oldest first, once everything published is written to them.
     pub fn binlog_files(&self) -> Result<Vec<PathBuf>, String> {
         let found = self.coordinator.with_binlog_files(|files| {
             files.numbers().iter().map(|&number| files.name().path(number)).collect()
@@ -153,7 +153,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
     }
 }
 
-/// A transaction's part in the binlog: of domain 0 and server 1, at the beginning of time.
+/// Builds a transaction's binlog part, with domain 0, server 1 and timestamp 1.
 pub fn part(events: Sealed) -> BinlogPart {
     BinlogPart {
         xa: None,

@@ -1,10 +1,10 @@
-//! The crash explorer's share of every test run; the seeds are fixed and printed.
+//! The part of the crash explorer that runs in every test run, with fixed seeds, which are printed.
 
 use cohort_commit::LogLayout;
 use cohort_sim::{Logged, Script, Setup, explore, explore_recovery};
 
 const SCRIPT: Script = Script { seed: 20, transfers: 60, resets: true, logged: Logged::All };
-/// A third of the transfers depends on ones that the binlog does not tell.
+/// A third of the transfers depends on transfers that are not in the binlog.
 const SOME_LOGGED: Script = Script { logged: Logged::Some, transfers: 24, ..SCRIPT };
 const NONE_LOGGED: Script = Script { logged: Logged::None, resets: false, transfers: 24, ..SCRIPT };
 

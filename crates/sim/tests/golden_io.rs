@@ -1,5 +1,5 @@
-//! The order of writes, syncs and renames of the whole commit path, as golden traces: a lost sync is a
-//! visible diff.
+//! The order of writes, syncs and renames of the whole commit path, as golden traces: a lost sync shows up as
+//! a diff.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p cohort-sim --test golden_io` rewrites them.
 

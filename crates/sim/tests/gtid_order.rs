@@ -1,5 +1,4 @@
-//! Two transactions that want the same sequence number, both prepared: the later one is rolled back, and
-//! nothing of it is left.
+//! Two prepared transactions with the same sequence number: the later one is rolled back completely.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use cohort_vfs::MemFs;
 
 const SPACE: IndexId = IndexId(16);
 
-/// Writes a row under its lock. The events go to a spill file, because they are too many for the cache.
+/// Writes a row under its lock. The events exceed the cache and go to a spill file.
 fn prepared(world: &World, row: u64, seq_no: Option<u64>) -> Prepared {
     let engine = &world.engines[0];
     let mut locks = world.locks.owner(TrxId(row));

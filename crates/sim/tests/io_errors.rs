@@ -1,6 +1,6 @@
-//! Every operation on the disk fails once, in turn, with an I/O error or for want of space. Whatever it was
-//! for, the server ends with a reason, or refuses what it cannot do and goes on: it never lives on as one
-//! that refuses every write (I6). What it acknowledged is there after the next start.
+//! Every disk operation fails once, in turn, with an I/O error or a full disk. The server must either stop
+//! with a reason, or refuse the affected statement and continue. It must never keep running while refusing
+//! every write (I6). Everything acknowledged must be there after the next start.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum Outcome {
     WentOn,
 }
 
-/// Transfers with rotations, checkpoints and a PURGE, then more of them.
+/// Runs transfers with rotations, checkpoints and a PURGE, then more transfers.
 fn run(setup: Setup, at: u64, kind: ErrorKind) -> Outcome {
     let memory = MemFs::new();
     let faults = FaultFs::new(Arc::new(memory.clone()));
@@ -34,14 +34,14 @@ fn run(setup: Setup, at: u64, kind: ErrorKind) -> Outcome {
     bank.run(&world, SCRIPT);
     let is_stopped = || world.is_stopped.load(Ordering::SeqCst);
     if !is_stopped() {
-        // A statement may fail; the server must not.
+        // A statement may fail, the server must not.
         let _ = world.coordinator.purge_binlog(PurgeRule::TotalBytes(8 << 10));
         world.coordinator.tick();
     }
     let is_reached = faults.ops() > opened + at;
     if !is_stopped() {
-        // A transfer that met the fault was refused, and ended the run; others are refused until the threads
-        // of a real server have looked again.
+        // The transfer that met the fault was refused, which ended the run. Further ones are refused until
+        // the background threads of a real server retry, which `tick` simulates.
         let wanted = bank.next + 20;
         for _ in 0..4 {
             bank.run(&world, Script { transfers: wanted, ..SCRIPT });
@@ -62,7 +62,7 @@ fn run(setup: Setup, at: u64, kind: ErrorKind) -> Outcome {
     faults.set(Fault::None);
     let left: Disk = Arc::new(memory.crash_clone(at));
     let world = World::open_as(&left, setup).unwrap_or_else(|e| panic!("{what}: does not start again: {e}"));
-    // A PURGE removes the events of old transfers, which the check would miss.
+    // A PURGE removes events of old transfers, which the check expects.
     if bank.next < 24 {
         check(&world, &left, &bank, SCRIPT).unwrap_or_else(|e| panic!("{what}: {}", e.0));
     }

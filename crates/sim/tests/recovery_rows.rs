@@ -1,4 +1,4 @@
-//! Every row of the recovery table, made to happen.
+//! One test for each row of the recovery table.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
 }
 
-/// A server that ran the script and was killed: nothing was checkpointed, the last events are not in the
+/// A server that ran the script and was killed: nothing was checkpointed, and the last events are not in the
 /// binlog files.
 fn killed(script: Script) -> (MemFs, Bank) {
     let memory = MemFs::new();
@@ -29,7 +29,7 @@ fn killed(script: Script) -> (MemFs, Bank) {
     (memory.kill_clone(), bank)
 }
 
-/// A file's bytes; none if it is not there.
+/// Returns the bytes of a file; empty if it does not exist.
 fn read(memory: &MemFs, path: &str) -> Vec<u8> {
     if !disk(memory).exists(Path::new(path)) {
         return Vec::new();
@@ -82,8 +82,8 @@ fn complete_records_are_replayed() {
 #[test]
 fn what_an_engine_has_checkpointed_is_skipped() {
     assert_eq!(format!("{:?}", Row::Skip), "Skip");
-    // The crash between an engine's checkpoint and the log's lies at some operation of a run that
-    // checkpoints.
+    // A run with checkpoints has an operation between the engine's checkpoint and the log's, at which the
+    // crash must happen.
     let script = Script { transfers: 10, ..SCRIPT };
     let mut skipped = 0;
     for at in 0.. {
@@ -108,7 +108,7 @@ fn what_an_engine_has_checkpointed_is_skipped() {
 #[test]
 fn binlog_bytes_are_completed_or_found_present() {
     let (memory, bank) = killed(SCRIPT);
-    // The mark "in use" of the format description goes when the file is closed.
+    // The in-use flag of the format description is cleared when the file is closed.
     const IN_USE_OFFSET: usize = 21;
     let mut before = read(&memory, "/data/binlog.000001");
     before[IN_USE_OFFSET] = 0;
@@ -117,7 +117,8 @@ fn binlog_bytes_are_completed_or_found_present() {
     assert!(completed.len() > before.len() && completed.starts_with(&before), "{:?}", Row::Complete);
     check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
 
-    // Killed again before any checkpoint: the same bytes come from the log once more and are there already.
+    // Killed again before any checkpoint: recovery writes the same bytes from the log again and finds them
+    // present.
     let again = memory.kill_clone();
     World::open(&disk(&again)).expect("recovers");
     assert_eq!(read(&again, "/data/binlog.000001"), completed, "{:?}", Row::Present);
@@ -125,7 +126,7 @@ fn binlog_bytes_are_completed_or_found_present() {
 
 #[test]
 fn what_was_not_hardened_is_nowhere() {
-    // The explorer asserts for every torn record that nothing of it is anywhere (I3): Row::Cut.
+    // The explorer checks for every torn record that nothing of it survives (I3): Row::Cut.
     let explored = explore(Script { transfers: 5, ..SCRIPT }, Setup::default(), 0, 1).expect("no violation");
     assert!(explored.crashes > 10, "{:?}: {explored:?}", Row::Cut);
 }
@@ -155,7 +156,7 @@ fn a_binlog_that_is_off_or_renamed_is_refused_while_the_log_holds_its_bytes() {
     for binlog in [None, Some("other")] {
         assert_eq!(refusal(&memory.kill_clone(), Setup { binlog, ..Setup::default() }), Row::BinlogOff);
     }
-    // After a clean stop nothing is left to complete: then both are fine.
+    // After a clean stop nothing needs completing, so either setting is accepted.
     let world = World::open(&disk(&memory)).expect("recovers");
     world.coordinator.close().expect("stops");
     drop(world);
@@ -163,8 +164,8 @@ fn a_binlog_that_is_off_or_renamed_is_refused_while_the_log_holds_its_bytes() {
         .expect("starts without a binlog");
 }
 
-/// RESET MASTER is decided by the control file: from there on recovery removes what files there are, until
-/// the new file is synced.
+/// The control file decides RESET MASTER: from then on recovery removes existing files, until the new file is
+/// synced.
 #[test]
 fn files_of_before_a_reset_are_removed() {
     let (memory, bank) = killed(Script { transfers: 10, ..SCRIPT });
@@ -188,7 +189,7 @@ fn files_of_before_a_reset_are_removed() {
             if world.coordinator.recovered().is_binlog_restarted {
                 restarted += 1;
                 let files = world.binlog_files().expect("written");
-                // The log may hold its head, and a start begins a further one.
+                // The log may contain the head of that file, and a start begins another one.
                 assert_eq!(files[0], PathBuf::from("/data/binlog.000002"), "{:?}", Row::Restarted);
                 assert!(files.len() <= 2, "{files:?}");
                 let off = Setup { binlog: None, ..Setup::default() };
@@ -214,7 +215,7 @@ fn who_reads_the_binlog_keeps_it_from_being_reset() {
 
 #[test]
 fn a_lost_spill_file_is_refused() {
-    // Transfer 10 is told in a text that spills.
+    // The event of transfer 10 is large enough to spill.
     let memory = MemFs::new();
     let world = World::open(&disk(&memory)).expect("opens");
     let mut bank = Bank { next: 0, ..Bank::default() };
@@ -228,8 +229,8 @@ fn a_lost_spill_file_is_refused() {
     assert_eq!(refusal(&left, Setup::default()), Row::SpillLost);
 }
 
-/// What a server left that ran the script twice, each time up to a clean stop; and the left engine's file
-/// after the first.
+/// Returns the disk after two runs of the script, each with a clean stop, and the left engine's file after
+/// the first run.
 fn stopped() -> (MemFs, Vec<u8>) {
     let memory = MemFs::new();
     let mut bank = Bank::default();
@@ -270,7 +271,7 @@ fn used_bytes(memory: &MemFs) -> u64 {
     LARGE - disk(memory).free_bytes(Path::new("/data")).expect("known")
 }
 
-/// A disk that gets full once the files are there: a purge of what no recovery needs works all the same.
+/// On a disk that becomes full, a purge of files that recovery does not need must still succeed.
 #[test]
 fn a_purge_needs_no_space() {
     let memory = MemFs::new();
@@ -313,8 +314,8 @@ fn a_lost_binlog_file_or_index_is_refused() {
     assert_eq!(refusal(&memory, Setup::default()), Row::IndexLost);
 }
 
-/// Redo in a file of its own goes with the log that names it, also over a crash; what a crash left goes at
-/// once.
+/// Redo in a separate file is kept as long as the log that names it, also across a crash. A file left by a
+/// crash is removed immediately.
 #[test]
 fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
     const SPACE: IndexId = IndexId(16);
@@ -343,8 +344,8 @@ fn spilled_redo_stays_while_the_log_names_it_and_no_longer() {
     assert_eq!(value.len(), 17 << 20);
 }
 
-/// The copy of a spilled transaction is synced and its file removed; the log still names it when the server
-/// is killed, and when it is killed again.
+/// The copy of a spilled transaction is synced and its spill file removed, while the log still names the file
+/// at this kill and at the next one.
 #[test]
 fn a_name_in_the_log_is_not_given_to_another_spill_file() {
     let mut memory = MemFs::new();

@@ -1,5 +1,5 @@
-//! A source that crashes while a replica has not answered, and comes back as the replica of its replica: what
-//! was held back by the gate is cut from log, binlog and engines alike.
+//! A source crashes before a replica has acknowledged, and comes back as the replica of its former replica:
+//! transactions held at the gate must be truncated from log, binlog and engines.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
 }
 
-/// How many transfers are there, after everything was checked against each other.
+/// Checks that binlog and engines agree. Returns the number of transfers.
 fn survivors(world: &World, disk: &Disk, bank: &Bank) -> u64 {
     let told = Bank { acknowledged: Vec::new(), ..bank.clone() };
     check(world, disk, &told, SCRIPT).expect("binlog and engines agree");
@@ -41,7 +41,8 @@ fn nothing_that_the_replica_lacks_survives_the_cut_and_nothing_else_goes() {
     assert_eq!(format!("{:?}", Row::CutUnreleased), "CutUnreleased");
     assert_eq!(world.coordinator.recovered().cut, bank.next - there);
     assert!(there <= replica.transactions(), "{there} survive, the replica has {}", replica.transactions());
-    // What is cut is forgotten: the next start does not see it, and new commits take its place.
+    // Truncated transactions are gone for good: the next start does not see them, and new commits replace
+    // them.
     let mut again = Bank { next: there, ..Bank::default() };
     again.run(&world, Script { transfers: there + 5, ..SCRIPT });
     let last = left.kill_clone();

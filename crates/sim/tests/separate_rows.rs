@@ -1,4 +1,4 @@
-//! Every row of the separate layout's recovery table, made to happen, and the way from one layout to the
+//! One test for each row of the separate layout's recovery table, and the conversion from one layout to the
 //! other.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use cohort_log::LogOptions;
 use cohort_sim::{Bank, Disk, Logged, Script, Setup, World, check};
 use cohort_vfs::{MemFs, OpenMode, SeededRng, SimClock, World as Machine};
 
-/// One group, and then another with a rotation; no checkpoint.
+/// One group, and in the longer script another one with a rotation; no checkpoint.
 const SCRIPT: Script = Script { seed: 3, transfers: 1, resets: false, logged: Logged::All };
 const LONGER: Script = Script { transfers: 3, ..SCRIPT };
 const LEFT: &str = "/data/log.engine-1";
@@ -56,7 +56,7 @@ fn remove(memory: &MemFs, dir: &str) {
     }
 }
 
-/// Puts a folder back as it was on another disk.
+/// Restores a folder from another disk.
 fn restore(memory: &MemFs, from: &MemFs, dir: &str) {
     remove(memory, dir);
     for (path, bytes) in files_of(from, dir) {
@@ -91,8 +91,8 @@ fn what_the_binlog_holds_is_replayed_in_every_engine() {
     check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
 }
 
-/// The logs of the engines hold a group whose events the binlog does not have: it is cut everywhere, and what
-/// gets its place later is not taken for it.
+/// The logs of the engines contain a group whose events are missing in the binlog. It must be truncated
+/// everywhere, and later transactions in its place must not be mistaken for it.
 #[test]
 fn what_nothing_decided_is_cut_from_every_log() {
     let (memory, mut bank) = killed(SCRIPT);
@@ -114,7 +114,8 @@ fn what_nothing_decided_is_cut_from_every_log() {
     check(&world, &disk(&cut), &kept, SCRIPT).expect("those of before");
     kept.run(&world, Script { transfers: 8, ..SCRIPT });
     drop(world);
-    // Killed without a checkpoint: the places and numbers of what was cut are in use again.
+    // Killed without a checkpoint: log positions and sequence numbers of the truncated group are in use
+    // again.
     let world = World::open_as(&disk(&cut), setup()).expect("recovers again");
     assert_eq!(world.coordinator.recovered().undecided, 0);
     check(&world, &disk(&cut), &kept, SCRIPT).expect("the new ones");
@@ -137,7 +138,7 @@ fn logs_that_do_not_belong_together_are_refused() {
     remove(&without, MAIN);
     assert_eq!(refusal(&without, setup()), Row::LogLost, "the coordinator's removed");
 
-    // A checkpoint lets go of what the older logs still need, or still have.
+    // A checkpoint discards records that the older logs still need, or still have.
     let world = World::open_as(&disk(&memory), setup()).expect("recovers");
     world.coordinator.checkpoint().expect("done");
     bank.run(&world, Script { transfers: 9, ..SCRIPT });
@@ -164,7 +165,8 @@ fn logs_that_are_older_than_the_binlog_are_refused() {
     assert_eq!(refusal(&memory, setup()), Row::BinlogAhead);
 }
 
-/// Two groups in the first file, whose second says that the first was decided; then a second file.
+/// The first file has two groups, the second of which says that the first was decided; then comes a second
+/// file.
 #[test]
 fn a_binlog_that_was_cut_by_hand_is_refused() {
     let (memory, _) = killed(LONGER);
@@ -239,7 +241,7 @@ fn a_directory_keeps_its_layout_until_it_is_converted() {
             let refused = convert(&machine(&memory), datadir, &logs, &durable[..1], other);
             assert!(matches!(refused, Err(RecoveryError::Setting(_))), "it has another's log: {refused:?}");
         }
-        // Of an engine that was here when another conversion was cut off.
+        // Log of an engine that existed when another conversion was interrupted.
         let left = datadir.join("log.engine-9");
         disk(&memory).create_dir_all(&left).expect("made");
         drop(disk(&memory).open(&left.join("log.control"), OpenMode::CreateNew).expect("made"));

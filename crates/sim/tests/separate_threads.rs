@@ -1,10 +1,10 @@
-//! Separate logs under threads: what was acknowledged before the power fails is there, whatever
-//! `binlog_group_commit_sync_engine` was set to between a transaction's prepare and its group's flush. A
-//! leader that left a sync out because of the option, or that took its group after the engines' sync, would
-//! lose some.
+//! Separate logs with threads: everything acknowledged before a power failure must survive, even if
+//! `binlog_group_commit_sync_engine` changes between a transaction's prepare and its group's flush. A leader
+//! that skipped a sync because of the option, or that took its group after the engines' sync, would lose some
+//! of it.
 //!
-//! Groups overlap: one is written to the logs and synced there while the one before it is decided. And a
-//! disk that is full holds nobody up who is to go on.
+//! Groups overlap: one is written and synced to the logs while the previous one is being decided. A full disk
+//! must not block threads that can continue.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn told(world: &World, n: u64) -> BinlogPart {
     part(cache.seal().expect("in memory"))
 }
 
-/// Commits a key in one engine or in both, in the binlog or not; true when it was acknowledged.
+/// Commits a key in one engine or in both, with or without the binlog. Returns whether it was acknowledged.
 fn commit(world: &World, n: u64) -> bool {
     let mut redo = Vec::new();
     for engine in world.engines.iter().take(1 + (n % 2) as usize) {
@@ -60,8 +60,8 @@ fn keys(engine: &dyn Engine) -> BTreeSet<u64> {
     batch.iter().map(|(key, _)| u64::from_be_bytes(key.try_into().expect("eight bytes"))).collect()
 }
 
-/// Runs writers, and somebody who changes the option, until the machine stops at operation `at`. Returns what
-/// was acknowledged.
+/// Runs writers and a thread that changes the option, until the machine stops at operation `at`. Returns the
+/// acknowledged keys.
 fn run_until(memory: &MemFs, at: u64) -> BTreeSet<u64> {
     let faults = FaultFs::new(Arc::new(memory.clone()));
     let faulty: Disk = Arc::new(faults.clone());
@@ -137,8 +137,8 @@ fn the_option_adds_syncs_and_the_leader_s_stay() {
     assert_eq!(of_ten(true), (10, 10));
 }
 
-/// Keys that are found after a crash of what is on this disk, in both engines, by a server that commits and
-/// crashes once more.
+/// Crashes this disk, recovers, commits and crashes once more. Returns the keys found after the first
+/// recovery, in both engines.
 fn recovered(memory: &MemFs, seed: u64) -> BTreeSet<u64> {
     let left = memory.crash_clone(seed);
     let world = World::open_as(&disk(&left), Setup::of(LogLayout::Separate)).expect("recovers");
@@ -153,11 +153,11 @@ fn recovered(memory: &MemFs, seed: u64) -> BTreeSet<u64> {
     all
 }
 
-/// Two transactions of two groups: the first is being decided, the second is synced in the logs. Where the
-/// machine stops, the second one is never there without the first.
+/// Two transactions in two groups: the first is being decided, the second is synced in the logs. Wherever the
+/// machine stops, the second never survives without the first.
 #[test]
 fn a_crash_with_two_groups_under_way_keeps_a_prefix() {
-    // The second one is in the binlog, or needs a record of its own and waits with it.
+    // The second transaction is in the binlog, or needs a record of its own and waits with it.
     for second in [4, 5] {
         for held in [Operation::Write, Operation::Sync] {
             let memory = MemFs::new();
@@ -214,7 +214,7 @@ fn without_overlap_one_group_is_under_way() {
     });
 }
 
-/// Bytes that are written and not synced are nobody's, whoever looks at the files meanwhile.
+/// Bytes that are written but not synced are invisible to all readers of the files.
 #[test]
 fn readers_of_the_binlog_get_what_is_synced() {
     let memory = MemFs::new();
@@ -240,7 +240,7 @@ fn readers_of_the_binlog_get_what_is_synced() {
     assert!(files.written() > Some(end));
 }
 
-/// Ends the writer when the test fails.
+/// Stops the server when a test fails, so that the writer thread ends.
 struct Ends<'a>(&'a World, &'a MemFs);
 
 impl Drop for Ends<'_> {

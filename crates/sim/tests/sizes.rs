@@ -1,5 +1,5 @@
-//! Transactions of every size around the borders of the commit path, with small segments and real threads:
-//! each is acknowledged, and all of them are there after a kill.
+//! Transactions of every size around the limits of the commit path, with small segments and real threads:
+//! each must be acknowledged, and all must survive a kill.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use cohort_vfs::{MemFs, SharedFs, World as Machine};
 
 const SPACE: IndexId = IndexId(16);
 const SEGMENT_BYTES: u64 = 16 << 10;
-/// What a segment holds beside its header.
+/// Capacity of a segment without its header.
 const CAPACITY: usize = 12 << 10;
-/// Caches beyond it spill.
+/// Cache size beyond which transactions spill.
 const CACHE_BYTES: usize = 64 << 10;
-/// The buffer of the binlog's files.
+/// Buffer size of the binlog files.
 const BUFFER_BYTES: usize = 512 << 10;
-/// Redo beyond it is spilled.
+/// Maximum redo size that is stored inline.
 const INLINE_REDO_BYTES: usize = 16 << 20;
-/// A wait of this length is one without an end.
+/// A wait of this length counts as endless.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Server {
@@ -79,12 +79,13 @@ fn open(disk: &SharedFs) -> Server {
 }
 
 impl Server {
-    /// A transaction with about so many bytes of redo and of events.
+    /// Orders a transaction with about `redo_bytes` of redo and `event_bytes` of events.
     fn order(&self, number: u64, redo_bytes: usize, event_bytes: usize) -> CommitSeq {
         self.order_parts(&[(number, redo_bytes)], event_bytes)
     }
 
-    /// A transaction with redo for each of these rows: what a replica puts in place in parts has it so.
+    /// Orders a transaction with separate redo for each row, like a replica that applies a large transaction
+    /// in chunks.
     fn order_parts(&self, rows: &[(u64, usize)], event_bytes: usize) -> CommitSeq {
         let number = rows[0].0;
         let part_of = |&(number, redo_bytes): &(u64, usize)| {
@@ -108,7 +109,7 @@ impl Server {
     }
 }
 
-/// Redo and events: around each border, in the redo, in the events, and in both.
+/// Returns sizes of redo and events: around each limit, in the redo, in the events, and in both.
 fn sizes() -> Vec<(usize, usize)> {
     let around = |border: usize| [border - 600, border - 64, border - 8, border, border + 8, border + 600];
     let mut sizes = Vec::new();
@@ -127,7 +128,7 @@ fn run() {
     let server = open(&disk);
     let mut written = Vec::new();
     for (redo_bytes, event_bytes) in sizes() {
-        // Alone, and with others in its group.
+        // In a group of its own, and in a group with others.
         for others in [0, 3] {
             let mut last = CommitSeq(0);
             for (redo, events) in
@@ -181,12 +182,12 @@ fn transactions_of_every_size_are_acknowledged() {
     let (done, ended) = channel();
     let runner = std::thread::spawn(move || {
         run();
-        // Nobody listens any more only if this took too long.
+        // Fails only if the test has already timed out.
         let _ = done.send(());
     });
     match ended.recv_timeout(PATIENCE) {
         Err(RecvTimeoutError::Timeout) => panic!("a transaction is not acknowledged"),
-        // The runner's own panic says why.
+        // A panic of the runner has its own message.
         _ => runner.join().expect("every transaction is there"),
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a large transaction go when it is done, not when the next large one comes.
+//! Files of a large transaction must be removed when it is done, not when the next large one arrives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use cohort_vfs::{Fault, FaultFs, MemFs};
 
 const SPACE: IndexId = IndexId(16);
 
-/// A row of 20 MiB, and as much in the binary log. True when it was acknowledged.
+/// Commits a row of 20 MiB with as much in the binary log. Returns whether it was acknowledged.
 fn commit_large(world: &World) -> bool {
     commit(world, 20)
 }
 
-/// The same with a row and events of so many MiB: files of their own from 17 on.
+/// Commits a row and events of `mib` MiB each. From 17 on they go to separate files.
 fn commit(world: &World, mib: usize) -> bool {
     let engine = &world.engines[0];
     let mut trx = engine.begin();
@@ -44,8 +44,8 @@ fn commit(world: &World, mib: usize) -> bool {
     world.coordinator.wait_acknowledged(seq).is_ok()
 }
 
-/// Large and small transactions, a file change, a checkpoint and a purge, until the machine stops. Returns
-/// what was acknowledged.
+/// Runs large and small transactions, a binlog rotation, a checkpoint and a purge, until the machine stops.
+/// Returns the acknowledged transactions.
 fn run_until(faulty: &Disk, setup: Setup) -> Vec<u8> {
     let mut acknowledged = Vec::new();
     let Ok(world) = World::open_as(faulty, setup) else { return acknowledged };
@@ -62,7 +62,7 @@ fn run_until(faulty: &Disk, setup: Setup) -> Vec<u8> {
     acknowledged
 }
 
-/// The values that an engine holds, as MiB, by key.
+/// Returns the keys in an engine and the sizes of their values in MiB.
 fn rows(world: &World) -> Vec<(u8, usize)> {
     let trx = world.engines[0].begin();
     let get = |key: u8| {

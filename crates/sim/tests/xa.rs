@@ -1,6 +1,6 @@
-//! XA branches over both engines, crashed at every write and sync: every half that was acknowledged is there
-//! (I4), binlog, engines and prepared branches tell of one prefix (I1, I2), and a source that is cut back to
-//! its replica has the branch prepared again whose end was cut.
+//! XA branches over both engines, crashed at every write and sync: every acknowledged half must survive (I4),
+//! and binlog, engines and prepared branches must match the same prefix (I1, I2). If a source is truncated to
+//! the state of its replica, a branch whose end was truncated must be prepared again.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())
 }
 
-/// What is left goes on to the end of the sequence, over a clean stop.
+/// Continues to the end of the sequence, across a clean stop.
 fn finish(left: &MemFs, world: World, setup: Setup, halves: u64, what: &str) {
     let mut branches = Branches::resume(&world, halves);
     branches.run(&world, HALVES + 2);
@@ -37,7 +37,7 @@ fn a_crash_anywhere_with_separate_logs_keeps_each_half_that_was_acknowledged() {
     crash_anywhere(Setup::of(LogLayout::Separate), 3);
 }
 
-/// At every so many operations.
+/// Crashes at every `step`-th operation.
 fn crash_anywhere(setup: Setup, step: u64) {
     let mut crashes = 0;
     for at in (0..).step_by(step as usize) {
@@ -82,7 +82,7 @@ fn an_end_that_is_cut_leaves_its_branch_prepared() {
         let recovered = World::open_as(&disk(&left), CUT).expect("recovers");
         let there = check_branches(&recovered, &disk(&left)).expect("whole");
         assert_eq!(there, replica.transactions(), "what the replica has, and no more");
-        // Halves alternate: of every two one is an end.
+        // Halves alternate: every second one is an end.
         cut_ends += u64::from(there < halves && halves % 2 == 1 && halves > 1);
         finish(&left, recovered, Setup::default(), there, "after the cut");
     }

@@ -1,6 +1,6 @@
-//! A source's binary log, and a replica in memory whose receiver has put it into the relay log.
+//! A source's binary log, and a replica in memory with that log as its relay log.
 
-#![allow(dead_code)] // each test binary uses its part
+#![allow(dead_code)] // each test binary uses a part of it
 
 #[path = "../../../exec/tests/world/mod.rs"]
 mod world;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SQL_RUNNING: usize = 13;
 const LAST_ERRNO: usize = 20;
 
-/// Each statement is one group of the binary log.
+/// A script of statements, each of which is one group of the binary log.
 pub const SCRIPT: [&str; 12] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, a INT)",
     "INSERT INTO test.t VALUES (1, 1), (2, 2)",
@@ -59,12 +59,12 @@ pub fn groups(server: &Server, disk: &SharedFs) -> usize {
     groups
 }
 
-/// What the source has after each statement, and its binary log.
+/// Returns the source's tables after each statement, and its binary log.
 pub fn source() -> (Vec<String>, Vec<u8>) {
     source_of(&SCRIPT)
 }
 
-/// The same of another script.
+/// Like [`source`], for another script.
 pub fn source_of(script: &[&str]) -> (Vec<String>, Vec<u8>) {
     let disk = disk();
     let mut server = Server::open(&disk).expect("opens");
@@ -110,17 +110,17 @@ impl Replica {
         Ok(Replica { server, state, replicas })
     }
 
-    /// How many of the source's groups are applied.
+    /// Returns the number of the source's groups that are applied.
     pub fn applied(&self) -> usize {
         self.state.ordered(|state| state.gtids.get(&DomainId(0)).map_or(0, |gtid| gtid.seq_no as usize))
     }
 
-    /// The same of what is published.
+    /// Returns the number of the source's groups that are published.
     pub fn published(&self) -> usize {
         self.replicas.applied().first().map_or(0, |gtid| gtid.seq_no as usize)
     }
 
-    /// Applies until so many groups are published, or the disk fails; how many were published.
+    /// Applies until `wanted` groups are published or the disk fails. Returns the number of published groups.
     pub fn run(&self, wanted: usize, has_failed: impl Fn() -> bool) -> usize {
         let threads = ReplicaThreads { io: false, sql: true };
         let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
@@ -137,7 +137,7 @@ impl Replica {
         published
     }
 
-    /// The error of a start that is refused, and what SHOW SLAVE STATUS has of it.
+    /// Returns the error of a refused start, after checking that SHOW SLAVE STATUS has it, too.
     pub fn refused(&self) -> (u16, String) {
         let threads = ReplicaThreads { io: false, sql: true };
         let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
@@ -150,14 +150,14 @@ impl Replica {
         (error.code.number(), error.message)
     }
 
-    /// Applies all that is in the relay log; how many groups are published.
+    /// Applies the whole relay log. Returns the number of published groups.
     pub fn run_all(&self) -> usize {
         self.try_run_all().unwrap_or_else(|number| {
             panic!("error {number}: {:?}", self.replicas.status(&SourceName::All));
         })
     }
 
-    /// The result, or the error that ended it.
+    /// Like [`Replica::run_all`], but returns the error number if the thread ends with an error.
     pub fn try_run_all(&self) -> Result<usize, u32> {
         let threads = ReplicaThreads { io: false, sql: true };
         let started = self.replicas.start(&SourceName::One(String::new()), threads, &ReplicaUntil::Never);
@@ -179,20 +179,20 @@ impl Replica {
             assert!(Instant::now() < end, "{:?}", self.replicas.status(&SourceName::All));
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What is ordered is published when the threads have ended.
+        // Once the threads have ended, everything ordered is published.
         self.replicas.close();
         Ok(self.published())
     }
 }
 
-/// A disk with a source that is configured, and all its groups in the relay log.
+/// Returns a disk with a configured source and all its groups in the relay log.
 pub fn received(binlog: &[u8]) -> MemFs {
     let memory = configured(&[]);
     receive(&(Arc::new(memory.clone()) as SharedFs), binlog);
     memory
 }
 
-/// A disk with a source that is configured.
+/// Returns a disk with a configured source.
 pub fn configured(more: &[(String, Value)]) -> MemFs {
     let memory = MemFs::new();
     let disk: SharedFs = Arc::new(memory.clone());
@@ -203,13 +203,13 @@ pub fn configured(more: &[(String, Value)]) -> MemFs {
     memory
 }
 
-/// Makes this the relay log, as if it had just come: its receiver was cut off, and may have acknowledged all
-/// that is whole.
+/// Writes a relay log as if it had just been received: its receiver was interrupted and may have acknowledged
+/// everything complete.
 pub fn receive(disk: &SharedFs, binlog: &[u8]) {
     put_relay_log(disk, &[binlog.to_vec()], (0, 0), true);
 }
 
-/// Makes these the files of the relay log, with what was acknowledged: before a place, and perhaps more.
+/// Writes the relay log files, with everything before `until` acknowledged, and perhaps more if `is_open`.
 pub fn put_relay_log(disk: &SharedFs, files: &[Vec<u8>], until: (u32, u64), is_open: bool) {
     let name = relay_name();
     let numbers = 1..=files.len() as u32;
@@ -231,7 +231,7 @@ pub fn marks_path() -> PathBuf {
     Path::new(DATADIR).join("relay.marks")
 }
 
-/// Makes this the content of a file.
+/// Writes a file.
 pub fn put(disk: &SharedFs, path: &Path, bytes: &[u8]) {
     let file = disk.open(path, OpenMode::CreateOrOpen).expect("made");
     file.set_len(0).expect("empty");
@@ -246,7 +246,7 @@ pub fn content(disk: &SharedFs, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// A mark, as the file keeps it.
+/// Returns an encoded mark.
 fn mark((file, offset): (u32, u64), is_open: bool) -> Vec<u8> {
     let mut bytes = b"COHMRK01".to_vec();
     bytes.extend_from_slice(&7u64.to_le_bytes());
@@ -257,7 +257,7 @@ fn mark((file, offset): (u32, u64), is_open: bool) -> Vec<u8> {
     bytes
 }
 
-/// A binary log as the files of a relay log, the next one from each of these places on.
+/// Splits a binary log into relay log files, a new one at each offset in `cuts`.
 pub fn relay_files(binlog: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
     let head_end = {
         let disk = disk();
@@ -290,7 +290,7 @@ fn own_rotate(file: &mut Vec<u8>, name: &str, position: u64, more: u16) {
     finish_event(file, start, offset, Checksum::Crc32);
 }
 
-/// Where the first group of a binary log begins.
+/// Returns the offset of the first group of a binary log.
 pub fn first_group(binlog: &[u8]) -> usize {
     let disk = disk();
     let path = Path::new("/binlog");
@@ -304,7 +304,7 @@ pub fn first_group(binlog: &[u8]) -> usize {
     }
 }
 
-/// Where each group of a binary log ends.
+/// Returns the end offset of each group of a binary log.
 pub fn group_ends(binlog: &[u8]) -> Vec<usize> {
     let disk = disk();
     let path = Path::new("/binlog");

@@ -1,21 +1,22 @@
-//! One dump: from the start that the replica asked for to the end of the connection.
+//! One dump: sends events from the requested start until the connection ends.
 //!
 //! # Order of events
 //!
 //! ```text
-//! fake ROTATE | format description | events ... | (ROTATE of the file) | fake ROTATE | format description | ...
+//! fake ROTATE | format description | events ... | (ROTATE of the file) | fake ROTATE | format description |
+//! ...
 //! ```
 //!
 //! # Invariants
 //!
-//! - The file being read, and all behind it, are kept from purge (I7).
-//! - What is sent comes from [`Feed`], so it is hardened (I3).
-//! - Nothing here takes a lock of the commit path for longer than a look: a slow replica slows only its own
-//!   dump.
+//! - The file being read and all later ones are pinned against purge (I7).
+//! - All events come from [`Feed`], so they are hardened (I3).
+//! - A dump holds locks of the commit path only briefly: a slow replica slows only its own dump.
 //!
 //! # On failure
 //!
-//! An error goes to the replica as its last packet; a broken or stuck connection ends the dump in silence.
+//! An error goes to the replica as the last packet. A broken or stuck connection ends the dump without a
+//! message.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,10 +35,10 @@ use super::registry::{DumpHandle, Source, WhyEnd};
 use super::request::{Annotations, AtEnd, Capability, ChecksumWish, DumpRequest, MarkedEvents, SemiSyncWish};
 use super::start;
 
-/// A dump that waits looks at its surroundings at least so often.
+/// Maximum time that a waiting dump sleeps before it checks for a request to end.
 const LOOK_AROUND: Duration = Duration::from_secs(1);
 
-/// What a dump is doing, in the words of SHOW PROCESSLIST.
+/// State of a dump, as shown by SHOW PROCESSLIST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpState {
     Sending,
@@ -47,7 +48,7 @@ pub enum DumpState {
 }
 
 impl DumpState {
-    /// The text of the column State.
+    /// Returns the text of the column State.
     pub fn text(self) -> &'static str {
         match self {
             DumpState::Sending => "Sending binlog event to slave",
@@ -58,20 +59,20 @@ impl DumpState {
     }
 }
 
-/// Told of every change of the state.
+/// An observer of a dump's state.
 pub trait DumpObserver {
-    /// The dump does this from now on.
+    /// Called when the state changes.
     fn state(&self, state: DumpState);
 }
 
 /// How a dump ended.
 #[derive(Debug)]
 pub enum DumpEnd {
-    /// As asked for: an EOF packet with this sequence number goes to the replica.
+    /// As requested: the caller sends an EOF packet with this sequence number.
     Finished(u8),
-    /// This error goes to it.
+    /// By an error: the caller sends it with this sequence number.
     Failed(SqlError, u8),
-    /// There is nobody to tell.
+    /// The connection is closed.
     Gone,
 }
 
@@ -88,7 +89,7 @@ impl From<LinkGone> for Stop {
     }
 }
 
-/// Runs a dump to its end, on the caller's thread.
+/// Runs a dump to its end on the caller's thread.
 pub fn run_dump<L: ReplicaLink>(
     source: &Source,
     request: &DumpRequest,
@@ -122,7 +123,7 @@ pub fn run_dump<L: ReplicaLink>(
     }
 }
 
-/// The loop ends only by a [`Stop`].
+/// The loop ends only with a [`Stop`].
 enum Never {}
 
 struct Dump<'a> {
@@ -135,19 +136,19 @@ struct Dump<'a> {
     pin: Pin,
     feed: Feed,
     filter: Filter,
-    /// Of the current file.
+    /// Checksum of the current file.
     sum: Checksum,
     start: BinlogPos,
     start_name: String,
     file_name: String,
-    /// Where the last event sent or skipped starts and ends.
+    /// Start and end of the last event that was sent or skipped.
     last_event: u64,
     last_byte: u64,
-    /// The group that is open.
+    /// The open group.
     group: Option<GroupKind>,
-    /// Of this run: the end of the event that the replica is to acknowledge.
+    /// End of the event in the current run whose acknowledgement is requested.
     acknowledge_at: Option<u64>,
-    /// Whole groups were sent behind the last one that the replica was asked to acknowledge.
+    /// Complete groups were sent after the last one whose acknowledgement was requested.
     is_unconfirmed: bool,
 }
 
@@ -159,7 +160,7 @@ impl<'a> Dump<'a> {
         observer: &'a dyn DumpObserver,
     ) -> Result<Dump<'a>, SqlError> {
         let files = source.files().ok_or_else(|| errors::fatal("Binary log is not open"))?;
-        // Nothing may be purged while the start is looked for.
+        // Pins all files while the start is determined.
         let who = match request.server_id {
             0 => "a reader without a server_id".to_owned(),
             id => format!("the replica with server_id {id}"),
@@ -263,7 +264,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Waits for more; heartbeats meanwhile. `None`: look around, then wait again.
+    /// Waits for more events and sends heartbeats meanwhile. Never returns `Ok(None)`.
     fn wait<L: ReplicaLink>(
         &mut self,
         out: &mut Outbox<L>,
@@ -278,7 +279,7 @@ impl<'a> Dump<'a> {
                 self.observer.state(DumpState::Sending);
                 return Ok(Some(step));
             }
-            // An answer may have come meanwhile.
+            // An acknowledgement may have arrived meanwhile.
             self.note_caught_up();
             if self.request.heartbeat.is_some_and(|period| alive.elapsed() >= period) {
                 let beat = made_up::heartbeat(self.server, &self.file_name, self.feed.position(), self.sum);
@@ -289,7 +290,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Names the file.
+    /// Sends a fake ROTATE that names the current file.
     fn announce<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, offset: u64) -> Result<(), Stop> {
         let rotate = made_up::fake_rotate(self.server, &self.file_name, offset, self.sum);
         Ok(out.event(self.header(), &rotate)?)
@@ -302,7 +303,8 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// Of an event of the stream; the last one of the last group of a run may want an answer.
+    /// Returns the header for an event of the stream. It requests an acknowledgement for the end of the last
+    /// group of a run, if one is needed.
     fn header_of_event(&mut self) -> Header {
         if self.request.semi_sync == SemiSyncWish::Asynchronous {
             return Header::Plain;
@@ -317,8 +319,8 @@ impl<'a> Dump<'a> {
         Header::SemiSync
     }
 
-    /// Nothing is left to send. A replica that has shown by its start, or by its answers, that it has
-    /// everything counts as one that has acknowledged.
+    /// Called when nothing is left to send. A replica whose start position or acknowledgements show that it
+    /// has everything counts as having acknowledged everything.
     fn note_caught_up(&self) {
         let acknowledges = self.request.semi_sync == SemiSyncWish::Acknowledges;
         if acknowledges && !self.is_unconfirmed && !self.handle.is_asked() {
@@ -326,7 +328,7 @@ impl<'a> Dump<'a> {
         }
     }
 
-    /// The description of the file in whose middle the dump starts.
+    /// Sends the format description of the file in whose middle the dump starts.
     fn send_format_of_start<L: ReplicaLink>(&mut self, out: &mut Outbox<L>) -> Result<(), Stop> {
         let number = self.start.file;
         let mut reader =
@@ -353,7 +355,7 @@ impl<'a> Dump<'a> {
                 "Slave can not handle replication events with the checksum that master is configured to log";
             return Err(Stop::Failed(errors::fatal(self.coordinates().detail(what))));
         }
-        // Its temporary tables are still needed if it has been here before.
+        // A replica that continues still needs its temporary tables.
         let keeps_tables = self.filter.is_by_gtid && !self.filter.is_position_reached();
         let made = made_up::format_description(event, is_middle, keeps_tables);
         out.event(self.header(), &made)?;
@@ -361,7 +363,7 @@ impl<'a> Dump<'a> {
     }
 
     fn forward_run<L: ReplicaLink>(&mut self, out: &mut Outbox<L>, at: BinlogPos) -> Result<(), Stop> {
-        // The feed keeps the bytes until its next step; the run is taken out so that `self` stays free.
+        // The feed keeps the bytes until its next step. The run is taken out so that `self` is not borrowed.
         let run = self.feed.take_run();
         self.last_byte = at.offset;
         self.acknowledge_at = self.last_group_end(run.bytes(), at);
@@ -378,21 +380,21 @@ impl<'a> Dump<'a> {
         outcome
     }
 
-    /// The end of the last group in a run, if the replica is to acknowledge it: once for many groups that
-    /// come together.
+    /// Returns the end of the last group in a run, if the replica must acknowledge it. So groups that are
+    /// sent together need only one acknowledgement.
     fn last_group_end(&self, run: &[u8], at: BinlogPos) -> Option<u64> {
         if self.request.semi_sync == SemiSyncWish::Asynchronous {
             return None;
         }
         let (mut offset, mut group, mut last) = (at.offset, self.group, None);
-        // While the replica catches up, some groups will not be sent.
+        // While the replica catches up, some groups are filtered out.
         let mut probe = (!self.filter.is_open()).then(|| self.filter.clone());
         for event in split_run(run) {
             offset += event.len() as u64;
             group = self.group_behind(group, event);
             let is_passed = probe.as_mut().is_none_or(|probe| self.passes(probe, event));
             let is_sent = is_passed && !self.is_left_out(event);
-            // Behind a ROTATE the replica's position is in the next file.
+            // After a ROTATE the replica's position is in the next file.
             let counts = is_sent && group.is_none() && event[4] != EventType::ROTATE.0;
             last = if counts { Some(offset) } else { last };
         }
@@ -400,7 +402,7 @@ impl<'a> Dump<'a> {
         self.source.semi_sync().wants_acknowledgement(end).then_some(end.offset)
     }
 
-    /// Whether a filter lets an event through. An error shows itself when the event is sent.
+    /// Returns whether a filter lets an event pass. An error of the filter surfaces when the event is sent.
     fn passes(&self, filter: &mut Filter, event: &[u8]) -> bool {
         if event[4] == EventType::GTID.0
             && let Some(head) = GtidHead::read(event)
@@ -411,7 +413,7 @@ impl<'a> Dump<'a> {
         filter.event(event, self.sum) == Verdict::Send
     }
 
-    /// The group that is open behind an event.
+    /// Returns the group that is open after an event.
     fn group_behind(&self, group: Option<GroupKind>, event: &[u8]) -> Option<GroupKind> {
         match EventType(event[4]) {
             EventType::GTID => GtidHead::read(event).map(|head| head.kind),
@@ -431,7 +433,7 @@ impl<'a> Dump<'a> {
                 self.filter.gtid(&head, &|| source.logged()).map_err(Stop::Failed)?;
             }
             EventType::GTID_LIST if self.filter.is_by_gtid => self.note_list(event)?,
-            // Told by the key the replica would need; nothing of ours is encrypted.
+            // Announces an encryption key. Our files are not encrypted, so the replica must not get it.
             EventType::START_ENCRYPTION => return Ok(()),
             _ => {}
         }
@@ -455,7 +457,7 @@ impl<'a> Dump<'a> {
         Ok(())
     }
 
-    /// Sends an event in the form that this replica understands, if it is to get it.
+    /// Sends an event in a form that the replica understands, unless the replica must not get it.
     fn send<L: ReplicaLink>(
         &mut self,
         out: &mut Outbox<L>,
@@ -494,7 +496,7 @@ impl<'a> Dump<'a> {
         Ok(out.event(self.header_of_event(), &made)?)
     }
 
-    /// Whether the replica has asked to be spared events that were logged under `@@skip_replication`.
+    /// Returns whether the replica asked to omit events logged under `@@skip_replication`, and this is one.
     fn is_left_out(&self, event: &[u8]) -> bool {
         let flags_of_event = u16::from_le_bytes([event[17], event[18]]);
         self.request.marked == MarkedEvents::Skip && flags_of_event & flags::SKIP_REPLICATION != 0

@@ -1,5 +1,5 @@
-//! Errors that end a dump. Replicas stop for good at 1236 and try again after most others; the texts are
-//! MariaDB's, because tools look for them.
+//! Errors that end a dump. Replicas stop at 1236 and retry after most others. The texts are MariaDB's,
+//! because tools search for them.
 
 use cohort_base::Gtid;
 use cohort_binlog::BinlogError;
@@ -10,7 +10,7 @@ pub(crate) fn fatal(text: impl Into<String>) -> SqlError {
     SqlError::new(ErrorCode::MasterFatalErrorReadingBinlog, text.into())
 }
 
-/// Where a dump started and how far it came, as MariaDB puts it behind its error texts.
+/// Start and progress of a dump, in the format that MariaDB appends to its error texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
     pub first_file: String,
@@ -21,7 +21,7 @@ pub(crate) struct Coordinates {
 }
 
 impl Coordinates {
-    /// Adds the coordinates to an error text.
+    /// Appends the coordinates to an error text.
     pub fn detail(&self, what: &str) -> String {
         let Coordinates { first_file, first_offset, file, last_event, last_byte } = self;
         format!(
@@ -31,7 +31,7 @@ impl Coordinates {
     }
 }
 
-/// The replica asks for a GTID that is not here.
+/// Error for a requested GTID that is not in the binary log.
 pub(crate) fn unknown_gtid(gtid: Gtid, is_diverged: bool) -> SqlError {
     let text = format!(
         "Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog{}",
@@ -45,7 +45,7 @@ pub(crate) fn unknown_gtid(gtid: Gtid, is_diverged: bool) -> SqlError {
     fatal(text)
 }
 
-/// The replica's position is between two GTIDs that follow each other here (strict mode).
+/// Error for a position between two consecutive GTIDs of the binary log (strict mode).
 pub(crate) fn hole(gtid: Gtid) -> SqlError {
     fatal(format!(
         "The binlog on the master is missing the GTID {gtid} requested by the slave (even though both a prior and a \
@@ -53,7 +53,7 @@ pub(crate) fn hole(gtid: Gtid) -> SqlError {
     ))
 }
 
-/// No file reaches back to what the replica lacks.
+/// Error if no file reaches back to the replica's position.
 pub(crate) fn purged() -> SqlError {
     fatal(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and \
@@ -61,7 +61,7 @@ pub(crate) fn purged() -> SqlError {
     )
 }
 
-/// A file cannot be read.
+/// Error for an unreadable file.
 pub(crate) fn unreadable(error: &BinlogError, at: &Coordinates) -> SqlError {
     match error {
         BinlogError::UnknownFile { .. } => {

@@ -1,17 +1,17 @@
-//! The hardened stream from a place on: whole events, run after run, from memory while the reader keeps up
-//! and from the files when it does not.
+//! The hardened binlog stream from a position on: runs of complete events, from memory while the reader keeps
+//! up, otherwise from the files.
 //!
 //! # States
 //!
-//! A feed stands between two events. [`Feed::next`] moves it over one run, or to the start of the next file;
-//! the run's bytes stay readable until the next move.
+//! A feed stands between two events. [`Feed::next`] moves it past one run, or to the start of the next file.
+//! The bytes of the run stay readable until the next move.
 //!
 //! # Invariants
 //!
-//! - Runs follow each other without a hole and without repetition, whichever side they come from: the place
-//!   alone says what comes next.
-//! - From a file only what the writer behind the log has put there is read, so nothing is seen before it is
-//!   hardened (I3).
+//! - Runs follow each other without gap or repetition, whether from memory or from files: the position alone
+//!   determines what comes next.
+//! - From a file, the feed reads only what the writer behind the log has written there, so it never returns
+//!   events before they are hardened (I3).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,32 +21,32 @@ use cohort_binlog::event::{EVENT_LEN_MAX, HEADER_LEN, MAGIC};
 use cohort_binlog::{BinlogError, Materialiser, TailPiece, TailRead};
 use cohort_vfs::{OpenMode, SharedFile};
 
-/// A file is read in pieces of this size, or of one event if that is larger.
+/// Size of file reads; a larger event is read in one piece.
 const READ_BYTES: usize = 256 << 10;
-/// Pause when the files lag behind and writing them does not help (no space).
+/// Pause if the files lag behind and writing them does not help (disk full).
 const STUCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where the feed has got to.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedStep {
-    /// [`Feed::run`] holds whole events, which start here.
+    /// [`Feed::run`] holds complete events, the first of which is at this position.
     Events(BinlogPos),
-    /// What follows is in this file; its first event comes next.
+    /// The stream continues in this file; its first event comes next.
     NewFile(u32),
-    /// Nothing is there yet.
+    /// No further event is available yet.
     Nothing,
 }
 
-/// Whole events, taken out of a feed.
+/// Complete events taken out of a feed.
 pub(crate) enum Run {
     None,
     Memory(TailPiece),
-    /// The first bytes of a buffer.
+    /// A buffer, and the length of the events at its start.
     File(Vec<u8>, usize),
 }
 
 impl Run {
-    /// The events.
+    /// Returns the events.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Run::None => &[],
@@ -66,44 +66,45 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The next event is the one at `pos`. The caller keeps its file from purge.
+    /// Creates a feed whose next event is at `pos`. The caller must pin that file against purge.
     pub fn new(files: Arc<Materialiser>, pos: BinlogPos) -> Feed {
         let offset = pos.offset.max(MAGIC.len() as u64);
         Feed { files, pos: BinlogPos { file: pos.file, offset }, run: Run::None, buf: Vec::new(), open: None }
     }
 
-    /// Where the next event starts.
+    /// Returns the position of the next event.
     pub fn position(&self) -> BinlogPos {
         self.pos
     }
 
-    /// The events of the last step.
+    /// Returns the events of the last step.
     pub fn run(&self) -> &[u8] {
         self.run.bytes()
     }
 
-    /// The same, for a caller that keeps them while it uses the feed; [`Feed::give_back`] saves the memory.
+    /// Takes the run out of the feed, for a caller that uses the feed meanwhile. [`Feed::give_back`] returns
+    /// the buffer.
     pub(crate) fn take_run(&mut self) -> Run {
         std::mem::replace(&mut self.run, Run::None)
     }
 
-    /// Takes the memory of a run back.
+    /// Takes the buffer of a run back for reuse.
     pub(crate) fn give_back(&mut self, run: Run) {
         if let Run::File(mut buf, _) = run {
-            // One large event must not hold its memory for ever.
+            // The memory of one large event must not be kept forever.
             buf.truncate(READ_BYTES);
             buf.shrink_to(READ_BYTES);
             self.buf = buf;
         }
     }
 
-    /// Goes on. Waits for at most `timeout` if nothing is there yet.
+    /// Advances. Waits at most `timeout` if nothing is available yet.
     pub fn next(&mut self, timeout: Duration) -> Result<FeedStep, BinlogError> {
         let before = self.take_run();
         self.give_back(before);
         match self.files.tail().read(self.pos, timeout) {
             TailRead::Nothing => {
-                // A reader that keeps up holds no file open and little memory.
+                // A reader that keeps up needs no open file and little memory.
                 self.open = None;
                 Ok(FeedStep::Nothing)
             }
@@ -125,10 +126,10 @@ impl Feed {
     fn next_of_files(&mut self) -> Result<FeedStep, BinlogError> {
         for is_written_by_us in [false, true] {
             if is_written_by_us {
-                // The writer is a few milliseconds behind; do its work.
+                // The writer is a few milliseconds late; this thread does its work.
                 match self.files.step() {
                     Ok(()) => {}
-                    // The bytes come when there is room again.
+                    // The bytes are written once there is disk space.
                     Err(BinlogError::NoSpace { .. }) => std::thread::sleep(STUCK_PAUSE),
                     Err(error) => return Err(error),
                 }
@@ -144,7 +145,7 @@ impl Feed {
         Ok(FeedStep::Nothing)
     }
 
-    /// The file ends here and is complete: the next one of the index.
+    /// Moves to the next file of the index. The current file is complete.
     fn change_file(&mut self) -> Result<FeedStep, BinlogError> {
         let file = self.pos.file;
         let next = self.files.with_files(|files| {
@@ -156,7 +157,7 @@ impl Feed {
         Ok(FeedStep::NewFile(next))
     }
 
-    /// A run of the current file, of what is there; `None` if there is none.
+    /// Reads a run of the current file. Returns `None` if the file has no further events yet.
     fn read_file(&mut self, written: BinlogPos) -> Result<Option<FeedStep>, BinlogError> {
         if self.pos.file > written.file {
             return Ok(None);
@@ -211,10 +212,10 @@ impl Feed {
     }
 }
 
-/// How much of a buffer is whole events.
+/// The part of a buffer that consists of complete events.
 struct Whole {
     len: usize,
-    /// Length of the event behind them, as far as it is known.
+    /// Length of the event after them, as far as it is known.
     next: usize,
 }
 
@@ -232,13 +233,13 @@ fn whole_events(bytes: &[u8]) -> Result<Whole, &'static str> {
     }
 }
 
-/// The length of the event that starts here, if its header is there.
+/// Returns the length of the event that starts here, if its header is complete.
 pub(crate) fn event_len(bytes: &[u8]) -> Option<usize> {
     let field = bytes.get(..HEADER_LEN)?.get(9..13)?;
     Some(u32::from_le_bytes(field.try_into().expect("four bytes")) as usize)
 }
 
-/// The events of a run, one after the other.
+/// Returns the events of a run.
 pub(crate) fn split_run(run: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = run;
     std::iter::from_fn(move || {

@@ -1,13 +1,14 @@
-//! Which groups a replica that starts by GTID gets.
+//! Selects the groups that are sent to a replica that starts by GTID.
 //!
 //! # Concepts
 //!
-//! - A *group* is a GTID event and what belongs to it: the one event behind it (standalone), or all up to
-//!   XID, XA PREPARE, COMMIT or ROLLBACK.
-//! - Per domain the replica named the newest GTID it has. The dump starts in a file at or before it, so
-//!   groups up to and including it are skipped; then the domain is forgotten and everything is sent.
-//! - UNTIL names the last GTID wanted per domain; when all domains have come to it, the dump ends behind that
-//!   group.
+//! - A *group* is a GTID event with its events: the single event after it (standalone), or all up to XID, XA
+//!   PREPARE, COMMIT or ROLLBACK.
+//! - For each domain the replica names the newest GTID that it has. The dump starts in a file at or before
+//!   it, so groups up to and including it are skipped. After that the domain is removed from the filter and
+//!   everything is sent.
+//! - UNTIL names the last wanted GTID of each domain. When all domains have reached it, the dump ends after
+//!   that group.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(crate) enum GroupKind {
     Transaction,
 }
 
-/// A GTID event, as far as it matters here.
+/// The needed fields of a GTID event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GtidHead {
     pub gtid: Gtid,
@@ -33,7 +34,7 @@ pub(crate) struct GtidHead {
 }
 
 impl GtidHead {
-    /// Reads a whole event; `None` if it is too short.
+    /// Reads a complete event. Returns `None` if it is too short.
     pub fn read(event: &[u8]) -> Option<GtidHead> {
         let server = ServerId(u32::from_le_bytes(event.get(5..9)?.try_into().ok()?));
         let body = event.get(HEADER_LEN..)?;
@@ -47,7 +48,7 @@ impl GtidHead {
     }
 }
 
-/// Whether this event, which is no GTID event, is the last of a group.
+/// Returns whether this event, other than a GTID event, is the last of its group.
 pub(crate) fn ends_group(kind: GroupKind, event: &[u8], sum: Checksum) -> bool {
     match (kind, EventType(event[4])) {
         (_, EventType::XID | EventType::XA_PREPARE) => true,
@@ -69,7 +70,7 @@ pub(crate) fn ends_group(kind: GroupKind, event: &[u8], sum: Checksum) -> bool {
     }
 }
 
-/// The SQL text of a QUERY event.
+/// Returns the SQL text of a QUERY event.
 fn query_text(event: &[u8], sum: Checksum) -> Option<&[u8]> {
     let body = event.get(HEADER_LEN..event.len().checked_sub(sum.len())?)?;
     let db_len = usize::from(*body.get(8)?);
@@ -77,19 +78,19 @@ fn query_text(event: &[u8], sum: Checksum) -> Option<&[u8]> {
     body.get(13 + status_len + db_len + 1..)
 }
 
-/// A domain in which the replica has something.
+/// The replica's position in a domain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// The newest it has.
+    /// The newest GTID that it has.
     pub gtid: Gtid,
-    /// Nothing of this domain is here; if it ever comes, this GTID must be among it.
+    /// This server has nothing of the domain. If the domain appears later, it must contain this GTID.
     pub is_unknown_here: bool,
 }
 
-/// What the source has logged; asked when a domain turns up that it did not know.
+/// Returns the GTID state of the binary log. Called when a domain appears that was unknown here.
 pub(crate) type LoggedState<'a> = &'a dyn Fn() -> GtidState;
 
-/// What is to be done with an event.
+/// The decision about an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Send,
@@ -99,55 +100,55 @@ pub(crate) enum Verdict {
 /// The filter of one dump.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
-    /// Whether the replica starts by GTID at all.
+    /// The replica starts by GTID.
     pub is_by_gtid: bool,
-    /// Domains in which there are groups to be skipped.
+    /// Domains that still have groups to skip.
     pub wanted: BTreeMap<DomainId, Wanted>,
-    /// Domains that have not come to their end.
+    /// Domains that have not reached their end yet.
     pub until: Option<BTreeMap<DomainId, Gtid>>,
     pub is_strict: bool,
-    /// What has been passed; goes into made-up GTID lists.
+    /// GTIDs passed so far, for artificial GTID lists.
     pub seen: GtidState,
-    /// The group that is passed over at the moment.
+    /// The group being skipped.
     skipping: Option<GroupKind>,
-    /// The last group before UNTIL, which is on its way.
+    /// The last group before UNTIL, while it is being sent.
     stopping: Option<GroupKind>,
-    /// The replica's position was reached in a group that is skipped: it is to be told behind it.
+    /// The replica's position was reached in a group that is skipped. A GTID list is due after it.
     is_list_due: bool,
 }
 
 impl Filter {
-    /// For a replica that starts by GTID; its position is filled in where it is checked.
+    /// Creates a filter for a start by GTID. The caller adds the replica's position while checking it.
     pub fn by_gtid(is_strict: bool, until: Option<&[Gtid]>) -> Filter {
         let until = until.map(|until| until.iter().map(|gtid| (gtid.domain, *gtid)).collect());
         Filter { is_by_gtid: true, is_strict, until, ..Filter::default() }
     }
 
-    /// Whether all that comes is sent.
+    /// Returns whether all further events are sent.
     pub fn is_open(&self) -> bool {
         self.wanted.is_empty() && self.until.is_none() && self.skipping.is_none()
     }
 
-    /// Whether the replica's position has been reached in all domains.
+    /// Returns whether the replica's position was reached in all domains.
     pub fn is_position_reached(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// UNTIL was reached before the start: the dump ends behind the format description.
+    /// Ends the dump after the format description if UNTIL was reached before the start.
     pub fn stop_if_until_is_past(&mut self) {
         if self.until.as_ref().is_some_and(BTreeMap::is_empty) {
             self.stopping = Some(GroupKind::Standalone);
         }
     }
 
-    /// A file's list, which UNTIL counts on from.
+    /// Processes the GTID list of a file, from which UNTIL continues to count.
     pub fn gtid_list(&mut self, gtids: &[Gtid]) {
         if self.is_by_gtid && self.until.is_some() {
             self.seen = GtidState::from_list(gtids);
         }
     }
 
-    /// A group starts.
+    /// Processes the start of a group.
     pub fn gtid(&mut self, head: &GtidHead, logged: LoggedState<'_>) -> Result<(), SqlError> {
         if !self.is_by_gtid || (self.wanted.is_empty() && self.until.is_none()) {
             return Ok(());
@@ -192,7 +193,7 @@ impl Filter {
         }
     }
 
-    /// Any event, the GTID event itself too.
+    /// Processes any event, including GTID events.
     pub fn event(&mut self, event: &[u8], sum: Checksum) -> Verdict {
         let Some(kind) = self.skipping else { return Verdict::Send };
         if event[4] != EventType::GTID.0 && ends_group(kind, event, sum) {
@@ -201,18 +202,18 @@ impl Filter {
         Verdict::Skip
     }
 
-    /// Whether the replica is to be told now what was skipped.
+    /// Returns whether a GTID list with the skipped groups must be sent now.
     pub fn take_list_due(&mut self) -> bool {
         self.skipping.is_none() && std::mem::take(&mut self.is_list_due)
     }
 
-    /// Whether the dump ends behind this event.
+    /// Returns whether the dump ends after this event.
     pub fn is_until_reached(&self, event: &[u8], sum: Checksum) -> bool {
         self.stopping.is_some_and(|kind| event[4] != EventType::GTID.0 && ends_group(kind, event, sum))
     }
 }
 
-/// The replica's newest of a domain that was unknown here when it connected.
+/// Checks the replica's newest GTID of a domain that was unknown here when it connected.
 fn check_known(has: Gtid, logged: &GtidState) -> Result<(), SqlError> {
     match logged.seq_no(has.domain, has.server) {
         Some(seq_no) if seq_no >= has.seq_no => Ok(()),
@@ -220,7 +221,7 @@ fn check_known(has: Gtid, logged: &GtidState) -> Result<(), SqlError> {
     }
 }
 
-/// The error for a GTID that is not here.
+/// Returns the error for a GTID that is not in the binary log.
 pub(crate) fn missing(has: Gtid, logged: &GtidState) -> SqlError {
     let newest = logged.position().into_iter().find(|gtid| gtid.domain == has.domain);
     errors::unknown_gtid(has, newest.is_some_and(|newest| newest.seq_no >= has.seq_no))
@@ -270,7 +271,7 @@ mod tests {
         }
     }
 
-    /// GTIDs that pass, and where a list is due or the end reached.
+    /// Returns the GTIDs that pass, and markers where a list is due or the end is reached.
     fn pass(filter: &mut Filter, groups: &[&str]) -> Vec<String> {
         let mut passed = Vec::new();
         for text in groups {
@@ -300,7 +301,7 @@ mod tests {
         let mut filter = by_gtid(&["0-1-2", "5-1-1"], None);
         let groups = ["0-1-1", "5-1-1", "0-1-2", "0-1-3", "5-1-2", "7-1-1"];
         assert_eq!(pass(&mut filter, &groups), ["list", "list", "0-1-3", "5-1-2", "7-1-1"]);
-        // Of another server: it follows the own one if that was the last the replica has.
+        // Groups of another server come after the replica's own if that GTID was the last it has.
         let mut filter = by_gtid(&["0-2-5"], None);
         assert_eq!(pass(&mut filter, &["0-1-4", "0-2-5", "0-1-6"]), ["list", "0-1-6"]);
     }

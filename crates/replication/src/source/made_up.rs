@@ -1,4 +1,4 @@
-//! Events that are in no file, and events changed for one replica.
+//! Artificial events, which are in no file, and events rewritten for one replica.
 
 use cohort_base::{BinlogPos, Gtid, ServerId, Write};
 use cohort_binlog::event::{
@@ -10,7 +10,7 @@ const LOG_POS_AT: usize = 13;
 const FLAGS_AT: usize = 17;
 /// Offset of `created` in a format description.
 const CREATED_AT: usize = HEADER_LEN + 2 + 50;
-/// Fixed part of a QUERY, and the zero byte behind its empty database name.
+/// Fixed part of a QUERY event, including the zero byte after the empty database name.
 const QUERY_FIXED: usize = 13 + 1;
 
 fn build(kind: EventType, server: ServerId, log_pos: u32, flags: u16, body: &[u8], sum: Checksum) -> Vec<u8> {
@@ -25,14 +25,14 @@ fn build(kind: EventType, server: ServerId, log_pos: u32, flags: u16, body: &[u8
     event
 }
 
-/// Tells the replica which file the events that follow are from.
+/// Builds a ROTATE event that names the file of the following events.
 pub(crate) fn fake_rotate(server: ServerId, name: &str, position: u64, sum: Checksum) -> Vec<u8> {
     let mut body = Vec::new();
     Rotate { position, name: name.as_bytes().to_vec() }.encode(&mut body);
     build(EventType::ROTATE, server, 0, flags::ARTIFICIAL, &body, sum)
 }
 
-/// A sign of life while there is nothing to send. Positions beyond 4 GiB stand in the body.
+/// Builds a heartbeat, sent while there is nothing to send. A position beyond 4 GiB is in the body.
 pub(crate) fn heartbeat(server: ServerId, name: &str, at: BinlogPos, sum: Checksum) -> Vec<u8> {
     let (log_pos, mut body) = match u32::try_from(at.offset) {
         Ok(offset) => (offset, Vec::new()),
@@ -42,7 +42,7 @@ pub(crate) fn heartbeat(server: ServerId, name: &str, at: BinlogPos, sum: Checks
     build(EventType::HEARTBEAT, server, log_pos, 0, &body, sum)
 }
 
-/// The state behind groups that were left out; `UNTIL_REACHED` in the flags ends the replica's work.
+/// Builds a GTID list with the state after skipped groups. The flag `UNTIL_REACHED` ends the replica's work.
 pub(crate) fn fake_gtid_list(
     server: ServerId,
     gtids: Vec<Gtid>,
@@ -55,8 +55,8 @@ pub(crate) fn fake_gtid_list(
     build(EventType::GTID_LIST, server, offset as u32, flags::ARTIFICIAL, &body, sum)
 }
 
-/// A format description for this replica: never in use; without the parts that would make a replica which
-/// goes on inside a file forget its position or its temporary tables.
+/// Returns the format description as this replica needs it: without the in-use flag, and without the fields
+/// that would make a replica in the middle of a file drop its position or its temporary tables.
 pub(crate) fn format_description(event: &[u8], clear_position: bool, clear_created: bool) -> Vec<u8> {
     let mut event = event.to_vec();
     if event.len() < CREATED_AT + 4 + 4 {
@@ -80,7 +80,7 @@ fn renew_checksum(event: &mut [u8]) {
     event[covered..].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Keeps header and length of an event and gives it another kind and body of the same size.
+/// Replaces kind and body of an event, keeping the rest of its header. The new body has the size of the old one.
 fn replaced(event: &[u8], kind: EventType, sum: Checksum, body: &[u8]) -> Vec<u8> {
     let mut made = event.to_vec();
     made[4] = kind.0;
@@ -103,8 +103,8 @@ fn query(status: &[u8], sql: &[u8]) -> Vec<u8> {
     body
 }
 
-/// An event of the same length that does nothing, for a replica that does not know this kind and counts
-/// bytes: a comment as a statement, or a variable if that is too long.
+/// Returns an event of the same length that does nothing, for a replica that does not know this kind and
+/// counts bytes: a QUERY with a comment, or a user variable if that would be too long.
 pub(crate) fn dummy(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     let room = event.len().checked_sub(HEADER_LEN + sum.len())?;
     if let Some(sql_len) = room.checked_sub(QUERY_FIXED)
@@ -123,8 +123,8 @@ pub(crate) fn dummy(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     Some(replaced(event, EventType::USER_VAR, sum, &body))
 }
 
-/// BEGIN of the same length as a GTID event, for a replica that does not know GTIDs. Status variables that
-/// say nothing fill the room.
+/// Returns a BEGIN event of the same length as a GTID event, for a replica that does not know GTIDs. Status
+/// variables without effect fill the space.
 pub(crate) fn begin(event: &[u8], sum: Checksum) -> Option<Vec<u8>> {
     const TIME_ZONE_EMPTY: [u8; 2] = [5, 0];
     const LC_TIME_NAMES_DEFAULT: [u8; 3] = [7, 0, 0];

@@ -1,17 +1,17 @@
-//! A source sends its binary log to replicas and to tools that read like replicas.
+//! A source: sends its binary log to replicas, and to tools that read like replicas.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `request` | [`DumpRequest`]: what a replica asked for before and with COM_BINLOG_DUMP |
-//! | `start` | where a dump starts: by file and offset, or the file that holds the first GTID the replica lacks |
-//! | `feed` | [`Feed`]: the hardened stream from a place on, from memory or from files |
-//! | `filter` | what a replica must not get: groups it has, groups beyond UNTIL |
-//! | `made_up` | events that are in no file: fake ROTATE, heartbeat, dummies for old replicas |
-//! | `outbox` | packets to one replica |
+//! | `request` | [`DumpRequest`]: the options of a dump, from COM_BINLOG_DUMP and variables set before it |
+//! | `start` | start of a dump: by file and offset, or the file with the first GTID that the replica lacks |
+//! | `feed` | [`Feed`]: the hardened binlog stream from a position on, read from memory or from files |
+//! | `filter` | filter of events: groups that the replica has, groups beyond UNTIL |
+//! | `made_up` | artificial events, which are in no file: fake ROTATE, heartbeat, dummies for old replicas |
+//! | `outbox` | send buffer for packets to one replica |
 //! | `dump` | one dump from start to end |
-//! | `registry` | [`Source`]: who is connected |
+//! | `registry` | [`Source`]: registered replicas and running dumps |
 //! | `semi_sync` | [`SemiSync`]: commits that wait for a replica |
-//! | `errors` | error 1236 with the texts that tools look for |
+//! | `errors` | error 1236, with the texts that tools look for |
 
 mod dump;
 mod errors;

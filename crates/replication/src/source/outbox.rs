@@ -1,48 +1,49 @@
-//! Packets to one replica.
+//! Send buffer for packets to one replica.
 //!
 //! ```text
 //! u24 length | u8 sequence | 00 | [ef flag] | event      flag 1: acknowledge this one
 //! ```
 //!
-//! A payload of 2^24-1 bytes or more goes on in further packets without the leading bytes. After a packet
-//! that asks for an acknowledgement both sides count from 1 again: the replica's answer has sequence 0.
+//! A payload of 2^24-1 bytes or more continues in further packets without the leading bytes. After a packet
+//! that requests an acknowledgement both sides restart at 1, because the replica's acknowledgement has
+//! sequence 0.
 
 /// The connection is broken, or the replica did not read for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkGone;
 
-/// Where bytes to a replica go.
+/// A connection to a replica.
 pub trait ReplicaLink {
-    /// Sends all of it; blocks, but not longer than `net_write_timeout` without progress.
+    /// Sends all bytes. Blocks at most `net_write_timeout` without progress.
     fn send(&mut self, bytes: &[u8]) -> Result<(), LinkGone>;
 
-    /// Whether it makes compressed frames of them.
+    /// Returns whether the connection compresses its frames.
     fn is_compressed(&self) -> bool {
         false
     }
 
-    /// The next frame has number 1.
+    /// Restarts the numbering of compressed frames: the next one has number 1.
     fn count_anew(&mut self) {}
 }
 
-/// Payload of a packet that has a successor.
+/// Payload of a packet that is continued in another one.
 const FULL: usize = 0xff_ffff;
-/// Gathered bytes are sent when there are so many.
+/// Size of the buffer at which it is sent.
 const GATHER_BYTES: usize = 64 << 10;
 const SEMI_SYNC_MAGIC: u8 = 0xef;
 
-/// What stands before an event.
+/// The bytes before an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// Nothing but the OK byte.
+    /// Only the OK byte.
     Plain,
-    /// The replica is semi-synchronous; no answer is wanted.
+    /// Semi-synchronous header, without a request for an acknowledgement.
     SemiSync,
-    /// An answer is wanted.
+    /// Semi-synchronous header that requests an acknowledgement.
     SemiSyncAcknowledge,
 }
 
-/// Gathers packets.
+/// Buffers and sends packets.
 pub(crate) struct Outbox<L> {
     link: L,
     buf: Vec<u8>,
@@ -50,12 +51,12 @@ pub(crate) struct Outbox<L> {
 }
 
 impl<L: ReplicaLink> Outbox<L> {
-    /// The answer to a command starts with sequence 1.
+    /// Creates an empty buffer. The reply to a command starts with sequence 1.
     pub fn new(link: L) -> Outbox<L> {
         Outbox { link, buf: Vec::new(), sequence: 1 }
     }
 
-    /// Adds an event.
+    /// Appends an event.
     pub fn event(&mut self, header: Header, event: &[u8]) -> Result<(), LinkGone> {
         let prefix: &[u8] = match header {
             Header::Plain => &[0],
@@ -75,7 +76,7 @@ impl<L: ReplicaLink> Outbox<L> {
         if header == Header::SemiSyncAcknowledge {
             self.sequence = 1;
             if self.link.is_compressed() {
-                // The replica's answer takes the place of what it has not read of the frame.
+                // The acknowledgement replaces what the replica has not read of the frame.
                 self.flush()?;
                 self.link.count_anew();
             }
@@ -83,7 +84,7 @@ impl<L: ReplicaLink> Outbox<L> {
         Ok(())
     }
 
-    /// An event that is not worth copying.
+    /// Sends an event that is too large to be copied.
     fn large(&mut self, prefix: &[u8], event: &[u8]) -> Result<(), LinkGone> {
         let (mut prefix, mut rest) = (prefix, event);
         loop {
@@ -106,7 +107,7 @@ impl<L: ReplicaLink> Outbox<L> {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Sends what is gathered.
+    /// Sends the buffer.
     pub fn flush(&mut self) -> Result<(), LinkGone> {
         if !self.buf.is_empty() {
             self.link.send(&self.buf)?;
@@ -115,7 +116,7 @@ impl<L: ReplicaLink> Outbox<L> {
         Ok(())
     }
 
-    /// The sequence number of the packet that ends the dump.
+    /// Returns the sequence number for the packet that ends the dump.
     pub fn into_sequence(self) -> u8 {
         self.sequence
     }

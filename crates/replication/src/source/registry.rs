@@ -1,4 +1,4 @@
-//! Who is connected: replicas that registered, and running dumps.
+//! Connected readers: registered replicas and running dumps.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,30 +28,30 @@ pub struct ReplicaHost {
 /// First byte of an acknowledgement.
 const ACKNOWLEDGEMENT: u8 = 0xef;
 
-/// Why a dump is to end.
+/// Why a dump must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WhyEnd {
-    /// It is not.
+    /// It need not end.
     GoesOn,
-    /// The connection is gone, or KILL was used.
+    /// The connection was closed or killed.
     Gone,
-    /// A replica of the same server_id has connected.
+    /// A replica with the same server_id has connected.
     SameServerId,
 }
 
-/// A running dump, as others see it.
+/// A running dump, as seen by other threads.
 #[derive(Debug)]
 pub struct DumpHandle {
     server_id: u32,
     connection: ConnectionId,
     why: AtomicU8,
-    /// Ends of groups whose acknowledgement was asked for and has not come, in order.
+    /// Ends of groups whose acknowledgement was requested and has not arrived, in order.
     asked: Mutex<VecDeque<BinlogPos>>,
 }
 
 impl DumpHandle {
-    /// Whether the dump goes on.
+    /// Returns why the dump must end, if it must.
     pub fn why_end(&self) -> WhyEnd {
         match self.why.load(Ordering::Acquire) {
             0 => WhyEnd::GoesOn,
@@ -60,18 +60,18 @@ impl DumpHandle {
         }
     }
 
-    /// An acknowledgement is asked for.
+    /// Records that an acknowledgement is requested.
     pub(crate) fn ask(&self, end: BinlogPos) {
         self.asked.lock().push_back(end);
     }
 
-    /// Whether one is on its way.
+    /// Returns whether a requested acknowledgement is pending.
     pub(crate) fn is_asked(&self) -> bool {
         !self.asked.lock().is_empty()
     }
 
-    /// The end that an acknowledgement stands for. Replicas know positions modulo 2^32. `None` if nobody
-    /// asked for it.
+    /// Returns the full position of an acknowledgement, whose offset is modulo 2^32. Returns `None` if it was
+    /// not requested.
     fn answered(&self, file: u32, offset: u64) -> Option<BinlogPos> {
         let mut asked = self.asked.lock();
         let is_it = |end: &BinlogPos| end.file == file && end.offset as u32 == offset as u32;
@@ -84,11 +84,11 @@ impl DumpHandle {
 struct Connected {
     hosts: BTreeMap<ConnectionId, ReplicaHost>,
     dumps: Vec<Arc<DumpHandle>>,
-    /// How often a replica has registered.
+    /// Number of registrations so far.
     registrations: u64,
 }
 
-/// The source's side of replication in one server.
+/// The source side of replication in one server.
 pub struct Source {
     commit: Arc<Coordinator>,
     server_id: ServerId,
@@ -97,20 +97,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source over the commit path.
+    /// Creates a source on top of the commit path.
     pub fn new(commit: Arc<Coordinator>, server_id: ServerId, log: SemiSyncLog) -> Source {
         let semi_sync = SemiSync::new(Arc::downgrade(&commit), log);
         commit.set_replica_gate(semi_sync.clone());
         Source { commit, server_id, connected: Mutex::default(), semi_sync }
     }
 
-    /// Commits that wait for replicas.
+    /// Returns the semi-synchronous part.
     pub fn semi_sync(&self) -> &Arc<SemiSync> {
         &self.semi_sync
     }
 
-    /// What a semi-synchronous replica says: `ef | position u64 | file name`. False if it is no
-    /// acknowledgement.
+    /// Processes an acknowledgement of a semi-synchronous replica: `ef | position u64 | file name`. Returns
+    /// false if the payload is something else.
     pub fn take_acknowledgement(&self, handle: &DumpHandle, payload: &[u8]) -> bool {
         let Some((&ACKNOWLEDGEMENT, rest)) = payload.split_first() else { return false };
         let Some((offset, name)) = rest.split_first_chunk::<8>() else { return false };
@@ -124,27 +124,28 @@ impl Source {
         true
     }
 
-    /// The binary log; `None` when it is off.
+    /// Returns the binary log, or `None` if it is disabled.
     pub fn files(&self) -> Option<Arc<Materialiser>> {
         self.commit.binlog_files()
     }
 
-    /// The number of this server.
+    /// Returns the id of this server.
     pub fn server_id(&self) -> ServerId {
         self.server_id
     }
 
-    /// The GTIDs of everything hardened, also what is not published yet: a replica may have it already.
+    /// Returns the GTID state of everything hardened. It includes unpublished transactions, because a replica
+    /// may already have them.
     pub fn logged(&self) -> GtidState {
         self.commit.binlog_status().map_or_else(GtidState::default, |(_, gtids)| gtids)
     }
 
-    /// How often a replica has registered since the start.
+    /// Returns the number of registrations since the server started.
     pub fn registrations(&self) -> u64 {
         self.connected.lock().registrations
     }
 
-    /// COM_REGISTER_SLAVE.
+    /// Registers a replica: COM_REGISTER_SLAVE.
     pub fn register(&self, connection: ConnectionId, replica: &RegisterReplica<'_>) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let host = ReplicaHost {
@@ -160,19 +161,19 @@ impl Source {
         connected.hosts.insert(connection, host);
     }
 
-    /// The connection has ended.
+    /// Removes the registration of a connection that ended.
     pub fn forget(&self, connection: ConnectionId) {
         self.connected.lock().hosts.remove(&connection);
     }
 
-    /// Those who registered, by server_id.
+    /// Returns the registered replicas, sorted by server_id.
     pub fn hosts(&self) -> Vec<ReplicaHost> {
         let mut hosts: Vec<ReplicaHost> = self.connected.lock().hosts.values().cloned().collect();
         hosts.sort_by_key(|host| host.server_id);
         hosts
     }
 
-    /// A dump begins; an older one of the same replica ends.
+    /// Begins a dump. Ends an older dump of the same replica.
     pub fn begin_dump(&self, server_id: u32, connection: ConnectionId) -> Arc<DumpHandle> {
         let handle = Arc::new(DumpHandle {
             server_id,
@@ -190,12 +191,12 @@ impl Source {
         handle
     }
 
-    /// A dump has ended.
+    /// Removes a dump that has ended.
     pub fn end_dump(&self, handle: &Arc<DumpHandle>) {
         self.connected.lock().dumps.retain(|other| !Arc::ptr_eq(other, handle));
     }
 
-    /// Has a dump end soon, unless it does already.
+    /// Asks a dump to end.
     pub fn end(&self, handle: &DumpHandle) {
         let _ = handle.why.compare_exchange(
             WhyEnd::GoesOn as u8,
@@ -206,7 +207,7 @@ impl Source {
         self.interrupt();
     }
 
-    /// Connections with a running dump.
+    /// Returns the connections with a running dump.
     pub fn dumps(&self) -> Vec<ConnectionId> {
         self.connected.lock().dumps.iter().map(|dump| dump.connection).collect()
     }

@@ -1,4 +1,4 @@
-//! What a replica asks for: the fields of COM_BINLOG_DUMP, and user variables that it has set before.
+//! The options of a dump: fields of COM_BINLOG_DUMP, and user variables that the replica set before.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,96 +7,96 @@ use cohort_base::Gtid;
 use cohort_protocol::BinlogDump;
 use cohort_types::{ErrorCode, SqlError};
 
-/// COM_BINLOG_DUMP's flags.
+/// Flags of COM_BINLOG_DUMP.
 const NON_BLOCK: u16 = 1;
 const SEND_ANNOTATIONS: u16 = 2;
 
-/// What a replica understands: `@mariadb_slave_capability`. Each includes those before it.
+/// The replica's capability: `@mariadb_slave_capability`. Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
-    /// Nothing of MariaDB's; positions must have no holes.
+    /// No MariaDB features; positions must have no gaps.
     Unknown,
-    /// ANNOTATE_ROWS may come.
+    /// Accepts ANNOTATE_ROWS.
     Annotate,
-    /// Events may be left out.
+    /// Accepts that events are omitted.
     TolerateHoles,
-    /// BINLOG_CHECKPOINT may come.
+    /// Accepts BINLOG_CHECKPOINT.
     Checkpoint,
-    /// GTID and GTID_LIST may come.
+    /// Accepts GTID and GTID_LIST.
     Gtid,
 }
 
-/// What a replica said about checksums: `@master_binlog_checksum`.
+/// The replica's checksum setting: `@master_binlog_checksum`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumWish {
-    /// Nothing: it does not know them.
+    /// Not set: the replica does not know checksums.
     Unaware,
-    /// It knows them; made-up events before the first format description carry none.
+    /// Artificial events before the first format description have no checksum.
     None,
-    /// It knows them; made-up events carry them from the start.
+    /// Artificial events have checksums from the start.
     Crc32,
 }
 
-/// What happens at the end of the binary log.
+/// Behaviour at the end of the binary log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// More is waited for.
+    /// The dump waits for more events.
     Wait,
     /// The dump ends.
     Stop,
 }
 
-/// Whether ANNOTATE_ROWS events are sent.
+/// Handling of ANNOTATE_ROWS events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Annotations {
-    /// The replica asked for them.
+    /// They are sent, as the replica requested.
     Send,
-    /// It did not.
+    /// They are not sent.
     Skip,
 }
 
-/// Whether events logged under `@@skip_replication` are sent.
+/// Handling of events logged under `@@skip_replication`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkedEvents {
-    /// As all others.
+    /// They are sent like all others.
     Send,
-    /// The replica has set `@@skip_replication`.
+    /// They are omitted, because the replica set `@@skip_replication`.
     Skip,
 }
 
-/// Whether the replica acknowledges: `@rpl_semi_sync_slave`.
+/// Semi-synchronous mode of the replica: `@rpl_semi_sync_slave`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemiSyncWish {
-    /// It does not.
+    /// The replica does not acknowledge.
     Asynchronous,
-    /// Packets carry the semi-synchronous header; it answers those that ask for it.
+    /// Packets have the semi-synchronous header; the replica acknowledges on request.
     Acknowledges,
 }
 
-/// A start by GTID: `@slave_connect_state` and what goes with it.
+/// A start by GTID: `@slave_connect_state` and related variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidRequest {
-    /// The newest transaction of each domain that the replica has.
+    /// Newest transaction of each domain that the replica has.
     pub position: Vec<Gtid>,
     /// `@slave_gtid_strict_mode`
     pub is_strict: bool,
     /// `@slave_gtid_ignore_duplicates`
     pub ignores_duplicates: bool,
-    /// `@slave_until_gtid`: the last transaction of each domain that it wants.
+    /// `@slave_until_gtid`: last transaction of each domain that the replica wants.
     pub until: Option<Vec<Gtid>>,
 }
 
 /// Where to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartAt {
-    /// At an event of a file; an empty name is the oldest file.
+    /// At an event of a file. An empty name means the oldest file.
     File {
-        /// Without directory.
+        /// File name without directory.
         name: String,
-        /// Offset.
+        /// Offset in the file.
         offset: u64,
     },
-    /// Behind transactions.
+    /// After a GTID position.
     Gtid(GtidRequest),
 }
 
@@ -112,15 +112,15 @@ impl fmt::Display for StartAt {
     }
 }
 
-/// A dump as it was asked for.
+/// The options of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpRequest {
-    /// The replica's number; 0 for tools that want no place among the replicas.
+    /// Server id of the replica; 0 for tools that do not register as replicas.
     pub server_id: u32,
     pub start: StartAt,
     pub capability: Capability,
     pub checksum: ChecksumWish,
-    /// Silence after which a heartbeat is sent.
+    /// Idle time after which a heartbeat is sent.
     pub heartbeat: Option<Duration>,
     pub at_end: AtEnd,
     pub annotations: Annotations,
@@ -129,7 +129,7 @@ pub struct DumpRequest {
 }
 
 impl DumpRequest {
-    /// Puts a request together. `variable` answers the session's user variables as text.
+    /// Builds a request. `variable` returns a user variable of the session as text.
     pub fn read(
         dump: &BinlogDump<'_>,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -165,7 +165,7 @@ impl DumpRequest {
                 variable("master_binlog_checksum").or_else(|| variable("source_binlog_checksum")),
             ),
             heartbeat: (heartbeat_ns > 0).then(|| Duration::from_nanos(heartbeat_ns)),
-            // A tool without a number wants what is there.
+            // A tool without a server id reads the existing events only.
             at_end: if dump.flags & NON_BLOCK != 0 || dump.server_id == 0 {
                 AtEnd::Stop
             } else {
@@ -202,7 +202,7 @@ fn checksum(text: Option<String>) -> ChecksumWish {
     }
 }
 
-/// A GTID position: one GTID a domain. `None` if it is none.
+/// Parses a GTID position with one GTID per domain. Returns `None` if it is malformed.
 pub(crate) fn position(text: &str) -> Option<Vec<Gtid>> {
     let gtids = Gtid::parse_list(text).ok()?;
     let is_alone = |(n, gtid): (usize, &Gtid)| gtids[..n].iter().all(|other| other.domain != gtid.domain);

@@ -1,45 +1,45 @@
-//! Semi-synchronous commits: a hardened group is let out when a replica has it.
+//! Semi-synchronous commits: a hardened flush group is released once a replica has it.
 //!
 //! # Concepts
 //!
-//! - The commit path asks at two gates ([`Gate`]): before publishing (AFTER_SYNC) or before telling the
-//!   clients (AFTER_COMMIT). `rpl_semi_sync_master_wait_point` says which of them is used. A held group
-//!   blocks no later one from being hardened.
-//! - One acknowledgement is enough, and it stands for everything before its position.
-//! - KILL of a client that waits ends its wait ([`SemiSync::give_up`]). At the second gate it alone is told;
-//!   at the first one its group, and what is before it, must be published for that, and so is let out as a
-//!   whole.
-//! - When a group waits for longer than the timeout, the source becomes asynchronous (*off*): all that waits
-//!   is let out. It is semi-synchronous again (*on*) when a replica has acknowledged, or shown when it
-//!   connected, that it has everything.
+//! - The commit path can wait at two gates ([`Gate`]): before publishing a group (AFTER_SYNC), or before
+//!   acknowledging it to the clients (AFTER_COMMIT). `rpl_semi_sync_master_wait_point` selects one. A waiting
+//!   group does not stop later ones from being hardened.
+//! - One acknowledgement suffices, and it covers everything before its position.
+//! - KILL of a waiting client ends its wait ([`SemiSync::give_up`]). At the second gate only that client is
+//!   released. At the first gate its group and all earlier ones must be published for that, so they are
+//!   released as a whole.
+//! - When a group has waited longer than the timeout, replication becomes asynchronous (*off*) and all
+//!   waiting groups are released. It becomes semi-synchronous again (*on*) when a replica has everything, as
+//!   shown by its acknowledgement or by its start position.
 //!
 //! # States and the function that makes each move
 //!
 //! ```text
-//! disabled --configure--> on --expire--> off --has--> on        configure leads back to disabled from both
-//! a group: hardened() -> waits -> has() | expire() | configure() | remove_replica() | give_up() -> let out
+//! disabled --configure--> on --watch--> off --has--> on        configure leads back to disabled from both
+//! a group: hardened() -> waits -> has() | watch() | configure() | remove_replica() | give_up() -> released
 //! ```
 //!
 //! # Invariants
 //!
-//! - `waiting` is in binlog order; a group that has left it never comes back, so that [`ReplicaGate::holds`]
-//!   stays false once it was (the commit path relies on it).
-//! - A group is let out for one of the five reasons above, and each tells the commit path. There is a sixth,
-//!   RESET MASTER (`restarted`): positions mean something else from then on, no replica is connected, and
-//!   the checkpoint before it has made durable what waits.
-//! - The step from waiting to not waiting is taken inside of [`Coordinator::release_from_replicas`]: the log
-//!   says first that what is let out without an answer must not be cut when this server comes back as a
-//!   replica.
+//! - `waiting` is in binlog order. A group that left it never returns, so once [`ReplicaGate::holds`] is
+//!   false it stays false (the commit path relies on it).
+//! - A group is released for one of the five reasons above, each of which notifies the commit path. A sixth
+//!   is RESET MASTER (`restarted`): positions get a new meaning, no replica is connected, and the checkpoint
+//!   before it has made the waiting groups durable.
+//! - The switch from waiting to not waiting happens inside [`Coordinator::release_from_replicas`]. It first
+//!   logs that the groups released without an acknowledgement must not be truncated when this server comes
+//!   back as a replica.
 //!
 //! # Lock order
 //!
-//! `changing`, then the locks of the commit path, then `state`, a leaf. The commit path is told with `state`
-//! released.
+//! `changing`, then the locks of the commit path, then `state`, a leaf. The commit path is notified without
+//! holding `state`.
 //!
 //! # On failure
 //!
-//! A replica that stops, hangs or lies about positions costs one timeout. Without replicas groups wait for it
-//! only if `rpl_semi_sync_master_wait_no_slave` is on.
+//! A replica that stops, hangs or reports wrong positions costs one timeout. Without replicas, groups wait
+//! for the timeout only if `rpl_semi_sync_master_wait_no_slave` is on.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ use cohort_base::{BinlogPos, CommitSeq, ConnectionId};
 use cohort_commit::{CommitError, Coordinator, Gate, ReplicaGate};
 use parking_lot::{Condvar, Mutex};
 
-/// Pause before the log is asked again.
+/// Pause before retrying an operation that the log refused.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// `rpl_semi_sync_master_*`
@@ -67,44 +67,44 @@ pub struct SemiSyncOptions {
     pub waits_without_replica: bool,
 }
 
-/// What the error log is told.
+/// Writes a state change to the error log.
 pub type SemiSyncLog = Box<dyn Fn(SemiSyncNews) + Send + Sync>;
 
-/// A change worth a line in the error log.
+/// A state change for the error log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemiSyncNews {
-    /// A group that ends here waited for too long; the newest acknowledgement is the second position.
+    /// A group ending at the first position timed out. The second position is the newest acknowledgement.
     TimedOut(BinlogPos, BinlogPos),
-    /// A replica has everything up to here.
+    /// A replica has everything up to this position.
     SwitchedOn(BinlogPos),
 }
 
 /// `Rpl_semi_sync_master_*`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SemiSyncCounters {
-    /// Semi-synchronous replicas that are connected.
+    /// Connected semi-synchronous replicas.
     pub clients: u64,
     pub is_on: bool,
-    /// Acknowledgements.
+    /// Acknowledgements received.
     pub get_ack: u64,
-    /// Transactions that were to get one.
+    /// Transactions for which an acknowledgement was needed.
     pub request_ack: u64,
-    /// Packets that asked for one.
+    /// Packets that requested an acknowledgement.
     pub net_waits: u64,
-    /// Transactions let out by an acknowledgement.
+    /// Transactions released by an acknowledgement.
     pub yes_tx: u64,
-    /// Transactions let out without.
+    /// Transactions released without an acknowledgement.
     pub no_tx: u64,
-    /// How often it was switched off.
+    /// Number of times it was switched off.
     pub no_times: u64,
-    /// Transactions that waited, and how long all of them did.
+    /// Transactions that waited, and their total waiting time.
     pub tx_waits: u64,
     pub tx_wait_us: u64,
-    /// Transactions that wait now.
+    /// Transactions waiting now.
     pub wait_sessions: u64,
 }
 
-/// A group that waits.
+/// A waiting group.
 #[derive(Debug)]
 struct Wait {
     end: BinlogPos,
@@ -114,7 +114,7 @@ struct Wait {
     since: Instant,
 }
 
-/// What decides whether groups wait.
+/// The conditions that decide whether groups wait.
 #[derive(Clone, Copy, Debug)]
 struct Switches {
     options: SemiSyncOptions,
@@ -132,9 +132,9 @@ impl Switches {
 #[derive(Debug)]
 struct State {
     switches: Switches,
-    /// What some replica has.
+    /// Newest position that any replica has.
     acknowledged: BinlogPos,
-    /// The end of the newest hardened group.
+    /// End of the newest hardened group.
     newest: BinlogPos,
     waiting: VecDeque<Wait>,
     counters: SemiSyncCounters,
@@ -142,22 +142,22 @@ struct State {
     is_ending: bool,
 }
 
-/// The semi-synchronous half of a source.
+/// The semi-synchronous part of a source.
 pub struct SemiSync {
-    /// Looks at `state.switches` without its lock.
+    /// Copies of the conditions in `state.switches`, readable without its lock.
     is_enabled: AtomicBool,
     is_gated: AtomicBool,
     /// Held while the switches change.
     changing: Mutex<()>,
     state: Mutex<State>,
-    /// The timer sleeps here.
+    /// Wakes the timer thread.
     changed: Condvar,
     commit: Weak<Coordinator>,
     log: SemiSyncLog,
 }
 
 impl SemiSync {
-    /// Disabled until it is configured.
+    /// Creates it disabled.
     pub fn new(commit: Weak<Coordinator>, log: SemiSyncLog) -> Arc<SemiSync> {
         let options = SemiSyncOptions {
             is_enabled: false,
@@ -185,8 +185,8 @@ impl SemiSync {
         })
     }
 
-    /// Takes settings; at any time. An error leaves them as they were: nothing can be let out while the log
-    /// takes nothing.
+    /// Changes the options; allowed at any time. On error they stay as they were, because no group can be
+    /// released while the log is not writable.
     pub fn configure(self: &Arc<Self>, options: SemiSyncOptions) -> Result<(), CommitError> {
         self.change(|switches| {
             if options.is_enabled != switches.options.is_enabled {
@@ -199,21 +199,22 @@ impl SemiSync {
             state.has_timer = self.start_timer();
         }
         drop(state);
-        // The gate may have moved away from what waits, and the timeout may be another.
+        // The selected gate may have changed while groups wait, and so may the timeout.
         self.changed.notify_all();
         self.open();
         Ok(())
     }
 
-    /// A semi-synchronous replica has connected.
+    /// Registers a semi-synchronous replica.
     pub fn add_replica(&self) {
-        // Only the step to not waiting can fail.
+        // Cannot fail: only a switch to not waiting can.
         let _ = self.change(|switches| switches.replicas += 1);
     }
 
-    /// It has gone.
+    /// Unregisters a semi-synchronous replica.
     pub fn remove_replica(&self) {
-        // While the log takes nothing, what waits goes on waiting: until there is room, or the server stops.
+        // While the log is not writable, waiting groups keep waiting until there is space or the server
+        // stops.
         while let Err(error) = self.change(|switches| switches.replicas -= 1) {
             if matches!(error, CommitError::Stopped) {
                 return;
@@ -222,7 +223,7 @@ impl SemiSync {
         }
     }
 
-    /// Changes the switches. When groups are no longer waited for then, all that wait are let out.
+    /// Changes the switches. If groups need not wait after the change, all waiting groups are released.
     fn change(&self, apply: impl FnOnce(&mut Switches) + Copy) -> Result<(), CommitError> {
         let _changing = self.changing.lock();
         let (before, after) = {
@@ -249,7 +250,7 @@ impl SemiSync {
         }
     }
 
-    /// Whether the replica is to acknowledge a group that ends here.
+    /// Returns whether the replica must acknowledge a group that ends here.
     pub(crate) fn wants_acknowledgement(&self, end: BinlogPos) -> bool {
         if !self.is_enabled.load(Ordering::Relaxed) {
             return false;
@@ -263,13 +264,13 @@ impl SemiSync {
         wants
     }
 
-    /// A replica has acknowledged.
+    /// Processes an acknowledgement of a replica.
     pub(crate) fn acknowledge(&self, end: BinlogPos) {
         self.state.lock().counters.get_ack += 1;
         self.has(end);
     }
 
-    /// A replica has everything up to here.
+    /// Records that a replica has everything up to `end`.
     pub(crate) fn has(&self, end: BinlogPos) {
         if !self.is_enabled.load(Ordering::Relaxed) {
             return;
@@ -283,15 +284,16 @@ impl SemiSync {
             self.open();
         }
         if is_back {
-            // The step to waiting cannot fail.
+            // Cannot fail: only a switch to not waiting can.
             let _ = self.change(|switches| switches.is_on = switches.options.is_enabled);
             (self.log)(SemiSyncNews::SwitchedOn(end));
         }
     }
 
-    /// KILL was used on a client whose reply is held until `seq`: if that waits for replicas, the client goes
-    /// on without them. `own` is its newest commit, if KILL found that waiting; a reply may also wait for
-    /// somebody else's, whose client waits on. `will_tell` is called before the client is told that way.
+    /// Releases a killed client whose reply is held until `seq`, if `seq` waits for replicas. `own` is the
+    /// client's newest commit, if it was waiting when the client was killed; the reply may also wait for
+    /// another client's commit, and that client keeps waiting. `will_tell` is called before the client gets
+    /// its early reply.
     pub fn give_up(
         &self,
         seq: CommitSeq,
@@ -303,7 +305,8 @@ impl SemiSync {
         if !self.is_gated.load(Ordering::Relaxed) {
             return;
         }
-        // Ordered and not flushed yet, its group is about to wait. While the log takes nothing it waits on.
+        // If the group is ordered and not flushed, flush it so that it waits. While the log is not writable
+        // the client keeps waiting.
         if !self.is_waiting(seq) && commit.flush_ordered().is_err() {
             return;
         }
@@ -319,7 +322,7 @@ impl SemiSync {
             if commit.tell_early(seq, client) {
                 let Some(own) = own.filter(|own| *own > commit.acknowledged()) else { return };
                 let mut state = self.state.lock();
-                // Unless an answer came meanwhile.
+                // Unless an acknowledgement arrived meanwhile.
                 if let Some(wait) = state.waiting_for(own) {
                     wait.transactions = wait.transactions.saturating_sub(1);
                     state.counters.no_tx += 1;
@@ -327,16 +330,16 @@ impl SemiSync {
                 return;
             }
         }
-        // A thread waits, no parked client. While the log takes nothing it waits on.
+        // No parked client waits but a thread. While the log is not writable it keeps waiting.
         let _ = commit.release_from_replicas(|| self.state.lock().let_out_unanswered(end));
     }
 
-    /// Whether a transaction waits for replicas.
+    /// Returns whether a transaction waits for replicas.
     pub fn is_waiting(&self, seq: CommitSeq) -> bool {
         self.is_gated.load(Ordering::Relaxed) && self.state.lock().waiting_for(seq).is_some()
     }
 
-    /// Counters as they are now.
+    /// Returns the current counters.
     pub fn counters(&self) -> SemiSyncCounters {
         let state = self.state.lock();
         SemiSyncCounters {
@@ -353,7 +356,7 @@ impl SemiSync {
         }
     }
 
-    /// Whether the thread could be started.
+    /// Starts the timer thread. Returns whether that succeeded.
     fn start_timer(self: &Arc<Self>) -> bool {
         let semi_sync = Arc::clone(self);
         let run = move || {
@@ -362,7 +365,7 @@ impl SemiSync {
         Builder::new().name("semi-sync".into()).stack_size(128 << 10).spawn(run).is_ok()
     }
 
-    /// Sleeps until the oldest group has waited for too long.
+    /// Sleeps until the oldest group times out, then switches to asynchronous.
     fn watch(&self) -> Watch {
         let mut state = self.state.lock();
         if state.is_ending {
@@ -372,7 +375,7 @@ impl SemiSync {
             self.changed.wait(&mut state);
             return Watch::GoOn;
         };
-        // A deadline beyond the end of time is none.
+        // A deadline that overflows means no deadline.
         match oldest.since.checked_add(state.switches.options.timeout) {
             Some(deadline) if Instant::now() >= deadline => {
                 let news = SemiSyncNews::TimedOut(oldest.end, state.acknowledged);
@@ -382,7 +385,7 @@ impl SemiSync {
                         self.state.lock().counters.no_times += 1;
                         (self.log)(news);
                     }
-                    // The log takes nothing at the moment.
+                    // The log is not writable at the moment.
                     Err(_) => std::thread::sleep(RETRY),
                 }
             }
@@ -392,7 +395,7 @@ impl SemiSync {
         Watch::GoOn
     }
 
-    /// Ends the timer: the server stops. What waits stays where it is; nobody is told OK.
+    /// Stops the timer at shutdown. Waiting groups keep waiting, and their clients are not acknowledged.
     pub fn end(&self) {
         self.state.lock().is_ending = true;
         self.changed.notify_all();
@@ -406,7 +409,7 @@ enum Watch {
 }
 
 impl State {
-    /// Whether there was something to let out.
+    /// Releases the groups up to `end`. Returns whether there were any.
     fn let_out_up_to(&mut self, end: BinlogPos) -> bool {
         let count = self.waiting.partition_point(|wait| wait.end <= end);
         for wait in self.waiting.drain(..count) {
@@ -417,7 +420,7 @@ impl State {
         count > 0
     }
 
-    /// The group of a transaction, if it waits.
+    /// Returns the waiting group that contains a transaction.
     fn waiting_for(&mut self, seq: CommitSeq) -> Option<&mut Wait> {
         self.waiting.iter_mut().find(|wait| wait.last >= seq)
     }
@@ -442,7 +445,7 @@ impl ReplicaGate for SemiSync {
         if state.switches.is_on {
             state.counters.request_ack += transactions;
         }
-        // The replica can be quicker than this call: it got the bytes a moment ago.
+        // The replica may be faster than this call: it received the bytes a moment ago.
         if end <= state.acknowledged {
             state.counters.yes_tx += transactions;
         } else if state.switches.is_gated() {

@@ -1,4 +1,4 @@
-//! Where a dump starts.
+//! Determines where a dump starts.
 
 use cohort_base::{BinlogPos, DomainId, Gtid};
 use cohort_binlog::event::MAGIC;
@@ -9,20 +9,21 @@ use super::errors::{self, Coordinates};
 use super::filter::{Filter, Wanted, missing};
 use super::request::{DumpRequest, GtidRequest, StartAt};
 
-/// A start that exists.
+/// A valid start.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub at: BinlogPos,
     pub filter: Filter,
 }
 
-/// Finds the start. `logged` is the state after the newest transaction. Files must not be purged meanwhile.
+/// Finds the start. `logged` is the GTID state after the newest transaction. The caller must prevent purge
+/// meanwhile.
 pub(crate) fn find(
     files: &Materialiser,
     logged: &GtidState,
     request: &DumpRequest,
 ) -> Result<Start, SqlError> {
-    // The writer is behind by milliseconds; a file that it has not begun yet could be the one asked for.
+    // The writer is a few milliseconds late, and the requested file may be one that it has not begun yet.
     match files.step() {
         Ok(()) | Err(BinlogError::NoSpace { .. }) => {}
         Err(error) => return Err(errors::unreadable(&error, &Coordinates::default())),
@@ -59,7 +60,7 @@ fn by_file(files: &Materialiser, name: &str, offset: u64) -> Result<Start, SqlEr
         let what = "Client requested master to start replication from impossible position";
         return Err(errors::fatal(at.detail(what)));
     }
-    // A place inside an event shows itself by what is read there.
+    // Reading there detects an offset inside an event.
     reader.seek(offset);
     at.last_event = offset;
     at.last_byte = offset;
@@ -91,8 +92,8 @@ fn by_gtid(files: &Materialiser, logged: &GtidState, request: &GtidRequest) -> R
     Err(errors::purged())
 }
 
-/// Checks one GTID of the replica's position against what is here. `None` never: a domain unknown here is
-/// remembered.
+/// Checks one GTID of the replica's position against the binary log. Never returns `None`: an unknown domain
+/// is remembered.
 fn wanted(
     filter: &mut Filter,
     gtid: Gtid,
@@ -111,7 +112,7 @@ fn wanted(
         return Ok(known);
     }
     if let Some(until) = &mut filter.until {
-        // The end lies before the start: this domain has nothing to send.
+        // The end lies before the start, so this domain has nothing to send.
         match until.get(&gtid.domain).copied() {
             None => return Ok(known),
             Some(last) if has(last) => {
@@ -128,21 +129,23 @@ fn newest_of(state: &GtidState, domain: DomainId) -> Option<Gtid> {
     state.position().into_iter().find(|gtid| gtid.domain == domain)
 }
 
-/// Whether everything that the replica lacks is in the file that starts with this list, or in later ones.
+/// Returns whether everything that the replica lacks is in the file that starts with this list, or in later
+/// files.
 fn holds_all_wanted(filter: &Filter, list: &[Gtid]) -> bool {
     list.iter().enumerate().all(|(n, before)| {
-        // A domain the replica has nothing of starts in an earlier file.
+        // A domain of which the replica has nothing starts in an earlier file.
         let Some(Wanted { gtid: has, .. }) = filter.wanted.get(&before.domain) else { return false };
         if has.server != before.server || has.seq_no > before.seq_no {
             return true;
         }
-        // Its newest is in an earlier file; fine only if that file ends with it, as far as this domain goes.
+        // The replica's newest GTID is in an earlier file. That is fine only if it is the domain's last one
+        // there.
         let is_newest = list.get(n + 1).is_none_or(|next| next.domain != before.domain);
         has.seq_no == before.seq_no && is_newest
     })
 }
 
-/// What the list says has been reached needs no skipping.
+/// Removes the domains from the filter whose position is covered by the list.
 fn start_behind_list(filter: &mut Filter, list: &[Gtid]) {
     for before in list {
         if filter.wanted.get(&before.domain).is_some_and(|wanted| wanted.gtid == *before) {

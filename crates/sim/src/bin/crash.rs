@@ -1,7 +1,7 @@
 //! The long run of the crash tests: `./x crash --minutes N`.
 //!
-//! Takes turns: the explorer over the in-memory world with a new seed, then rounds of a real server that is
-//! killed under load. Ends with status 1 and the seed at the first violation.
+//! Alternates between the explorer on the in-memory world, with a new seed each time, and rounds of a real
+//! server that is killed under load. Exits with status 1 at the first violation and prints the seed.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ fn run(arguments: &Arguments) -> Result<(), Violation> {
         log_layout: if arguments.seed.is_multiple_of(2) { "separate" } else { "shared" },
     };
     target.set_up()?;
-    // Apart, because each round reads all binary log files of the transfers.
+    // Has its own data directory, because each round reads all binlog files of the transfers.
     let bulk_target = Target { datadir: folder.join("bulk"), port: arguments.port + 1, ..target.clone() };
     bulk_target.set_up_bulk()?;
     let (start, limit) = (Instant::now(), Duration::from_secs(60 * arguments.minutes));
