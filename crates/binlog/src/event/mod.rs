@@ -1,7 +1,7 @@
 //! Binlog events: the common header, the checksum, and one codec per kind.
 //!
 //! ```text
-//! timestamp u32 | type u8 | server_id u32 | event_len u32 | log_pos u32 | flags u16 | body | crc32 u32 (if on)
+//! timestamp u32 | type u8 | server_id u32 | event_len u32 | log_pos u32 | flags u16 | body | [crc32 u32]
 //! ```
 //!
 //! Integers are little-endian. `event_len` includes header and checksum. `log_pos` is the position after the
