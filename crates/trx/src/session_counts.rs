@@ -20,8 +20,8 @@
 //! The counters match the plans that EXPLAIN shows. The first table of a SELECT counts as `Select_scan` or
 //! `Select_range`, later ones as `Select_full_join` or `Select_full_range_join`; a table that is read by keys
 //! is not counted. A temporary table holds groups, rows seen so far, or the rows of a table that the
-//! server computes; it counts as on disk once it exceeds `tmp_table_size`. `Sort_rows` are the rows that a sort
-//! has kept at its end.
+//! server computes; it counts as on disk once it exceeds `tmp_table_size`. `Sort_rows` are the rows that a
+//! sort has kept at its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
