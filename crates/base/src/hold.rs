@@ -6,8 +6,8 @@ use crate::CommitSeq;
 
 /// Reply barrier of a session. Its replies must not be sent before the newest transaction that they may
 /// reveal is published: the session's own commits (I4), and transactions whose rows it has read (I5). The
-/// session raises the barrier. Code that sends bytes of the session must check it immediately before every
-/// send, whatever the bytes contain. When KILL has ended a wait for replicas, replies up to that transaction
+/// session raises the barrier. The thread that sends the session's bytes checks the barrier right before each
+/// send, regardless of the contents. When KILL has ended a wait for replicas, replies up to that transaction
 /// may be sent.
 #[derive(Debug, Default)]
 pub struct Hold {

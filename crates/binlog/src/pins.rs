@@ -1,4 +1,4 @@
-//! Pins: binlog files with active readers. Purge keeps them (I7).
+//! Pins protect binlog files that are being read from purge (I7).
 //!
 //! A reader pins its first file before opening it, and advances the pin when it has finished a file. So purge
 //! never removes a file that is being read. While the pins are closed, new readers are refused, because all

@@ -220,7 +220,7 @@ impl LockOwner {
         }
     }
 
-    /// Returns the transaction.
+    /// Returns the transaction id.
     pub fn trx(&self) -> TrxId {
         self.shared.trx
     }

@@ -1,10 +1,10 @@
 //! The lock table: takes locks, waits and releases.
 //!
 //! # States of a request
-//! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads make the moves to
-//! `granted` ([`Owner::grant`]) and `victim` ([`Owner::condemn`]). The waiter itself makes the moves to
-//! `timed out` and `killed`, by removing its request from the queue ([`LockTable::give_up`]). If the request
-//! is no longer in the queue, the lock was granted in the meantime, and the grant stands.
+//! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads move a request to
+//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::condemn`]). The waiter itself moves it to `timed out`
+//! or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in the
+//! queue, the lock was granted in the meantime, and the grant stands.
 //!
 //! # Lock order
 //! `graph`, then a row shard, a name's queue or a shard of index range locks (one at a time; for the locks
@@ -355,9 +355,8 @@ impl LockTable {
         }
     }
 
-    /// Parks the caller on `own` until `is_over` returns true, for at most `look_again`. The thread that
-    /// changes the condition must wake the sleeper afterwards. The caller checks the condition again after
-    /// the return.
+    /// Sleeps in the wait slot `own` until `is_over` returns true, for at most `look_again`; the caller then
+    /// checks its condition again. A thread that changes the condition must wake the sleeper afterwards.
     pub fn sleep_until(
         &self,
         own: Arc<dyn Sleeper>,

@@ -83,7 +83,7 @@ impl SessionTrx {
         };
         let permitted = match self.has_something_to_commit() {
             true => self.permit_commit(read_only).map(Some),
-            // Counters alone are not a change that the client requested.
+            // The client did not request a change of the counters, so a refusal only drops it.
             false if !self.active_mut().counters.is_empty() => {
                 let permitted = self.permit_commit(ReadOnly::Binds);
                 if permitted.is_err() {

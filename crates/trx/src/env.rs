@@ -186,7 +186,7 @@ impl TrxEnv {
         Ok(permit)
     }
 
-    /// Error 1290 under `read_only`, unless the writer is exempt.
+    /// Returns error 1290 under `read_only`, unless the writer is exempt.
     pub fn check_read_only(&self, writer: &Writer) -> SqlResult<()> {
         if !self.globals.flag(VarId::ReadOnly) || writer.passes_read_only(&self.catalog()) {
             return Ok(());

@@ -203,8 +203,8 @@ impl SessionTrx {
 
     fn take_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
-            // A transaction that this statement has committed holds its names until it is published, and no
-            // other thread takes care of that.
+            // A transaction that this statement has committed holds its names until it is published, and
+            // possibly no other thread flushes it.
             self.await_own()?;
         }
         let wait = self.wait(self.settings.metadata_lock_wait);

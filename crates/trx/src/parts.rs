@@ -7,10 +7,11 @@
 //! # When parts are installed
 //! An installed part can be undone only by dropping everything that the transaction has written in that
 //! engine. So no part is installed while a rollback to a position after the engine's first write is possible:
-//! - the running statement may roll back to its beginning, unless no earlier statement has written in that
-//!   engine. The size is checked again after the statement's end;
-//! - ROLLBACK TO SAVEPOINT, and holders of a mark (`savepoint.rs`);
-//! - never within an XA transaction, whose PREPARE records each write.
+//! - by the running statement, to its beginning, if an earlier statement has written in that engine. The size
+//!   is checked again after the statement's end;
+//! - by ROLLBACK TO SAVEPOINT, or by a holder of a mark (`savepoint.rs`).
+//!
+//! An XA transaction installs no parts, because its PREPARE records each write.
 //!
 //! # On failure
 //! The engine's part of the transaction can only be dropped. Within a statement the statement's rollback does

@@ -232,7 +232,7 @@ impl SessionTrx {
         tables.map(move |(name, aliases)| (name, strongest(aliases).unwrap_or(TableLock::Read)))
     }
 
-    /// Error 1100 if a statement uses a table under one alias more often than LOCK TABLES has locked it.
+    /// Returns error 1100 if a statement uses a table under one alias more often than LOCK TABLES locked it.
     pub fn check_uses<'u>(&self, uses: impl Iterator<Item = (TableId, &'u str)>) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
         let mut used = BTreeSet::new();
@@ -245,7 +245,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Error 1100 for the first of these tables that LOCK TABLES has not locked.
+    /// Returns error 1100 for the first of these tables that LOCK TABLES has not locked.
     pub fn check_locked<'n>(&self, mut tables: impl Iterator<Item = &'n TableId>) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
         match tables.find(|table| !locks.tables.contains_key(*table)) {

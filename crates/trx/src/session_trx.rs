@@ -461,8 +461,8 @@ impl SessionTrx {
     }
 
     pub(super) fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
-        // The session's last transaction is ordered before this one starts, even if its client has no reply
-        // yet.
+        // The session's last transaction must be ordered before this one starts, even if its client has no
+        // reply yet.
         self.env.commit.await_ordered(self.last_ordered);
         // The statement continues after a commit of its own (an implicit one), possibly with a lock wait.
         if !self.settings.is_flushed_elsewhere && self.env.commit.acknowledged() < self.last_ordered {

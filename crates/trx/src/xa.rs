@@ -7,11 +7,10 @@
 //!   \----a deadlock, or another error that rolls back all--> RollbackOnly --XA ROLLBACK, XA COMMIT--> none
 //! ```
 //! Up to `Idle` the branch is the session's active transaction; it commits in one phase like any other. XA
-//! PREPARE takes its locks out of the transaction and converts its writes into a record. It then commits the
-//! rest with locks of its own: that record, the binlog events and the auto-increment counters. From then on
-//! the server owns the branch (`cohort_commit::XaBranches`). It is ended by its session while that lives,
-//! otherwise by any other session: with a commit of the writes, under the locks that the branch has held all
-//! the time.
+//! PREPARE takes its locks out of the transaction and converts its writes into a record. It then commits that
+//! record, the binlog events and the auto-increment counters, with locks of its own. From then on the server
+//! owns the branch (`cohort_commit::XaBranches`). The session can end it while the session lives, afterwards
+//! any other session can. The end is a commit of the writes under the locks that the branch still holds.
 //!
 //! # Checks
 //! Every operation that ends or begins a transaction calls [`SessionTrx::check_no_branch`]. From `Idle` on
@@ -95,7 +94,7 @@ impl SessionTrx {
         }
     }
 
-    /// Error 1399 if the transaction that would end or begin is a branch.
+    /// Returns error 1399 if the transaction that would end or begin is a branch.
     pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
         match &self.xa {
             // A separate statement, while the branch is prepared.
@@ -114,7 +113,7 @@ impl SessionTrx {
         self.refuse_tables((state != XaState::Active).then(|| state.name()));
     }
 
-    /// Error 1400: work of a branch must not mix with a transaction of the session.
+    /// Returns error 1400 inside a transaction of the session, with which work of a branch must not mix.
     pub fn check_outside(&self) -> SqlResult<()> {
         let is_outside = self.has_locked_tables() || self.in_transaction();
         if is_outside { Err(outside()) } else { Ok(()) }

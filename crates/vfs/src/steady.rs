@@ -1,7 +1,7 @@
 //! Incremental writeback (`SteadyFile`): bulk writes that do not delay the syncs of other files.
 //!
-//! The kernel collects dirty pages in the page cache and writes them back in bulk, at a sync or on its own
-//! schedule. Until that is done, the sync of another file on the same disk has to wait. A [`SteadyFile`]
+//! Written data stays in the page cache until a sync, or until the kernel decides to write back a large
+//! amount at once. The sync of another file on the same disk then waits for all of it. A [`SteadyFile`]
 //! starts the writeback after every 128 KiB and waits for its completion, so other syncs wait for at most
 //! that amount. Data written with [`SteadyFile::write_at_once`] is excluded: the kernel or the next sync
 //! writes it.
