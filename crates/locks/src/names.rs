@@ -1,8 +1,8 @@
 //! Metadata locks.
 //!
 //! Every statement takes a shared lock on its tables, so the statements that use a hot table must not contend
-//! for a mutex. So a shared lock is usually *anonymous*: its holder is counted in one word of the name and not
-//! listed in the queue.
+//! for a mutex. So a shared lock is usually *anonymous*: its holder is counted in one word of the name and
+//! not listed in the queue.
 //!
 //! ```text
 //! bit 63      guarded: a waiter, or a mode stronger than SharedWrite; every request goes through the queue

@@ -123,8 +123,8 @@ pub trait File: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes contents and the size needed to read them durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
-    /// Starts the writeback of these nonempty ranges and waits for its completion, which makes nothing
-    /// durable. After an error a write is lost, and no later call reports that again: see
+    /// Starts the writeback of these nonempty ranges and waits for its completion. The ranges are not durable
+    /// afterwards. After an error a write is lost, and no later call reports that again: see
     /// [`SteadyFile`](crate::SteadyFile).
     fn send(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let _ = ranges;
@@ -154,8 +154,8 @@ pub trait Clock: Send + Sync {
     fn wall_us(&self) -> u64;
     /// Returns the nanoseconds since a fixed moment; never goes back.
     fn monotonic_ns(&self) -> u64;
-    /// Returns the milliseconds since the same moment, up to some milliseconds late. For deadlines of
-    /// seconds, which are set with every request.
+    /// Returns the milliseconds since the moment of [`Clock::monotonic_ns`], up to some milliseconds late.
+    /// For deadlines of seconds, which are set with every request.
     fn coarse_ms(&self) -> u64 {
         self.monotonic_ns() / 1_000_000
     }
