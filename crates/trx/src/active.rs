@@ -29,7 +29,7 @@ pub(crate) struct Active {
     pub(crate) view: Option<ReadView>,
     /// End of the binary log as seen by the view.
     pub(crate) view_binlog_end: BinlogPos,
-    /// Indexed like `Database::engines`.
+    /// Indexed like `TrxEnv::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
     /// Number of engines with redo. After them comes the session's own store of temporary tables.
     durable: usize,
