@@ -1,4 +1,4 @@
-//! Buckets for values of any size, all of nearly the same precision: `2^SUB_BITS` of them for each power of
+//! Buckets of nearly constant relative precision for values of any size: `2^SUB_BITS` buckets per power of
 //! two.
 //!
 //! ```text
@@ -7,30 +7,30 @@
 //! bucket  0 .. 15    16 .. 31    32 ..     47    48 ..      63    ...
 //! ```
 
-/// How many buckets the values below `2^magnitude_end` need.
+/// Returns the number of buckets for the values below `2^magnitude_end`.
 pub const fn bucket_count<const SUB_BITS: u32>(magnitude_end: u32) -> usize {
     ((magnitude_end - SUB_BITS + 1) as usize) << SUB_BITS
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 pub fn bucket_of<const SUB_BITS: u32>(value: u64) -> usize {
     let subs = 1 << SUB_BITS;
     if value < subs {
         return value as usize;
     }
     let shift = value.ilog2() - SUB_BITS;
-    // The leading one bit of what is left counts as one power of two more.
+    // The leading one bit of the shifted value adds one more power of two.
     ((u64::from(shift) << SUB_BITS) + (value >> shift)) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 pub fn last_in_bucket<const SUB_BITS: u32>(index: usize) -> u64 {
     let (index, subs) = (index as u64, 1 << SUB_BITS);
     if index < subs {
         return index;
     }
     let shift = index / subs - 1;
-    // The last bucket of all ends with the largest number.
+    // The very last bucket ends with the largest number.
     ((subs + index % subs + 1) << shift).wrapping_sub(1)
 }
 

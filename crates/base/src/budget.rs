@@ -1,18 +1,18 @@
-//! Memory that may be used, and by whom it is.
+//! Memory budgets of sessions and of the server.
 //!
 //! # Concepts
-//! A [`Budget`] is a number of bytes with a limit. A session's has the server's as its parent: what is
-//! charged to the one is charged to both. A [`Reservation`] is what one owner (a statement, a transaction)
-//! has charged; its drop gives all of it back. Reservations are charged in chunks, so that a row costs an
-//! addition and no shared cache line.
+//! A [`Budget`] is a number of used bytes with a limit. The parent of a session's budget is the server's: a
+//! charge to a session is also charged to the server. A [`Reservation`] is the share that one owner (a
+//! statement, a transaction) has charged; dropping it returns everything. Reservations are charged in chunks,
+//! so that a row costs an addition and no access to a shared cache line.
 //!
 //! # Invariants
 //! - A budget's `used` is the sum of its reservations and of its children's `used`.
 //! - A charge that any limit refuses changes nothing.
 //!
 //! # Missing
-//! Only what grows with the data or with a statement is charged. What an idle connection or the catalog takes
-//! is not, nor what lies in the engine's caches and among the cached plans, which have limits of their own.
+//! Only memory that grows with the data or with a statement is charged. Idle connections and the catalog are
+//! not charged, nor are the engines' caches and the plan cache, which have limits of their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Reservations are charged in multiples of this.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// Whose memory a budget limits.
+/// Owner of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetOf {
     Session,
     Server,
 }
 
-/// A charge was refused: the caller gives up what it holds and fails.
+/// A charge was refused: the caller releases its memory and fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverBudget {
     pub of: BudgetOf,
@@ -43,7 +43,7 @@ impl fmt::Display for OverBudget {
 
 impl std::error::Error for OverBudget {}
 
-/// Bytes in use, and how many there may be. Any thread reads and charges.
+/// Used bytes and their limit. Any thread may read and charge it.
 #[derive(Debug)]
 pub struct Budget {
     of: BudgetOf,
@@ -60,12 +60,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The server's, without a limit.
+    /// Returns the server's budget, without a limit.
     pub fn of_server() -> Arc<Budget> {
         Arc::default()
     }
 
-    /// A session's, without a limit of its own.
+    /// Returns a session's budget, without a limit of its own.
     pub fn of_session(server: &Arc<Budget>) -> Arc<Budget> {
         Arc::new(Budget::new(BudgetOf::Session, Some(Arc::clone(server))))
     }
@@ -75,17 +75,17 @@ impl Budget {
         Budget { of, used, peak, limit, parent }
     }
 
-    /// Bytes in use.
+    /// Returns the used bytes.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The most there were at once.
+    /// Returns the maximum of the used bytes so far.
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// From now on so many bytes; what is in use stays.
+    /// Sets the limit; memory in use is not affected.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Budget {
     }
 }
 
-/// What one owner holds of a budget.
+/// The share of a budget that one owner has reserved.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,
@@ -122,29 +122,29 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Nothing yet.
+    /// Returns an empty reservation.
     pub fn new(budget: Arc<Budget>) -> Reservation {
         Reservation { budget, charged: 0, used: 0 }
     }
 
-    /// Bytes held.
+    /// Returns the reserved bytes.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Holds more bytes.
+    /// Reserves more bytes.
     #[inline]
     pub fn grow(&mut self, bytes: u64) -> Result<(), OverBudget> {
         self.resize(self.used.saturating_add(bytes))
     }
 
-    /// Holds fewer bytes.
+    /// Returns bytes to the budget.
     pub fn shrink(&mut self, bytes: u64) {
         self.used = self.used.saturating_sub(bytes);
         self.settle();
     }
 
-    /// Holds just so many bytes.
+    /// Changes the reservation to exactly this number of bytes.
     #[inline]
     pub fn resize(&mut self, bytes: u64) -> Result<(), OverBudget> {
         if bytes > self.charged {
@@ -159,7 +159,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Gives back what is charged beyond the chunk in use.
+    /// Returns the charge beyond the last chunk in use.
     fn settle(&mut self) {
         let charged = self.used.next_multiple_of(CHUNK_BYTES);
         if let Some(rest) = self.charged.checked_sub(charged) {

@@ -1,14 +1,14 @@
-//! Little-endian integers, length-encoded integers (the MySQL `lenenc` form) and byte strings.
+//! Little-endian integers, length-encoded integers (MySQL's `lenenc`) and byte strings.
 //!
-//! Reading never panics: every method answers [`Truncated`] when the input ends too early, so that a decoder
-//! of foreign bytes is a chain of `?`.
+//! Reading never panics: every method returns [`Truncated`] if the input ends too early, so that a decoder of
+//! untrusted bytes is a chain of `?`.
 //!
-//! `lenenc` integer: one byte below 0xfb is the value; 0xfc + u16, 0xfd + u24, 0xfe + u64. 0xfb (NULL) and
-//! 0xff (error) are no integers.
+//! A `lenenc` integer below 0xfb is one byte with the value; larger ones are 0xfc + u16, 0xfd + u24 or 0xfe +
+//! u64. The bytes 0xfb (NULL) and 0xff (error) do not start an integer.
 
 use std::fmt;
 
-/// The input ended inside a field, or a field holds a byte that cannot start one.
+/// The input ends inside a field, or a field starts with an invalid byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
 
@@ -20,38 +20,38 @@ impl fmt::Display for Truncated {
 
 impl std::error::Error for Truncated {}
 
-/// A cursor over bytes that somebody else wrote.
+/// A cursor over untrusted bytes.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first byte.
+    /// Returns a reader at the first byte.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// Returns the bytes not read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Number of bytes not read yet.
+    /// Returns the number of bytes not read yet.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// Whether all has been read.
+    /// Returns whether all bytes have been read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next `n` bytes.
+    /// Reads `n` bytes.
     #[inline]
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
         let (head, tail) = self.rest.split_at_checked(n).ok_or(Truncated)?;
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// The next `N` bytes as an array.
+    /// Reads `N` bytes as an array.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
         let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(Truncated)?;
@@ -67,45 +67,45 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
-    /// One byte.
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, Truncated> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// Two bytes, little-endian.
+    /// Reads two bytes, little-endian.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, Truncated> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    /// Three bytes, little-endian.
+    /// Reads three bytes, little-endian.
     #[inline]
     pub fn u24(&mut self) -> Result<u32, Truncated> {
         let [a, b, c] = self.array()?;
         Ok(u32::from_le_bytes([a, b, c, 0]))
     }
 
-    /// Four bytes, little-endian.
+    /// Reads four bytes, little-endian.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, Truncated> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// Six bytes, little-endian.
+    /// Reads six bytes, little-endian.
     #[inline]
     pub fn u48(&mut self) -> Result<u64, Truncated> {
         let [a, b, c, d, e, f] = self.array()?;
         Ok(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
     }
 
-    /// Eight bytes, little-endian.
+    /// Reads eight bytes, little-endian.
     #[inline]
     pub fn u64(&mut self) -> Result<u64, Truncated> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A `lenenc` integer.
+    /// Reads a `lenenc` integer.
     pub fn lenenc(&mut self) -> Result<u64, Truncated> {
         match self.u8()? {
             0xfc => Ok(u64::from(self.u16()?)),
@@ -116,19 +116,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string behind its `lenenc` length.
+    /// Reads a string after its `lenenc` length.
     pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Truncated> {
         let len = usize::try_from(self.lenenc()?).map_err(|_| Truncated)?;
         self.bytes(len)
     }
 
-    /// A string behind its length in one byte.
+    /// Reads a string after its length in one byte.
     pub fn len8_bytes(&mut self) -> Result<&'a [u8], Truncated> {
         let len = usize::from(self.u8()?);
         self.bytes(len)
     }
 
-    /// A string up to the next zero byte, which is passed over.
+    /// Reads a string up to the next zero byte and skips that byte.
     pub fn nul_bytes(&mut self) -> Result<&'a [u8], Truncated> {
         let end = self.rest.iter().position(|&b| b == 0).ok_or(Truncated)?;
         let text = self.bytes(end)?;
@@ -137,23 +137,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What [`Reader`] reads, written to the end of a byte vector.
+/// Appends to a byte vector the fields that [`Reader`] reads.
 pub trait Write {
-    /// One byte.
+    /// Appends one byte.
     fn put_u8(&mut self, v: u8);
-    /// Two bytes, little-endian.
+    /// Appends two bytes, little-endian.
     fn put_u16(&mut self, v: u16);
-    /// The low three bytes, little-endian.
+    /// Appends the low three bytes, little-endian.
     fn put_u24(&mut self, v: u32);
-    /// Four bytes, little-endian.
+    /// Appends four bytes, little-endian.
     fn put_u32(&mut self, v: u32);
-    /// The low six bytes, little-endian.
+    /// Appends the low six bytes, little-endian.
     fn put_u48(&mut self, v: u64);
-    /// Eight bytes, little-endian.
+    /// Appends eight bytes, little-endian.
     fn put_u64(&mut self, v: u64);
-    /// A `lenenc` integer in its shortest form.
+    /// Appends a `lenenc` integer in its shortest form.
     fn put_lenenc(&mut self, v: u64);
-    /// A string behind its `lenenc` length.
+    /// Appends a string after its `lenenc` length.
     fn put_lenenc_bytes(&mut self, v: &[u8]);
 }
 

@@ -1,19 +1,19 @@
-//! Counts of values in buckets of one sixty-fourth of their magnitude: a percentile is off by at most 1.6 %.
+//! Histograms with a relative bucket width of one sixty-fourth: a percentile is off by at most 1.6 %.
 //!
-//! Recording is two additions and a comparison, without a lock. Where one thread at a time records, because
-//! it holds the lock of what it measures, [`Histogram::record_alone`] does it without the processor's locked
-//! instructions.
+//! Recording takes two additions and a comparison, without a lock. If only one thread at a time records,
+//! because it holds the lock of the measured object, [`Histogram::record_alone`] avoids the processor's
+//! locked instructions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{bucket_count, bucket_of, last_in_bucket};
 
 const SUB_BITS: u32 = 6;
-/// Values of `2^MAGNITUDE_END` and above share the last bucket: 73 minutes in nanoseconds.
+/// Values from `2^MAGNITUDE_END` on share the last bucket: 73 minutes in nanoseconds.
 const MAGNITUDE_END: u32 = 42;
 const BUCKETS: usize = bucket_count::<SUB_BITS>(MAGNITUDE_END);
 
-/// Values of any unit since the server's start. Written by the measuring thread, read by any.
+/// Values of any unit since the server started. Written by the measuring thread, read by any.
 #[derive(Debug)]
 pub struct Histogram {
     buckets: Box<[AtomicU64; BUCKETS]>,
@@ -36,14 +36,14 @@ impl Histogram {
     pub fn record(&self, value: u64) {
         self.buckets[bucket(value)].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
-        // Nearly always false, and then nothing is written.
+        // Nearly always false; then nothing is written.
         if value > self.max.load(Ordering::Relaxed) {
             self.max.fetch_max(value, Ordering::Relaxed);
         }
     }
 
-    /// Adds a value so many times while nobody else can: the caller holds a lock that every thread that
-    /// records here holds.
+    /// Adds a value `times` times without locked instructions. The caller must hold a lock that every thread
+    /// holds when it records here.
     pub fn record_alone(&self, value: u64, times: u64) {
         add_alone(&self.buckets[bucket(value)], times);
         add_alone(&self.sum, value * times);
@@ -52,29 +52,29 @@ impl Histogram {
         }
     }
 
-    /// Sum of all values.
+    /// Returns the sum of all values.
     pub fn sum(&self) -> u64 {
         self.sum.load(Ordering::Relaxed)
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn max(&self) -> u64 {
         self.max.load(Ordering::Relaxed)
     }
 
-    /// What was recorded so far. Values recorded meanwhile may be in it or not.
+    /// Returns the values recorded so far. It may or may not include values recorded concurrently.
     pub fn snapshot(&self) -> HistogramSnapshot {
         let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         HistogramSnapshot { count: counts.iter().sum(), counts, sum: self.sum(), max: self.max() }
     }
 }
 
-/// Adds to a counter that only this thread writes now.
+/// Adds to a counter that no other thread writes at the same time.
 pub fn add_alone(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
-/// A histogram at one moment.
+/// Contents of a histogram at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramSnapshot {
     counts: Vec<u64>,
@@ -84,14 +84,14 @@ pub struct HistogramSnapshot {
 }
 
 impl Default for HistogramSnapshot {
-    /// No values.
+    /// Returns an empty histogram.
     fn default() -> HistogramSnapshot {
         HistogramSnapshot { counts: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
     }
 }
 
 impl HistogramSnapshot {
-    /// Adds the values of another one.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &HistogramSnapshot) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, others)| *own += others);
         self.count += other.count;
@@ -99,28 +99,28 @@ impl HistogramSnapshot {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of all values.
+    /// Returns the sum of all values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean; 0 without values.
+    /// Returns the mean; 0 without values.
     pub fn mean(&self) -> u64 {
         self.sum.checked_div(self.count).unwrap_or(0)
     }
 
-    /// The value that the share `p` (0..=1) of all did not exceed: the upper end of its bucket; 0 without
-    /// values.
+    /// Returns a value that the share `p` (0..=1) of all values does not exceed: the upper end of a bucket.
+    /// Returns 0 without values.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = ((self.count as f64 * p).ceil() as u64).max(1);
         let mut seen = 0;
@@ -138,7 +138,7 @@ impl HistogramSnapshot {
         0
     }
 
-    /// How many values are below `2^magnitude`, exactly; magnitudes above 42 count as 42.
+    /// Returns the exact number of values below `2^magnitude`; magnitudes above 42 count as 42.
     pub fn below(&self, magnitude: u32) -> u64 {
         let end = bucket(1 << magnitude.min(MAGNITUDE_END));
         self.counts[..end].iter().sum()

@@ -1,13 +1,14 @@
-//! Until when a session's replies are held back.
+//! Reply barrier (`Hold`): how long a session's replies are held back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::CommitSeq;
 
-/// Replies of a session leave only when the newest transaction that they tell of is published: its own
-/// commits (I4), and those whose rows it has seen (I5). The session raises it; whoever sends its bytes looks
-/// at it right before, whatever the bytes say. Once KILL has ended a wait for replicas, replies up to there
-/// leave.
+/// Reply barrier of a session. Its replies must not be sent before the newest transaction that they may
+/// reveal is published: the session's own commits (I4), and transactions whose rows it has read (I5). The
+/// session raises the barrier. The thread that sends the session's bytes checks the barrier right before each
+/// send, regardless of the contents. When KILL has ended a wait for replicas, replies up to that transaction
+/// may be sent.
 #[derive(Debug, Default)]
 pub struct Hold {
     until: AtomicU64,
@@ -15,7 +16,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Replies from now on tell of this transaction. Only the session calls it.
+    /// Raises the barrier: replies from now on may reveal this transaction. Called only by the session.
     #[inline]
     pub fn raise(&self, seq: CommitSeq) {
         if seq.0 > self.until.load(Ordering::Relaxed) {
@@ -23,19 +24,19 @@ impl Hold {
         }
     }
 
-    /// What replies wait for; 0: for nothing.
+    /// Returns the transaction that replies wait for, 0 if they need not wait.
     #[inline]
     pub fn until(&self) -> CommitSeq {
         let until = self.until.load(Ordering::Acquire);
         if until <= self.told_early.load(Ordering::Acquire) { CommitSeq(0) } else { CommitSeq(until) }
     }
 
-    /// Up to here nothing is held back any more. The killing session calls it, when that is published.
+    /// Lifts the barrier up to `seq`. Called by the killing session, once `seq` is published.
     pub fn tell_early(&self, seq: CommitSeq) {
         self.told_early.store(seq.0, Ordering::Release);
     }
 
-    /// Up to here KILL has had the session told.
+    /// Returns the transaction up to which KILL has lifted the barrier.
     pub fn told_early(&self) -> CommitSeq {
         CommitSeq(self.told_early.load(Ordering::Acquire))
     }

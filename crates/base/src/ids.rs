@@ -1,4 +1,4 @@
-//! A newtype for every number that names something, so that two kinds cannot be mixed up.
+//! Newtypes for all numbers that identify something, so that they cannot be mixed up.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,63 +17,63 @@ macro_rules! id {
     };
 }
 
-id!(/// A transaction while it is active; unique since the server's start.
+id!(/// An active transaction; unique since the server started.
     TrxId(u64));
-id!(/// The number that the XID event of a transaction carries; unique over restarts.
+id!(/// Number in the XID event of a transaction; unique across restarts.
     Xid(u64));
-id!(/// Position of a transaction in the one commit order (I1). The first transaction has 1; 0 means "before all".
+id!(/// Sequence number in the single commit order (I1). The first transaction has 1; 0 means "before all".
     CommitSeq(u64));
-id!(/// Byte position in the log since the data directory was made.
+id!(/// Byte position in the log, counted from the creation of the data directory.
     Lsn(u64));
-id!(/// A table, never reused.
+id!(/// A table; ids are never reused.
     TableId(u64));
-id!(/// A key space of an engine: one per index of a table, never reused. Ids below 16 are the server's own.
+id!(/// An index tree of an engine: one per index of a table, never reused. Ids below 16 are internal.
     IndexId(u32));
-id!(/// A client connection; unique since the server's start. What KILL takes.
+id!(/// A client connection, as named by KILL; unique since the server started.
     ConnectionId(u64));
-id!(/// `server_id` of the server an event comes from.
+id!(/// `server_id` of the server that an event comes from.
     ServerId(u32));
-id!(/// `gtid_domain_id`: transactions of two domains are independent of each other.
+id!(/// `gtid_domain_id`: transactions of different domains are independent.
     DomainId(u32));
-id!(/// A participant of commits (a storage engine, the catalog), as commit records name it. Final: these numbers are on disk.
+id!(/// A commit participant (a storage engine, the catalog) in commit records. On disk: values never change.
     ParticipantId(u8));
 
-/// Hands out transaction ids, unique since the server's start.
+/// Generator of transaction ids, unique since the server started.
 #[derive(Debug, Default)]
 pub struct TrxIds(AtomicU64);
 
 impl TrxIds {
-    /// One that nobody else has.
+    /// Returns a new id.
     pub fn next(&self) -> TrxId {
         TrxId(self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
 impl TableId {
-    /// The first number of a session's temporary tables: the catalog never comes so far.
+    /// First id of the sessions' temporary tables. Ids from the catalog stay below it.
     pub const FIRST_TEMPORARY: TableId = TableId(1 << 63);
 
-    /// Whether it is a temporary table of some session.
+    /// Returns whether it is the temporary table of a session.
     pub fn is_temporary(self) -> bool {
         self.0 >= Self::FIRST_TEMPORARY.0
     }
 }
 
 impl IndexId {
-    /// The first number of key spaces of a session's temporary tables: the catalog never comes so far.
+    /// First id of the indexes of temporary tables. Ids from the catalog stay below it.
     pub const FIRST_TEMPORARY: IndexId = IndexId(1 << 31);
 
-    /// Whether it is a key space of some session's temporary table.
+    /// Returns whether it belongs to the temporary table of a session.
     #[inline]
     pub fn is_temporary(self) -> bool {
         self.0 >= Self::FIRST_TEMPORARY.0
     }
 }
 
-/// A place in the binary log: file number and byte offset in that file.
+/// A position in the binary log: file number and byte offset in that file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BinlogPos {
-    /// The number behind the base name: 1 is `binlog.000001`.
+    /// Number in the file name: 1 is `binlog.000001`.
     pub file: u32,
     /// Offset in bytes from the start of the file.
     pub offset: u64,
@@ -82,11 +82,11 @@ pub struct BinlogPos {
 /// MariaDB's global transaction id, written `domain-server-sequence`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gtid {
-    /// The independent stream.
+    /// Domain; the streams of two domains are independent.
     pub domain: DomainId,
-    /// The server the transaction was first committed on.
+    /// Server on which the transaction was first committed.
     pub server: ServerId,
-    /// Increasing within the domain.
+    /// Increases within the domain.
     pub seq_no: u64,
 }
 
@@ -109,8 +109,8 @@ impl fmt::Display for ParseGtidError {
 impl std::error::Error for ParseGtidError {}
 
 impl Gtid {
-    /// The GTIDs of a list with commas, as positions and states are written; nothing but blanks is the empty
-    /// list.
+    /// Parses a comma-separated list of GTIDs, the text form of positions and states. Blanks only are an
+    /// empty list.
     pub fn parse_list(text: &str) -> Result<Vec<Gtid>, ParseGtidError> {
         match text.trim() {
             "" => Ok(Vec::new()),

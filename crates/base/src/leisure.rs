@@ -1,12 +1,12 @@
-//! Work that nobody waits for.
+//! Throttling of background work.
 
 use std::time::Duration;
 
-/// Rest for each moment of work: such work has a ninth of a thread's time at the most.
+/// Ratio of pause to work: throttled work takes at most a ninth of a thread's time.
 const REST_FACTOR: u32 = 8;
 
-/// How long a thread rests, at most `max` at once, after it has `worked` on what nobody waits for. Others
-/// want the processors, the disk and the caches that it works with.
+/// Returns how long a thread pauses, at most `max`, after it has `worked` on a background task. The pause
+/// leaves processors, disk and caches to foreground work.
 pub fn rest_after(worked: Duration, max: Duration) -> Duration {
     (worked * REST_FACTOR).min(max)
 }

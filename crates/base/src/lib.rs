@@ -1,5 +1,5 @@
-//! Identifiers, byte codecs, histograms and the bounds of stacks and memory, shared by every crate. No I/O,
-//! no threads.
+//! Identifiers, byte codecs, histograms, and limits of stacks and memory, shared by all crates. No I/O, no
+//! threads.
 
 mod buckets;
 mod budget;

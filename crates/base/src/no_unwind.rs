@@ -1,7 +1,7 @@
-//! Code that a panic must not leave half done.
+//! Protection of code that a panic must not leave half done.
 
-/// Ends the process if a panic unwinds past it. It guards code after the point of no return (I6) and threads
-/// that nobody would miss: there a process that lives on without them does more harm than a restart.
+/// Aborts the process if a panic unwinds past it. Guards code after the point of no return (I6), and threads
+/// whose death would go unnoticed: continuing without them does more harm than a restart.
 #[derive(Debug)]
 #[must_use = "it guards the code between its creation and `passed`"]
 pub struct NoUnwind {
@@ -9,12 +9,12 @@ pub struct NoUnwind {
 }
 
 impl NoUnwind {
-    /// Guards what follows; `what` stands in the error log.
+    /// Guards the code that follows; `what` names it in the error log.
     pub fn during(what: &'static str) -> NoUnwind {
         NoUnwind { what }
     }
 
-    /// The guarded code is done.
+    /// Disarms the guard: the guarded code is complete.
     pub fn passed(self) {
         std::mem::forget(self);
     }

@@ -1,7 +1,7 @@
-//! [`prefetch`]: memory that is about to be read.
+//! [`prefetch`]: a cache hint for memory that will be read soon.
 
-/// Asks the processor for the cache line at `at` of `bytes`, which is about to be read. A hint: it waits for
-/// nothing and does nothing where `at` lies behind the bytes.
+/// Prefetches the cache line at `at` of `bytes`. Only a hint: it never waits, and does nothing if `at` is out
+/// of bounds.
 #[inline]
 pub fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,43 +1,43 @@
-//! How far the running stack reaches.
+//! Stack limits for recursive code.
 //!
 //! # Concepts
-//! Statements come from clients, and what a client nests the server handles by recursion: in the parser, the
-//! binder, the planner, the evaluator. How deep that goes depends on the stack that is left, which differs
-//! between threads and fibers and between builds. So recursion asks the stack, not a counter.
+//! Statements come from clients, and the server processes nested constructs by recursion: in the parser, the
+//! binder, the planner and the evaluator. The possible depth depends on the remaining stack, which differs
+//! between threads, fibers and builds. So recursive code checks the stack instead of a depth counter.
 //!
-//! The *floor* is the lowest address that recursion may begin another level at. Below it lies a reserve of
-//! [`STACK_RESERVE`] bytes: for all calls that do not recurse, and for walks over a tree that cannot fail
-//! (its copies, its drop). Such a walk needs less stack for a level than the recursion that made the tree.
+//! The *floor* is the lowest address at which recursion may start another level. Below it is a reserve of
+//! [`STACK_RESERVE`] bytes, for all calls that do not recurse and for walks of a tree that cannot fail (copy
+//! and drop). Such a walk needs less stack per level than the recursion that built the tree.
 //!
-//! # Who sets it
+//! # Who sets the floor
 //! Fibers call [`switch_stack`] whenever a thread enters or leaves one. On any other thread the floor is that
-//! of the thread's own stack, which the operating system is asked for once.
+//! of the thread's own stack, which is queried from the operating system once.
 
 use std::cell::Cell;
 
-/// Bytes below the floor. Debug builds need several times what release builds do.
+/// Bytes below the floor. Debug builds need several times as much as release builds.
 pub const STACK_RESERVE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 384 << 10 };
 
 thread_local! {
-    /// Of the stack that the thread runs on; `None` when it has not been asked for.
+    /// Floor of the stack that the thread runs on; `None` if it has not been queried yet.
     static FLOOR: Cell<Option<StackFloor>> = const { Cell::new(None) };
 }
 
-/// Where recursion ends on one stack.
+/// Limit of recursion on one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackFloor {
     address: usize,
-    /// The stack's highest address.
+    /// Highest address of the stack.
     top: usize,
 }
 
 impl StackFloor {
-    /// The floor of a stack that reaches from its lowest usable byte up to `top`.
+    /// Returns the floor of a stack from its lowest usable byte up to `top`.
     pub fn of(lowest: usize, top: usize) -> StackFloor {
         StackFloor { address: lowest.saturating_add(STACK_RESERVE), top }
     }
 
-    /// The floor of the running stack.
+    /// Returns the floor of the running stack.
     #[inline(never)]
     pub fn current() -> StackFloor {
         FLOOR.get().unwrap_or_else(|| {
@@ -47,35 +47,35 @@ impl StackFloor {
         })
     }
 
-    /// Bytes between here and the floor; 0 below it.
+    /// Returns the bytes between the current stack position and the floor; 0 below the floor.
     #[inline]
     pub fn left(self) -> usize {
         let here = 0_u8;
         (&raw const here as usize).saturating_sub(self.address)
     }
 
-    /// Bytes of the stack in use, and of all of it, with the reserve.
+    /// Returns the used bytes of the stack, and its total size including the reserve.
     pub fn used_of_all(self) -> (usize, usize) {
         let here = 0_u8;
         let used = self.top.saturating_sub(&raw const here as usize);
         (used, self.top.saturating_sub(self.address).saturating_add(STACK_RESERVE))
     }
 
-    /// Whether another level of recursion would be one too many.
+    /// Returns whether there is no stack left for another level of recursion.
     #[inline]
     pub fn is_reached(self) -> bool {
         self.left() == 0
     }
 }
 
-/// The thread enters a stack of its own making, or comes back to its own (`None`).
+/// Called when the thread enters another stack, or returns to its own (`None`).
 #[inline(never)]
 pub fn switch_stack(floor: Option<StackFloor>) {
     FLOOR.set(floor);
 }
 
-/// The floor of the thread's own stack; when the system does not say, so little below the caller that any
-/// stack reaches there.
+/// Returns the floor of the thread's own stack. If the system does not report it, assumes so little below the
+/// caller that any stack suffices.
 fn floor_of_thread() -> StackFloor {
     let here = 0_u8;
     let top = &raw const here as usize;
@@ -109,7 +109,7 @@ mod tests {
             let thread = std::thread::Builder::new().stack_size(STACK_RESERVE + bytes);
             thread.spawn(|| descend(StackFloor::current(), 0)).expect("a thread").join().expect("no overflow")
         };
-        // A small thread may get the larger stack of one that has ended.
+        // A small thread may reuse the larger stack of an ended one.
         let (small, large) = (levels(128 << 10), levels(32 << 20));
         assert!(small > 50 && large > 4 * small, "{small} {large}");
     }

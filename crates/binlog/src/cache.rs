@@ -1,30 +1,29 @@
-//! The transaction cache: what a transaction gathered for the binlog while it ran.
+//! The transaction cache: collects the binlog events of a running transaction.
 //!
 //! # Concepts
 //!
-//! - The cache holds finished events, one after the other, with headers. Their `event_len` does not count a
-//!   checksum and their `log_pos` means nothing: positions, and with them checksums, exist only when the
-//!   flush group closes.
-//! - A *statement* is an optional annotation (its text), the maps of its tables, and row events. Annotation
-//!   and maps are written right before the first row, so a statement that changes nothing leaves nothing.
-//! - The last row event is *open*: rows of the same kind and table are added to it until it would pass
-//!   `row_event_bytes_max`. The end of the statement marks it with STMT_END.
-//! - Replicas open the tables of a statement at its first row event. A table that appears later therefore
-//!   ends the run of row events (STMT_END) and starts another with all maps written again.
-//! - Beyond `memory_bytes_max` finished events move to a spill file ([`crate::SpillDir`]); the open one never
-//!   does.
-//! - Every event fits into `event_bytes_max`, which readers of the log rely on. A row event holds whole rows,
-//!   so a row whose images are larger cannot be logged, and is refused before anything is written for it.
+//! - The cache holds a sequence of finished events with headers. Their `event_len` excludes the checksum and
+//!   their `log_pos` is meaningless: positions and checksums are assigned when the flush group closes.
+//! - A *statement* consists of an optional annotation (its text), the table maps, and row events. Annotation
+//!   and maps are written right before the first row, so a statement that changes no row logs nothing.
+//! - The last row event is *open*: rows of the same kind and table are added to it until it would exceed
+//!   `row_event_bytes_max`. The end of the statement sets the STMT_END flag in it.
+//! - Replicas open the tables of a statement at its first row event. So a table that appears later ends the
+//!   current run of row events (STMT_END), and the next run starts with all maps written again.
+//! - Beyond `memory_bytes_max`, finished events move to a spill file ([`crate::SpillDir`]); the open event
+//!   never does.
+//! - Every event fits into `event_bytes_max`, which readers of the log rely on. Row events contain complete
+//!   rows, so a row with larger images cannot be logged; it is refused before anything is written for it.
 //!
 //! # States
 //!
-//! empty -> (`begin_statement`, `row`, `end_statement` | `query` | `event`)* -> `seal` -> empty;
-//! `truncate` goes back to a `position`, `reset` to empty.
+//! empty -> (`begin_statement`, `row`, `end_statement` | `query` | `event`)* -> `seal` -> empty; `truncate`
+//! goes back to a `position`, `reset` to empty.
 //!
 //! # On failure
 //!
-//! An error leaves the cache as it was before the event, or with part of the statement; the caller truncates
-//! to the statement's start.
+//! After an error the cache is as before the event, or contains part of the statement; the caller truncates
+//! it to the statement's start.
 
 use std::fmt;
 use std::io;
@@ -39,9 +38,9 @@ use crate::event::{
 use crate::spill::SpillFile;
 use crate::{Sealed, SpillDir};
 
-/// Longest event that is written. Packed it may be a little longer, and is still one that readers take.
+/// Maximum length of a written event. Compression may make it slightly longer, which readers still accept.
 const EVENT_BYTES_MAX: usize = PLAIN_LEN_MAX as usize;
-/// Most bytes of a row event beside its bitmaps and rows: header, table id, flags, width, checksum.
+/// Maximum bytes of a row event except its bitmaps and rows: header, table id, flags, width, checksum.
 const ROWS_HEAD_BYTES_MAX: usize = HEADER_LEN + 6 + 2 + 9 + CHECKSUM_LEN;
 /// Offset of the flags inside a row event.
 const ROWS_FLAGS_AT: usize = HEADER_LEN + 6;
@@ -49,13 +48,13 @@ const ROWS_FLAGS_AT: usize = HEADER_LEN + 6;
 /// Limits of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheOptions {
-    /// Bytes held in memory before the cache spills: `binlog_cache_size`.
+    /// Bytes kept in memory before the cache spills: `binlog_cache_size`.
     pub memory_bytes_max: usize,
-    /// Bytes in all: `max_binlog_cache_size`.
+    /// Maximum total bytes: `max_binlog_cache_size`.
     pub bytes_max: u64,
-    /// A row event is closed before it would grow beyond this: `binlog_row_event_max_size`.
+    /// A row event is closed before it would exceed this: `binlog_row_event_max_size`.
     pub row_event_bytes_max: usize,
-    /// Longest event before it is packed. Smaller in tests only.
+    /// Maximum length of an event before compression. Only tests set smaller values.
     pub event_bytes_max: usize,
 }
 
@@ -70,54 +69,54 @@ impl Default for CacheOptions {
     }
 }
 
-/// What the headers of a statement's events carry.
+/// Header fields that all events of a statement share.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
-    /// Seconds since 1970 when the statement started.
+    /// Start of the statement in seconds since 1970.
     pub timestamp: u32,
-    /// `@@server_id` of the session; of the source when a replica applies.
+    /// `@@server_id` of the session; when a replica applies, that of the source.
     pub server_id: ServerId,
-    /// Flags of every event of the statement, see [`crate::event::flags`]; SKIP_REPLICATION belongs here.
+    /// Flags of every event of the statement, see [`crate::event::flags`], for instance SKIP_REPLICATION.
     pub flags: u16,
 }
 
-/// One changed row. Bitmaps are of the table's columns, least significant bit first.
+/// One changed row. The bitmaps have a bit per table column, least significant bit first.
 #[derive(Clone, Copy, Debug)]
 pub struct RowImage<'a> {
-    /// What happened to the row.
+    /// Kind of the change.
     pub kind: RowsKind,
     /// See [`crate::event::rows_flags`], without STMT_END.
     pub flags: u16,
-    /// Columns in the (before) image.
+    /// Columns in the image, for an update in the before image.
     pub present: &'a [u8],
-    /// Columns in the after image of an update; else empty.
+    /// Columns in the after image of an update; otherwise empty.
     pub present_after: &'a [u8],
-    /// Null bitmap and values, once, or before and after of an update.
+    /// NULL bitmap and values; for an update those of the before image, then of the after image.
     pub image: &'a [u8],
 }
 
-/// A place in a cache, to go back to.
+/// A position in a cache, for truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CachePos {
     bytes: u64,
     events: u64,
 }
 
-/// Why a cache cannot take more.
+/// Reason why a cache refused an event.
 #[derive(Debug)]
 pub enum CacheError {
-    /// Larger than `bytes_max`; the statement fails with error 1197.
+    /// The cache would exceed `bytes_max`; the statement fails with error 1197.
     TooLarge {
-        /// The bound.
+        /// The limit.
         bytes_max: u64,
     },
-    /// One event would be longer than readers take, and a row cannot be split; the statement fails with error
-    /// 1534.
+    /// One event would be longer than readers accept, and a row cannot be split; the statement fails with
+    /// error 1534.
     EventTooLarge {
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
-    /// The spill file cannot be written; the statement fails (disk full: error 1021, else 1026).
+    /// The spill file cannot be written; the statement fails (error 1021 if the disk is full, else 1026).
     Spill(io::Error),
 }
 
@@ -137,7 +136,7 @@ impl fmt::Display for CacheError {
 
 impl std::error::Error for CacheError {}
 
-/// The row event that still grows, at the end of the buffer.
+/// The open row event at the end of the buffer.
 #[derive(Clone, Copy)]
 struct OpenRows {
     start: usize,
@@ -153,11 +152,11 @@ struct AnnouncedTable {
     written: bool,
 }
 
-/// What a transaction gathered while it ran. Used by its session only.
+/// Binlog events of a running transaction. Used by its session only.
 pub struct TrxCache {
     options: CacheOptions,
     spill_dir: Option<Arc<SpillDir>>,
-    /// Events behind those that are spilled.
+    /// Events after those that are spilled.
     buf: Vec<u8>,
     /// Number of finished events in `buf`.
     buf_events: u64,
@@ -167,19 +166,19 @@ pub struct TrxCache {
     annotate: Vec<u8>,
     annotate_pending: bool,
     tables: Vec<AnnouncedTable>,
-    /// Shortest image that goes into a compressed event.
+    /// Minimum length of an image that goes into a compressed event.
     compress_from: Option<usize>,
-    /// Rows of a compressed event before they are packed.
+    /// Scratch buffer for the rows of an event that is being compressed.
     plain: Vec<u8>,
 }
 
-/// Room for a statement's event headers and its table map, as a rule.
+/// Typical size of a statement's event headers and its table map.
 const STATEMENT_BYTES: usize = 256;
-/// Room for the events of a transaction, taken at its first row.
+/// Initial capacity of the buffer, allocated at the first row of a transaction.
 const FIRST_BYTES: usize = 1024;
 
 impl TrxCache {
-    /// An empty cache. Without a spill directory it stays in memory whatever its size.
+    /// Returns an empty cache. Without a spill directory it stays in memory regardless of its size.
     pub fn new(options: CacheOptions, spill: Option<Arc<SpillDir>>) -> TrxCache {
         TrxCache {
             options,
@@ -197,8 +196,8 @@ impl TrxCache {
         }
     }
 
-    /// Rows whose images have at least so many bytes go into compressed events (`log_bin_compress`); None: no
-    /// row does.
+    /// Sets the minimum image length for compressed row events (`log_bin_compress`); `None` disables
+    /// compression.
     pub fn set_compression(&mut self, bytes_min: Option<usize>) {
         self.compress_from = bytes_min;
     }
@@ -210,8 +209,8 @@ impl TrxCache {
         }
     }
 
-    /// Starts a statement: its events get this stamp. The annotation (the SQL text) is written before the
-    /// statement's first table map, so a statement that changes nothing leaves nothing.
+    /// Starts a statement, whose events get this stamp. The annotation (the SQL text) is written before the
+    /// statement's first table map, so a statement that changes no row logs nothing.
     pub fn begin_statement(&mut self, stamp: Stamp, annotate: Option<&[u8]>) {
         self.close_rows(rows_flags::STMT_END);
         self.stamp = stamp;
@@ -221,8 +220,8 @@ impl TrxCache {
         self.annotate.extend_from_slice(annotate.unwrap_or_default());
     }
 
-    /// Announces a table of the running statement. All tables known to be written should be announced before
-    /// the first row; a later one is possible and ends the row events before it.
+    /// Announces a table of the running statement. Announce all tables that will be written before the first
+    /// row if possible; a later one ends the current run of row events.
     pub fn table_map(&mut self, map: &Arc<TableMap>) {
         if !self.tables.iter().any(|table| table.map.table_id == map.table_id) {
             self.tables.push(AnnouncedTable { map: map.clone(), written: false });
@@ -241,7 +240,7 @@ impl TrxCache {
         if !written {
             self.close_rows(rows_flags::STMT_END);
             let annotate = if self.annotate_pending { self.annotate.len() } else { 0 };
-            // Most transactions with more statements than one have a few.
+            // Transactions with more than one statement mostly have only a few.
             let first = if self.buf.capacity() == 0 { FIRST_BYTES } else { 0 };
             self.buf.reserve((annotate + row.image.len() + STATEMENT_BYTES).max(first));
             self.write_maps();
@@ -255,7 +254,7 @@ impl TrxCache {
         Ok(())
     }
 
-    /// Ends a statement: marks its last row event.
+    /// Ends a statement: sets STMT_END in its last row event.
     pub fn end_statement(&mut self) -> Result<(), CacheError> {
         self.close_rows(rows_flags::STMT_END);
         self.tables.clear();
@@ -263,7 +262,7 @@ impl TrxCache {
         self.spill_if_large()
     }
 
-    /// Adds a statement as text: DDL, SAVEPOINT, COMMIT of a group without XID.
+    /// Adds a statement as text: DDL, SAVEPOINT, the COMMIT of a group without XID.
     pub fn query(&mut self, flags: u16, query: &QueryEvent) -> Result<(), CacheError> {
         let kind = match query.packing {
             Packing::Plain => EventType::QUERY,
@@ -277,7 +276,7 @@ impl TrxCache {
         self.append(event.kind(), flags, |out| event.encode(out))
     }
 
-    /// Adds an event that another server wrote, with its own header: for a replica that logs what it applies.
+    /// Adds an event that another server wrote, with its own header. For a replica that logs what it applies.
     pub fn foreign(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), CacheError> {
         self.close_rows(rows_flags::STMT_END);
         self.check_size(body.len())?;
@@ -288,14 +287,14 @@ impl TrxCache {
         self.spill_if_large()
     }
 
-    /// The place behind the last event, for a rollback to here. Between statements only.
+    /// Returns the position after the last event, for a later truncation. Only between statements.
     pub fn position(&self) -> CachePos {
         debug_assert!(self.open.is_none(), "a position inside a statement cannot be gone back to");
         let (bytes, events) = self.spilled.as_ref().map_or((0, 0), |s| (s.event_bytes(), s.events()));
         CachePos { bytes: bytes + self.buf.len() as u64, events: events + self.buf_events }
     }
 
-    /// Forgets what came behind `pos` (rollback of a statement or to a savepoint). Ends the running
+    /// Removes everything after `pos` (rollback of a statement or to a savepoint). Ends the running
     /// statement.
     pub fn truncate(&mut self, pos: CachePos) -> Result<(), CacheError> {
         self.open = None;
@@ -316,23 +315,23 @@ impl TrxCache {
         Ok(())
     }
 
-    /// Whether nothing is to be logged.
+    /// Returns whether there is nothing to log.
     pub fn is_empty(&self) -> bool {
         self.size_bytes() == 0
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes used in memory.
     pub fn memory_bytes(&self) -> usize {
         self.buf.len() + self.plain.len() + self.annotate.len()
     }
 
-    /// Bytes gathered, in memory and spilled.
+    /// Returns the bytes collected, in memory and spilled.
     pub fn size_bytes(&self) -> u64 {
         self.spilled.as_ref().map_or(0, |s| s.event_bytes()) + self.buf.len() as u64
     }
 
-    /// Finishes the cache for `append_trx`; a spill file is durable afterwards. The cache is empty and ready
-    /// for the next transaction. After an error it holds what it held.
+    /// Finishes the cache for `append_trx`; a spill file is durable on return. Afterwards the cache is empty
+    /// and ready for the next transaction. After an error its contents are unchanged.
     pub fn seal(&mut self) -> Result<Sealed, CacheError> {
         self.close_rows(rows_flags::STMT_END);
         let sealed = match &mut self.spilled {
@@ -349,7 +348,7 @@ impl TrxCache {
         Ok(sealed)
     }
 
-    /// Forgets everything (rollback of the transaction); keeps the room, removes the spill file.
+    /// Discards everything (rollback of the transaction). Keeps the allocated memory, removes the spill file.
     pub fn reset(&mut self) {
         self.buf.clear();
         self.buf_events = 0;
@@ -359,7 +358,7 @@ impl TrxCache {
         self.annotate_pending = false;
     }
 
-    /// Gives back the memory of a body that was appended.
+    /// Reuses the memory of a body that was appended.
     pub fn recycle(&mut self, body: Sealed) {
         let Sealed::Memory { bytes, .. } = body else { return };
         if self.buf.capacity() == 0 && bytes.capacity() <= self.options.memory_bytes_max {
@@ -394,7 +393,7 @@ impl TrxCache {
         self.buf_events += 1;
     }
 
-    /// Annotation, then the maps of all announced tables.
+    /// Writes the annotation, then the maps of all announced tables.
     fn write_maps(&mut self) {
         if std::mem::take(&mut self.annotate_pending) {
             let annotate = std::mem::take(&mut self.annotate);
@@ -442,7 +441,7 @@ impl TrxCache {
         if bytes > bytes_max { Err(CacheError::EventTooLarge { bytes_max }) } else { Ok(()) }
     }
 
-    /// Finishes the open row event, if there is one, with these flags added.
+    /// Finishes the open row event, if any, and adds these flags to it.
     fn close_rows(&mut self, more: u16) {
         let Some(open) = self.open.take() else { return };
         if open.packing == Packing::Compressed {
@@ -465,7 +464,7 @@ impl TrxCache {
         }
     }
 
-    /// Moves all finished events to the spill file if they are too many for memory.
+    /// Moves all finished events to the spill file if they exceed the memory limit.
     fn spill_if_large(&mut self) -> Result<(), CacheError> {
         debug_assert!(self.open.is_none());
         let Some(dir) = &self.spill_dir else { return Ok(()) };

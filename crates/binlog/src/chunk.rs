@@ -1,13 +1,6 @@
-//! Pieces of the binary log's byte stream and where they belong in the files.
+//! Pieces of the binary log's byte stream, and their places in the files.
 //!
-//! A commit record carries the chunk list of its transaction in front of the bytes:
-//!
-//! ```text
-//! lenenc count
-//! per chunk:  u32 file | u64 offset | lenenc length | u8 content
-//!             content 0: the next `length` bytes of the record's stream bytes
-//!             content 1: lenenc-string spill name | u64 events | u64 event_bytes | u8 checksum algorithm
-//! ```
+//! A commit record contains the chunk list of its transaction before the bytes:
 
 use cohort_base::{BinlogPos, Reader, Truncated, Write};
 
@@ -16,15 +9,15 @@ use crate::event::Checksum;
 /// A run of bytes at one place of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where the first byte belongs.
+    /// Position of the first byte.
     pub pos: BinlogPos,
     /// Number of bytes in the file.
     pub len: u64,
-    /// Where the bytes are.
+    /// Source of the bytes.
     pub content: Content,
 }
 
-/// Where the bytes of a chunk come from.
+/// Source of the bytes of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The next `len` bytes of [`StreamOut::bytes`].
@@ -33,43 +26,43 @@ pub enum Content {
     Spilled(SpilledChunk),
 }
 
-/// A spill file as a chunk refers to it.
+/// Reference of a chunk to a spill file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledChunk {
     /// File name inside the spill directory.
     pub name: String,
-    /// Number of events in it.
+    /// Number of events in the file.
     pub events: u64,
-    /// Their length without checksums.
+    /// Bytes of the events without checksums.
     pub event_bytes: u64,
-    /// Whether the events get checksums in the binlog file.
+    /// Checksum algorithm of the events in the binlog file.
     pub checksum: Checksum,
 }
 
 impl Chunk {
-    /// The position behind the last byte.
+    /// Returns the position after the last byte.
     pub fn end(&self) -> BinlogPos {
         BinlogPos { file: self.pos.file, offset: self.pos.offset + self.len }
     }
 }
 
-/// Bytes of the stream together with their places, in order. Reused from group to group.
+/// Bytes of the stream with their places, in order. Reused from group to group.
 #[derive(Clone, Debug, Default)]
 pub struct StreamOut {
-    /// The bytes of all inline chunks, one after the other.
+    /// Bytes of all inline chunks, concatenated.
     pub bytes: Vec<u8>,
-    /// Where they belong.
+    /// Places of the bytes.
     pub chunks: Vec<Chunk>,
 }
 
 impl StreamOut {
-    /// Forgets the contents, keeps the room.
+    /// Removes the contents, keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.chunks.clear();
     }
 
-    /// Notes that the bytes behind `from` in `bytes` belong at `pos`; joins them to the chunk before if they
+    /// Records that the bytes of `bytes` from `from` on belong at `pos`. Extends the last chunk if they
     /// follow it.
     pub(crate) fn place(&mut self, pos: BinlogPos, from: usize) {
         let len = (self.bytes.len() - from) as u64;
@@ -79,7 +72,7 @@ impl StreamOut {
         }
     }
 
-    /// Writes the chunk list in the form that commit records carry.
+    /// Encodes a chunk list as stored in commit records.
     pub fn encode_chunks(chunks: &[Chunk], out: &mut Vec<u8>) {
         out.put_lenenc(chunks.len() as u64);
         for chunk in chunks {
@@ -99,7 +92,7 @@ impl StreamOut {
         }
     }
 
-    /// Reads what [`StreamOut::encode_chunks`] wrote.
+    /// Decodes a chunk list written by [`StreamOut::encode_chunks`].
     pub fn decode_chunks(r: &mut Reader<'_>) -> Result<Vec<Chunk>, Truncated> {
         let count = r.lenenc()?;
         let mut chunks = Vec::new();

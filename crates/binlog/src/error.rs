@@ -1,4 +1,4 @@
-//! What can go wrong with binlog files.
+//! Errors of the binlog files.
 
 use std::fmt;
 use std::io;
@@ -8,85 +8,89 @@ use cohort_base::BinlogPos;
 
 use crate::event::DecodeError;
 
-/// An error of the files. None of them is raised on the way from `order` to `hardened` (I6).
+/// Error of the binlog files, with the duty of the caller. None is raised between `order` and durability
+/// (I6).
 #[derive(Debug)]
 pub enum BinlogError {
-    /// The operating system refused; the caller reports it. At recovery: do not start.
+    /// The operating system refused; the caller reports it. During recovery: refuse to start.
     Io {
-        /// What was being done, for instance "write".
+        /// Operation that failed, for instance "write".
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// No space is left; the bytes are kept and written as soon as there is room. Tell the client (disk
-    /// full).
+    /// The disk is full. The bytes are kept and written once there is space. Return "disk full" to the
+    /// client.
     NoSpace {
         /// The file that could not grow.
         path: PathBuf,
     },
-    /// A file holds what nobody wrote. At recovery: do not start, tell the operator.
+    /// A file holds bytes that the server never wrote. During recovery: refuse to start, report it to the
+    /// operator.
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// Where the damaged event starts.
+        /// Offset of the damaged event.
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: String,
     },
-    /// The log goes on behind the end of a file: bytes between are lost. At recovery: do not start.
+    /// The log continues after the end of a file: bytes between them are lost. During recovery: refuse to
+    /// start.
     Gap {
         /// The file that is too short.
         path: PathBuf,
-        /// Where the file ends.
+        /// End of the file.
         end: u64,
-        /// Where the log goes on.
+        /// Offset where the log continues.
         offset: u64,
     },
-    /// A spill file is not what was sealed. At recovery: do not start.
+    /// A spill file differs from what was sealed. During recovery: refuse to start.
     SpillDamaged {
         /// The spill file.
         path: PathBuf,
-        /// Where.
+        /// Offset of the damage.
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// The index holds a line that is no file of this binlog. At recovery: do not start.
+    /// A line of the index does not name a file of this binlog. During recovery: refuse to start.
     BadIndex {
         /// The index.
         path: PathBuf,
-        /// The line.
+        /// Contents of the line.
         line: String,
     },
-    /// A file whose bytes the log let go of is not there. At recovery: do not start.
+    /// A file is missing whose bytes the log no longer holds. During recovery: refuse to start.
     FileMissing {
         /// The file.
         path: PathBuf,
     },
-    /// The index is not there, but the log says that there are files. At recovery: do not start.
+    /// The index is missing although the log says that there are files. During recovery: refuse to start.
     IndexMissing {
         /// The index.
         path: PathBuf,
     },
-    /// The index does not name this file. Tell the client (error 1373 or 1220, as the statement goes).
+    /// The index does not contain this file. Return error 1373 or 1220 to the client, depending on the
+    /// statement.
     UnknownFile {
-        /// The name as it was given.
+        /// The name as given by the client.
         name: String,
     },
-    /// An offset that is no place in the file. Tell the client.
+    /// The offset is not a valid position in the file. Report it to the client.
     BadOffset {
-        /// The offset as it was given.
+        /// The offset as given by the client.
         offset: u64,
     },
-    /// A position that has not been handed over yet, in a materialiser without a thread. The caller's
-    /// mistake.
+    /// The position has not been handed over yet, in a materialiser without a thread: a mistake of the
+    /// caller.
     NotThere {
-        /// The position asked for.
+        /// The requested position.
         pos: BinlogPos,
     },
-    /// An earlier error stopped the writing of files; the text of it. Stop the server.
+    /// An earlier error, with this text, stopped the writing of files. Stop the server.
     Failed(String),
 }
 

@@ -2,38 +2,40 @@
 //!
 //! # Concepts
 //!
-//! - The files are an image of the stream that stands behind the log (I3): every byte here was hardened there
-//!   before. So whatever a crash takes from files that were not synced is put back from the log's chunks.
-//! - [`BinlogFiles::apply_chunk`] is the only way bytes get in, in recovery and in service alike. It is
-//!   idempotent: bytes that are there and equal stay, others are rewritten, missing ones are appended.
-//! - A chunk at offset 0 is a file change: the file before is completed and its in-use mark cleared, then the
-//!   new one is made. With small files a backlog holds many of them, so nothing is synced here.
-//! - Appended bytes gather in `buf` until [`BinlogFiles::flush`], which also enters new files into the index;
-//!   one write call then serves many commit groups.
-//! - A sync covers all files written since the last one. Until then the log holds their bytes (I7).
+//! - The files are a copy of the stream in the log (I3): every byte was durable in the log before it was
+//!   written here. After a crash, missing bytes of files that were not synced are restored from the log's
+//!   chunks.
+//! - [`BinlogFiles::apply_chunk`] is the only way to add bytes, both in recovery and in service. It is
+//!   idempotent: bytes that are present and equal stay, different bytes are rewritten, missing ones are
+//!   appended.
+//! - A chunk at offset 0 is a file change: it completes the previous file, clears its in-use mark, and
+//!   creates the new file. It does not sync, because with small files a backlog contains many file changes.
+//! - Appended bytes are buffered in `buf` until [`BinlogFiles::flush`], which also adds new files to the
+//!   index. So one write call serves many commit groups.
+//! - A sync covers all files written since the last sync. Until then the log keeps their bytes (I7).
 //!
 //! # States
 //!
-//! `open` (changes nothing) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`,
+//! `open` (changes no contents) -> `apply_chunk` from the log -> `finish_recovery` -> service: `apply_chunk`,
 //! `flush`, `sync`, purge -> `close`.
 //!
-//! `open` settles what no checkpoint has synced: a process that was killed may have left bytes and names that
-//! the disk does not have, and bytes that are there are not written again.
+//! `open` syncs everything that no checkpoint has synced. A killed process may have left bytes and names that
+//! are visible but not on disk, and recovery does not write bytes again that it finds in a file.
 //!
 //! # Invariants
 //!
-//! - The index names a file before the log lets go of its bytes, and stops naming it before it is removed. A
-//!   file that the index does not name is an orphan: of a purge if its number is below, of a crash if it is
-//!   above.
-//! - A file that the index names and a sync has covered is there: if not, it was lost, and the start is
-//!   refused.
-//! - At most one file, the newest, is marked as in use or ends inside a transaction.
+//! - The index names a file before the log frees the bytes of that file, and no longer names it when it is
+//!   removed. A file that the index does not name is an orphan: of a purge if its number is lower than the
+//!   index's files, of a crash if it is higher.
+//! - A file that the index names and a sync has covered must exist. If it is missing it was lost, and the
+//!   server refuses to start.
+//! - Only the newest file may be marked as in use or end inside a transaction.
 //!
 //! # On failure
 //!
-//! No space: the error leaves everything as it was or as it will be, and the same call is repeated later. A
-//! purge needs a little space for the index; without it the files that are to go are emptied first. A failed
-//! sync is never repeated; [`crate::Materialiser`] then stops for good.
+//! No space: the operation is undone or can be resumed, and the caller repeats the same call later. A purge
+//! needs some space for the index; if there is none, it first truncates the files to be purged. A failed sync
+//! is never repeated; [`crate::Materialiser`] then stops for good.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,14 +51,14 @@ use crate::scan::{Reached, Scan, scan};
 use crate::spill::CopyPlace;
 use crate::{BinlogError, BinlogName, Chunk, EventReader, GtidState, Pins, SpillDir, index};
 
-/// Buffered bytes beyond this are written at once.
+/// Maximum size of the buffer; the next bytes cause a write.
 const BUFFER_BYTES: usize = 512 << 10;
-/// Closed files that may wait for a sync: each keeps a descriptor.
+/// Maximum number of closed files that wait for a sync. Each keeps a descriptor.
 const UNSYNCED_FILES_MAX: usize = 256;
 /// Offset of the flags of the format description in a file.
 const IN_USE_AT: u64 = MAGIC.len() as u64 + 17;
 
-/// How much is verified when the files are opened.
+/// Extent of the verification when the files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyScope {
     /// The files from `synced_to` on.
@@ -65,38 +67,40 @@ pub enum VerifyScope {
     All,
 }
 
-/// How to open.
+/// Options for opening the files.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// What to verify.
+    /// Files to verify.
     pub verify: VerifyScope,
-    /// Up to where the last checkpoint synced the files; damage before it is an error, behind it a torn tail.
+    /// End of the bytes that the last checkpoint synced. Damage before it is an error, damage after it a torn
+    /// tail.
     pub synced_to: BinlogPos,
 }
 
-/// How the last file ends.
+/// State of the end of the last file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// With ROTATE or STOP, and not marked as in use: the server stopped in order.
+    /// It ends with ROTATE or STOP and is not marked as in use: clean shutdown.
     Closed,
-    /// With a whole transaction: the server did not stop in order, but nothing is torn.
+    /// It ends with a complete transaction: no clean shutdown, but nothing is torn.
     Open,
-    /// With bytes that are no whole transaction; recovery rewrites or cuts them.
+    /// It ends with bytes that are not a complete transaction. Recovery rewrites or truncates them.
     Torn,
 }
 
-/// What the files held when they were opened.
+/// State of the files when they were opened.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Behind the last whole transaction, or event outside of one; `None` without files.
+    /// End of the last complete transaction, or of the last event outside of a transaction; `None` without
+    /// files.
     pub end: Option<BinlogPos>,
-    /// Behind the last whole transaction of the files that were looked through.
+    /// End of the last complete transaction in the files that were scanned.
     pub trx_end: Option<BinlogPos>,
-    /// At `end`.
+    /// GTID state at `end`.
     pub gtid_state: GtidState,
-    /// How the last file ends.
+    /// State of the end of the last file.
     pub tail: Tail,
-    /// How far the last file that was looked through is known to be whole.
+    /// The last file scanned, and how far it is known to be complete.
     last: Option<(u32, Reached)>,
 }
 
@@ -111,17 +115,17 @@ pub struct FileSize {
     pub bytes: u64,
 }
 
-/// The file that grows.
+/// The file that is being written.
 struct Current {
     number: u32,
     file: Arc<SteadyFile>,
-    /// Bytes in the file; those of `buf` come behind.
+    /// Bytes in the file; `buf` follows them.
     len: u64,
-    /// Bytes of the file from an offset on, as recovery found them. Gone with the first write.
+    /// A cached part of the file for comparison during recovery: offset and bytes. Cleared by each write.
     found: (u64, Vec<u8>),
 }
 
-/// Recovery compares what is in the files with the log. It reads so much at once.
+/// Bytes that recovery reads at a time to compare the files with the log.
 const COMPARED_BYTES: usize = 256 << 10;
 
 impl Current {
@@ -129,7 +133,7 @@ impl Current {
         Current { number, file: Arc::new(SteadyFile::new(file)), len, found: Default::default() }
     }
 
-    /// Whether the file holds these bytes there.
+    /// Returns whether the file holds these bytes at `offset`.
     fn holds(&mut self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         let end = offset + bytes.len() as u64;
         if offset < self.found.0 || end > self.found.0 + self.found.1.len() as u64 {
@@ -144,18 +148,18 @@ impl Current {
     }
 }
 
-/// Files that are to be synced, without the writer's lock.
+/// Files to be synced without holding the writer's lock.
 pub(crate) struct PendingSync {
     files: Vec<(PathBuf, SharedFile)>,
-    /// Behind the last byte that will be synced then.
+    /// End of the bytes that the sync covers.
     pub end: Option<BinlogPos>,
 }
 
 impl PendingSync {
-    /// Syncs them.
+    /// Syncs the files.
     pub fn run(&self) -> Result<(), BinlogError> {
         for (path, file) in &self.files {
-            // Never NoSpace: a sync is not tried twice.
+            // Never `NoSpace`: a sync must not be repeated.
             let failed = |source| BinlogError::Io { action: "sync", path: path.clone(), source };
             file.sync_data().map_err(failed)?;
         }
@@ -163,35 +167,35 @@ impl PendingSync {
     }
 }
 
-/// The files and their index. One owner at a time: recovery, then the [`crate::Materialiser`].
+/// The binlog files and their index. One owner at a time: recovery, then the [`crate::Materialiser`].
 pub struct BinlogFiles {
     fs: SharedFs,
     name: BinlogName,
     /// Numbers in the index, ascending.
     numbers: Vec<u32>,
-    /// Whether the index on disk lacks some of `numbers`.
+    /// True if the index on disk lacks some of `numbers`.
     index_stale: bool,
     current: Option<Current>,
     buf: Vec<u8>,
-    /// What comes is copied from a spill file, and goes to the disk in steps.
+    /// True while bytes are copied from a spill file: they are written with incremental writeback.
     is_copying: bool,
-    /// Whether the current file was written since it was last synced.
+    /// True if the current file was written since its last sync.
     dirty: bool,
-    /// The first place where recovery found other bytes than the log's, and wrote these.
+    /// The first position where recovery found other bytes than the log's and overwrote them.
     rewritten: Option<BinlogPos>,
-    /// Closed files written since they were last synced.
+    /// Closed files written since their last sync.
     unsynced: Vec<(PathBuf, SharedFile)>,
     synced: Option<BinlogPos>,
-    /// Lengths of closed files, as far as somebody has asked.
+    /// Lengths of closed files, as far as they were requested.
     lens: BTreeMap<u32, u64>,
     pins: Pins,
-    /// What lies behind is written and not synced yet: readers do not get it. None: all that is written is
-    /// hardened.
+    /// End of the bytes that readers may see; later bytes are written but not synced yet. `None` if all
+    /// written bytes are durable.
     shown: Option<BinlogPos>,
 }
 
 impl BinlogFiles {
-    /// Opens the files of this name; changes nothing.
+    /// Opens the files of this name without changing their contents.
     pub fn open(
         fs: SharedFs,
         name: BinlogName,
@@ -207,7 +211,7 @@ impl BinlogFiles {
             None if options.synced_to.file > 0 => {
                 return Err(BinlogError::IndexMissing { path: name.index_path() });
             }
-            // A crash of the first start came before the index.
+            // The server crashed during its first start, before the index was written.
             None => (in_dir.clone(), !in_dir.is_empty()),
         };
         let synced = options.synced_to.file;
@@ -215,7 +219,7 @@ impl BinlogFiles {
         if let Some(lost) = expected.find(|number| *number > 0 && !in_dir.contains(number)) {
             return Err(BinlogError::FileMissing { path: name.path(lost) });
         }
-        // A file made right before a crash may have missed the index.
+        // A file created right before a crash may be missing in the index.
         let last = numbers.last().copied().unwrap_or(0);
         let newer = in_dir.into_iter().filter(|&number| number > last);
         let known = numbers.len();
@@ -241,8 +245,8 @@ impl BinlogFiles {
         Ok((files, recovered))
     }
 
-    /// Removes all files of this name, durably. The index goes first, so that a file whose removal is cut off
-    /// is an orphan.
+    /// Removes all files of this name durably. The index is removed first, so that an interrupted removal
+    /// leaves only orphans.
     pub fn remove_all_of(fs: &SharedFs, name: &BinlogName) -> Result<(), BinlogError> {
         index::remove(fs, name)?;
         for number in numbers_in_dir(fs, name)? {
@@ -252,7 +256,8 @@ impl BinlogFiles {
         fs.sync_dir(name.dir()).map_err(|e| BinlogError::io("sync", name.dir(), e))
     }
 
-    /// The same in service. The next chunk starts a file of any number. Everything was written before.
+    /// Like [`BinlogFiles::remove_all_of`], but in service, with empty buffers. The next chunk may start a
+    /// file of any number.
     pub(crate) fn remove_all(&mut self) -> Result<(), BinlogError> {
         assert!(self.buf.is_empty(), "what is buffered was written before");
         BinlogFiles::remove_all_of(&self.fs, &self.name)?;
@@ -264,48 +269,48 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Names of the files.
+    /// Returns the naming scheme of the files.
     pub fn name(&self) -> &BinlogName {
         &self.name
     }
 
-    /// Where they are.
+    /// Returns the file system of the files.
     pub fn fs(&self) -> &SharedFs {
         &self.fs
     }
 
-    /// Their readers.
+    /// Returns the registry of their readers.
     pub fn pins(&self) -> &Pins {
         &self.pins
     }
 
-    /// Numbers of the files, oldest first.
+    /// Returns the numbers of the files, oldest first.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// Behind the last byte that is in a file.
+    /// Returns the end of the bytes in the files.
     pub fn end(&self) -> Option<BinlogPos> {
         self.current.as_ref().map(|current| BinlogPos { file: current.number, offset: current.len })
     }
 
-    /// Behind the last byte that readers get.
+    /// Returns the end of the bytes that readers may see.
     pub fn shown_end(&self) -> Option<BinlogPos> {
         self.shown.or_else(|| self.end())
     }
 
-    /// Up to where the files are synced.
+    /// Returns the position up to which the files are synced.
     pub fn synced(&self) -> Option<BinlogPos> {
         self.synced
     }
 
-    /// Bytes that wait for [`BinlogFiles::flush`].
+    /// Returns the number of bytes that wait for [`BinlogFiles::flush`].
     pub(crate) fn buffered_bytes(&self) -> usize {
         self.buf.len()
     }
 
-    /// Verifies what `options` asks for and finds the end and the GTID state.
-    /// What is `known` of a file is not verified again.
+    /// Verifies the files that `options` selects; finds the end and the GTID state. The part of a file that
+    /// is `known` is not verified again.
     fn examine(
         &self,
         options: OpenOptions,
@@ -336,7 +341,7 @@ impl BinlogFiles {
                 break;
             }
         }
-        // A file without a whole head tells nothing; then the one before does.
+        // A file without a complete head has no GTID state; then use the file before.
         while recovered.end.is_none() && from > 0 {
             from -= 1;
             let number = self.numbers[from];
@@ -363,14 +368,14 @@ impl BinlogFiles {
         }
     }
 
-    /// Puts a chunk of the log into its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of
-    /// the inline chunks still to come and is moved on.
+    /// Writes a chunk of the log to its place; see [`BinlogFiles::apply_chunk`]. `inline` holds the bytes of
+    /// the remaining inline chunks and is advanced.
     pub fn apply(&mut self, chunk: &Chunk, inline: &mut &[u8], spill: &SpillDir) -> Result<(), BinlogError> {
         self.apply_some(chunk, inline, spill, &mut CopyPlace::default(), u64::MAX).map(drop)
     }
 
-    /// The same, of a chunk that is copied from a spill file from the place on, and about so many bytes.
-    /// True: the chunk is done. Until then readers get nothing of it.
+    /// Like [`BinlogFiles::apply`], but copies at most about `bytes_max` bytes of a spilled chunk, starting
+    /// at `from`. Returns true when the chunk is complete. Until then readers see nothing of it.
     pub(crate) fn apply_some(
         &mut self,
         chunk: &Chunk,
@@ -412,8 +417,8 @@ impl BinlogFiles {
         copied
     }
 
-    /// Whether a file holds whole events from start to end of a chunk. A spill file is removed once its copy
-    /// is synced; a log that starts earlier then still names it.
+    /// Returns whether a file holds complete events from the start to the end of a chunk. A spill file is
+    /// removed once its copy is synced, but a log that starts earlier still names it.
     fn holds_events(&mut self, chunk: &Chunk, events: u64) -> Result<bool, BinlogError> {
         if self.numbers.first().is_some_and(|&first| chunk.pos.file < first) {
             return Ok(true);
@@ -438,9 +443,9 @@ impl BinlogFiles {
         Ok(there)
     }
 
-    /// Puts a piece of the stream into its place, in stream order; idempotent. A chunk at offset 0 starts a
-    /// file and closes the one before. Bytes may still be buffered afterwards. After an error nothing of this
-    /// piece counts as taken; it may be given again.
+    /// Writes a piece of the stream to its place, in stream order; idempotent. A chunk at offset 0 starts a
+    /// file and closes the previous one. Bytes may still be buffered on return. After an error the piece
+    /// counts as not applied and may be passed again.
     pub fn apply_chunk(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
         if self.numbers.first().is_some_and(|&first| pos.file < first) {
             return Ok(()); // Purged since.
@@ -464,7 +469,7 @@ impl BinlogFiles {
         self.rewrite(pos, bytes)
     }
 
-    /// Bytes over what is there already: only in recovery.
+    /// Writes bytes at an offset inside the file, unless they are equal. Only in recovery.
     fn rewrite(&mut self, pos: BinlogPos, bytes: &[u8]) -> Result<(), BinlogError> {
         self.flush()?;
         let current = self.current.as_mut().expect("selected");
@@ -480,7 +485,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Makes the file of this position the current one without closing the one before.
+    /// Makes the file of this position the current one, without closing the previous one.
     fn select(&mut self, pos: BinlogPos) -> Result<(), BinlogError> {
         let number = pos.file;
         if self.current.as_ref().is_some_and(|current| current.number == number) {
@@ -499,7 +504,8 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Closes the current file and starts `number`, or the one that is there already (recovery).
+    /// Closes the current file and opens file `number`, creating it if it does not exist (in recovery it
+    /// may).
     fn change_file(&mut self, number: u32) -> Result<(), BinlogError> {
         // After a start the newest file of the last run is not open yet.
         let before = self.numbers.iter().copied().rfind(|&n| n < number);
@@ -531,7 +537,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Completes the current file: nothing will be added to it. Syncs come later.
+    /// Completes the current file, to which nothing more will be added. It is synced later.
     fn close_current(&mut self) -> Result<(), BinlogError> {
         self.write_buffer()?;
         let Some(current) = &mut self.current else { return Ok(()) };
@@ -553,7 +559,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Writes what is buffered, and the names of new files into the index.
+    /// Writes the buffer, and adds new files to the index.
     pub fn flush(&mut self) -> Result<(), BinlogError> {
         self.write_buffer()?;
         self.write_index_if_stale()
@@ -576,7 +582,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Writes and syncs.
+    /// Writes the buffer and syncs.
     pub fn sync(&mut self) -> Result<(), BinlogError> {
         let pending = self.begin_sync()?;
         pending.run()?;
@@ -584,7 +590,8 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Writes, and hands over what a sync has to cover. One at a time, up to [`BinlogFiles::end_sync`].
+    /// Writes the buffer and returns the files to sync. Only one sync at a time, until
+    /// [`BinlogFiles::end_sync`].
     pub(crate) fn begin_sync(&mut self) -> Result<PendingSync, BinlogError> {
         self.flush()?;
         let mut files = std::mem::take(&mut self.unsynced);
@@ -599,15 +606,15 @@ impl BinlogFiles {
         self.synced = done.end;
     }
 
-    /// End of service: clears the in-use mark and syncs.
+    /// Ends the service: clears the in-use mark and syncs.
     pub fn close(&mut self) -> Result<(), BinlogError> {
         self.close_current()?;
         self.sync()
     }
 
-    /// End of recovery: cuts everything behind `end` (where the log ends; `None` if it holds nothing of the
-    /// binlog, then behind the last whole transaction), removes what a purge has left behind, syncs, and
-    /// reads what is there behind the end that was known.
+    /// Ends recovery: truncates everything after `end`, removes the leftovers of an interrupted purge, syncs,
+    /// and scans the rest of the files. `end` is the end of the log; if the log holds nothing of the binlog
+    /// it is `None`, and the last complete transaction counts.
     pub fn finish_recovery(
         &mut self,
         end: Option<BinlogPos>,
@@ -649,12 +656,12 @@ impl BinlogFiles {
         Ok(recovered)
     }
 
-    /// The number for the next file.
+    /// Returns the number for the next file.
     pub fn next_number(&self) -> u32 {
         self.numbers.last().map_or(1, |last| last + 1)
     }
 
-    /// SHOW BINARY LOGS.
+    /// Returns the sizes of all files, for SHOW BINARY LOGS.
     pub fn sizes(&mut self) -> Result<Vec<FileSize>, BinlogError> {
         for &number in &self.numbers {
             if let std::collections::btree_map::Entry::Vacant(unknown) = self.lens.entry(number) {
@@ -672,14 +679,14 @@ impl BinlogFiles {
         Ok(self.numbers.iter().map(size).collect())
     }
 
-    /// The number of a file by the name that a statement gives.
+    /// Returns the number of the file that a statement names.
     pub fn find(&self, name: &str) -> Result<u32, BinlogError> {
         let number = self.name.number(name).filter(|number| self.numbers.contains(number));
         number.ok_or_else(|| BinlogError::UnknownFile { name: name.to_owned() })
     }
 
-    /// PURGE BINARY LOGS TO: removes the files before `file`, but none at or behind `floor`, none that is
-    /// pinned, and never the last. Answers what it removed.
+    /// PURGE BINARY LOGS TO: removes the files before `file`, except files from `floor` on, pinned files and
+    /// the last one. Returns the numbers of the removed files.
     pub fn purge_to(&mut self, file: u32, floor: u32) -> Result<Vec<u32>, BinlogError> {
         let pinned = self.pins.oldest().unwrap_or(u32::MAX);
         let keep_from = file.min(floor).min(pinned).min(self.numbers.last().copied().unwrap_or(0));
@@ -687,7 +694,7 @@ impl BinlogFiles {
         if gone.is_empty() {
             return Ok(gone);
         }
-        // The index first: what it does not name is not there (invariant above).
+        // The index first, so that it never names a missing file (see the invariants).
         let left: Vec<u32> = self.numbers.iter().copied().filter(|&number| number >= keep_from).collect();
         match index::write(&self.fs, &self.name, &left) {
             Err(BinlogError::NoSpace { .. }) => {
@@ -702,8 +709,8 @@ impl BinlogFiles {
         Ok(gone)
     }
 
-    /// Frees what these files hold. The index still names them: a crash here leaves empty files in it, which
-    /// a later purge removes.
+    /// Truncates the files to free their space. The index still names them: a crash at this point leaves
+    /// empty files, which a later purge removes.
     fn make_empty(&mut self, numbers: &[u32]) -> Result<(), BinlogError> {
         for &number in numbers {
             let path = self.name.path(number);
@@ -714,11 +721,11 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// The first file that was not closed before `time` (seconds since 1970).
+    /// Returns the first file that was not closed before `time` (seconds since 1970).
     pub fn first_closed_at(&self, time: u32) -> Result<u32, BinlogError> {
         let mut keep_from = self.numbers.first().copied().unwrap_or(0);
         for &number in self.numbers.iter().skip(1) {
-            // A file was closed when the one behind it was made.
+            // A file was closed when the next one was created.
             let path = self.name.path(number);
             let is_old = len_of(&self.fs, &path)? == 0 || {
                 let head = EventReader::open(&self.fs, &path)?.next_event()?;
@@ -732,7 +739,8 @@ impl BinlogFiles {
         Ok(keep_from)
     }
 
-    /// Files below the first one of the index: a purge was cut off between index and removal.
+    /// Returns the files before the first one of the index: leftovers of a purge interrupted between the
+    /// index update and the removal.
     fn orphans(&self) -> Result<Vec<u32>, BinlogError> {
         let first = self.numbers.first().copied().unwrap_or(0);
         Ok(numbers_in_dir(&self.fs, &self.name)?.into_iter().filter(|&number| number < first).collect())
@@ -756,7 +764,7 @@ impl BinlogFiles {
         Ok(())
     }
 
-    /// Reads a file; what is hardened and written at the moment.
+    /// Opens a reader of a file, limited to the bytes that are written and durable now.
     pub fn reader(&self, number: u32) -> Result<EventReader, BinlogError> {
         let mut reader = EventReader::open(&self.fs, &self.name.path(number))?;
         match self.shown {
@@ -767,13 +775,14 @@ impl BinlogFiles {
         Ok(reader)
     }
 
-    /// From now on readers get what lies before this place.
+    /// Lets readers see the bytes before `end`.
     pub(crate) fn show_to(&mut self, end: BinlogPos) {
         self.shown = Some(end);
     }
 
-    /// Where something is missing, for files that are synced before the next one is begun: behind `end` there
-    /// may be one file without a whole head, and then the one of `end` ends there.
+    /// Checks for missing bytes, for files that are each synced before the next one is started. After `end`
+    /// there may be at most one file, without a complete head, and then the file of `end` must end there.
+    /// Returns the path of the incomplete file, `None` if nothing is missing.
     pub fn hole_behind(&self, end: BinlogPos) -> Result<Option<PathBuf>, BinlogError> {
         let later = self.numbers.iter().filter(|&&number| number > end.file).count();
         let path = self.name.path(end.file);
@@ -781,7 +790,7 @@ impl BinlogFiles {
         Ok(if is_whole { None } else { Some(path) })
     }
 
-    /// The GTID state at the start of a file: its GTID_LIST.
+    /// Returns the GTID state at the start of a file, from its GTID_LIST event.
     pub fn state_at_start(&self, number: u32) -> Result<GtidState, BinlogError> {
         let path = self.name.path(number);
         let mut reader = EventReader::open(&self.fs, &path)?;
@@ -797,7 +806,7 @@ impl BinlogFiles {
     }
 }
 
-/// Never `NoSpace`: a sync is not tried twice.
+/// Syncs a file that a killed process may have written. Never returns `NoSpace`: a sync must not be repeated.
 fn settle(fs: &SharedFs, path: &Path) -> Result<(), BinlogError> {
     let failed = |source| BinlogError::Io { action: "sync", path: path.to_owned(), source };
     fs.open(path, OpenMode::Read).and_then(|file| file.settle()).map_err(failed)
@@ -808,7 +817,7 @@ fn len_of(fs: &SharedFs, path: &Path) -> Result<u64, BinlogError> {
     file.len().map_err(|e| BinlogError::io("read", path, e))
 }
 
-/// Takes end and GTID state of a file that has a whole head.
+/// Records the end and the GTID state of a file with a complete head.
 fn note_end(recovered: &mut Recovered, number: u32, reached: Reached) {
     if reached.trx_end > 0 {
         recovered.trx_end = Some(BinlogPos { file: number, offset: reached.trx_end });

@@ -1,26 +1,26 @@
-//! FLUSH BINARY LOGS DELETE_DOMAIN_ID: which domains may be forgotten.
+//! FLUSH BINARY LOGS DELETE_DOMAIN_ID: checks which domains may be deleted from the GTID state.
 //!
-//! A domain may go when no file holds a transaction of it, so that nobody who reads the files misses it in
-//! the GTID list of a later one. The oldest file's GTID list tells: whatever of the domain it does not name
-//! came after its beginning. The checks and texts are those of MariaDB's `rpl_binlog_state::drop_domain`, but
-//! that every server of a domain is looked at, not only one.
+//! A domain may be deleted if no file holds a transaction of it, so that no reader of the files misses the
+//! domain in the GTID list of a later file. The GTID list of the oldest file decides: any transaction of the
+//! domain that it does not cover is in the files. Checks and messages are those of MariaDB's
+//! `rpl_binlog_state::drop_domain`, but all servers of a domain are checked instead of only one.
 
 use cohort_base::{DomainId, Gtid};
 
 use crate::GtidState;
 
-/// What a statement that names domains is told.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DomainDeletion {
-    /// Domains that can be forgotten, each once.
+    /// Domains that can be deleted, each once.
     pub domains: Vec<DomainId>,
-    /// For the statement's warnings.
+    /// Warnings of the statement.
     pub warnings: Vec<String>,
-    /// Why nothing is forgotten.
+    /// Error text if nothing may be deleted.
     pub refusal: Option<String>,
 }
 
-/// Looks at the domains that a statement names. `oldest` is the state at the start of the oldest file.
+/// Checks the domains that a statement names. `oldest` is the state at the start of the oldest file.
 pub fn check_deletion(state: &GtidState, oldest: &GtidState, wanted: &[DomainId]) -> DomainDeletion {
     let mut deletion = DomainDeletion::default();
     if wanted.is_empty() {
@@ -50,7 +50,7 @@ pub fn check_deletion(state: &GtidState, oldest: &GtidState, wanted: &[DomainId]
     deletion
 }
 
-/// How the state contradicts what it once was, if it does.
+/// Returns a warning if the state lacks a GTID of an earlier state.
 fn contradiction(state: &GtidState, then: Gtid) -> Option<String> {
     let Gtid { domain, server, seq_no } = then;
     let what = match state.seq_no(domain, server) {

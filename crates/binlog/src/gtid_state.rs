@@ -1,36 +1,36 @@
-//! The GTID state of a binlog: the newest sequence number per domain and server, and which server was last in
-//! each domain.
+//! The GTID state of a binlog: the newest sequence number per domain and server, and the last server of each
+//! domain.
 //!
-//! Written by the leader of a flush group (in the [`crate::Stream`]); `gtid_binlog_pos`, `gtid_binlog_state`
-//! and the GTID_LIST event of a new file are views of it.
+//! The leader of a flush group updates it in the [`crate::Stream`]. `gtid_binlog_pos`, `gtid_binlog_state`
+//! and the GTID_LIST event of a new file are derived from it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 
-/// Largest sequence number that a transaction may get: those beyond are left for transactions that were let
-/// through and have no number yet, so that no number ever wraps.
+/// Largest sequence number that a transaction may get. Larger numbers are reserved for transactions that were
+/// admitted but have no number yet, so that numbers never wrap.
 pub const SEQ_NO_MAX: u64 = u64::MAX - (1 << 32);
 
-/// The state.
+/// Newest GTIDs per domain and server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidState {
     domains: BTreeMap<DomainId, Domain>,
-    /// Servers of all domains together.
+    /// Number of domain and server pairs.
     pairs: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Domain {
     last_server: ServerId,
-    /// The largest number seen, of whatever server; the next own one is greater.
+    /// Largest sequence number seen, of any server; the next own number is greater.
     seq_no_max: u64,
     servers: BTreeMap<ServerId, u64>,
 }
 
 impl Domain {
-    /// The newest of every server, the newest of all last.
+    /// Appends the newest GTID of every server; the newest of the domain comes last.
     fn list(&self, domain: DomainId, out: &mut Vec<Gtid>) {
         let others = self.servers.iter().filter(|&(&server, _)| server != self.last_server);
         let last = self.servers.get_key_value(&self.last_server);
@@ -39,14 +39,14 @@ impl Domain {
 }
 
 impl GtidState {
-    /// From a GTID list: of the entries of a domain the last is the newest.
+    /// Builds the state from a GTID list, in which the last entry of a domain is its newest.
     pub fn from_list(gtids: &[Gtid]) -> GtidState {
         let mut state = GtidState::default();
         gtids.iter().for_each(|&gtid| state.update(gtid));
         state
     }
 
-    /// Notes a transaction.
+    /// Records a transaction.
     pub fn update(&mut self, gtid: Gtid) {
         let domain = self.domains.entry(gtid.domain).or_default();
         domain.last_server = gtid.server;
@@ -56,20 +56,22 @@ impl GtidState {
         }
     }
 
-    /// The GTID that a transaction of this server gets next in this domain. [`GtidState::update`] takes it.
+    /// Returns the GTID of the next transaction of this server in this domain. [`GtidState::update`] records
+    /// it.
     pub fn next(&self, domain: DomainId, server: ServerId) -> Gtid {
         let seq_no = self.domains.get(&domain).map_or(0, |d| d.seq_no_max) + 1;
         Gtid { domain, server, seq_no }
     }
 
-    /// Makes numbers up to this one used in a domain, although no transaction here has them: a replica that
-    /// does not log what it applies still counts on behind it.
+    /// Marks the numbers up to this one as used in a domain, without a transaction. A replica that does not
+    /// log what it applies calls this so that its own numbers continue after the source's.
     pub fn raise(&mut self, domain: DomainId, seq_no: u64) {
         let known = self.domains.entry(domain).or_default();
         known.seq_no_max = known.seq_no_max.max(seq_no);
     }
 
-    /// Whether a transaction may have this number, or the next one of its domain if none is given.
+    /// Returns whether a transaction may get this number, or the next number of its domain if `seq_no` is
+    /// `None`.
     pub fn has_number(&self, domain: DomainId, seq_no: Option<u64>) -> bool {
         match seq_no {
             Some(seq_no) => seq_no <= SEQ_NO_MAX,
@@ -77,22 +79,22 @@ impl GtidState {
         }
     }
 
-    /// The largest number that a transaction has.
+    /// Returns the largest sequence number of all domains.
     pub fn seq_no_max(&self) -> u64 {
         self.domains.values().map(|d| d.seq_no_max).max().unwrap_or(0)
     }
 
-    /// Forgets a domain.
+    /// Removes a domain.
     pub fn remove(&mut self, domain: DomainId) {
         self.pairs -= self.domains.remove(&domain).map_or(0, |gone| gone.servers.len());
     }
 
-    /// Number of pairs of domain and server.
+    /// Returns the number of domain and server pairs.
     pub fn len(&self) -> usize {
         self.pairs
     }
 
-    /// The newest GTID of every domain, by domain: `gtid_binlog_pos`.
+    /// Returns the newest GTID of every domain, by domain: `gtid_binlog_pos`.
     pub fn position(&self) -> Vec<Gtid> {
         self.domains
             .iter()
@@ -103,7 +105,7 @@ impl GtidState {
             .collect()
     }
 
-    /// The newest GTID of every domain and server, the newest of a domain last: GTID_LIST,
+    /// Returns the newest GTID of every domain and server, the newest of a domain last: GTID_LIST,
     /// `gtid_binlog_state`.
     pub fn list(&self) -> Vec<Gtid> {
         let mut gtids = Vec::new();
@@ -113,7 +115,7 @@ impl GtidState {
         gtids
     }
 
-    /// The same of one domain.
+    /// Like [`GtidState::list`], for one domain.
     pub fn list_of(&self, domain: DomainId) -> Vec<Gtid> {
         let mut gtids = Vec::new();
         if let Some(d) = self.domains.get(&domain) {
@@ -122,29 +124,29 @@ impl GtidState {
         gtids
     }
 
-    /// The newest GTID of a domain, with the largest number seen there.
+    /// Returns the last server of a domain, with the largest sequence number seen there.
     pub fn last_in(&self, domain: DomainId) -> Option<Gtid> {
         let d = self.domains.get(&domain)?;
         Some(Gtid { domain, server: d.last_server, seq_no: d.seq_no_max })
     }
 
-    /// The newest sequence number of a server in a domain.
+    /// Returns the newest sequence number of a server in a domain.
     pub fn seq_no(&self, domain: DomainId, server: ServerId) -> Option<u64> {
         self.domains.get(&domain)?.servers.get(&server).copied()
     }
 
-    /// `gtid_binlog_pos` as text.
+    /// Returns `gtid_binlog_pos` as text.
     pub fn position_text(&self) -> String {
         join(&self.position())
     }
 
-    /// Whether nothing has been logged yet.
+    /// Returns whether nothing has been logged yet.
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
 }
 
-/// `gtid_binlog_state` as text.
+/// Formats `gtid_binlog_state`.
 impl fmt::Display for GtidState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&join(&self.list()))

@@ -1,7 +1,7 @@
 //! The index file: one line per binlog file, oldest first (`./binlog.000001`).
 //!
-//! It is replaced as a whole: temporary file, sync, rename, sync of the directory. Which files exist is
-//! decided by the index, not by the directory.
+//! It is replaced as a whole: temporary file, sync, rename, sync of the directory. The index, not the
+//! directory, decides which files exist.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::{BinlogError, BinlogName};
 
-/// Reads the file numbers; `None` if there is no index.
+/// Reads the file numbers. Returns `None` if there is no index.
 pub(crate) fn read(fs: &SharedFs, name: &BinlogName) -> Result<Option<Vec<u32>>, BinlogError> {
     let path = name.index_path();
     if !fs.exists(&path) {
@@ -42,7 +42,7 @@ pub(crate) fn remove(fs: &SharedFs, name: &BinlogName) -> Result<(), BinlogError
     }
 }
 
-/// Replaces the index; durable when it comes back. New names in the directory are durable then, too.
+/// Replaces the index. On return the index is durable, and so are new names in the directory.
 pub(crate) fn write(fs: &SharedFs, name: &BinlogName, numbers: &[u32]) -> Result<(), BinlogError> {
     let path = name.index_path();
     let tmp: PathBuf = name.dir().join(format!("{}.index.tmp", name.base()));

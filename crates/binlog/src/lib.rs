@@ -1,26 +1,26 @@
-//! The binary log in MariaDB's format: event codecs, the transaction cache, the byte stream that positions
-//! are assigned in, the classic files behind the log, their index, reader and purge.
+//! The binary log in MariaDB's format: event codecs, the transaction cache, the byte stream that assigns
+//! positions, the classic files written from the log, their index, reader and purge.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `event` | one codec per event kind, each with its bytes drawn; [`Event`] is the sum of them |
-//! | `cache` | [`TrxCache`]: what a transaction gathered while it ran |
-//! | `spill` | [`SpillDir`]: where a large cache goes; [`Sealed`]: the finished cache |
-//! | `stream` | [`Stream`]: the growing binary log; gives every event its position and checksum |
-//! | `chunk` | [`Chunk`]: where a piece of the stream belongs in the files; what commit records carry |
-//! | `gtid_deletion` | [`check_deletion`]: which domains may be forgotten |
+//! | `event` | one codec per event kind, each with its format; [`Event`] is the sum of them |
+//! | `cache` | [`TrxCache`]: the events of a running transaction |
+//! | `spill` | [`SpillDir`]: files for large caches; [`Sealed`]: a finished cache |
+//! | `stream` | [`Stream`]: the growing binary log; assigns each event its position and checksum |
+//! | `chunk` | [`Chunk`]: the place of a piece of the stream in the files, as stored in commit records |
+//! | `gtid_deletion` | [`check_deletion`]: which GTID domains may be deleted |
 //! | `gtid_state` | [`GtidState`]: the newest sequence number per domain and server |
-//! | `files` | [`BinlogFiles`]: files and index in a directory; recovery, completion, purge |
-//! | `materialiser` | [`Materialiser`]: writes hardened chunks to the files behind the commits |
-//! | `tail` | [`StreamTail`]: the newest hardened bytes in memory, for those who follow the stream |
-//! | `pins` | [`Pins`]: files that a reader still needs |
+//! | `files` | [`BinlogFiles`]: files and index of a directory; recovery, completion, purge |
+//! | `materialiser` | [`Materialiser`]: the background writer of the files |
+//! | `tail` | [`StreamTail`]: the newest durable bytes in memory, for readers that follow the stream |
+//! | `pins` | [`Pins`]: files that have readers |
 //! | `statement` | [`StatementDecoder`]: the BINLOG statement |
-//! | `reader` | [`EventReader`]: events of one file, the live one too |
+//! | `reader` | [`EventReader`]: reads the events of one file, also of the one being written |
 //!
-//! The way of a transaction: a session fills its [`TrxCache`] and seals it (prepare). The leader of the flush
-//! group calls [`Stream::append_trx`] in CommitSeq order (order); the bytes go into the log inside commit
-//! records. After the flush (hardened) the same bytes and chunks go to the [`Materialiser`], which writes
-//! them to the files (I3).
+//! Path of a transaction: the session fills its [`TrxCache`] and seals it (prepare). The leader of the flush
+//! group calls [`Stream::append_trx`] in CommitSeq order (order), and the bytes go into the log inside commit
+//! records. When the flush has made them durable, the same bytes and chunks go to the [`Materialiser`], which
+//! writes them to the files (I3).
 
 mod cache;
 mod chunk;

@@ -1,25 +1,25 @@
-//! Writes hardened chunks to the binlog files, behind the commits.
+//! The background writer of the binlog files (`Materialiser`): writes durable chunks after the commits.
 //!
 //! # Concepts
 //!
-//! - The log is what makes a commit durable; the files are for readers. So they are written by a lazy thread
-//!   that wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
+//! - The log makes commits durable; the files are for readers. So a background thread writes the files: it
+//!   wakes a few milliseconds after bytes were handed over, and writes many groups with one call.
 //! - [`Materialiser::catch_up`] writes on the caller's thread: a caller that needs the files now does the
-//!   work itself, and there is one way of writing, with a background thread or without.
-//! - Syncs happen at [`Materialiser::sync`] (checkpoint), without the writer's lock. What is not synced is
-//!   still in the log (I7): the caller lets the log go only up to what `sync` answered.
-//! - A backlog is written in slices, and whoever waits for the writer's lock gets it between two of them.
-//! - A large transaction is copied in slices, too. The thread rests between two of them: nobody waits for
-//!   it, and commits are to go on beside it. A caller that needs the files copies what is left without a
-//!   rest, and gets them between two batches.
+//!   work itself. The code path is the same with and without a background thread.
+//! - [`Materialiser::sync`] (at a checkpoint) syncs without holding the writer's lock. Bytes that are not
+//!   synced are still in the log (I7): the caller frees the log only up to the position that `sync` returned.
+//! - A backlog is written in slices; threads that wait for the writer's lock get it between two slices.
+//! - A large transaction is copied in slices too. The background thread pauses between two of them, so that
+//!   commits are not slowed down. A caller that needs the files copies the rest without pauses, and gets the
+//!   files between two batches.
 //! - The spill file of a large transaction is removed after the sync that covers its copy.
 //!
 //! # Invariants
 //!
-//! - Batches are written in the order they were handed over: both the thread and the callers take them out of
-//!   the queue under the writer's lock.
-//! - Only hardened bytes are handed over (I3).
-//! - `written` is the end of a batch: readers follow it without the writer's lock.
+//! - Batches are written in the order in which they were handed over: both the thread and the callers take
+//!   them from the queue under the writer's lock.
+//! - Only durable bytes are handed over (I3).
+//! - `written` is always the end of a batch; readers use it without the writer's lock.
 //!
 //! # Lock order
 //!
@@ -27,8 +27,9 @@
 //!
 //! # On failure
 //!
-//! No space: the rest stays queued, the status says so, the thread tries again after a pause. Any other error
-//! ends the writing for good (`Failed`); the log keeps everything, so the next start completes the files.
+//! No space: the rest stays queued, the status is `NoSpace`, and the thread retries after a pause. Any other
+//! error stops the writing for good (`Failed`); the log keeps everything, so the next start completes the
+//! files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,25 +45,25 @@ use crate::files::PendingSync;
 use crate::spill::CopyPlace;
 use crate::{BinlogError, BinlogFiles, BinlogName, Chunk, Pins, SpillDir, StreamTail};
 
-/// Batches that are written before others get the writer's lock.
+/// Batches written before other threads get the writer's lock.
 const SLICE_BATCHES: usize = 64;
-/// Bytes of a spill file that are copied before others get it.
+/// Bytes of a spill file copied before other threads get the writer's lock.
 const COPIED_BYTES: u64 = 256 << 10;
-/// The thread rests so long at once between two steps of a copy.
+/// Maximum pause of the thread between two slices of a copy.
 const REST_MAX: Duration = Duration::from_millis(20);
-/// Pause of a caller that waits for bytes which are still on their way.
+/// Poll interval of a caller that waits for bytes which have not been handed over yet.
 const ARRIVAL_POLL: Duration = Duration::from_millis(1);
 
 /// Settings of the materialiser.
 #[derive(Clone, Copy, Debug)]
 pub struct MaterialiserOptions {
-    /// How long handed-over bytes may lie before they are written.
+    /// Delay between hand-over and writing.
     pub delay: Duration,
-    /// Bytes that may lie; a caller that hands over more waits.
+    /// Maximum queued bytes; a caller that hands over more waits.
     pub queue_bytes_max: usize,
-    /// Pause before writing is tried again without space.
+    /// Pause before a retry when the disk is full.
     pub retry: Duration,
-    /// Newest bytes that stay in memory for readers.
+    /// Number of the newest bytes kept in memory for readers.
     pub tail_bytes_max: usize,
 }
 
@@ -77,27 +78,27 @@ impl Default for MaterialiserOptions {
     }
 }
 
-/// Chunks of one flush group, hardened. `bytes` are those of the inline chunks.
+/// Durable chunks of one flush group. `bytes` are those of the inline chunks.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// Places.
+    /// Places of the chunks.
     pub chunks: Vec<Chunk>,
-    /// Bytes.
+    /// Bytes of the inline chunks.
     pub bytes: Vec<u8>,
 }
 
-/// What the writer is doing.
+/// State of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MaterialiseStatus {
-    /// Writing, or nothing to do.
+    /// Writing or idle.
     Running,
-    /// Waiting for space; new writes should be refused until this ends.
+    /// Waiting for space. New writes should be refused until this ends.
     NoSpace,
-    /// An error that does not go away; the server must stop. Nothing is lost: the log holds the bytes.
+    /// A permanent error: the server must stop. No data is lost, because the log holds the bytes.
     Failed(String),
 }
 
-/// The writer of the files.
+/// The background writer of the binlog files.
 pub struct Materialiser {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -109,50 +110,50 @@ struct Shared {
     syncing: Mutex<()>,
     writer: Mutex<Writer>,
     queue: Mutex<Queue>,
-    /// The queue is no longer empty, or the thread must end.
+    /// Notified when the queue is no longer empty, or when the thread must end.
     wake: Condvar,
-    /// The queue has room.
+    /// Notified when the queue has space.
     room: Condvar,
-    /// How often the stream has begun anew.
+    /// Number of binlog resets, each of which restarts the stream.
     restarts: AtomicU64,
-    /// Bytes of spill files that were handed over and are still there.
+    /// Bytes in spill files that were handed over and not removed yet.
     spilled_bytes: AtomicU64,
     /// Written under the queue's lock, read by every commit.
     is_without_space: AtomicBool,
     options: MaterialiserOptions,
     spill: Arc<SpillDir>,
     tail: StreamTail,
-    /// The files' readers.
+    /// Readers of the files.
     pins: Pins,
     name: BinlogName,
 }
 
-/// Under the writer's lock: its holder writes.
+/// Protected by the writer's lock: the thread that holds the lock writes.
 struct Writer {
     files: BinlogFiles,
-    /// Taken out of the queue and not wholly written.
+    /// Batches taken from the queue and not completely written.
     rest: VecDeque<Arc<Batch>>,
-    /// In the first one of them; none: at its beginning.
+    /// Progress in the first of them; `None` at its beginning.
     place: Option<BatchPlace>,
-    /// Spill files whose copies are not synced yet, and their bytes.
+    /// Spill files whose copies are not synced yet, with their bytes.
     copied: Vec<(String, u64)>,
 }
 
-/// What comes next of a batch that is being written.
+/// Progress in a batch that is being written.
 #[derive(Clone, Copy, Default)]
 struct BatchPlace {
     chunk: usize,
-    /// Bytes of inline chunks that are done.
+    /// Bytes of inline chunks that are written.
     inline_bytes: usize,
     copy: CopyPlace,
 }
 
-/// Under the queue's lock.
+/// Protected by the queue's lock.
 struct Queue {
     batches: VecDeque<Arc<Batch>>,
-    /// Bytes handed over and not given to the files.
+    /// Bytes handed over and not passed to the files yet.
     bytes: usize,
-    /// Bytes that the files hold in memory; not 0 only without space.
+    /// Bytes buffered by the files; nonzero only while there is no space.
     buffered_bytes: usize,
     status: MaterialiseStatus,
     written: Option<BinlogPos>,
@@ -166,7 +167,7 @@ impl Materialiser {
         let materialiser = Materialiser::stepped(files, spill, options);
         let shared = materialiser.shared.clone();
         let run = move || {
-            // Without it the queue would fill up, and leaders wait for ever.
+            // If the thread died, the queue would fill up and leaders would wait forever.
             let guard = NoUnwind::during("the writing of binary log files");
             shared.run();
             guard.passed();
@@ -177,7 +178,7 @@ impl Materialiser {
         materialiser
     }
 
-    /// Without a thread: only `step`, `catch_up` and `sync` write. For tests.
+    /// Creates a materialiser without a thread: only `step`, `catch_up` and `sync` write. For tests.
     pub fn stepped(files: BinlogFiles, spill: Arc<SpillDir>, options: MaterialiserOptions) -> Materialiser {
         let queue = Queue {
             batches: VecDeque::new(),
@@ -212,9 +213,9 @@ impl Materialiser {
         }
     }
 
-    /// Hands over hardened chunks, in order: to the tail at once, to the files a little later. Waits while
-    /// the queue is full (threaded only), but not for space: the caller leads, and what is refused at prepare
-    /// meanwhile bounds the queue.
+    /// Hands over durable chunks, in order. They are visible in the tail at once, and in the files a little
+    /// later. With a background thread, waits while the queue is full, but not for disk space: the caller is
+    /// a leader, and the writes refused at prepare meanwhile bound the queue.
     pub fn submit(&self, batch: Batch) {
         let spilled = batch.chunks.iter().filter(|chunk| chunk.content != Content::Inline);
         self.shared.spilled_bytes.fetch_add(spilled.map(|chunk| chunk.len).sum(), Ordering::Relaxed);
@@ -237,10 +238,10 @@ impl Materialiser {
         }
     }
 
-    /// Writes a batch on the caller's thread and syncs it. Nobody is shown it before [`Materialiser::show`].
-    /// For files that decide what is committed: no byte of a file is written before the file before it is
-    /// synced, so only the newest can be torn. Not to be mixed with [`Materialiser::submit`]. Without space
-    /// the same batch may be given again.
+    /// Writes a batch on the caller's thread and syncs it. Readers do not see it before
+    /// [`Materialiser::show`]. For files that decide which transactions are committed: each file is synced
+    /// before the next one is written, so only the newest can be torn. Must not be mixed with
+    /// [`Materialiser::submit`]. If there is no space, the same batch may be passed again.
     pub fn write_synced(&self, batch: &Batch) -> Result<(), BinlogError> {
         let shared = &*self.shared;
         let _syncing = shared.syncing.lock();
@@ -257,14 +258,14 @@ impl Materialiser {
         if outcome.is_ok() {
             writer.files.end_sync(&pending);
             for (name, _) in copied {
-                // What stays behind is removed at the next start.
+                // Leftovers are removed at the next start.
                 let _ = shared.spill.remove(&name);
             }
         }
         shared.publish(&writer, 0, outcome)
     }
 
-    /// Shows a batch that was written by [`Materialiser::write_synced`] to those who read the stream.
+    /// Makes a batch written by [`Materialiser::write_synced`] visible to readers of the stream.
     pub fn show(&self, batch: Batch) {
         let Some(last) = batch.chunks.last() else { return };
         {
@@ -275,7 +276,7 @@ impl Materialiser {
         self.shared.tail.push(&Arc::new(batch));
     }
 
-    /// The newest bytes, for those who follow the stream.
+    /// Returns the newest bytes, for readers that follow the stream.
     pub fn tail(&self) -> &StreamTail {
         &self.shared.tail
     }
@@ -286,13 +287,13 @@ impl Materialiser {
         self.shared.drain(&mut writer)
     }
 
-    /// How often the stream has begun anew: positions of before mean nothing any more.
+    /// Returns the number of binlog resets. A reset invalidates all earlier positions.
     pub fn restarts(&self) -> u64 {
         self.shared.restarts.load(Ordering::SeqCst)
     }
 
-    /// Comes back when the files hold everything up to `pos` of the stream that has begun anew so many times,
-    /// or that stream is gone. An error when they cannot: no space, or failed.
+    /// Returns when the files hold everything up to `pos`, or when the binlog was reset. `pos` belongs to the
+    /// stream after `restarts` resets. Returns an error if the files cannot be written: no space, or failed.
     pub fn catch_up(&self, pos: BinlogPos, restarts: u64) -> Result<(), BinlogError> {
         loop {
             self.step()?;
@@ -306,13 +307,13 @@ impl Materialiser {
         }
     }
 
-    /// Writes and syncs everything handed over so far; answers up to where (for the log's checkpoint).
+    /// Writes and syncs everything handed over so far. Returns the synced position, for the log's checkpoint.
     pub fn sync(&self) -> Result<Option<BinlogPos>, BinlogError> {
         self.shared.sync()
     }
 
-    /// Removes all files: the stream begins anew with the next batch. Everything before is synced, nobody
-    /// hands over bytes meanwhile, and nobody reads.
+    /// Removes all files: a binlog reset. The stream starts again with the next batch. The caller guarantees
+    /// that everything is synced, and that there are no hand-overs and no readers meanwhile.
     pub fn remove_all(&self) -> Result<(), BinlogError> {
         let _syncing = self.shared.syncing.lock();
         let mut writer = self.shared.writer.lock();
@@ -323,58 +324,61 @@ impl Materialiser {
         self.shared.publish(&writer, 0, outcome)
     }
 
-    /// Up to where the files hold the stream for readers: what decides is theirs when it is shown.
+    /// Returns the position up to which readers can read the files. Batches of files that decide on commits
+    /// count when they are shown.
     pub fn written(&self) -> Option<BinlogPos> {
         self.shared.queue.lock().written
     }
 
-    /// Up to where the files are synced: what the log must not free.
+    /// Returns the position up to which the files are synced; the log must keep later bytes.
     pub fn synced(&self) -> Option<BinlogPos> {
         self.shared.queue.lock().synced
     }
 
-    /// What the writer is doing.
+    /// Returns the state of the writer.
     pub fn status(&self) -> MaterialiseStatus {
         self.shared.queue.lock().status.clone()
     }
 
-    /// Whether the files wait for space: new writes are to be refused. Cheap, for every commit.
+    /// Returns whether the files wait for space and new writes must be refused. Cheap: called for every
+    /// commit.
     pub fn is_without_space(&self) -> bool {
         self.shared.is_without_space.load(Ordering::Relaxed)
     }
 
-    /// Bytes of spill files that go with the next [`Materialiser::sync`].
+    /// Returns the bytes of spill files that the next [`Materialiser::sync`] can remove.
     pub fn spilled_bytes(&self) -> u64 {
         self.shared.spilled_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes handed over and not written yet.
+    /// Returns the number of bytes handed over and not written yet.
     pub fn backlog_bytes(&self) -> usize {
         let queue = self.shared.queue.lock();
         queue.bytes + queue.buffered_bytes
     }
 
-    /// Runs with the files between two batches: SHOW BINARY LOGS, purge, readers.
+    /// Runs `f` with the files between two batches: SHOW BINARY LOGS, purge, readers.
     pub fn with_files<R>(&self, f: impl FnOnce(&mut BinlogFiles) -> R) -> R {
         let mut writer = self.shared.writer.lock();
         while writer.place.is_some() {
-            // The status carries an error to whoever asks; then it stands at the batch's beginning.
+            // The status reports an error to callers; after one, the batch is at its beginning again.
             let _ = self.shared.write_slice(&mut writer);
         }
         f(&mut writer.files)
     }
 
-    /// Names of the files.
+    /// Returns the naming scheme of the files.
     pub fn name(&self) -> &BinlogName {
         &self.shared.name
     }
 
-    /// Who reads the files.
+    /// Returns the registry of the files' readers.
     pub fn pins(&self) -> &Pins {
         &self.shared.pins
     }
 
-    /// Writes what is left, clears the in-use mark, syncs and ends the thread. After [`crate::Stream::stop`].
+    /// Writes the rest, clears the in-use mark, syncs and ends the thread. Call after
+    /// [`crate::Stream::stop`].
     pub fn close(&self) -> Result<(), BinlogError> {
         self.end_thread();
         let mut writer = self.shared.writer.lock();
@@ -401,7 +405,7 @@ impl Drop for Materialiser {
 }
 
 impl Writer {
-    /// Writes a batch. The file before is synced before a new one is begun.
+    /// Writes a batch; syncs the previous file before starting a new one.
     fn write_in_order(&mut self, batch: &Batch, spill: &SpillDir) -> Result<PendingSync, BinlogError> {
         let mut inline = batch.bytes.as_slice();
         for chunk in &batch.chunks {
@@ -414,8 +418,8 @@ impl Writer {
         self.files.begin_sync()
     }
 
-    /// Writes the first batch of the rest, up to the end of a slice of a copy. True: it is done. After "no
-    /// space" it is written again as a whole: what is there already stays as it is.
+    /// Writes the first batch of `rest`, up to the end of one slice of a copy. Returns true if the batch is
+    /// complete. After `NoSpace` the whole batch is written again; bytes that are present stay as they are.
     fn write_some(&mut self, spill: &SpillDir) -> Result<bool, BinlogError> {
         let mut place = self.place.take().unwrap_or_default();
         let batch = self.rest.front().expect("looked at by the caller");
@@ -434,7 +438,7 @@ impl Writer {
 }
 
 impl Shared {
-    /// The background thread.
+    /// Runs the background thread.
     fn run(&self) {
         loop {
             let mut queue = self.queue.lock();
@@ -453,23 +457,23 @@ impl Shared {
                 self.wake.wait_for(&mut queue, pause);
             }
             drop(queue);
-            // The status carries the error to whoever asks.
+            // The status reports the error to callers.
             let _ = self.drain_at_leisure();
         }
     }
 
-    /// Whether the queue is about to fill up, or to end.
+    /// Returns whether the queue is filling up or ending.
     fn is_hurried(&self) -> bool {
         let queue = self.queue.lock();
         queue.ending || queue.bytes > self.options.queue_bytes_max / 2
     }
 
-    /// Writes what was handed over before the call.
+    /// Writes everything handed over before the call.
     fn drain(&self, writer: &mut MutexGuard<'_, Writer>) -> Result<(), BinlogError> {
         self.drain_with(writer, &mut |writer, _| MutexGuard::bump(writer))
     }
 
-    /// The same for the thread, which rests while it copies.
+    /// Like `drain`, for the background thread: pauses between the slices of a copy.
     fn drain_at_leisure(&self) -> Result<(), BinlogError> {
         self.drain_with(&mut self.writer.lock(), &mut |writer, worked| match writer.place.is_some()
             && !self.is_hurried()
@@ -479,7 +483,8 @@ impl Shared {
         })
     }
 
-    /// `between` lets others have the writer's lock, and gets how long the last slice took.
+    /// Calls `between` after each slice, with the duration of the slice, so that other threads get the
+    /// writer's lock.
     fn drain_with(
         &self,
         writer: &mut MutexGuard<'_, Writer>,
@@ -540,9 +545,9 @@ impl Shared {
         if outcome.is_ok() {
             writer.files.end_sync(&pending);
             for (name, bytes) in copied {
-                // What stays behind is removed at the next start.
+                // Leftovers are removed at the next start.
                 let _ = self.spill.remove(&name);
-                // What was written twice, because there was no space at first, counts once.
+                // A batch that was written twice because of missing space counts once.
                 let less = |spilled: u64| Some(spilled.saturating_sub(bytes));
                 let _ = self.spilled_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
@@ -560,14 +565,14 @@ impl Shared {
         let mut queue = self.queue.lock();
         queue.bytes -= bytes;
         queue.buffered_bytes = writer.files.buffered_bytes();
-        // Readers get batches as a whole: a file that ends inside an event is damaged to them. What is
-        // buffered may be the end of an event.
+        // Readers get complete batches: a file that ends inside an event looks damaged to them. Buffered
+        // bytes may be the end of an event.
         if outcome.is_ok() && writer.place.is_none() && queue.buffered_bytes == 0 {
             queue.written = writer.files.shown_end();
         }
         queue.synced = writer.files.synced();
         queue.status = match &outcome {
-            // For good, whatever another caller could still write.
+            // Permanent, even if another caller could still write.
             _ if matches!(queue.status, MaterialiseStatus::Failed(_)) => queue.status.clone(),
             Ok(()) => MaterialiseStatus::Running,
             Err(BinlogError::NoSpace { .. }) => MaterialiseStatus::NoSpace,
@@ -580,7 +585,7 @@ impl Shared {
     }
 }
 
-/// The spill file goes once this copy of it is synced.
+/// Notes that the spill file can be removed once its copy is synced.
 fn note_copied(copied: &mut Vec<(String, u64)>, chunk: &Chunk) {
     if let Content::Spilled(spilled) = &chunk.content {
         match copied.iter_mut().find(|(name, _)| *name == spilled.name) {

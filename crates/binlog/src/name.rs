@@ -1,8 +1,8 @@
-//! Names of binlog files: `--log-bin=NAME` and what follows from it.
+//! Names of binlog files, derived from `--log-bin=NAME`.
 
 use std::path::{Path, PathBuf};
 
-/// The base name of the binlog files and the directory they are in.
+/// Base name and directory of the binlog files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinlogName {
     dir: PathBuf,
@@ -11,8 +11,8 @@ pub struct BinlogName {
 }
 
 impl BinlogName {
-    /// From the option's value: a base name (`binlog`) for files in the data directory, or a path. As in
-    /// MariaDB an extension of the base name is dropped.
+    /// Parses the option's value: a base name (`binlog`) for files in the data directory, or a path. An
+    /// extension of the base name is dropped, as in MariaDB.
     pub fn new(datadir: &Path, option: &str) -> BinlogName {
         let (dir, prefix, base) = match option.rsplit_once('/') {
             Some((dir, base)) => (datadir.join(format!("{dir}/")), format!("{dir}/"), base),
@@ -23,37 +23,37 @@ impl BinlogName {
         BinlogName { dir, base: base.to_owned(), index_prefix: prefix }
     }
 
-    /// The directory of files and index.
+    /// Returns the directory of the files and the index.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// `binlog`
+    /// Returns the base name: `binlog`.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// `binlog.000042`
+    /// Returns the name of a file: `binlog.000042`.
     pub fn file(&self, number: u32) -> String {
         format!("{}.{number:06}", self.base)
     }
 
-    /// The path of a file.
+    /// Returns the path of a file.
     pub fn path(&self, number: u32) -> PathBuf {
         self.dir.join(self.file(number))
     }
 
-    /// The path of the index.
+    /// Returns the path of the index.
     pub fn index_path(&self) -> PathBuf {
         self.dir.join(format!("{}.index", self.base))
     }
 
-    /// The line of a file in the index: `./binlog.000042`.
+    /// Returns the line of a file in the index: `./binlog.000042`.
     pub fn index_line(&self, number: u32) -> String {
         format!("{}{}", self.index_prefix, self.file(number))
     }
 
-    /// The number of a file name or path; `None` if it is not one of ours.
+    /// Returns the number of a file name or path, `None` if it is not a file of this binlog.
     pub fn number(&self, name: &str) -> Option<u32> {
         let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
         let digits = name.strip_prefix(&self.base)?.strip_prefix('.')?;

@@ -1,15 +1,15 @@
-//! Which files somebody still reads: purge leaves them (I7).
+//! Pins protect binlog files that are being read from purge (I7).
 //!
-//! A reader pins its first file before it opens it, and moves on when it is done with it: so a file that is
-//! being read is never purged. While the pins are closed nobody can become a reader: the files are removed as
-//! a whole.
+//! A reader pins its first file before opening it, and advances the pin when it has finished a file. So purge
+//! never removes a file that is being read. While the pins are closed, new readers are refused, because all
+//! files are about to be removed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The readers of a binlog's files. Shared by the files and all who hold a [`Pin`].
+/// Registry of the readers of a binlog's files. Shared by the files and all [`Pin`]s.
 #[derive(Clone, Debug, Default)]
 pub struct Pins {
     shared: Arc<Mutex<Held>>,
@@ -19,7 +19,7 @@ pub struct Pins {
 struct Held {
     next: u64,
     is_closed: bool,
-    /// The file that each reader needs, with all behind it.
+    /// The oldest file that each reader needs; the reader also needs all later files.
     files: BTreeMap<u64, Place>,
 }
 
@@ -30,8 +30,8 @@ struct Place {
 }
 
 impl Pins {
-    /// Keeps this file and all behind it until the pin is moved or dropped. `who` is how the error log calls
-    /// the reader. None while the pins are closed.
+    /// Keeps this file and all later ones until the pin is advanced or dropped. `who` is the reader's name in
+    /// the error log. Returns `None` while the pins are closed.
     pub fn pin(&self, file: u32, who: impl Into<String>) -> Option<Pin> {
         let mut held = self.shared.lock();
         if held.is_closed {
@@ -43,8 +43,8 @@ impl Pins {
         Some(Pin { pins: self.clone(), id })
     }
 
-    /// Nobody becomes a reader until the result is dropped. An error names the reader of the oldest file:
-    /// there are readers.
+    /// Refuses new readers until the returned value is dropped. If there are readers, returns the name of the
+    /// one that needs the oldest file as the error.
     pub fn close(&self) -> Result<ClosedPins, String> {
         let mut held = self.shared.lock();
         match held.files.values().min_by_key(|place| place.file) {
@@ -56,24 +56,24 @@ impl Pins {
         }
     }
 
-    /// The oldest file that somebody needs.
+    /// Returns the oldest file that a reader needs.
     pub fn oldest(&self) -> Option<u32> {
         self.shared.lock().files.values().map(|place| place.file).min()
     }
 
-    /// The reader that needs the oldest file.
+    /// Returns the oldest needed file and the name of its reader.
     pub fn oldest_reader(&self) -> Option<(u32, String)> {
         let held = self.shared.lock();
         held.files.values().min_by_key(|place| place.file).map(|place| (place.file, place.who.clone()))
     }
 
-    /// How many read.
+    /// Returns the number of readers.
     pub fn count(&self) -> usize {
         self.shared.lock().files.len()
     }
 }
 
-/// A reader's hold on a file and all behind it.
+/// A reader's pin on a file and all later ones.
 #[derive(Debug)]
 pub struct Pin {
     pins: Pins,
@@ -81,7 +81,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// The reader needs only this file and those behind it now.
+    /// Releases the files before `file`.
     pub fn advance(&self, file: u32) {
         if let Some(place) = self.pins.shared.lock().files.get_mut(&self.id) {
             place.file = file;
@@ -95,7 +95,7 @@ impl Drop for Pin {
     }
 }
 
-/// Nobody reads while this is there.
+/// Refuses new readers while it exists.
 #[derive(Debug)]
 pub struct ClosedPins(Pins);
 

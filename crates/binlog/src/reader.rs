@@ -1,7 +1,8 @@
-//! Reads the events of one file, of the one being written too.
+//! Reads the events of one file, also of the file that is being written.
 //!
-//! A reader stands between two events. What is not wholly there yet (the file is being written, or the
-//! caller's limit lies inside the event) reads as the end; asking again later goes on at the same place.
+//! A reader is always between two events. An event that is not complete yet (the file is being written, or
+//! the caller's limit is inside the event) reads as the end of the file; a later call continues at the same
+//! offset.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +15,13 @@ use crate::event::{
     split_event,
 };
 
-/// The file is read in pieces of at least this size.
+/// Minimum size of a read.
 const READ_BYTES: usize = 256 << 10;
 
-/// An event with its place.
+/// An event with its offset.
 #[derive(Clone, Debug)]
 pub struct RawEvent {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
     /// The common header.
     pub header: EventHeader,
@@ -29,12 +30,12 @@ pub struct RawEvent {
 }
 
 impl RawEvent {
-    /// Behind the last byte.
+    /// Returns the offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
     }
 
-    /// What lies between header and checksum.
+    /// Returns the bytes between header and checksum.
     pub fn body(&self, checksum: Checksum) -> Result<SharedBytes, DecodeError> {
         let end = self.bytes.len().checked_sub(checksum.len()).filter(|end| *end >= HEADER_LEN);
         let end = end.ok_or(DecodeError::Truncated)?;
@@ -42,39 +43,39 @@ impl RawEvent {
     }
 }
 
-/// An event that was gone over.
+/// An event that the reader passed.
 pub(crate) struct Passed {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub offset: u64,
     pub header: EventHeader,
-    /// The event itself, if it was wanted.
+    /// The whole event, if the caller wanted it.
     pub raw: Option<RawEvent>,
 }
 
 impl Passed {
-    /// Behind the last byte.
+    /// Returns the offset after the last byte.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.header.event_len)
     }
 }
 
-/// Reads a file from front to back.
+/// Sequential reader of the events of a file.
 pub struct EventReader {
     file: SharedFile,
     path: PathBuf,
     format: FormatDescription,
-    /// Where the next event starts.
+    /// Offset of the next event.
     offset: u64,
     limit: u64,
-    /// Length of the file when last asked.
+    /// Length of the file when last checked.
     file_len: u64,
-    /// Bytes of the file from `buf_at` on.
+    /// Bytes of the file, starting at `buf_at`.
     buf: Vec<u8>,
     buf_at: u64,
 }
 
 impl EventReader {
-    /// Opens a file and reads its format description. The next event is then the first one, the format
+    /// Opens a file and reads its format description. The first event that the reader returns is that format
     /// description.
     pub fn open(fs: &SharedFs, path: &Path) -> Result<EventReader, BinlogError> {
         let file = fs.open(path, OpenMode::Read).map_err(|e| BinlogError::io("open", path, e))?;
@@ -106,29 +107,29 @@ impl EventReader {
         Ok(reader)
     }
 
-    /// How events are framed.
+    /// Returns the format description, which says how events are framed.
     pub fn format(&self) -> &FormatDescription {
         &self.format
     }
 
-    /// Where the next event starts.
+    /// Returns the offset of the next event.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next event starts here. 4 is the first one.
+    /// Continues at this offset, which must be the start of an event; the first event is at 4.
     pub fn seek(&mut self, offset: u64) {
         self.offset = offset;
     }
 
-    /// Bytes from here on are not there yet (end of what is hardened). Without a limit it is the end of the
-    /// file.
+    /// Treats bytes from this offset on as not written yet (the end of the durable bytes). Without a limit
+    /// the end of the file counts.
     pub fn set_limit(&mut self, offset: u64) {
         self.limit = offset;
     }
 
-    /// The next event with its checksum verified; `None` at the end or when the rest is not there yet: then
-    /// asking again later goes on at the same place.
+    /// Reads the next event and verifies its checksum. Returns `None` at the end, or if the event is not
+    /// complete yet: a later call continues at the same offset.
     pub fn next_event(&mut self) -> Result<Option<RawEvent>, BinlogError> {
         let offset = self.offset;
         let Some(head) = self.window(HEADER_LEN)? else { return Ok(None) };
@@ -140,7 +141,8 @@ impl EventReader {
         Ok(Some(RawEvent { offset, header, bytes }))
     }
 
-    /// The same for a caller that wants few of them: others are verified where they lie in the buffer.
+    /// Like [`EventReader::next_event`], for a caller that wants few of the events: the others are verified
+    /// inside the buffer and not copied.
     pub(crate) fn pass_event(
         &mut self,
         is_wanted: impl Fn(EventType) -> bool,
@@ -161,7 +163,8 @@ impl EventReader {
         Ok(Some(Passed { offset, header, raw: None }))
     }
 
-    /// A format description tells the algorithm of the others and has a checksum itself in any case.
+    /// Returns the checksum algorithm of an event. The format description defines it for the other events,
+    /// and always has a checksum itself.
     fn checksum_of(&self, kind: EventType) -> Checksum {
         match kind {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
@@ -174,8 +177,8 @@ impl EventReader {
         Event::decode_shared(raw.header.kind, &raw.body(self.checksum_of(raw.header.kind))?)
     }
 
-    /// The bytes of an event at the current offset; `None` if they are not all there. A large one is not read
-    /// into the buffer first.
+    /// Returns the bytes of the event at the current offset, `None` if it is not complete. A large event is
+    /// read directly, not through the buffer.
     fn event_bytes(&mut self, len: usize) -> Result<Option<Arc<[u8]>>, BinlogError> {
         let end = self.offset.saturating_add(len as u64);
         let in_buf = end <= self.buf_at + self.buf.len() as u64;
@@ -192,13 +195,13 @@ impl EventReader {
         Ok((got == len).then_some(bytes))
     }
 
-    /// Length of the file now.
+    /// Returns the current length of the file.
     pub fn file_len(&mut self) -> Result<u64, BinlogError> {
         self.file_len = self.file.len().map_err(|e| BinlogError::io("read", &self.path, e))?;
         Ok(self.file_len)
     }
 
-    /// `len` bytes from the current offset; `None` if they are not all there.
+    /// Returns `len` bytes from the current offset, `None` if they are not all available.
     fn window(&mut self, len: usize) -> Result<Option<&[u8]>, BinlogError> {
         let end = self.offset.saturating_add(len as u64);
         let in_buf = self.offset >= self.buf_at && end <= self.buf_at + self.buf.len() as u64;
@@ -206,7 +209,7 @@ impl EventReader {
             return Ok(None);
         }
         if !in_buf {
-            // Memory is taken only for bytes that exist, whatever a damaged length says.
+            // Allocate only for bytes that exist, even if a damaged header says otherwise.
             if end > self.file_len && end > self.file_len()? {
                 return Ok(None);
             }

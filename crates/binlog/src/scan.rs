@@ -1,4 +1,4 @@
-//! Goes through a file and finds out what it holds: verification, and the GTID state at its end.
+//! Scans a file: verification, and the GTID state at its end.
 
 use std::io;
 use std::path::Path;
@@ -10,31 +10,30 @@ use crate::event::{DecodeError, Event, EventHeader, EventType, flags, gtid_flags
 use crate::reader::Passed;
 use crate::{BinlogError, EventReader, GtidState};
 
-/// Up to where a file was found whole, and what is known there. A later scan may go on from it.
+/// Result of a scan up to an offset; a later scan may continue from it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reached {
-    /// Behind the last whole transaction (or event outside of one).
+    /// End of the last complete transaction, or of the last event outside of a transaction.
     pub end: u64,
-    /// Behind the last whole transaction; 0 without one.
+    /// End of the last complete transaction; 0 if there is none.
     pub trx_end: u64,
-    /// At `end`; `None` if the file's head has no GTID list.
+    /// GTID state at `end`; `None` if the file's head has no GTID list.
     pub state: Option<GtidState>,
-    /// Whether the event before `end` is ROTATE or STOP.
+    /// True if the event before `end` is ROTATE or STOP.
     ended: bool,
 }
 
-/// What a file holds.
+/// Result of a scan.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub reached: Reached,
-    /// Whether the last event is ROTATE or STOP and the file is not marked as in use.
+    /// True if the last event is ROTATE or STOP and the file is not marked as in use.
     pub closed: bool,
-    /// What stands behind the end reached and is no whole transaction.
+    /// The damage found after the last complete transaction, if any.
     pub tail: Option<BinlogError>,
 }
 
-/// Scans to the end, from what is known to be whole. Damage is reported in [`Scan::tail`]; an error is one of
-/// reading.
+/// Scans to the end, continuing from `known`. Damage is reported in [`Scan::tail`]; errors are read errors.
 pub(crate) fn scan(fs: &SharedFs, path: &Path, known: Reached) -> Result<Scan, BinlogError> {
     let mut scan = Scan { reached: known, closed: false, tail: None };
     let mut reader = match EventReader::open(fs, path) {
@@ -66,7 +65,7 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, known: Reached) -> Result<Scan, B
             }
             Err(err) => return Err(err),
         }
-        // The format description is the first event, and the only one that is read again.
+        // Only the format description, the first event, is read again.
         if reader.offset() < reached.end {
             reader.seek(reached.end);
         } else if walk.open.is_none() {
@@ -82,8 +81,8 @@ pub(crate) fn scan(fs: &SharedFs, path: &Path, known: Reached) -> Result<Scan, B
     Ok(scan)
 }
 
-/// Verifies a file that nobody writes any more: every checksum and position, and that it ends with an event.
-/// `progress` is given the bytes of each event that was read.
+/// Verifies a file that is no longer written: every checksum and position, and that it ends with a complete
+/// event. Calls `progress` with the length of each event.
 pub fn verify_file(fs: &SharedFs, path: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), BinlogError> {
     let mut reader = EventReader::open(fs, path)?;
     while let Some(passed) = reader.pass_event(|_| false)? {
@@ -105,12 +104,13 @@ fn verify(path: &Path, passed: &Passed) -> Result<(), BinlogError> {
     Ok(())
 }
 
-/// Kinds of events that tell of GTIDs, or of where a transaction ends. The others are only verified.
+/// Returns whether the kind of event matters for GTIDs or for the end of a transaction. Others are only
+/// verified.
 fn is_looked_at(kind: EventType) -> bool {
     matches!(kind, EventType::GTID | EventType::GTID_LIST | EventType::QUERY | EventType::START_ENCRYPTION)
 }
 
-/// The transaction that is being gone through.
+/// The transaction that the scan is in.
 #[derive(Clone, Copy)]
 struct OpenGroup {
     gtid: Gtid,
@@ -126,7 +126,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Goes over an event; true if it is the last one of a transaction.
+    /// Processes an event. Returns true if it is the last one of a transaction.
     fn step(&mut self, path: &Path, reader: &EventReader, passed: &Passed) -> Result<bool, BinlogError> {
         let header = &passed.header;
         self.ended = matches!(header.kind, EventType::ROTATE | EventType::STOP);
@@ -167,7 +167,7 @@ impl Walk {
     }
 }
 
-/// Whether this event is the last one of a transaction that started with (or without) STANDALONE.
+/// Returns whether this event is the last one of a transaction that started with (or without) STANDALONE.
 pub(crate) fn ends_group(standalone: bool, kind: EventType, event: Option<&Event>) -> bool {
     match kind {
         EventType::XID | EventType::XA_PREPARE => true,

@@ -1,19 +1,19 @@
-//! Spill files: the caches and the redo of large transactions.
+//! Spill files for the caches and the redo of large transactions.
 //!
-//! A file `NUMBER.redo` holds redo as its engine gave it; the commit record that names it has its length and
-//! checksum. A file `NUMBER.spill` is a row of events, each followed by the checksum of the event as it
-//! stands there:
+//! A file `NUMBER.redo` holds redo as the engine produced it; the commit record that names the file has its
+//! length and checksum. A file `NUMBER.spill` is a sequence of events, each followed by the checksum of the
+//! event as it is stored there:
 //!
 //! ```text
 //! { event without checksum | crc32 u32 } ...
 //! ```
 //!
-//! It is written while its transaction runs, synced at [`crate::TrxCache::seal`] (before `order`), named by
-//! the commit record, copied into the binlog file with positions and final checksums
-//! ([`SpillDir::copy_spilled`]), and removed once that part of the binlog file is synced (I7).
+//! Life of a spill file: it is written while its transaction runs, synced by [`crate::TrxCache::seal`]
+//! (before `order`), named by the commit record, copied into the binlog file with positions and final
+//! checksums ([`SpillDir::copy_spilled`]), and removed once that part of the binlog file is synced (I7).
 //!
-//! No name is used again while the log may refer to it. The log may name files that were removed long ago, so
-//! numbers go on behind the largest that a start finds in the directory or in the log
+//! A name is never reused while the log may refer to it. The log may name files that were removed long ago,
+//! so a start continues after the largest number found in the directory or in the log
 //! ([`SpillDir::skip_to`]).
 
 use std::collections::HashSet;
@@ -29,47 +29,47 @@ use crate::{BinlogError, SpilledChunk};
 
 const EVENTS_SUFFIX: &str = ".spill";
 const REDO_SUFFIX: &str = ".redo";
-/// Redo had names of this kind in earlier versions.
+/// Prefix of redo files in earlier versions.
 const OLD_REDO_PREFIX: &str = "redo-";
-/// Copies are made in pieces of this size.
+/// Size of the pieces of a copy.
 const COPY_BYTES: usize = 128 << 10;
 
-/// How far a copy has come; the default is its beginning.
+/// Progress of a copy; the default is its beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyPlace {
     events: u64,
-    /// Their length without checksums.
+    /// Bytes of the copied events without checksums.
     event_bytes: u64,
     source_at: u64,
     out_bytes: u64,
 }
 
-/// Takes a piece of a copy and its file offset.
+/// Callback that receives a piece of a copy and its file offset.
 pub type WritePiece<'a> = dyn FnMut(u64, &[u8]) -> Result<(), BinlogError> + 'a;
 
 /// A finished cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// Events without checksums, one after the other.
+    /// Events without checksums, concatenated.
     Memory {
         /// The events.
         bytes: Vec<u8>,
-        /// Their number.
+        /// Number of events.
         events: u64,
     },
-    /// In a spill file, which is durable.
+    /// Events in a durable spill file.
     File {
         /// File name inside the spill directory.
         name: String,
         /// Number of events.
         events: u64,
-        /// Their length without checksums.
+        /// Bytes of the events without checksums.
         event_bytes: u64,
     },
 }
 
 impl Sealed {
-    /// Length in the binlog file.
+    /// Returns the length in the binlog file.
     pub fn len(&self, checksum: Checksum) -> u64 {
         let (bytes, events) = match self {
             Sealed::Memory { bytes, events } => (bytes.len() as u64, *events),
@@ -78,7 +78,7 @@ impl Sealed {
         bytes + events * checksum.len() as u64
     }
 
-    /// Whether there are no events.
+    /// Returns whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.len(Checksum::None) == 0
     }
@@ -92,7 +92,7 @@ pub struct SpillDir {
 }
 
 impl SpillDir {
-    /// Opens (and makes) the directory.
+    /// Opens the directory, creating it if necessary.
     pub fn open(fs: SharedFs, dir: &Path) -> io::Result<SpillDir> {
         fs.create_dir_all(dir)?;
         let numbers = fs.list(dir)?;
@@ -100,7 +100,7 @@ impl SpillDir {
         Ok(SpillDir { fs, dir: dir.to_owned(), next: AtomicU64::new(last.map_or(1, |n| n + 1)) })
     }
 
-    /// The log refers to this name: it and all numbers below are taken, whether the file is there or not.
+    /// Reserves this name, which the log refers to, and all lower numbers, whether the files exist or not.
     pub fn skip_to(&self, name: &str) {
         if let Some(number) = number(name) {
             self.next.fetch_max(number + 1, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl SpillDir {
         format!("{:012}{suffix}", self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Writes redo into a file of its own and returns the name; contents and name are durable then.
+    /// Writes redo into a new file and returns its name. Contents and name are durable on return.
     pub fn write_redo(&self, bytes: &[u8]) -> io::Result<String> {
         let name = self.next_name(REDO_SUFFIX);
         let path = self.dir.join(&name);
@@ -131,14 +131,14 @@ impl SpillDir {
         match write() {
             Ok(()) => Ok(name),
             Err(error) => {
-                // Nothing refers to the file; the next start removes what cannot be removed now.
+                // Nothing refers to the file. If it cannot be removed now, the next start removes it.
                 let _ = self.fs.remove(&path);
                 Err(error)
             }
         }
     }
 
-    /// A new file for redo that is written piece by piece: its name, and the file. [`SpillDir::sync_names`]
+    /// Creates a redo file that is written in pieces. Returns its name and the file. [`SpillDir::sync_names`]
     /// makes the name durable.
     pub fn create_redo(&self) -> io::Result<(String, SharedFile)> {
         let name = self.next_name(REDO_SUFFIX);
@@ -151,14 +151,15 @@ impl SpillDir {
         self.fs.sync_dir(&self.dir)
     }
 
-    /// Whether the file is there.
+    /// Returns whether the file exists.
     pub fn exists(&self, name: &str) -> bool {
         self.fs.exists(&self.dir.join(name))
     }
 
-    /// Hands the bytes of a spilled chunk, positions and checksums filled in, to `write` in pieces of bounded
-    /// size, in order, each with its file offset: from a place on, which moves on, to the event with which it
-    /// has handed over so many bytes. True: that was the last one. Used by the materialiser and by recovery.
+    /// Passes the bytes of a spilled chunk to `write`, with positions and checksums filled in: in order, in
+    /// pieces of bounded size, each with its file offset. Starts at `from`, which is advanced, and stops at
+    /// the end of the event that reaches `bytes_max`. Returns true if the chunk is complete. Used by the
+    /// materialiser and by recovery.
     pub fn copy_spilled(
         &self,
         chunk: &SpilledChunk,
@@ -192,7 +193,7 @@ impl SpillDir {
         Ok(is_over)
     }
 
-    /// Removes a file that is not needed any more; it may be gone already.
+    /// Removes a file that is not needed any more. It is no error if the file does not exist.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.fs.remove(&self.dir.join(name)) {
             Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
@@ -208,7 +209,7 @@ impl SpillDir {
         }
     }
 
-    /// Removes all files but these: at start, what no commit record in the log refers to.
+    /// Removes all other files. Called at start with the names that commit records in the log refer to.
     pub fn retain(&self, names: &HashSet<&str>) -> io::Result<()> {
         for path in self.fs.list(&self.dir)? {
             let name = path.to_string_lossy();
@@ -228,7 +229,7 @@ fn is_spill_file(name: &str) -> bool {
     number(name).is_some() || name.starts_with(OLD_REDO_PREFIX)
 }
 
-/// A spill file that is being written. Removed when dropped before it was sealed.
+/// A spill file that is being written. Dropping it before it is sealed removes the file.
 pub(crate) struct SpillFile {
     dir: Arc<SpillDir>,
     name: String,
@@ -267,7 +268,7 @@ impl SpillFile {
         Ok(())
     }
 
-    /// Goes back to a place between two events. The bytes behind it are written over, or cut at the seal.
+    /// Goes back to a position between two events and truncates the file there.
     pub(crate) fn truncate(&mut self, event_bytes: u64, events: u64) -> io::Result<()> {
         (self.event_bytes, self.events) = (event_bytes, events);
         self.file.set_len(self.file_len())
@@ -285,13 +286,13 @@ impl SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         if !self.keep {
-            // The next start removes what cannot be removed now.
+            // If it cannot be removed now, the next start removes it.
             let _ = self.dir.remove(&self.name);
         }
     }
 }
 
-/// The length field of an event that we wrote ourselves.
+/// Returns the length field of an event that this server wrote.
 pub(crate) fn event_len(event: &[u8]) -> usize {
     u32::from_le_bytes(event[9..13].try_into().expect("four bytes")) as usize
 }
@@ -326,7 +327,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Copies one event; answers its length without checksum.
+    /// Copies one event. Returns its length without checksum.
     fn event(&mut self, checksum: Checksum) -> Result<u64, BinlogError> {
         let mut head = [0; HEADER_LEN];
         self.source.read(&mut head)?;

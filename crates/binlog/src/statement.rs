@@ -1,7 +1,8 @@
-//! The BINLOG statement: row events in base64, as `mariadb-binlog` prints them.
+//! The BINLOG statement: row events in base64, as printed by `mariadb-binlog`.
 //!
-//! The text is a row of events, each encoded on its own (so padding may stand in the middle), in lines. The
-//! first BINLOG statement of a session holds a format description, which tells how the later ones are framed.
+//! The text is a sequence of events in lines of base64. Each event is encoded separately, so padding may
+//! occur in the middle. The first BINLOG statement of a session contains a format description, which defines
+//! how the later ones are framed.
 
 use std::fmt;
 
@@ -9,16 +10,16 @@ use crate::event::{
     Checksum, DecodeError, Event, EventHeader, EventType, FormatDescription, RowsKind, split_event,
 };
 
-/// Why the text of a BINLOG statement is refused.
+/// Reason why the text of a BINLOG statement is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementError {
-    /// Error 1575.
+    /// Error 1575: invalid base64.
     Base64,
-    /// Error 1609: no format description before this event.
+    /// Error 1609: there was no format description before this event.
     NoFormatDescription(EventType),
     /// Error 1730: only format descriptions, table maps and row events are allowed.
     NotAllowed(EventType),
-    /// An event is damaged (error 1064, as MariaDB gives it).
+    /// A damaged event (error 1064, as in MariaDB).
     Damaged(DecodeError),
 }
 
@@ -50,15 +51,15 @@ impl From<DecodeError> for StatementError {
     }
 }
 
-/// What a session remembers from one BINLOG statement to the next.
+/// Decoder state that a session keeps from one BINLOG statement to the next.
 #[derive(Clone, Debug, Default)]
 pub struct StatementDecoder {
     format: Option<FormatDescription>,
 }
 
 impl StatementDecoder {
-    /// Decodes the text of a statement (or its fragments, joined). Format descriptions are taken note of and
-    /// passed over; the rest is table maps and row events, with their checksums verified.
+    /// Decodes the text of a statement (or its joined fragments). Returns the table maps and row events, with
+    /// their checksums verified. Format descriptions are stored and not returned.
     pub fn decode(&mut self, text: &[u8]) -> Result<Vec<(EventHeader, Event)>, StatementError> {
         let bytes = decode_base64(text).ok_or(StatementError::Base64)?;
         let mut rest = bytes.as_slice();
@@ -88,7 +89,7 @@ impl StatementDecoder {
     }
 }
 
-/// Groups of four characters, white space between them, padding at the end of any event.
+/// Decodes groups of four characters with white space between them; any event may end with padding.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut group, mut count, mut padding) = (0u32, 0, 0);

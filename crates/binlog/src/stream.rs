@@ -1,22 +1,24 @@
-//! The growing binary log as a stream of bytes: where positions, checksums and the GTID state are given out.
+//! The growing binary log as a byte stream: assigns positions, checksums and the GTID state.
 //!
 //! # Concepts
 //!
-//! - Positions are assigned when the flush group is *closed*, by its leader, in CommitSeq order (I1), because
-//!   the length of the GTID event depends on whether a commit id is present, which is known only then.
-//! - Output goes into a [`StreamOut`]: final bytes, and the chunks that say where they belong. Both travel in
+//! - The leader assigns positions when it *closes* the flush group, in CommitSeq order (I1). They cannot be
+//!   assigned earlier, because the length of the GTID event depends on whether it has a commit id.
+//! - Output goes into a [`StreamOut`]: final bytes, and chunks that say where they belong. Both are stored in
 //!   commit records; the files are written from them later ([`crate::Materialiser`]).
 //! - A file change is part of the stream: ROTATE ends the file; magic, format description (marked as in use),
-//!   GTID_LIST and BINLOG_CHECKPOINT start the next.
-//! - The body of a spilled transaction does not pass through here; only its place is noted.
+//!   GTID_LIST and BINLOG_CHECKPOINT start the next one.
+//! - The body of a spilled transaction is not copied into the output; only its place is recorded.
 //!
 //! # States
 //!
-//! `open_new` -> (`append_trx` | `rotate` | `set_checksum`)* -> `stop`. One thread at a time, the leader's.
+//! `open_new` -> (`append_trx` | `rotate` | `set_checksum`)* -> `stop`. Used by one thread at a time, the
+//! leader.
 //!
 //! # On failure
 //!
-//! Nothing here fails (I6). A file is a u32 number and an event position is kept modulo 2^32, as in MariaDB.
+//! No operation can fail (I6). File numbers are u32, and event positions are stored modulo 2^32, as in
+//! MariaDB.
 //!
 //! # Deliberately missing
 //!
@@ -32,15 +34,16 @@ use crate::event::{
 use crate::spill::event_len;
 use crate::{BinlogName, GtidState, Sealed, StreamOut};
 
-/// GTID event with commit id and the longest XID, XID event, both with checksums.
+/// Maximum bytes of the GTID event (with commit id and the longest XID) and the XID event, both with
+/// checksums.
 const HEAD_AND_END_BYTES_MAX: u64 = (HEADER_LEN + 13 + 8 + 6 + 128 + 10 + 4 + HEADER_LEN + 8 + 4) as u64;
 
-/// A file change beside its GTID list and the names of files: ROTATE, magic, format description with the
-/// longest server version, BINLOG_CHECKPOINT, and where all of it belongs.
+/// Bytes of a file change without its GTID list and file names: ROTATE, magic, format description with the
+/// longest server version, BINLOG_CHECKPOINT, and their chunk list.
 const FILE_CHANGE_BYTES: u64 = 1024;
-/// Longest text behind the base name of a file.
+/// Maximum length of the text after the base name of a file.
 const NUMBER_BYTES_MAX: u64 = 11;
-/// One GTID in a GTID list.
+/// Bytes of one GTID in a GTID list.
 const GTID_BYTES: u64 = 16;
 
 /// Settings of the stream.
@@ -48,59 +51,59 @@ const GTID_BYTES: u64 = 16;
 pub struct StreamOptions {
     /// Names of the files.
     pub name: BinlogName,
-    /// `max_binlog_size`: the file is changed behind the transaction that reaches it.
+    /// `max_binlog_size`: the file is changed after the transaction that reaches it.
     pub file_bytes_max: u64,
-    /// `server_id`: in the events of a file's head.
+    /// `server_id` in the events of a file's head.
     pub server_id: ServerId,
-    /// In the format description; must contain "MariaDB".
+    /// Server version in the format description; must contain "MariaDB".
     pub server_version: String,
     /// `binlog_checksum`
     pub checksum: Checksum,
 }
 
-/// What stands before the body of a transaction.
+/// Parameters of the events around the body of a transaction.
 #[derive(Clone, Debug)]
 pub struct GtidHead {
-    /// The GTID; its server id is that of the GTID and XID events.
+    /// The GTID; its server id is also the server id of the GTID and XID events.
     pub gtid: Gtid,
-    /// Common to the transactions of a run without conflicts (I8); `None` for a run of one.
+    /// Shared by consecutive transactions without conflicts (I8); `None` for a single one.
     pub commit_id: Option<u64>,
-    /// See [`crate::event::gtid_flags2`]; the bits of an XA transaction are set here, GROUP_COMMIT_ID follows
-    /// `commit_id`.
+    /// See [`crate::event::gtid_flags2`]. The caller sets the bits of an XA transaction; GROUP_COMMIT_ID is
+    /// derived from `commit_id`.
     pub flags2: u8,
-    /// Of an XA transaction; `flags2` says which of its phases.
+    /// XID of an XA transaction; `flags2` says which phase it is.
     pub xid: Option<XaXid>,
-    /// Flags of the common header; SKIP_REPLICATION belongs here.
+    /// Flags of the common header, for instance SKIP_REPLICATION.
     pub flags: u16,
     /// Timestamp of the GTID and XID events.
     pub timestamp: u32,
 }
 
-/// Where a transaction went.
+/// Place of a transaction in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its first byte.
+    /// Position of its first byte.
     pub start: BinlogPos,
-    /// Behind its last byte.
+    /// Position after its last byte.
     pub end: BinlogPos,
 }
 
-/// The stream.
+/// The growing binary log.
 pub struct Stream {
     options: StreamOptions,
     pos: BinlogPos,
     state: GtidState,
-    /// The first file that recovery may look into, as BINLOG_CHECKPOINT events tell it; none: the file that
-    /// is written, because another log decides.
+    /// First file that recovery may read, as written in BINLOG_CHECKPOINT events. `None` stands for the file
+    /// being written, because another log decides on commits.
     needed_from: Option<u32>,
 }
 
-/// Room for the GTID and XID events of a transaction, as a rule.
+/// Typical size of the GTID and XID events of a transaction.
 const FRAME_BYTES: usize = 96;
 
 impl Stream {
-    /// Starts the stream at the head of a new file (a server's start makes one). Only `append_trx` and
-    /// `rotate` give out positions from here on. `now` is in seconds since 1970.
+    /// Starts the stream at the head of a new file, which every start of the server creates. From here on
+    /// only `append_trx` and `rotate` assign positions. `now` is in seconds since 1970.
     pub fn open_new(
         options: StreamOptions,
         file: u32,
@@ -113,7 +116,8 @@ impl Stream {
         stream
     }
 
-    /// The same for files that decide what is committed: recovery may look into all from `needed_from` on.
+    /// Like [`Stream::open_new`], for files that decide which transactions are committed: recovery may read
+    /// all files from `needed_from` on.
     pub fn open_deciding(
         options: StreamOptions,
         file: u32,
@@ -127,17 +131,18 @@ impl Stream {
         stream
     }
 
-    /// Behind the last byte.
+    /// Returns the position after the last byte.
     pub fn position(&self) -> BinlogPos {
         self.pos
     }
 
-    /// Whether [`Stream::tell_needed_from`] would tell something.
+    /// Returns whether [`Stream::tell_needed_from`] would append an event.
     pub fn is_news(&self, needed_from: u32) -> bool {
         self.needed_from.is_some_and(|before| before != needed_from)
     }
 
-    /// Tells the first file that recovery may look into from now on, if it is another one than before.
+    /// Appends an event with the first file that recovery may read from now on, unless it is the same as
+    /// before.
     pub fn tell_needed_from(&mut self, file: u32, now: u32, out: &mut StreamOut) {
         if !self.is_news(file) {
             return;
@@ -153,12 +158,12 @@ impl Stream {
         self.append(out, EventType::BINLOG_CHECKPOINT, now, server, 0, |bytes| event.encode(bytes));
     }
 
-    /// The GTID state after the last transaction appended.
+    /// Returns the GTID state after the last transaction appended.
     pub fn gtid_state(&self) -> &GtidState {
         &self.state
     }
 
-    /// Most bytes that `append_trx` can append for this body, for reserving room beforehand.
+    /// Returns the maximum bytes that `append_trx` can append for this body, for a reservation beforehand.
     pub fn trx_bytes_max(body: &Sealed) -> u64 {
         let body = match body {
             Sealed::Memory { .. } => body.len(Checksum::Crc32),
@@ -167,25 +172,25 @@ impl Stream {
         body + HEAD_AND_END_BYTES_MAX
     }
 
-    /// Most bytes that a file change in this state appends, chunk list included: it grows with the pairs of
-    /// domain and server.
+    /// Returns the maximum bytes that a file change in this state appends, including the chunk list. Grows
+    /// with the number of domain and server pairs.
     pub fn file_change_bytes_max(name: &BinlogName, state: &GtidState) -> u64 {
         let name_bytes = name.base().len() as u64 + NUMBER_BYTES_MAX;
         FILE_CHANGE_BYTES + 2 * name_bytes + GTID_BYTES * state.len() as u64
     }
 
-    /// The same in the state after the last transaction appended.
+    /// Like [`Stream::file_change_bytes_max`], with the state after the last transaction appended.
     pub fn rotation_bytes_max(&self) -> u64 {
         Stream::file_change_bytes_max(&self.options.name, &self.state)
     }
 
-    /// Forgets domains: the next file's GTID list is without them.
+    /// Removes domains from the state, so that the next file's GTID list does not contain them.
     pub fn forget_domains(&mut self, domains: &[DomainId]) {
         domains.iter().for_each(|&domain| self.state.remove(domain));
     }
 
-    /// Appends a transaction: GTID event, body, XID event if `end` is given. Bytes in final form; of a
-    /// spilled body only the place. Cannot fail (I6).
+    /// Appends a transaction: GTID event, body, and an XID event if `end` is given, in final form. For a
+    /// spilled body, only its place is recorded. Cannot fail (I6).
     pub fn append_trx(
         &mut self,
         out: &mut StreamOut,
@@ -230,7 +235,7 @@ impl Stream {
         });
     }
 
-    /// Copies finished events and fills in what depends on their place.
+    /// Copies finished events and fills in the fields that depend on their position.
     fn append_events(&mut self, out: &mut StreamOut, events: &[u8]) {
         let from = out.bytes.len();
         let first = self.pos;
@@ -257,7 +262,7 @@ impl Stream {
         flags: u16,
         body: impl FnOnce(&mut Vec<u8>),
     ) {
-        // A format description carries its checksum even when those behind it do not.
+        // A format description has a checksum even if the events after it have none.
         let checksum = match kind {
             EventType::FORMAT_DESCRIPTION => Checksum::Crc32,
             _ => self.options.checksum,
@@ -269,7 +274,7 @@ impl Stream {
         out.place(at, start);
     }
 
-    /// Whether the file has reached its size.
+    /// Returns whether the file has reached its maximum size.
     pub fn wants_rotation(&self) -> bool {
         self.pos.offset >= self.options.file_bytes_max
     }
@@ -280,37 +285,37 @@ impl Stream {
         self.start_file(file, now, 0, out);
     }
 
-    /// Bytes that the head of a file may take that begins with this state.
+    /// Returns the maximum bytes of the head of a file that starts with this state.
     pub fn head_bytes_max(&self, state: &GtidState) -> u64 {
         Stream::file_change_bytes_max(&self.options.name, state)
     }
 
-    /// Begins again at the head of this file, as a new server does, with these GTIDs.
+    /// Restarts the stream at the head of this file with this GTID state, like a new server (a binlog reset).
     pub fn restart(&mut self, file: u32, state: GtidState, now: u32, out: &mut StreamOut) {
         self.state = state;
         self.needed_from = self.needed_from.map(|_| file);
         self.start_file(file, now, now, out);
     }
 
-    /// Ends the stream with a STOP event (clean shutdown). Then [`crate::Materialiser::close`].
+    /// Ends the stream with a STOP event (clean shutdown). Call [`crate::Materialiser::close`] afterwards.
     pub fn stop(&mut self, out: &mut StreamOut, now: u32) {
         self.append(out, EventType::STOP, now, self.options.server_id, 0, |_| {});
     }
 
-    /// `SET GLOBAL max_binlog_size`
+    /// Implements `SET GLOBAL max_binlog_size`.
     pub fn set_file_bytes_max(&mut self, bytes: u64) {
         self.options.file_bytes_max = bytes;
     }
 
-    /// `SET GLOBAL binlog_checksum`: rotates, because the algorithm is per file; also to the same value, as
-    /// in MariaDB.
+    /// Implements `SET GLOBAL binlog_checksum`. Rotates, because the algorithm is per file; as in MariaDB,
+    /// also if the value does not change.
     pub fn set_checksum(&mut self, checksum: Checksum, out: &mut StreamOut, now: u32) {
         let file = self.end_file(out, now);
         self.options.checksum = checksum;
         self.start_file(file, now, 0, out);
     }
 
-    /// ROTATE; answers the number of the next file.
+    /// Appends ROTATE and returns the number of the next file.
     fn end_file(&mut self, out: &mut StreamOut, now: u32) -> u32 {
         let file = self.pos.file + 1;
         let event = Rotate { position: MAGIC.len() as u64, name: self.options.name.file(file).into_bytes() };
@@ -318,7 +323,8 @@ impl Stream {
         file
     }
 
-    /// The head of a file. `created` is the server's start in the first file after it, else 0.
+    /// Appends the head of a file. `created` is the start time of the server in its first file, 0 in later
+    /// ones.
     fn start_file(&mut self, file: u32, now: u32, created: u32, out: &mut StreamOut) {
         let server = self.options.server_id;
         let from = out.bytes.len();

@@ -1,21 +1,23 @@
-//! The last few megabytes of the hardened stream, in memory, for those who follow it.
+//! The last few megabytes of the durable stream in memory, for readers that follow it.
 //!
 //! # Concepts
 //!
-//! - A *piece* is a run of whole events at one place of one file. Its bytes are those of the batch that the
-//!   [`crate::Materialiser`] writes to the files: shared, never copied, however many readers there are.
-//! - The body of a spilled transaction is a piece without bytes: a reader that comes to it reads the file.
-//! - A reader names the place it has reached. It gets the piece that continues there, or is told to read the
-//!   files up to a place from which the tail goes on. So it never misses a byte and never sees one twice.
+//! - A *piece* is a run of complete events at one place of one file. It shares the bytes of the batch that
+//!   the [`crate::Materialiser`] writes to the files; they are never copied, regardless of the number of
+//!   readers.
+//! - The body of a spilled transaction is a piece without bytes: readers read it from the file.
+//! - A reader passes the position that it has reached. It gets the piece that continues there, or a position
+//!   up to which it must read the files before it continues here. So it never misses a byte or sees one
+//!   twice.
 //!
 //! # Invariants
 //!
-//! - Pieces follow each other without a hole, over file changes too; what is here is hardened (I3).
-//! - At most `bytes_max` bytes are kept, and always the newest piece.
+//! - Pieces are contiguous, also across file changes; all of them are durable (I3).
+//! - At most `bytes_max` bytes are kept, but always the newest piece.
 //!
 //! # Locks
 //!
-//! One, a leaf, held for a search among the pieces.
+//! One leaf lock, held for a search among the pieces.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -29,42 +31,42 @@ use crate::Batch;
 use crate::chunk::Content;
 use crate::event::MAGIC;
 
-/// What continues the stream at a place.
+/// Continuation of the stream at a position.
 #[derive(Clone, Debug)]
 pub enum TailRead {
-    /// Whole events that start at the place asked for; or at the start of a later file, if the one asked for
-    /// ends there.
+    /// Complete events that start at the requested position, or at the start of the next file if the
+    /// requested one ends there.
     Events(TailPiece),
-    /// The files hold what comes next, or will in a moment; behind `until` the tail goes on.
+    /// The next bytes are in the files, or will be soon; the tail continues after `until`.
     Files {
-        /// The end of what has to be read from files.
+        /// End of the bytes to read from the files.
         until: BinlogPos,
     },
-    /// Nothing came for as long as the caller would wait, or [`StreamTail::interrupt`] was called.
+    /// No bytes arrived before the timeout, or [`StreamTail::interrupt`] was called.
     Nothing,
 }
 
-/// A run of whole events.
+/// A run of complete events.
 #[derive(Clone, Debug)]
 pub struct TailPiece {
-    /// Where it starts.
+    /// Position of the first byte.
     pub pos: BinlogPos,
     batch: Arc<Batch>,
     range: Range<usize>,
 }
 
 impl TailPiece {
-    /// The events.
+    /// Returns the bytes of the events.
     pub fn bytes(&self) -> &[u8] {
         &self.batch.bytes[self.range.clone()]
     }
 
-    /// Behind its last byte.
+    /// Returns the position after the last byte.
     pub fn end(&self) -> BinlogPos {
         BinlogPos { file: self.pos.file, offset: self.pos.offset + self.range.len() as u64 }
     }
 
-    /// Leaves out the first bytes.
+    /// Drops the first bytes.
     fn skip(mut self, bytes: u64) -> TailPiece {
         self.pos.offset += bytes;
         self.range.start += bytes as usize;
@@ -97,8 +99,8 @@ struct State {
     interrupts: u64,
 }
 
-/// The tail. Written by the thread that hands bytes to the [`crate::Materialiser`], read by any number of
-/// threads.
+/// The stream tail. Written by the thread that hands bytes to the [`crate::Materialiser`], read by any number
+/// of threads.
 #[derive(Debug)]
 pub struct StreamTail {
     state: Mutex<State>,
@@ -107,12 +109,12 @@ pub struct StreamTail {
 }
 
 impl StreamTail {
-    /// An empty tail that keeps about so many bytes.
+    /// Returns an empty tail that keeps about `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> StreamTail {
         StreamTail { state: Mutex::default(), arrived: Condvar::new(), bytes_max }
     }
 
-    /// Adds a hardened batch; wakes those who wait.
+    /// Adds a durable batch and wakes the waiting readers.
     pub(crate) fn push(&self, batch: &Arc<Batch>) {
         let mut state = self.state.lock();
         let mut at = 0;
@@ -141,12 +143,13 @@ impl StreamTail {
         self.arrived.notify_all();
     }
 
-    /// Behind the last hardened byte; `None` before the first one of this run.
+    /// Returns the position after the last durable byte; `None` before the first one of this run.
     pub fn end(&self) -> Option<BinlogPos> {
         self.state.lock().pieces.back().map(Piece::end)
     }
 
-    /// What comes at `at`, which is between two events. Waits for at most `timeout` if nothing is there yet.
+    /// Returns the continuation at `at`, which must be between two events. Waits up to `timeout` if there is
+    /// none yet.
     pub fn read(&self, at: BinlogPos, timeout: Duration) -> TailRead {
         let mut state = self.state.lock();
         let interrupts = state.interrupts;
@@ -161,14 +164,14 @@ impl StreamTail {
         }
     }
 
-    /// Forgets everything: the stream begins anew. Nobody follows it at the moment.
+    /// Removes everything, for a binlog reset. There are no readers at that time.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
         state.pieces.clear();
         state.bytes = 0;
     }
 
-    /// Has all waiting readers come back: somebody wants one of them to end.
+    /// Makes all waiting readers return, because one of them should end.
     pub fn interrupt(&self) {
         self.state.lock().interrupts += 1;
         self.arrived.notify_all();
@@ -184,7 +187,7 @@ impl State {
         let mut index = self.pieces.partition_point(|piece| piece.pos <= at) - 1;
         let mut from = at.offset - self.pieces[index].pos.offset;
         if at >= self.pieces[index].end() {
-            // The end of a file is followed by the start of the next.
+            // The start of the next file follows the end of a file.
             index += 1;
             from = 0;
         }

@@ -1,4 +1,5 @@
-//! Crashes at every operation: after recovery the files hold what the log holds, and the index names them.
+//! Crashes at every operation: after recovery the files have the contents of the log, and the index names
+//! them.
 
 mod support;
 
@@ -8,7 +9,7 @@ use cohort_binlog::{BinlogError, MaterialiseStatus, Tail};
 use cohort_vfs::{Fault, FaultFs, Fs, MemFs, OpenMode, SharedFs, TraceFs};
 use support::{DIR, Log, Stop, check_files, path, recover, spill_dir, start};
 
-/// Small and spilled transactions, file changes, checkpoints, a stop, and a start over it.
+/// Small and spilled transactions, file changes, checkpoints, a stop, and a start after it.
 fn workload(fs: &SharedFs, log: &mut Log) -> Result<(), Stop> {
     let mut server = start(fs, log)?;
     for round in 0..12u32 {
@@ -69,7 +70,7 @@ fn after_crash(fs: &SharedFs, log: &mut Log) -> Result<(), Stop> {
     if !log.model.is_empty() {
         check_files(fs, log);
     }
-    // Twice is the same as once.
+    // A second recovery has the same result as the first.
     let (_, again) = recover(fs, log, &spill)?;
     assert_eq!(again.end, recovered.end);
     let mut server = start(fs, log)?;
@@ -181,8 +182,8 @@ fn a_flipped_bit_is_refused_with_file_and_offset_if_it_was_synced() {
         file.write_at(&[byte[0] ^ 0x10], at).expect("writes");
         let spill = spill_dir(&fs).expect("opens");
         let result = recover(&fs, &log, &spill);
-        // The flags of the format description are the one place where a bit may change; 0x10 is not among
-        // them.
+        // The flags of the format description are the only place where a bit may change; 0x10 is not among
+        // those bits.
         if at < synced {
             let Err(Stop::Binlog(err)) = result else { panic!("flipped bit at {at} was not refused") };
             let BinlogError::Corrupt { offset, .. } = &err else { panic!("{err}") };
@@ -237,7 +238,7 @@ fn a_lost_index_or_file_and_a_foreign_line_are_refused() {
     recover(&fs, &log, &spill).expect("recovers");
     fs.remove(&support::name().index_path()).expect("removes");
     assert!(matches!(recover(&fs, &log, &spill), Err(Stop::Binlog(BinlogError::IndexMissing { .. }))));
-    // Before the first checkpoint a crash may have come before the index.
+    // Before the first checkpoint a crash may have happened before the index was written.
     let checkpoint = std::mem::take(&mut log.checkpoint);
     recover(&fs, &log, &spill).expect("recovers");
     check_files(&fs, &log);

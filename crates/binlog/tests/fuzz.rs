@@ -1,4 +1,5 @@
-//! Bytes that nobody wrote: an error, never a panic, never more memory than the input is worth.
+//! Arbitrary bytes as input: decoding returns an error, never panics, and never allocates much more than the
+//! input.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ fn golden(number: &str) -> Vec<u8> {
     std::fs::read(dir.join(format!("tests/data/mariadb-10.11.{number}"))).expect("reads")
 }
 
-/// Everything that can be asked of an event.
+/// Calls all methods of a decoded event.
 fn exercise(kind: EventType, body: &[u8]) {
     let Ok(event) = Event::decode(kind, body) else { return };
     let header = EventHeader {
@@ -43,7 +44,7 @@ fn exercise(kind: EventType, body: &[u8]) {
         }
         _ => {}
     }
-    // What decodes is encoded to something that decodes to the same.
+    // A decoded event is encoded to bytes that decode to the same event.
     let mut bytes = Vec::new();
     event.encode(&mut bytes);
     assert_eq!(Event::decode(kind, &bytes).as_ref(), Ok(&event));
@@ -106,7 +107,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         read_all(&bytes);
-        // Without the checksum in the way.
+        // Mutations of the body, with the checksum corrected.
         let mut at = 4;
         while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= 23) {
             let Ok(header) = EventHeader::decode(rest) else { break };
@@ -119,7 +120,7 @@ proptest! {
 
 #[test]
 fn a_length_field_takes_no_memory() {
-    // Two GiB are claimed by the header, the statement, the GTID list, the compressed data.
+    // Header, statement, GTID list and compressed data each claim a length of two GiB.
     let mut file = golden("000003");
     file[256 + 9..256 + 13].copy_from_slice(&0x7fff_ffffu32.to_le_bytes());
     read_all(&file);

@@ -1,5 +1,5 @@
-//! Files that MariaDB 10.11 wrote: decoding and encoding gives the same bytes, and the text of SHOW BINLOG
-//! EVENTS is the same. How the files were made: `tests/data/README`.
+//! Files written by MariaDB 10.11: decoding and encoding yields the same bytes, and the text of SHOW BINLOG
+//! EVENTS is the same. `tests/data/README` says how the files were made.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn the_info_column_is_that_of_show_binlog_events() {
         let mut lines = expected.lines().skip(1);
         for (raw, event, _) in events(number) {
             let info = event.info(&raw.header).expect("has a text");
-            // The client escapes what would break its lines.
+            // The client escapes characters that would break its lines.
             let info = String::from_utf8_lossy(&info)
                 .replace('\\', "\\\\")
                 .replace('\n', "\\n")
@@ -106,7 +106,7 @@ fn the_info_column_is_that_of_show_binlog_events() {
     }
 }
 
-/// What recovery makes of a file of MariaDB: its GTID state and how it ends.
+/// Recovery of a file of MariaDB finds its GTID state and the state of its end.
 #[test]
 fn the_gtid_state_follows_from_the_file() {
     for (number, state, tail) in [
@@ -126,7 +126,7 @@ fn the_gtid_state_follows_from_the_file() {
         let (_, found) = BinlogFiles::open(fs.clone(), name.clone(), options).expect("opens");
         assert_eq!(found.end, Some(BinlogPos { file: 1, offset: bytes.len() as u64 }), "{number}");
         assert_eq!((found.gtid_state.position_text().as_str(), found.tail), (state, tail), "{number}");
-        // Inside a transaction it is torn, and ends before it.
+        // A file that ends inside a transaction is torn, and its end is before that transaction.
         file.set_len(bytes.len() as u64 - 50).expect("cuts");
         let (_, cut) = BinlogFiles::open(fs, name, options).expect("opens");
         assert!(cut.end < found.end && cut.tail != Tail::Closed, "{number}");

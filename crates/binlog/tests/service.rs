@@ -72,7 +72,7 @@ fn without_space_the_caller_does_not_wait_and_nothing_is_lost() {
     let mut server = threaded(&fs, &mut log, options);
     server.files.catch_up(log.end.expect("has an end"), 0).expect("catches up");
     faulty.set(Fault::FullFrom(faulty.ops()));
-    // The caller leads: everybody's acknowledgement would wait with it.
+    // The caller is a leader: if it waited, all acknowledgements would wait with it.
     for _ in 0..200 {
         server.transaction(&mut log, 40).expect("is handed over");
     }
@@ -109,7 +109,8 @@ fn a_reader_of_the_live_file_goes_on_where_it_stood() {
     assert_eq!(limited.offset(), 367, "the event over the limit is not there yet");
 }
 
-/// Dumps read up to there without the writer's lock, and take a file that ends inside an event for damaged.
+/// Dumps read up to this position without the writer's lock, and treat a file that ends inside an event as
+/// damaged.
 #[test]
 fn what_is_said_to_be_written_ends_with_a_transaction() {
     let fs = fresh();
@@ -127,13 +128,13 @@ fn what_is_said_to_be_written_ends_with_a_transaction() {
                 if seen.last() != Some(&written) {
                     seen.push(written);
                 }
-                // Whoever needs the files gets them between two batches.
+                // Callers that need the files get them between two batches.
                 files.with_files(|_| ());
             }
             seen
         });
         for _ in 0..30 {
-            // More than is buffered, in several slices.
+            // More than the buffer holds, in several slices.
             server.transaction(&mut log, 100_000).expect("no faults");
             ends.push(log.end);
         }
@@ -216,7 +217,7 @@ fn a_hole_between_file_and_log_is_refused() {
     assert!(matches!(files.apply_chunk(no_file, b"x"), Err(BinlogError::Gap { .. })));
 }
 
-/// Passed over where the tool is not installed.
+/// Skipped if the tool is not installed.
 #[test]
 fn mariadb_binlog_reads_the_files() {
     let fs = fresh();
@@ -256,7 +257,7 @@ fn tempdir() -> std::path::PathBuf {
     dir
 }
 
-/// As PURGE BINARY LOGS BEFORE does it.
+/// Purges like PURGE BINARY LOGS BEFORE.
 fn purge_before(files: &mut BinlogFiles, time: u32, floor: u32) -> Vec<u32> {
     let keep_from = files.first_closed_at(time).expect("reads");
     files.purge_to(keep_from, floor).expect("purges")

@@ -57,7 +57,7 @@ fn row(image: &[u8]) -> RowImage<'_> {
 
 const STAMP: Stamp = Stamp { timestamp: 1000, server_id: ServerId(7), flags: 0 };
 
-/// Writes the bytes of a stream without spilled parts to a file each and reads the events of one.
+/// Writes each file of a stream without spilled parts, and reads the events of one file.
 fn read_back(out: &StreamOut, file: u32) -> Vec<(RawEvent, Event)> {
     let fs: SharedFs = Arc::new(MemFs::new());
     let path = Path::new("/f");
@@ -91,10 +91,11 @@ fn shape(events: &[(RawEvent, Event)]) -> Vec<String> {
         .collect()
 }
 
-/// Where the XA transactions start: their GTID events carry a number of engines, which ours do not.
+/// Sequence number of the first XA transaction. Their GTID events have a number of engines, which this
+/// server's lack.
 const XA_FROM: u64 = 29162;
 
-/// Plays the events of a file that MariaDB wrote through cache and stream: the file comes out again.
+/// Replays the events of a file written by MariaDB through cache and stream; the result is the same file.
 #[test]
 fn a_file_of_mariadb_comes_out_byte_for_byte() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mariadb-10.11.000001");
@@ -248,7 +249,7 @@ fn rollback_to_a_position_leaves_what_was_before() {
     }
 }
 
-/// The bytes of a body as they end up in a file.
+/// Returns the bytes of a body in their final form.
 fn finished(body: &Sealed, spill: &SpillDir) -> Vec<u8> {
     let mut out = StreamOut::default();
     let mut stream = Stream::open_new(options(Checksum::Crc32), 1, GtidState::default(), 1, &mut out);
@@ -318,7 +319,7 @@ fn a_dropped_cache_removes_its_spill_file_and_damage_is_found() {
         file.write_at(&byte, at).expect("writes");
     }
     copy_all(&spill, chunk).expect("whole again");
-    // An earlier version's, and what is nobody's.
+    // A file of an earlier version, and a foreign file.
     fs.open(&dir.join("redo-17-0"), OpenMode::CreateNew).expect("creates");
     fs.open(&dir.join("README"), OpenMode::CreateNew).expect("creates");
     let redo = spill.write_redo(b"redo").expect("writes");
@@ -374,7 +375,7 @@ fn events_are_split_at_their_bound_and_a_row_that_cannot_be_is_refused() {
     }
 }
 
-/// Length of the longest event, without checksum, and how many there are.
+/// Returns the length of the longest event, without checksum, and the number of events.
 fn longest_event(mut bytes: &[u8]) -> (usize, usize) {
     let mut found = (0, 0);
     while !bytes.is_empty() {
@@ -421,7 +422,7 @@ fn a_file_change_never_needs_more_than_it_says() {
     assert_eq!(state.len(), 10_000);
 }
 
-/// Payload of a log record that carries this piece of the stream.
+/// Returns the payload length of a log record that carries this piece of the stream.
 fn used(out: &StreamOut) -> u64 {
     let mut head = Vec::new();
     StreamOut::encode_chunks(&out.chunks, &mut head);
@@ -459,7 +460,7 @@ fn rotation_checksum_change_and_stop() {
     assert_eq!(stream.gtid_state().position_text(), format!("0-7-{}", next - 1));
 }
 
-/// Figures, not a check: `cargo test --release -p cohort-binlog --test stream speed -- --ignored
+/// Prints figures, checks nothing: `cargo test --release -p cohort-binlog --test stream speed -- --ignored
 /// --nocapture`.
 #[test]
 #[ignore = "prints figures"]

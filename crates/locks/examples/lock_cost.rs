@@ -1,5 +1,5 @@
-//! Prints what locks cost: time and bytes per row lock of a large transaction, a metadata lock, and a
-//! hand-over on a hot row.
+//! Prints the cost of locks: time and bytes per row lock of a large transaction, a metadata lock, and a
+//! hand-over of a hot row.
 //!
 //! `cargo run --release -p cohort-locks --example lock_cost`
 
@@ -49,8 +49,8 @@ fn large_transaction(table: &std::sync::Arc<LockTable>, rows: u64) {
     (0..64 * 10_000).for_each(|_| table.set_hardened(CommitSeq(1)));
 }
 
-/// What an insert pays for range locks: without one, with one in another key space of its shard, with one in
-/// its own; and what a scan pays for each entry.
+/// Measures what range locks cost an insert: with no range, with one in another index of its shard, and with
+/// one in its own index. Also measures what a scan pays per entry.
 fn ranges(table: &std::sync::Arc<LockTable>) {
     let (count, kill) = (300_000_u64, KillFlag::default());
     let insert = |what: &str| {

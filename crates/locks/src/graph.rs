@@ -1,16 +1,16 @@
-//! The wait-for graph, and deadlocks.
+//! Deadlock detection on the wait-for graph.
 //!
 //! The graph is not stored: its edges are read from the queues, starting at the owner that is about to wait.
-//! New waits begin one at a time, under the graph's mutex; so the wait that closes a cycle finds it, and
-//! while somebody searches no edge is added.
+//! Waits begin one at a time, under the graph mutex. So the wait that closes a cycle finds it, and no edge is
+//! added during a search.
 //!
-//! The nodes are parties (`party.rs`): owners of one session are one node, and wait for what any of them
-//! waits for.
+//! The nodes are parties (`party.rs`): the owners of one session are one node, which waits for whatever any
+//! of them waits for.
 //!
-//! Two things keep the search short. An owner for whom nobody has waited, and that is its session's only one,
-//! is in no cycle: the typical waiter on a hot row holds nothing else and does not search at all. And in a
-//! queue of exclusive requests the one behind waits for all ahead, so one look at a queue covers every waiter
-//! in it.
+//! Two facts keep the search short. First, an owner that was never waited for and is its session's only owner
+//! is in no cycle: the typical waiter for a hot row holds nothing else and does not search at all. Second, in
+//! a queue of exclusive requests each waiter waits for all earlier ones, so one visit of a queue covers every
+//! waiter in it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,7 +23,8 @@ use crate::ranges::Ranges;
 use crate::rows::Rows;
 use crate::sync::Ordering;
 
-/// Finds a cycle through `start`, which has queued its request: the owners that wait, `start` first.
+/// Finds a cycle through `start`, which has already queued its request. Returns the waiting owners, `start`
+/// first.
 pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Option<Vec<Arc<Owner>>> {
     if !start.may_be_waited_for() {
         return None;
@@ -49,23 +50,23 @@ pub(crate) fn find_cycle(rows: &Rows, ranges: &Ranges, start: &Arc<Owner>) -> Op
 }
 
 struct Seen {
-    /// The owner that waits for it, on the way from the start.
+    /// The owner that waits for this node, on the path from the start.
     waiter: Arc<Owner>,
-    /// What it waits for has been seen from the one behind it in the same queue.
+    /// Its blockers have been visited already, from a later waiter of the same queue.
     covered: bool,
-    /// Its place is the key.
+    /// Keeps the node alive, because its address is the key of the map.
     _node: Node,
 }
 
 struct Search {
     start: Node,
     seen: HashMap<*const (), Seen>,
-    /// Owners to look at, in breadth-first order, so that the cycle found is a shortest one.
+    /// Owners still to visit, in breadth-first order, so that the cycle found is a shortest one.
     open: Vec<Arc<Owner>>,
 }
 
 impl Search {
-    /// Adds the nodes that `owner` waits for. True if the start is among them.
+    /// Adds the nodes that `owner` waits for. Returns true if the start is among them.
     fn add(&mut self, owner: &Arc<Owner>, blockers: Blockers) -> bool {
         let Blockers { holders, waiters, all_ahead } = blockers;
         let known =
@@ -97,8 +98,9 @@ impl Search {
     }
 }
 
-/// The owner of a cycle that is rolled back: one of a statement that asks again by itself, or else the one
-/// with the least to undo; of equals the one that came last.
+/// Chooses the victim of a cycle: an owner whose statement retries on its own ([`Owner::is_lasting`]) if
+/// there is one, otherwise the owner with the lowest rollback cost. Among equals it is the first of `cycle`,
+/// the owner that waited last.
 pub(crate) fn victim(cycle: &[Arc<Owner>]) -> &Arc<Owner> {
     let loss = |owner: &&Arc<Owner>| (!owner.is_lasting(), owner.weight.load(Ordering::Relaxed));
     cycle.iter().min_by_key(loss).expect("a cycle has members")

@@ -1,18 +1,18 @@
-//! Groups: the row locks that one transaction has on neighbouring keys, as bits.
+//! Groups: one transaction's row locks on neighbouring keys, as bitmaps.
 //!
-//! A transaction of a million rows would fill the tables of row locks with slots that nobody ever asks for.
-//! So once a transaction has many row locks, those that it takes one after the other on keys that differ in
-//! their last byte only are bits of one *group*: 256 of them in a hundred bytes, and in one cache line or
-//! two.
+//! A transaction with a million row locks would fill the lock tables with slots that no other transaction
+//! ever requests. So once a transaction has many row locks, further ones are grouped: locks taken one after
+//! the other on keys that differ only in their last byte become bits of one *group*. A group holds up to 256
+//! rows in a hundred bytes, in one or two cache lines.
 //!
-//! A group only says who holds which rows in one mode. Whatever else happens to a row needs a slot: as soon
-//! as anybody else asks for it, or its owner for another mode, the row *moves* out of the group into a slot
-//! that says the same, and goes on there.
+//! A group only records one owner, one mode and the rows. Everything else needs a slot: when another owner
+//! requests a row of the group, or its owner requests it in another mode, the row *moves out* of the group
+//! into a slot with the same holder and mode, and the request continues there.
 //!
 //! # Invariants
 //! - A row that a group holds has no slot.
-//! - A row that has moved out is held by the group's owner until that gives it back: the group remembers it,
-//!   and its slot goes with the group.
+//! - A row that has moved out stays locked by the group's owner until the owner releases it. The group
+//!   remembers such rows, and releases their slots together with the group.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::mode::RowMode;
 use crate::owner::Owner;
 use crate::rows::RowKey;
 
-/// The rows of a group, by the last byte of their keys.
+/// Rows of a group, by the last byte of their keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bits([u64; 4]);
 
@@ -36,7 +36,7 @@ impl Bits {
         self.0[usize::from(last / 64)] |= 1 << (last % 64);
     }
 
-    /// False if it was not set.
+    /// Returns false if the bit was not set.
     fn clear(&mut self, last: u8) -> bool {
         let had = self.has(last);
         self.0[usize::from(last / 64)] &= !(1 << (last % 64));
@@ -56,7 +56,7 @@ impl Bits {
     }
 }
 
-/// Keys that differ in their last byte only.
+/// Identifies the keys that differ only in their last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupKey {
     hash: u64,
@@ -81,28 +81,29 @@ struct Group {
     moved: Bits,
 }
 
-/// Whether a row lock that is new may go into a group.
+/// Where a new row lock may be stored: in a slot of its own, or in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     Apart,
     Grouped,
 }
 
-/// What the groups say to a request.
+/// Outcome of a request to the groups.
 pub(crate) enum Asked {
-    /// The owner has the row in this mode or a stronger one.
+    /// The owner already holds the row in this mode or a stronger one.
     Held,
-    /// The owner has the row now, in a group that it had.
+    /// The lock was granted, in an existing group of the owner.
     Added,
-    /// The same in a new group, which it has to give back.
+    /// The lock was granted, in a new group that the owner must release.
     Founded,
-    /// The row was held here by this owner in this mode, and is no more: a slot has to say that.
+    /// The row was held by this owner in this mode, and has left the group. The caller must store that in a
+    /// slot.
     MovedOut(Arc<Owner>, RowMode),
-    /// Nothing: the row's slot has the answer.
+    /// The groups do not decide: the row's slot does.
     Unknown,
 }
 
-/// What a transaction gives back with a group.
+/// Contents of a group that its owner releases.
 pub(crate) struct Released {
     pub mode: RowMode,
     held: Bits,
@@ -110,33 +111,33 @@ pub(crate) struct Released {
 }
 
 impl Released {
-    /// The rows that the group held.
+    /// Returns the rows that the group held.
     pub fn held(&self) -> impl Iterator<Item = u8> + use<> {
         self.held.iter()
     }
 
-    /// The rows that have slots.
+    /// Returns the rows that have moved out into slots.
     pub fn moved(&self) -> impl Iterator<Item = u8> + use<> {
         self.moved.iter()
     }
 }
 
-/// One row that a transaction has given back.
+/// A single row that its owner releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReleasedRow {
-    /// It had moved out: its slot is to be released.
+    /// The row had moved out: its slot must be released.
     pub has_slot: bool,
-    /// It was the last of its group, which is gone.
+    /// The row was the last one of its group, which was removed.
     pub is_last: bool,
 }
 
-/// The groups of a shard.
+/// Groups of one shard.
 #[derive(Default)]
 pub(crate) struct Groups {
     table: HashTable<Group>,
 }
 
-/// A table that has room for fewer groups than this keeps it.
+/// A table with capacity for fewer groups than this never shrinks.
 const KEPT_GROUPS: usize = 64;
 
 impl Groups {
@@ -149,7 +150,7 @@ impl Groups {
         self.table.find_mut(of.hash, |group| group.key == of)
     }
 
-    /// A request for a row. `has_slot` says whether the row has one.
+    /// Requests a row. `has_slot` returns whether the row has a slot.
     pub fn request(
         &mut self,
         key: RowKey,
@@ -176,7 +177,7 @@ impl Groups {
         if !fits || has_slot() {
             return Asked::Unknown;
         }
-        // What moved out once, and has no slot any more, is free.
+        // A row that moved out and whose slot is gone is free again.
         group.moved.clear(key.last);
         group.held.set(key.last);
         Asked::Added
@@ -190,7 +191,7 @@ impl Groups {
         self.table.insert_unique(group.key.hash, group, |group| group.key.hash);
     }
 
-    /// Moves a row out, if a group holds it.
+    /// Moves a row out, if a group holds it. Returns the holder and its mode.
     pub fn move_out(&mut self, key: RowKey) -> Option<(Arc<Owner>, RowMode)> {
         let group = self.find(key).filter(|group| group.held.has(key.last))?;
         match group.move_out(key.last) {
@@ -199,14 +200,14 @@ impl Groups {
         }
     }
 
-    /// The owner's lock on a row that a group holds.
+    /// Returns the owner's mode on a row that a group holds.
     pub fn mode_of(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
         let of = GroupKey::of(key);
         let group = self.table.find(of.hash, |group| group.key == of)?;
         (Arc::ptr_eq(&group.owner, owner) && group.held.has(key.last)).then_some(group.mode)
     }
 
-    /// Gives one row back. None: no group of the owner knows it.
+    /// Releases one row. Returns `None` if no group of the owner has it.
     pub fn release_one(&mut self, key: RowKey, owner: &Arc<Owner>) -> Option<ReleasedRow> {
         let of = GroupKey::of(key);
         let mut entry = self.table.find_entry(of.hash, |group| group.key == of).ok()?;
@@ -226,7 +227,7 @@ impl Groups {
         Some(ReleasedRow { has_slot: had_moved, is_last })
     }
 
-    /// Gives a whole group back.
+    /// Releases a whole group.
     pub fn release(&mut self, key: GroupKey) -> Option<Released> {
         let entry = self.table.find_entry(key.hash, |group| group.key == key).ok()?;
         let (Group { mode, held, moved, .. }, _) = entry.remove();
@@ -236,12 +237,12 @@ impl Groups {
         Some(Released { mode, held, moved })
     }
 
-    /// Rows that groups hold.
+    /// Returns the number of rows that the groups hold.
     pub fn rows(&self) -> usize {
         self.table.iter().map(|group| group.held.count()).sum()
     }
 
-    /// Bytes of the table.
+    /// Returns the allocated bytes of the table.
     pub fn bytes(&self) -> usize {
         self.table.allocation_size()
     }

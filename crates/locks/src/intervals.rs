@@ -1,12 +1,12 @@
-//! The parts of one key space that one transaction has locked: disjoint, in order.
+//! The locked parts of one index: one transaction's disjoint spans, in order.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use crate::points::LockSpan;
 
-/// Disjoint spans that do not touch each other: end by start. The one that a scan makes longer, key by key,
-/// is kept beside them.
+/// Disjoint spans that do not touch each other: end by start. The span that a scan extends key by key is kept
+/// separately.
 #[derive(Default)]
 pub(crate) struct Intervals {
     ends: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -18,29 +18,29 @@ pub(crate) struct Intervals {
 struct Growing {
     start: Vec<u8>,
     end: Vec<u8>,
-    /// Where the next one begins.
+    /// Start of the next span.
     next: Option<Vec<u8>>,
 }
 
-/// What a span takes in memory, roughly.
+/// Returns the estimated bytes of a span.
 fn bytes_of(start: &[u8], end: Option<&Vec<u8>>) -> usize {
     const FIXED: usize = 96;
     FIXED + start.len() + end.map_or(0, Vec::len)
 }
 
-/// Whether a span that ends at `end` reaches `key`, or ends where it begins.
+/// Returns whether a span that ends at `end` contains `key` or ends where it begins.
 fn reaches(end: Option<&Vec<u8>>, key: &[u8]) -> bool {
     end.is_none_or(|end| **end >= *key)
 }
 
-/// Whether `key` and a zero byte come before `next`.
+/// Returns whether `key` followed by a zero byte is below `next`.
 fn is_well_before(key: &[u8], next: &[u8]) -> bool {
     *key < *next && next.strip_prefix(key).is_none_or(|rest| rest != [0])
 }
 
 impl Intervals {
-    /// Makes the span that ends at `from` end right behind `key`, if it is the one that was made longer last
-    /// and meets no other.
+    /// Extends the span that ends at `from`, so that it ends right after `key`. Returns false if that span is
+    /// not the one extended last, or would touch another.
     pub fn grow(&mut self, from: &[u8], key: &[u8]) -> bool {
         let Some(growing) = &mut self.growing else { return false };
         let is_free = growing.next.as_ref().is_none_or(|next| is_well_before(key, next));
@@ -55,7 +55,7 @@ impl Intervals {
         true
     }
 
-    /// Adds a span that a scan is likely to make longer.
+    /// Adds a span that a scan will probably extend.
     pub fn add_growing(&mut self, span: LockSpan) {
         let start = span.start.clone();
         self.add(span);
@@ -84,7 +84,7 @@ impl Intervals {
         before.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| **end > *key))
     }
 
-    /// Adds a span; what it touches becomes one with it.
+    /// Adds a span and merges it with the spans that it touches.
     pub fn add(&mut self, mut span: LockSpan) {
         self.settle();
         if span.is_empty() {
@@ -116,7 +116,7 @@ impl Intervals {
         }
     }
 
-    /// What they take in memory, roughly.
+    /// Returns the estimated bytes of the spans.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn they_are_what_a_set_of_numbers_is() {
-        // All triples of spans with ends in 0..8, where 0 is open.
+        // All triples of spans with ends in 0..8, where 0 means unbounded.
         let spans: Vec<(u8, u8)> = (0..8).flat_map(|s| (0..8).map(move |e| (s, e))).collect();
         let is_in = |&(s, e): &(u8, u8), n: u8| s <= n && (e == 0 || n < e);
         for a in &spans {
@@ -165,7 +165,8 @@ mod tests {
         }
     }
 
-    /// A scan in steps, which may meet what was locked before it, beside one that locks its way as a whole.
+    /// Compares a scan in steps, which may reach spans locked before, with a scan that locks its whole way at
+    /// once.
     #[test]
     fn a_span_that_grows_is_what_it_would_be_as_a_whole() {
         let keys: Vec<Vec<u8>> =

@@ -1,25 +1,26 @@
-//! Row, range and metadata locks with one wait-for graph. `README.md` has the theory.
+//! Row, range and metadata locks with one wait-for graph. `README.md` explains the theory.
 //!
-//! A transaction is a [`LockOwner`]; the owners of one session are a [`Party`]. An owner takes row locks
-//! ([`LockTable::lock_row`]) and metadata locks ([`LockTable::lock_name`]); a caller that must wait does so
-//! here, and a cycle of waiters, over all kinds of locks, is found the moment it closes.
+//! A transaction is a [`LockOwner`]; the owners of one session form a [`Party`]. An owner takes row locks
+//! ([`LockTable::lock_row`]) and metadata locks ([`LockTable::lock_name`]). Requests that conflict wait
+//! inside this crate. The graph covers all kinds of locks, and the wait that closes a cycle detects the
+//! deadlock.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `mode.rs` | modes and what they conflict with |
-//! | `queue.rs` | holders and waiters of one lock; who goes on next |
-//! | `rows.rs`, `names.rs` | locks of rows and of names |
-//! | `groups.rs` | locks of one transaction on neighbouring rows |
-//! | `ranges.rs` | locks of key ranges, and the keys put into them |
-//! | `points.rs`, `intervals.rs` | the keys of one transaction; the ranges of one |
+//! | `mode.rs` | lock modes and their conflicts |
+//! | `queue.rs` | holders and waiters of one lock; the grant order |
+//! | `rows.rs`, `names.rs` | row locks; metadata locks |
+//! | `groups.rs` | one transaction's locks on neighbouring rows, as bitmaps |
+//! | `ranges.rs` | locks of key ranges, and insert intentions |
+//! | `points.rs`, `intervals.rs` | one transaction's inserted keys; its locked ranges |
 //! | `owner.rs` | transactions, their waits, KILL |
 //! | `party.rs` | sessions: the nodes of the graph |
-//! | `permit.rs` | the proof that a commit holds the server's name |
-//! | `graph.rs` | cycles and victims |
+//! | `permit.rs` | the proof that a commit holds the global lock |
+//! | `graph.rs` | cycles and deadlock victims |
 //! | `sleep.rs` | how a waiter sleeps |
 //! | `sync.rs` | locks and atomics, replaced in model checks |
-//! | `table.rs` | taking, waiting, releasing |
-//! | `scan.rs` | the same for ranges |
+//! | `table.rs` | the lock table: taking, waiting, releasing |
+//! | `scan.rs` | taking and waiting for range locks |
 
 mod graph;
 mod groups;

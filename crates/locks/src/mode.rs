@@ -1,18 +1,19 @@
-//! Modes of locks, and what metadata locks are on.
+//! Lock modes, wait policies, and the keys of metadata locks.
 
 use std::sync::Arc;
 
 /// A set of modes, one bit each.
 pub(crate) type ModeSet = u8;
 
-/// What the queue needs to know of a mode. An owner that has a mode and wants an earlier one has it already;
-/// so of two modes that one owner uses together the later must conflict with all that the earlier does.
+/// Properties of a lock mode that the queue relies on. Modes are ordered: an owner that holds a mode also has
+/// every earlier one. Therefore, of two modes that one owner uses together, the later must conflict with
+/// everything that the earlier conflicts with.
 pub(crate) trait Mode: Copy + Ord {
     /// All modes.
     const ALL: ModeSet;
-    /// The set of this mode alone.
+    /// The set that contains this mode only.
     fn bit(self) -> ModeSet;
-    /// The modes that another owner must not have at the same time.
+    /// Returns the modes that other owners must not hold at the same time.
     fn conflicts(self) -> ModeSet;
 }
 
@@ -21,7 +22,7 @@ pub(crate) trait Mode: Copy + Ord {
 pub enum RowMode {
     /// Compatible with other shared locks.
     Shared,
-    /// Alone.
+    /// Incompatible with all other locks.
     Exclusive,
 }
 
@@ -40,9 +41,9 @@ impl Mode for RowMode {
     }
 }
 
-/// Modes of a metadata lock on a table or schema name, weakest first.
+/// Modes of a metadata lock, weakest first. Rows of the table are modes held, columns are modes requested.
 ///
-/// | has \ wants | SR | SW | SU | SNW | X |
+/// | held \ requested | SR | SW | SU | SNW | X |
 /// |---|---|---|---|---|---|
 /// | SharedRead | + | + | + | + | - |
 /// | SharedWrite | + | + | + | - | - |
@@ -51,16 +52,18 @@ impl Mode for RowMode {
 /// | Exclusive | - | - | - | - | - |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MetadataMode {
-    /// A statement that reads the table; on a schema: a statement that uses anything in it.
+    /// A statement that reads the table; on a schema, a statement that uses any object in it.
     SharedRead,
     /// A statement that writes the table.
     SharedWrite,
-    /// A DDL statement that goes on to [`MetadataMode::Exclusive`]: others read and write, but no second one.
+    /// A DDL statement that will upgrade to [`MetadataMode::Exclusive`]. Others may read and write, but no
+    /// second owner may hold this mode.
     SharedUpgradable,
-    /// Nobody writes; others read, and lock in the same way (`LOCK TABLES ... READ`, `FLUSH TABLES WITH READ
-    /// LOCK`). Its holder writes neither: it is no step on the way from [`MetadataMode::SharedWrite`].
+    /// Blocks writers, allows readers and other `SharedNoWrite` locks (`LOCK TABLES ... READ`, `FLUSH TABLES
+    /// WITH READ LOCK`). The holder cannot write either, so this mode is not a step up from
+    /// [`MetadataMode::SharedWrite`].
     SharedNoWrite,
-    /// Alone.
+    /// Incompatible with all other locks.
     Exclusive,
 }
 
@@ -83,10 +86,11 @@ impl Mode for MetadataMode {
     }
 }
 
-/// What a metadata lock is on.
+/// The object that a metadata lock protects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NameKey {
-    /// The whole server: `FLUSH TABLES WITH READ LOCK` takes `SharedNoWrite`, every write `SharedWrite`.
+    /// The whole server, the global lock: `FLUSH TABLES WITH READ LOCK` takes `SharedNoWrite`, every write
+    /// `SharedWrite`.
     Global,
     /// A schema.
     Schema(Arc<str>),
@@ -96,26 +100,26 @@ pub enum NameKey {
     Definitions,
     /// The right to make a backup: BACKUP STAGE START takes `Exclusive`.
     Backup,
-    /// Who may log in and do what: statements about accounts take `Exclusive`.
+    /// Accounts and their privileges: statements that change accounts take `Exclusive`.
     Accounts,
     /// A name of GET_LOCK, which takes `Exclusive`.
     User(Arc<str>),
 }
 
-/// What to do about a row that somebody else has locked.
+/// How a statement handles a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitPolicy {
     /// Wait up to `innodb_lock_wait_timeout`.
     #[default]
     Wait,
-    /// WAIT n: up to so many seconds.
+    /// WAIT n: wait up to this many seconds.
     WaitFor(u32),
-    /// NOWAIT: error 1205 at once.
+    /// NOWAIT: fail immediately with error 1205.
     NoWait,
-    /// SKIP LOCKED: the row is not there.
+    /// SKIP LOCKED: skip the row.
     SkipLocked,
-    /// Under READ COMMITTED wait only for a row whose newest version matches (InnoDB's semi-consistent reads
-    /// of UPDATE); else as `Wait`.
+    /// Under READ COMMITTED, wait only for a row whose newest version matches (InnoDB's semi-consistent reads
+    /// of UPDATE); otherwise as `Wait`.
     IfItMatches,
 }
 

@@ -1,7 +1,8 @@
-//! Metadata locks on names.
+//! Metadata locks.
 //!
-//! Every statement takes a shared lock on its tables, so those of one hot table must not meet at a mutex. A
-//! name has one word of counters for its anonymous readers and writers:
+//! Every statement takes a shared lock on its tables, so the statements that use a hot table must not contend
+//! for a mutex. So a shared lock is usually *anonymous*: its holder is counted in one word of the name and
+//! not listed in the queue.
 //!
 //! ```text
 //! bit 63      guarded: a waiter, or a mode stronger than SharedWrite; every request goes through the queue
@@ -9,12 +10,13 @@
 //! bits 0..32  anonymous SharedRead holders
 //! ```
 //!
-//! While the name is not guarded, taking and giving back a shared lock is one compare-and-swap. A request for
-//! a stronger mode, or one that has to wait, first sets the guard under the queue's mutex. An anonymous
-//! holder that leaves sees the guard and checks whether a waiter can go on.
+//! While the name is not guarded, taking and releasing a shared lock is one compare-and-swap. A request for a
+//! stronger mode, or one that has to wait, first sets the guard under the queue's mutex. An anonymous holder
+//! that releases its lock sees the guard and checks whether a waiter can be granted.
 //!
-//! An anonymous holder is not in the wait-for graph. That is no gap: only a waiter can be in a cycle, and
-//! before an owner starts to wait all anonymous locks of its session are made known (`make_known`).
+//! Anonymous holders are not in the wait-for graph. Nothing is missed by that: only a waiter can be in a
+//! cycle, and before an owner waits, all anonymous locks of its session are registered in their queues
+//! (`make_known`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +30,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 
 const SHARDS: usize = 16;
 const GUARDED: u64 = 1 << 63;
-/// A shard with more names than this is cleared of unused ones when it grows.
+/// A shard with more names than this removes unused ones when it grows.
 const SWEEP_MIN: usize = 256;
 
 /// The lock of one name.
@@ -42,7 +44,7 @@ pub(crate) struct Name {
 pub(crate) struct Ticket {
     pub name: Arc<Name>,
     pub mode: MetadataMode,
-    /// Counted in the word, not in the queue.
+    /// The lock is counted in the name's word, not in the queue.
     pub anonymous: bool,
 }
 
@@ -50,7 +52,7 @@ pub(crate) struct Ticket {
 pub(crate) struct Names {
     shards: Vec<RwLock<Shard>>,
     hasher: RandomState,
-    /// Every writing statement takes it: not looked up.
+    /// Stored separately because every writing statement takes it: no lookup.
     global: Arc<Name>,
 }
 
@@ -60,7 +62,8 @@ struct Shard {
     sweep_at: usize,
 }
 
-/// What one anonymous holder of a mode adds to the word; nothing for modes that are never anonymous.
+/// Returns the increment of the word for one anonymous holder of a mode, `None` for modes that are never
+/// anonymous.
 fn unit(mode: MetadataMode) -> Option<u64> {
     match mode {
         MetadataMode::SharedRead => Some(1),
@@ -75,7 +78,7 @@ impl Names {
         Names { shards, hasher, global: Arc::new(Name::new(NameKey::Global)) }
     }
 
-    /// The lock of a name, made if there is none.
+    /// Returns the lock of a name, creating it if necessary.
     pub fn get(&self, key: &NameKey) -> Arc<Name> {
         if *key == NameKey::Global {
             return self.global.clone();
@@ -94,7 +97,7 @@ impl Names {
 }
 
 impl Names {
-    /// Whether somebody waits for the server's name, or holds more than `SharedWrite` of it.
+    /// Returns whether the global lock has a waiter or a holder of more than `SharedWrite`.
     pub fn is_global_guarded(&self) -> bool {
         self.global.word.load(Ordering::Acquire) & GUARDED != 0
     }
@@ -109,21 +112,22 @@ impl Name {
         self.key == *key
     }
 
-    /// Takes a shared mode without the queue. False if the mode or the name is not for that.
+    /// Takes a shared mode without the queue. Returns false if the mode or the state of the name does not
+    /// allow it.
     pub fn take_anonymously(&self, mode: MetadataMode) -> bool {
         let Some(unit) = unit(mode) else { return false };
         let free = |word: u64| (word & GUARDED == 0).then_some(word + unit);
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
     }
 
-    /// Gives back what [`Name::take_anonymously`] took. Returns the sleepers to wake.
+    /// Releases a lock taken by [`Name::take_anonymously`]. Returns the sleepers to wake.
     pub fn leave_anonymously(&self, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let unit = unit(mode).expect("only these modes are anonymous");
         let before = self.word.fetch_sub(unit, Ordering::AcqRel);
         if before & GUARDED == 0 { Vec::new() } else { self.grant(&mut self.queue.lock()) }
     }
 
-    /// Moves an anonymous holder into the queue. True if somebody waits for the name.
+    /// Moves an anonymous holder into the queue. Returns true if another owner waits for the name.
     pub fn make_known(&self, owner: &Arc<Owner>, mode: MetadataMode) -> bool {
         let mut queue = self.queue.lock();
         queue.holders.push(Claim { owner: owner.clone(), mode });
@@ -131,12 +135,12 @@ impl Name {
         !queue.waiters.is_empty()
     }
 
-    /// Asks for a mode through the queue. If it is blocked and `wait` is given, that runs and the request is
-    /// queued.
+    /// Requests a mode through the queue. If it is blocked and `wait` is given, runs `wait` and queues the
+    /// request.
     pub fn request(&self, owner: &Arc<Owner>, mode: MetadataMode, wait: Option<impl FnOnce()>) -> Request {
         let mut queue = self.queue.lock();
-        // Set first: a caller that takes the lock anonymously from now on has been counted below, or comes to
-        // the queue.
+        // Set first: a caller that takes the lock anonymously is either counted below or sees the guard and
+        // comes to the queue.
         self.word.fetch_or(GUARDED, Ordering::AcqRel);
         let request = queue.request(owner, mode, self.unnamed());
         if request == Request::Blocked
@@ -150,33 +154,34 @@ impl Name {
         request
     }
 
-    /// Gives up waiting. False if the lock was granted meanwhile. Also returns the sleepers to wake.
+    /// Withdraws a waiting request. Returns false if the lock was granted meanwhile, and the sleepers to
+    /// wake.
     pub fn abandon(&self, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
         let mut queue = self.queue.lock();
         let gone = queue.dequeue(owner);
         (gone, self.grant(&mut queue))
     }
 
-    /// Releases a lock that is known to the queue. Returns the owners to be woken.
+    /// Releases a lock that is in the queue. Returns the owners to wake.
     pub fn release(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
         queue.release(owner);
         self.grant(&mut queue)
     }
 
-    /// Gives a holder that is known to the queue a weaker mode. Returns the owners to be woken.
+    /// Downgrades a holder that is in the queue. Returns the owners to wake.
     pub fn weaken(&self, owner: &Arc<Owner>, mode: MetadataMode) -> Vec<Arc<Owner>> {
         let mut queue = self.queue.lock();
         queue.weaken(owner, mode);
         self.grant(&mut queue)
     }
 
-    /// What it is the name of.
+    /// Returns the key of the lock.
     pub fn key(&self) -> &NameKey {
         &self.key
     }
 
-    /// Whom a waiter for this name waits for.
+    /// Returns the owners that a waiter for this name waits for.
     pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
         self.queue.lock().blockers(owner)
     }
@@ -188,7 +193,7 @@ impl Name {
         granted.into_iter().map(|c| c.owner).collect()
     }
 
-    /// Modes of the anonymous holders.
+    /// Returns the modes of the anonymous holders.
     fn unnamed(&self) -> ModeSet {
         let word = self.word.load(Ordering::Acquire);
         let has = |mode: MetadataMode, mask: u64| if word & mask != 0 { mode.bit() } else { 0 };
@@ -196,7 +201,7 @@ impl Name {
             | has(MetadataMode::SharedWrite, (GUARDED - 1) & !u64::from(u32::MAX))
     }
 
-    /// Lets anonymous holders in again when nobody minds.
+    /// Clears the guard when no waiter or holder requires it.
     fn unguard(&self, queue: &Queue<MetadataMode>) {
         let minds = |c: &Claim<MetadataMode>| unit(c.mode).is_none();
         if queue.waiters.is_empty() && !queue.holders.iter().any(minds) {

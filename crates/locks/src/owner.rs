@@ -1,4 +1,4 @@
-//! Transactions as the lock table knows them, and KILL.
+//! Lock owners (transactions), their waits, and KILL.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,57 +15,58 @@ use crate::rows::RowKey;
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, Mutex, Ordering};
 
-/// Names that an owner keeps when it has given them back.
+/// Maximum number of released names that an owner keeps for reuse.
 const IDLE_NAMES_MAX: usize = 8;
 
-/// What a row lock takes in the lock table, and a group of them.
+/// Estimated bytes of a row lock, and of a group of row locks.
 const ROW_BYTES: usize = 200;
 const GROUP_BYTES: usize = 250;
 
-/// The part of an owner that others see: holders and waiters in the queues are pointers to it.
+/// The part of an owner that other threads see. Holders and waiters in the queues are pointers to it.
 pub(crate) struct Owner {
     pub trx: TrxId,
-    /// What a rollback would undo: row locks held and rows changed. Written by the owner's thread.
+    /// Rollback cost, for the choice of a deadlock victim: row locks held and rows changed. Written only by
+    /// the owner's thread.
     pub weight: AtomicU64,
-    /// Somebody has waited for a lock that this owner holds or waits for. If nobody has, it is in no cycle.
-    /// Set by the waiter, cleared when all locks go.
+    /// True once another owner has waited for a lock that this owner holds or waits for. While false, the
+    /// owner is in no cycle. Set by the waiter, cleared when all locks are released.
     pub waited_for: AtomicBool,
-    /// 0 while it is active; then the CommitSeq with which its points and ranges were released, or
+    /// 0 while active; afterwards the CommitSeq with which its points and ranges were released, or
     /// [`ENDED`](crate::ranges::ENDED).
     pub released: AtomicU64,
-    /// What its ranges take in memory; wraps when they shrink.
+    /// Estimated bytes of its ranges. Updated by wrapping additions, also when the ranges shrink.
     pub range_bytes: AtomicU64,
-    /// The keys that it has put.
+    /// Keys that it has inserted.
     pub claims: Mutex<Claims>,
-    /// Innermost of its own locks; a party's `waiting` comes after it.
+    /// The innermost lock of an owner; only a party's `waiting` is locked after it.
     pub wait: Mutex<Wait>,
-    /// The session that it belongs to, and its part there.
+    /// The session that it belongs to, and its role there.
     pub party: Mutex<Option<(Arc<Party>, Part)>>,
-    /// The names that it has locked. Its own thread alone looks at them, also by another owner of the
-    /// session.
+    /// Names that it has locked. Accessed only by the thread of its session, possibly on behalf of another
+    /// owner of that session.
     pub names: Mutex<Vec<Ticket>>,
 }
 
-/// An owner's wait. An owner waits for one lock at a time.
+/// State of an owner's wait. An owner waits for one lock at a time.
 pub(crate) struct Wait {
     pub on: Option<WaitOn>,
     pub verdict: Verdict,
-    /// When it began; None: it has never waited.
+    /// Start of the wait. `None` if the owner has never waited.
     pub since: Option<Instant>,
-    /// Where the owner sleeps while it waits; kept until its next wait, so that a late wake finds somebody.
+    /// Wait slot of the owner. Kept until its next wait, so that a late wake has a target.
     pub sleeper: Option<Arc<dyn Sleeper>>,
 }
 
-/// The lock waited for.
+/// The lock that an owner waits for.
 #[derive(Clone)]
 pub(crate) enum WaitOn {
     Row(RowKey),
     Name(Arc<Name>),
-    /// A range, or a key in one, of this key space.
+    /// A range of this index, or the insertion of a key into one.
     Range(IndexId),
 }
 
-/// How the wait stands. `Granted` wins over `Victim`: once the lock is there, the cycle is gone.
+/// Outcome of a wait. `Granted` wins over `Victim`: once the lock is granted, the cycle no longer exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Waiting,
@@ -89,7 +90,7 @@ impl Owner {
         }
     }
 
-    /// Begins a wait, which is the party's too. The caller holds the graph's mutex.
+    /// Begins a wait of the owner and of its party. The caller holds the graph mutex.
     pub fn start_wait(self: &Arc<Owner>, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
         let since = Some(Instant::now());
         *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
@@ -98,21 +99,21 @@ impl Owner {
         }
     }
 
-    /// The wait is over, and its thread goes on.
+    /// Ends the party's wait; the thread continues.
     pub fn end_wait(&self) {
         if let Some(party) = self.party() {
             party.set_waiting(None);
         }
     }
 
-    /// Ends the wait well. The caller wakes the owner once it has left its own locks.
+    /// Ends the wait with a grant. The caller wakes the owner after it has released its own mutexes.
     pub fn grant(&self, predecessor: u64) {
         let mut wait = self.wait.lock();
         wait.on = None;
         wait.verdict = Verdict::Granted(predecessor);
     }
 
-    /// Wakes the owner, which looks at the verdict then. The caller holds no lock.
+    /// Wakes the owner, which then checks the verdict. The caller holds no lock.
     pub fn wake(&self) {
         let sleeper = self.wait.lock().sleeper.clone();
         if let Some(sleeper) = sleeper {
@@ -120,7 +121,7 @@ impl Owner {
         }
     }
 
-    /// Ends the wait as a deadlock's victim, unless it has just ended otherwise. The caller wakes the owner.
+    /// Aborts the wait as a deadlock victim, unless it has just ended otherwise. The caller wakes the owner.
     pub fn condemn(&self) {
         let mut wait = self.wait.lock();
         if wait.on.is_some() && wait.verdict == Verdict::Waiting {
@@ -128,36 +129,36 @@ impl Owner {
         }
     }
 
-    /// What it waits for, if it does and will go on doing so.
+    /// Returns the lock that it waits for, if its wait has not been decided.
     pub fn waits_on(&self) -> Option<WaitOn> {
         let wait = self.wait.lock();
         if wait.verdict == Verdict::Waiting { wait.on.clone() } else { None }
     }
 }
 
-/// A transaction as the lock table knows it, and all it holds. Releases everything when dropped.
+/// A transaction in the lock table with all locks that it holds. Dropping it releases everything.
 pub struct LockOwner {
     pub(crate) table: Arc<LockTable>,
     pub(crate) shared: Arc<Owner>,
     pub(crate) rows: Vec<RowKey>,
-    /// Groups of rows that it has beside those.
+    /// Groups of rows that it holds in addition to `rows`.
     pub(crate) groups: Vec<GroupKey>,
-    /// Rows that it has in them, or moved out of them.
+    /// Number of rows that these groups hold, or that have moved out of them.
     pub(crate) grouped_rows: usize,
-    /// The groups of the rows that were asked for last, by index.
+    /// Groups of the most recently requested rows, by index modulo 4.
     recent_groups: [u64; 4],
-    /// Its part in its party; None: it is in none.
+    /// Its role in its party; `None` if it is in no party.
     pub(crate) part: Option<Part>,
-    /// Some names that were given back: the next transaction of the session often wants them again, and need
-    /// neither look for them nor count a reference to them.
+    /// Some names that it has released. The next transaction of the session often locks them again, and then
+    /// needs neither a lookup nor a new reference count.
     pub(crate) idle_names: Vec<Arc<Name>>,
     pub(crate) depends_on: CommitSeq,
     pub(crate) has_waited: bool,
-    /// Key spaces where it has ranges.
+    /// Indexes in which it has ranges.
     pub(crate) ranges_in: Vec<IndexId>,
-    /// Whether it has put keys.
+    /// True if it has inserted keys.
     pub(crate) has_points: bool,
-    /// Bytes of its points, roughly.
+    /// Estimated bytes of its points.
     pub(crate) point_bytes: usize,
 }
 
@@ -180,34 +181,34 @@ impl LockOwner {
         }
     }
 
-    /// Whether it had to wait for a row lock: the GTID flag WAITED.
+    /// Returns whether it had to wait for a row lock (the GTID flag WAITED).
     pub fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// How many metadata locks it holds.
+    /// Returns the number of metadata locks that it holds.
     pub fn names_held(&self) -> usize {
         self.shared.names.lock().len()
     }
 
-    /// Whether it holds no row or range locks and never had to do with others: then another transaction may
-    /// use it.
+    /// Returns whether it holds no row or range locks, has no dependency and has never waited. Then another
+    /// transaction may reuse it.
     pub fn is_as_new(&self) -> bool {
         let has_locks = self.row_locks() > 0 || self.has_claims();
         !has_locks && self.depends_on == CommitSeq(0) && !self.has_waited
     }
 
-    /// Whether it has put keys or locked ranges.
+    /// Returns whether it has inserted keys or locked ranges.
     pub(crate) fn has_claims(&self) -> bool {
         self.has_points || !self.ranges_in.is_empty()
     }
 
-    /// Bytes that its keys and ranges take, roughly.
+    /// Returns the estimated bytes of its keys and ranges.
     pub fn claim_bytes(&self) -> usize {
         self.point_bytes + self.shared.range_bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// How to keep a lock on a row, if it is new: with its neighbour, which was asked for right before.
+    /// Chooses where to store a new row lock: in a group if the previous request was for a neighbour.
     pub(crate) fn packing(&mut self, key: RowKey, grouped_from: usize) -> Packing {
         if self.rows.len() < grouped_from {
             return Packing::Apart;
@@ -219,49 +220,49 @@ impl LockOwner {
         }
     }
 
-    /// The transaction.
+    /// Returns the transaction id.
     pub fn trx(&self) -> TrxId {
         self.shared.trx
     }
 
-    /// The newest predecessor of all row locks taken (I8); `CommitSeq(0)` if none.
+    /// Returns the newest predecessor of all locks taken (I8), `CommitSeq(0)` if none.
     pub fn depends_on(&self) -> CommitSeq {
         self.depends_on
     }
 
-    /// Bytes that its row locks take, roughly.
+    /// Returns the estimated bytes of its row locks.
     pub fn row_lock_bytes(&self) -> usize {
         self.rows.len() * ROW_BYTES + self.groups.len() * GROUP_BYTES
     }
 
-    /// Comes behind what another owner came behind, whose locks it does not get (I8).
+    /// Takes over the dependencies of another owner without taking its locks (I8).
     pub fn inherit_from(&mut self, other: &LockOwner) {
         self.depends_on = self.depends_on.max(other.depends_on);
         self.has_waited |= other.has_waited;
     }
 
-    /// The names that it has locked.
+    /// Returns the names that it has locked, with their modes.
     pub fn held_names(&self) -> Vec<(NameKey, MetadataMode)> {
         self.shared.names.lock().iter().map(|ticket| (ticket.name.key().clone(), ticket.mode)).collect()
     }
 
-    /// Number of row locks held.
+    /// Returns the number of row locks that it holds.
     pub fn row_locks(&self) -> usize {
         self.rows.len() + self.grouped_rows
     }
 
-    /// What a release has to go through, at most.
+    /// Returns an upper bound of the entries that a release must visit.
     pub fn release_steps(&self) -> usize {
         self.row_locks() + self.groups.len()
     }
 
-    /// Adds to the weight that decides which transaction of a deadlock is rolled back: rows changed.
+    /// Adds changed rows to the rollback cost, which decides on the victim of a deadlock.
     pub fn add_weight(&mut self, rows: u64) {
         self.shared.weight.fetch_add(rows, Ordering::Relaxed);
     }
 }
 
-/// Keeps the lock of a name that was given back, if there is room.
+/// Keeps a released name for reuse, if there is space.
 pub(crate) fn keep_idle(idle: &mut Vec<Arc<Name>>, name: Arc<Name>) {
     if idle.len() < IDLE_NAMES_MAX {
         idle.push(name);
@@ -276,7 +277,7 @@ impl Drop for LockOwner {
     }
 }
 
-/// What KILL ends.
+/// Scope of a KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KillLevel {
     /// `KILL QUERY`: the running statement.
@@ -285,7 +286,8 @@ pub enum KillLevel {
     Connection,
 }
 
-/// Set by KILL, looked at by the statement; wakes it if it sleeps. Cloning shares it.
+/// KILL flag of a session. KILL sets it and wakes the statement if it sleeps; the statement checks it. Clones
+/// share one flag.
 #[derive(Clone, Default)]
 pub struct KillFlag {
     inner: Arc<KillInner>,
@@ -295,14 +297,14 @@ pub struct KillFlag {
 struct KillInner {
     /// 0, or 1 + level.
     level: AtomicU8,
-    /// Where the statement sleeps now.
+    /// Wait slot in which the statement sleeps now.
     sleeper: Mutex<Option<Arc<dyn Sleeper>>>,
-    /// Since when it waits for a lock, if it does.
+    /// Start of the current lock wait, if there is one.
     waiting_since: Mutex<Option<Instant>>,
 }
 
 impl KillFlag {
-    /// Kills; wakes the sleeper. A higher level replaces a lower one.
+    /// Sets the flag and wakes the sleeper. A higher level replaces a lower one.
     pub fn kill(&self, level: KillLevel) {
         self.inner.level.fetch_max(1 + level as u8, Ordering::SeqCst);
         let sleeper = self.inner.sleeper.lock().clone();
@@ -311,7 +313,7 @@ impl KillFlag {
         }
     }
 
-    /// What was killed.
+    /// Returns the level of the kill, if any.
     pub fn killed(&self) -> Option<KillLevel> {
         match self.inner.level.load(Ordering::SeqCst) {
             0 => None,
@@ -320,24 +322,25 @@ impl KillFlag {
         }
     }
 
-    /// Forgets a `KILL QUERY`, at the start of the next statement.
+    /// Clears a `KILL QUERY`, at the start of the next statement.
     pub fn clear_query(&self) {
         let query = 1 + KillLevel::Query as u8;
-        // It fails when there was none, or when the connection was killed: that stays.
+        // Fails if there was none, or if the connection was killed: that kill stays.
         let _ = self.inner.level.compare_exchange(query, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// How long the statement has been waiting for a lock; `None` when it is not.
+    /// Returns how long the statement has been waiting for a lock, `None` if it does not wait.
     pub fn waited_for_lock(&self) -> Option<Duration> {
         self.inner.waiting_since.lock().map(|since| since.elapsed())
     }
 
-    /// A wait for a lock begins, or ends.
+    /// Records that a lock wait begins or ends.
     pub(crate) fn set_waiting_since(&self, since: Option<Instant>) {
         *self.inner.waiting_since.lock() = since;
     }
 
-    /// Says where the statement is going to sleep; it looks at [`KillFlag::killed`] afterwards.
+    /// Registers the wait slot before the statement sleeps. The statement checks [`KillFlag::killed`]
+    /// afterwards.
     pub(crate) fn set_sleeper(&self, sleeper: Option<Arc<dyn Sleeper>>) {
         *self.inner.sleeper.lock() = sleeper;
     }

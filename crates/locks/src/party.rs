@@ -1,9 +1,9 @@
-//! [`Party`]: a node of the wait-for graph.
+//! [`Party`]: a session as a node of the wait-for graph.
 //!
 //! # Concepts
-//! A *party* is a session, with all the lock owners that it uses at a time. One thread of control runs a
-//! session: while it waits for a lock of one owner, none of the others releases anything. So a request that
-//! waits for any of them waits for what the party waits for.
+//! A *party* is a session with all the lock owners that it uses at the same time. A session runs in one
+//! thread of control: while it waits for a lock of one owner, it releases no lock of its other owners. So a
+//! request blocked by any of these owners waits for whatever the party waits for.
 //!
 //! | owner | its part |
 //! |---|---|
@@ -11,26 +11,26 @@
 //! | LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP | [`Part::Lasting`] |
 //! | GET_LOCK; one use of a sequence; an XA branch that the session has prepared, or ends | [`Part::Side`] |
 //!
-//! An owner without a party is a node by itself: a transaction that was prepared for its commit, whose locks
-//! go without its session, or a prepared XA branch whose session is gone.
+//! An owner without a party is a node of its own: a transaction prepared for its commit, whose locks are
+//! released independently of its session, or a prepared XA branch whose session has ended.
 //!
 //! # States of an owner
-//! `alone -> in a party -> alone`: [`LockOwner::join`] and [`LockOwner::leave`], by the thread that has the
-//! owner. A commit leaves before the transaction is ordered.
+//! `alone -> in a party -> alone`, by [`LockOwner::join`] and [`LockOwner::leave`], called by the thread that
+//! has the owner. A commit leaves the party before the transaction is ordered.
 //!
 //! # Invariants
-//! 1. A party waits for one lock at a time, and `waiting` is the owner that does. It is set with the request,
-//!    under the graph's mutex, so that the wait that closes a cycle finds it.
-//! 2. While a party waits, none of its locks is anonymous: the transaction's are made known when a wait of
-//!    any of its owners begins, the other owners take none anonymously.
-//! 3. A party with owners besides its transaction searches for cycles whenever it waits: which of them is
-//!    waited for is not known to the one that waits.
-//! 4. `server` is what a lasting owner holds of the server's name. No other owner of the party asks for that
-//!    name then: it would wait after those that wait for the party.
+//! 1. A party waits for one lock at a time, and `waiting` is the owner that waits. It is set together with
+//!    the request, under the graph mutex, so that the wait that closes a cycle sees it.
+//! 2. While a party waits, none of its locks is anonymous (`names.rs`). The transaction's anonymous locks are
+//!    registered when any owner of the party begins to wait; the other owners never take anonymous locks.
+//! 3. A party with owners besides its transaction searches for cycles whenever it waits, because the waiting
+//!    owner does not know whether another owner of the party is waited for.
+//! 4. `server` is the mode in which a lasting owner holds the global lock. No other owner of the party
+//!    requests the global lock meanwhile: it would queue after requests that wait for this party.
 //!
 //! # Lock order
 //! `graph`, a queue, an owner's `wait`, the party's `waiting`. `transaction`, an owner's `party` and its
-//! `names` are held for a moment; a name's queue may be locked under `names`.
+//! `names` are held briefly; a name's queue may be locked under `names`.
 
 use std::sync::Arc;
 
@@ -39,37 +39,37 @@ use crate::names::Ticket;
 use crate::owner::{LockOwner, Owner, WaitOn};
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
-/// A session, as the wait-for graph knows it.
+/// A session in the wait-for graph.
 #[derive(Default)]
 pub struct Party {
     /// The owner that waits for a lock.
     waiting: Mutex<Option<Arc<Owner>>>,
     /// The running transaction's owner, whose locks may be anonymous.
     transaction: Mutex<Option<Arc<Owner>>>,
-    /// How many owners there are besides that one.
+    /// Number of owners besides the transaction.
     others: AtomicU64,
-    /// 0, or 1 + the mode of the server's name that a lasting owner holds.
+    /// 0, or 1 + the mode in which a lasting owner holds the global lock.
     server: AtomicU8,
 }
 
-/// The part of an owner in its party.
+/// Role of an owner in its party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The running transaction.
     Transaction,
-    /// Locks of the session itself, which outlive transactions.
+    /// Locks of the session itself, which outlive its transactions.
     Lasting,
-    /// Any other.
+    /// Any other owner.
     Side,
 }
 
 impl Party {
-    /// A session without owners.
+    /// Returns a party without owners.
     pub fn new() -> Arc<Party> {
         Arc::default()
     }
 
-    /// Whether a lasting owner holds the server's name, for writing or to keep writes out.
+    /// Returns whether a lasting owner holds the global lock, to write or to block writes.
     pub fn holds_server(&self) -> bool {
         self.server.load(Ordering::Relaxed) > MetadataMode::SharedRead as u8 + 1
     }
@@ -78,7 +78,7 @@ impl Party {
         self.server.store(mode.map_or(0, |mode| mode as u8 + 1), Ordering::Relaxed);
     }
 
-    /// Whether there are owners besides the transaction.
+    /// Returns whether the party has owners besides the transaction.
     pub fn has_others(&self) -> bool {
         self.others.load(Ordering::SeqCst) > 0
     }
@@ -116,24 +116,24 @@ impl Party {
 }
 
 impl Owner {
-    /// Its party, if it is in one.
+    /// Returns its party, if it belongs to one.
     pub fn party(&self) -> Option<Arc<Party>> {
         self.party.lock().as_ref().map(|(party, _)| Arc::clone(party))
     }
 
-    /// Whether it holds locks of its session itself: a statement that asks for such gives back what it has
-    /// got, and asks again, when it is a deadlock's victim.
+    /// Returns whether it holds locks of the session itself. A statement that requests such locks and becomes
+    /// a deadlock victim releases what it acquired and retries.
     pub fn is_lasting(&self) -> bool {
         self.party.lock().as_ref().is_some_and(|(_, part)| *part == Part::Lasting)
     }
 
-    /// Whether a cycle through it is possible: it, or another owner of its party, may be waited for.
+    /// Returns whether a cycle through it is possible: it, or another owner of its party, may be waited for.
     pub fn may_be_waited_for(&self) -> bool {
         self.waited_for.load(Ordering::SeqCst)
             || self.party.lock().as_ref().is_some_and(|(party, _)| party.has_others())
     }
 
-    /// The wait of its party: the owner that waits, and for what.
+    /// Returns the current wait of its party: the owner that waits, and the lock.
     pub fn wait_of_party(self: &Arc<Owner>) -> Option<(Arc<Owner>, WaitOn)> {
         if let Some(on) = self.waits_on() {
             return Some((Arc::clone(self), on));
@@ -143,7 +143,7 @@ impl Owner {
         Some((waiting, on))
     }
 
-    /// Makes its anonymous locks known to their queues.
+    /// Registers its anonymous locks in their queues.
     pub fn make_names_known(self: &Arc<Owner>) {
         self.names.lock().iter_mut().for_each(|ticket| self.make_known(ticket));
     }
@@ -155,7 +155,7 @@ impl Owner {
     }
 }
 
-/// A node of the graph, compared by place; it keeps what it is alive.
+/// A node of the graph, compared by address. It keeps its party or owner alive.
 pub(crate) enum Node {
     Party(Arc<Party>),
     Owner(Arc<Owner>),
@@ -175,7 +175,7 @@ impl Node {
 }
 
 impl LockOwner {
-    /// Becomes an owner of a session, in place of a party that it is in.
+    /// Makes this an owner of the session, after leaving any party it is in.
     pub fn join(&mut self, party: &Arc<Party>, part: Part) {
         self.leave();
         if part != Part::Transaction {
@@ -186,7 +186,7 @@ impl LockOwner {
         self.part = Some(part);
     }
 
-    /// Becomes a node by itself: its locks go without its session.
+    /// Makes this a node of its own, whose locks are released independently of its session.
     pub fn leave(&mut self) {
         let Some(part) = self.part.take() else { return };
         if let Some((party, _)) = self.shared.party.lock().take() {
@@ -194,7 +194,7 @@ impl LockOwner {
         }
     }
 
-    /// Notes what a lasting owner holds of the server's name.
+    /// Records the mode in which a lasting owner holds the global lock.
     pub(crate) fn note_server(&self, name: &NameKey, mode: Option<MetadataMode>) {
         if self.part == Some(Part::Lasting)
             && *name == NameKey::Global
@@ -204,7 +204,7 @@ impl LockOwner {
         }
     }
 
-    /// Whether its party holds the server's name by a lasting owner.
+    /// Returns whether a lasting owner of its party holds the global lock.
     pub(crate) fn has_server_of_party(&self) -> bool {
         self.part.is_some()
             && self.shared.party.lock().as_ref().is_some_and(|(party, _)| party.holds_server())

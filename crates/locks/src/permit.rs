@@ -1,18 +1,19 @@
 //! [`WritePermit`]: the proof that a transaction may be ordered now.
 //!
-//! The server's name keeps commits out: FLUSH TABLES WITH READ LOCK, BACKUP STAGE BLOCK_COMMIT and SET GLOBAL
-//! read_only hold it as `SharedNoWrite`, and every commit holds it as `SharedWrite` from before it is
-//! prepared until it is published. A commit is prepared with a permit, and a permit is had for that lock
-//! alone; so there is no way to the binary log that passes by it.
+//! The global lock ([`NameKey::Global`]) blocks commits: FLUSH TABLES WITH READ LOCK, BACKUP STAGE
+//! BLOCK_COMMIT and SET GLOBAL read_only hold it as `SharedNoWrite`. Every commit holds it as `SharedWrite`
+//! from before its prepare until it is published. A prepare requires a permit, and a logged permit is issued
+//! for that lock only, so no transaction can reach the binary log without the lock.
 //!
-//! A session whose lasting owner has the name commits under that lock: it has locked tables for writing, or
-//! it keeps the others out itself. It gives the name back only when what it has committed is published.
+//! A session whose lasting owner already holds the global lock commits under that lock: the session has
+//! locked tables for writing, or it is the one that blocks the other sessions. It releases the global lock
+//! only after its own commits are published.
 
 use crate::mode::{MetadataMode, NameKey};
 use crate::owner::{KillFlag, LockOwner};
 use crate::table::{LockError, LockTable, WaitLimit};
 
-/// The permission to have one transaction ordered.
+/// Permission to order one transaction.
 #[derive(Debug)]
 #[must_use = "it permits one commit"]
 pub struct WritePermit {
@@ -20,19 +21,19 @@ pub struct WritePermit {
 }
 
 impl WritePermit {
-    /// For redo of the server itself that changes no table and is not in the binary log.
+    /// Returns a permit for redo of the server itself, which changes no table and is not in the binary log.
     pub fn unlogged() -> WritePermit {
         WritePermit { is_for_logged: false }
     }
 
-    /// Whether it permits what the binary log gets.
+    /// Returns whether the permit covers a transaction that is written to the binary log.
     pub fn is_for_logged(&self) -> bool {
         self.is_for_logged
     }
 }
 
 impl LockTable {
-    /// Takes the server's name for a commit of the owner, unless its session has it.
+    /// Takes the global lock for a commit of the owner, unless the owner's session already holds it.
     pub fn permit_write(
         &self,
         owner: &mut LockOwner,

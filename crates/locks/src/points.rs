@@ -1,18 +1,18 @@
-//! The keys that one transaction has put into indexes and not committed yet.
+//! Insert-intention points: the uncommitted keys that one transaction has inserted into indexes.
 //!
-//! Its writes are private, so a scan that locks a range does not meet them in any page: it looks here. Every
-//! insert adds its keys, hardly anybody looks, so keys are only appended until somebody does; then they are
-//! put in order, and later ones at once.
+//! A transaction's writes are private, so a scan that locks a range finds them in no page: it checks these
+//! points instead. Every insert adds keys, but scans rarely read them. So keys are only appended until a scan
+//! finds a long list; the scan sorts it, and later keys are inserted in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use cohort_base::IndexId;
 
-/// Keys that are looked through one by one before they are put in order.
+/// Maximum length of a list that is searched linearly before its keys are sorted.
 const LISTED_MAX: usize = 32;
 
-/// The way a scan goes.
+/// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
     /// To larger keys.
@@ -22,7 +22,7 @@ pub enum Towards {
 }
 
 impl Towards {
-    /// Whether a scan comes to `a` before it comes to `b`.
+    /// Returns whether a scan reaches `a` before `b`.
     pub(crate) fn is_before(self, a: &[u8], b: &[u8]) -> bool {
         match self {
             Towards::Up => a < b,
@@ -31,7 +31,8 @@ impl Towards {
     }
 }
 
-/// Keys from `start` on, up to and without `end`; the empty `start` is below all keys, no `end` is above.
+/// A span of keys from `start` (inclusive) to `end` (exclusive). An empty `start` is below all keys; `None`
+/// as `end` is above all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockSpan {
     pub start: Vec<u8>,
@@ -48,7 +49,7 @@ impl LockSpan {
     }
 }
 
-/// The next key after this one in byte order.
+/// Returns the next key in byte order.
 pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
@@ -56,19 +57,20 @@ pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     next
 }
 
-/// Keys of one transaction.
+/// Uncommitted keys of one transaction.
 #[derive(Default)]
 pub(crate) struct Points {
-    /// Keys appended and not in order yet, end to end; index and end of each.
+    /// Keys that are not sorted yet, concatenated; their indexes and ends are in `listed`.
     bytes: Vec<u8>,
     listed: Vec<(IndexId, usize)>,
     ordered: BTreeMap<IndexId, BTreeSet<Box<[u8]>>>,
-    /// Keys that were in the list more than once when it was put in order.
+    /// Keys that were in the list more than once when it was sorted.
     repeated: BTreeSet<(IndexId, Box<[u8]>)>,
 }
 
 impl Points {
-    /// Adds a key. False if it was there; a key in the list may be there twice.
+    /// Adds a key. Returns false if it was present. The unsorted list is not searched and may contain a key
+    /// twice.
     pub fn push(&mut self, index: IndexId, key: &[u8]) -> bool {
         if !self.ordered.is_empty() {
             return self.ordered.entry(index).or_default().insert(key.into());
@@ -90,18 +92,18 @@ impl Points {
             || self.ordered.get(&index).is_some_and(|keys| keys.contains(key))
     }
 
-    /// Takes back the key that was pushed last, and was new. Somebody may have put the keys in order since.
+    /// Removes the key that was pushed last and was new. A scan may have sorted the keys since.
     pub fn pop(&mut self, index: IndexId, key: &[u8]) {
         if let Some((_, end)) = self.listed.pop() {
             self.bytes.truncate(end - key.len());
         } else if self.repeated.contains(&(index, key.into())) {
-            // An earlier one is in the way still.
+            // An earlier insertion of the key remains.
         } else if let Some(keys) = self.ordered.get_mut(&index) {
             keys.remove(key);
         }
     }
 
-    /// The key in the span that a scan comes to first.
+    /// Returns the key of the span that a scan reaches first.
     pub fn nearest(&mut self, index: IndexId, span: &LockSpan, towards: Towards) -> Option<Box<[u8]>> {
         if span.is_empty() {
             return None;
@@ -168,7 +170,7 @@ mod tests {
                 points.push(INDEX, &[n]);
             }
             assert!(points.push(INDEX, &[1]), "the list is not searched");
-            // A scan of somebody else looks in between.
+            // Another owner's scan reads the points in between.
             assert!(points.nearest(INDEX, &span(&[], None), Towards::Up).is_some());
             points.pop(INDEX, &[1]);
             assert!(points.contains(INDEX, &[1]), "of {count}");

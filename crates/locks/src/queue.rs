@@ -1,12 +1,12 @@
-//! Holders and waiters of one lock, for any kind of lock.
+//! Holders and waiters of one lock, independent of the kind of lock.
 //!
 //! # Rules
-//! - A request is granted when no other holder and no waiter before it conflicts with it. Requests are served
-//!   in order of arrival, except that one which conflicts with nobody passes.
-//! - An owner that holds the lock and wants a stronger mode waits before all owners that hold nothing: they
-//!   cannot go on before it anyway.
-//! - When a lock or a waiter goes, the waiters are checked from the front and granted by the same rule. No
-//!   other waiter is woken.
+//! - A request is granted if it conflicts with no other holder and no earlier waiter. Requests are served in
+//!   order of arrival, except that a request without conflicts is granted at once.
+//! - An owner that upgrades its lock waits before all owners that hold nothing: they cannot be granted before
+//!   it anyway.
+//! - When a holder or a waiter leaves, the waiters are checked from the front and granted by the same rule.
+//!   No other waiter is woken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use crate::mode::{Mode, ModeSet};
 use crate::owner::Owner;
 use crate::sync::Ordering;
 
-/// One owner's share or wish.
+/// An owner with the mode that it holds or waits for.
 pub(crate) struct Claim<M> {
     pub owner: Arc<Owner>,
     pub mode: M,
 }
 
-/// The state of a lock.
+/// State of a lock.
 pub(crate) struct Queue<M> {
     pub holders: Vec<Claim<M>>,
-    /// First the upgrades, then the others; each in order of arrival.
+    /// Upgrades first, then the other requests; each in order of arrival.
     pub waiters: VecDeque<Claim<M>>,
 }
 
-/// What a request met.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// It held this mode or more before.
+    /// The owner already held this mode or a stronger one.
     Held,
-    /// It holds the mode now; it held a weaker one before.
+    /// The owner holds the mode now; it held a weaker one before.
     Upgraded,
-    /// It holds the mode now.
+    /// The owner holds the mode now; it held nothing before.
     Granted,
-    /// It would have to wait.
+    /// The owner would have to wait.
     Blocked,
 }
 
@@ -50,12 +50,12 @@ impl<M: Mode> Queue<M> {
         self.holders.iter().position(|h| Arc::ptr_eq(&h.owner, owner))
     }
 
-    /// Whether the owner has the lock, in whatever mode.
+    /// Returns whether the owner holds the lock in any mode.
     pub fn holds(&self, owner: &Arc<Owner>) -> bool {
         self.held(owner).is_some()
     }
 
-    /// Modes that others than `owner` hold.
+    /// Returns the modes held by owners other than `owner`.
     pub fn held_by_others(&self, owner: &Arc<Owner>) -> ModeSet {
         let others = self.holders.iter().filter(|h| !Arc::ptr_eq(&h.owner, owner));
         others.fold(0, |set, h| set | h.mode.bit())
@@ -65,7 +65,8 @@ impl<M: Mode> Queue<M> {
         self.waiters.iter().fold(0, |set, w| set | w.mode.bit())
     }
 
-    /// Grants at once if that is fair. `unnamed` are modes held by owners that are not in `holders`.
+    /// Grants the mode if neither holders nor earlier waiters conflict. `unnamed` are the modes of holders
+    /// that are not in `holders`.
     pub fn request(&mut self, owner: &Arc<Owner>, mode: M, unnamed: ModeSet) -> Request {
         let held = self.held(owner);
         if held.is_some_and(|at| self.holders[at].mode >= mode) {
@@ -88,7 +89,7 @@ impl<M: Mode> Queue<M> {
         }
     }
 
-    /// Puts a blocked request into the queue.
+    /// Appends a blocked request to the waiters.
     pub fn enqueue(&mut self, owner: &Arc<Owner>, mode: M) {
         let claim = Claim { owner: owner.clone(), mode };
         if self.held(owner).is_none() {
@@ -98,25 +99,25 @@ impl<M: Mode> Queue<M> {
         self.waiters.insert(upgrades, claim);
     }
 
-    /// Takes a waiter out. False if it is not there: it was granted.
+    /// Removes a waiter. Returns false if it does not wait here any more: it was granted.
     pub fn dequeue(&mut self, owner: &Arc<Owner>) -> bool {
         let at = self.waiters.iter().position(|w| Arc::ptr_eq(&w.owner, owner));
         at.is_some_and(|at| self.waiters.remove(at).is_some())
     }
 
-    /// Takes a holder out; its mode.
+    /// Removes a holder and returns its mode.
     pub fn release(&mut self, owner: &Arc<Owner>) -> Option<M> {
         self.held(owner).map(|at| self.holders.swap_remove(at).mode)
     }
 
-    /// Gives a holder a weaker mode.
+    /// Downgrades a holder's mode.
     pub fn weaken(&mut self, owner: &Arc<Owner>, mode: M) {
         if let Some(at) = self.held(owner) {
             self.holders[at].mode = self.holders[at].mode.min(mode);
         }
     }
 
-    /// Moves the waiters that can go on to the holders, and answers them.
+    /// Moves the waiters that can be granted to the holders and returns them.
     pub fn grant(&mut self, unnamed: ModeSet) -> Vec<Claim<M>> {
         let mut granted = Vec::new();
         let mut blocked: ModeSet = 0;
@@ -125,7 +126,7 @@ impl<M: Mode> Queue<M> {
             let (owner, mode) = (waiter.owner.clone(), waiter.mode);
             if mode.conflicts() & (self.held_by_others(&owner) | unnamed | blocked) != 0 {
                 blocked |= mode.bit();
-                // No waiter behind one that conflicts with everything can go on.
+                // No waiter after one that conflicts with everything can be granted.
                 if mode.conflicts() == M::ALL {
                     break;
                 }
@@ -142,8 +143,8 @@ impl<M: Mode> Queue<M> {
         granted
     }
 
-    /// Tells those whom a new waiter waits for. A waiter that conflicts with everything has told all before
-    /// it.
+    /// Marks the owners that a new waiter waits for. The walk stops at a waiter that conflicts with
+    /// everything: that waiter has already marked all owners before it.
     pub fn mark_waited_for(&self, owner: &Arc<Owner>) {
         let Some(at) = self.waiters.iter().rposition(|w| Arc::ptr_eq(&w.owner, owner)) else { return };
         let mode = self.waiters[at].mode;
@@ -161,8 +162,8 @@ impl<M: Mode> Queue<M> {
         self.holders.iter().filter(|h| !Arc::ptr_eq(&h.owner, owner)).for_each(mark);
     }
 
-    /// Whom a waiter waits for directly: holders and earlier waiters that conflict. Nothing if it does not
-    /// wait here.
+    /// Returns the owners that a waiter directly waits for: conflicting holders and earlier waiters. Empty if
+    /// the owner does not wait here.
     pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
         let Some(at) = self.waiters.iter().position(|w| Arc::ptr_eq(&w.owner, owner)) else {
             return Blockers::default();
@@ -181,12 +182,12 @@ impl<M: Mode> Queue<M> {
     }
 }
 
-/// Whom a waiter waits for.
+/// Owners that a waiter waits for.
 #[derive(Default)]
 pub(crate) struct Blockers {
     pub holders: Vec<Arc<Owner>>,
     pub waiters: Vec<Arc<Owner>>,
-    /// The waiter conflicts with everything: every owner that one of `waiters` waits for here is among these
-    /// blockers.
+    /// The waiter conflicts with everything: every owner that one of `waiters` waits for here is also among
+    /// these blockers.
     pub all_ahead: bool,
 }

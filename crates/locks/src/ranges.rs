@@ -1,40 +1,40 @@
-//! Range locks: a scan keeps others from putting keys into the part of a key space that it has seen.
+//! Range locks: they prevent inserts into the part of an index that a locking scan has read.
 //!
 //! # Two kinds of claims
-//! - A *range* belongs to a transaction that scans with locks. Ranges do not exclude each other: what lies in
-//!   them is locked row by row.
-//! - A *point* is a key that a transaction puts in. Points do not exclude each other: two inserts of one key
-//!   meet at the row lock.
+//! - A *range* belongs to a locking scan. Ranges do not conflict with each other: the rows inside are locked
+//!   one by one.
+//! - A *point* is an insert intention: a key that a transaction inserts. Points do not conflict with each
+//!   other: two inserts of one key conflict at the row lock.
 //!
-//! A point waits for others' ranges that it lies in; a scan waits for others' points in its way, because an
-//! uncommitted row is in no page and only its point tells of it.
+//! A point waits for other owners' ranges that contain it. A scan waits for other owners' points in its way,
+//! because an uncommitted row is in no page and only its point announces it.
 //!
-//! # An insert pays nearly nothing
-//! Points stay with their owner ([`crate::points`]). While nobody has a range in a shard of key spaces, its
-//! guard is zero, and that is all an insert looks at. The guard is raised *before* the scan looks at the
-//! owners' points, and the inserter looks at the guard *after* its point is there: so one of them sees the
-//! other (each owner's points have a mutex, which orders the two).
+//! # Inserts stay cheap
+//! Points are stored in their owner ([`crate::points`]). While no owner has a range in a shard of indexes,
+//! the guard of that shard is zero, and the guard is all that an insert checks. A scan raises the guard
+//! *before* it reads the owners' points, and an insert reads the guard *after* it has stored its point, so at
+//! least one of the two sees the other. The mutex of each owner's points orders the two accesses.
 //!
-//! # A scan goes step by step
-//! 1. [`Ranges::watch`] announces the part that is read next. From now on the nearest point that others put
-//!    into it is remembered.
+//! # Steps of a scan
+//! 1. [`Ranges::watch`] announces the span that is read next. From then on the nearest point that other
+//!    owners insert into that span is remembered.
 //! 2. The caller reads a batch of entries, without locks.
-//! 3. [`Ranges::advance`] moves the locked part up to each entry before the entry's row is locked. If
-//!    somebody's point was passed, or could have been, the answer is [`Step::Again`]: the batch may lack a
-//!    row that is there by now, and the caller goes back to the first step.
+//! 3. [`Ranges::advance`] extends the locked part to each entry, before the row of the entry is locked. If a
+//!    point was passed, or could have been, it returns [`Step::Again`]: the batch may lack a row that has
+//!    been inserted since, and the caller returns to step 1.
 //!
-//! So a scan that stops early, or waits for a row, has locked what it has seen and nothing beyond, as InnoDB
-//! does with next-key locks. Where a point is in the way the locked part ends with it: its owner can go on
-//! inserting behind.
+//! A scan that stops early, or waits for a row, has locked what it has read and nothing more, like
+//! InnoDB's next-key locks. If a point is in the way, the locked part ends with that point, and the owner of
+//! the point can continue to insert after it.
 //!
-//! # Releases
-//! Releasing is one store in the owner ([`Owner::released`]). Only when somebody has waited for the owner are
-//! the key spaces visited where it was waited for. A released range stays until its owner goes, which is when
-//! its transaction is published: so an owner that puts a key into it meanwhile learns on whom it depends
-//! (I8).
+//! # Release
+//! A release is one store in the owner ([`Owner::released`]). Indexes are visited only if another owner has
+//! waited for this owner, and only those where it waited. A released range stays in the index until its
+//! transaction is published, so that an owner that inserts a key into it meanwhile learns which transaction
+//! it depends on (I8).
 //!
 //! # Lock order
-//! A shard of key spaces, then a shard of inserters, then an owner's claims, then an owner's `wait`.
+//! A shard of indexes, then a shard of inserters, then an owner's claims, then an owner's `wait`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -52,89 +52,89 @@ use crate::waits::RangeWish;
 const SHARDS: usize = 64;
 const INSERTER_SHARDS: usize = 16;
 
-/// What an owner shares of its points.
+/// An owner's points, and where others wait for the owner.
 #[derive(Default)]
 pub(crate) struct Claims {
     points: Points,
-    /// Key spaces where somebody has waited for this owner.
+    /// Indexes in which another owner has waited for this owner.
     awaited_in: Vec<IndexId>,
 }
 
-/// What a scan does about a key that somebody has put in its way and not committed.
+/// How a scan treats another transaction's uncommitted key in its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uncommitted {
-    /// It waits, or gives up where nobody may wait.
+    /// It waits, or fails if it must not wait.
     Block,
-    /// It passes: SKIP LOCKED.
+    /// It skips the key (SKIP LOCKED).
     Skip,
 }
 
-/// A scan that locks what it passes.
+/// A scan that locks the ranges that it passes.
 pub struct RangeScan {
     index: IndexId,
     towards: Towards,
     uncommitted: Uncommitted,
-    /// The key spaces hold it weakly: a scan that was dropped watches nothing.
+    /// The indexes refer to it weakly: a dropped scan watches nothing.
     watch: Arc<Mutex<Watch>>,
 }
 
 impl RangeScan {
-    /// A scan that watches nothing yet.
+    /// Returns a scan that watches nothing yet.
     pub fn new(index: IndexId, towards: Towards, uncommitted: Uncommitted) -> RangeScan {
         RangeScan { index, towards, uncommitted, watch: Arc::default() }
     }
 
-    /// The key space.
+    /// Returns the index that it scans.
     pub fn index(&self) -> IndexId {
         self.index
     }
 }
 
-/// The part that a scan has announced and not locked.
+/// The span that a scan has announced but not locked yet.
 #[derive(Default)]
 struct Watch {
     ahead: LockSpan,
-    /// The first point of others that it may come to.
+    /// First point of other owners in the direction of the scan, if any.
     nearest: Option<Box<[u8]>>,
 }
 
-/// How far a scan goes in one step.
+/// End of one step of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepTo<'k> {
-    /// Up to an entry, which is locked with what lies before.
+    /// Up to and including this entry.
     Entry(&'k [u8]),
-    /// To the end of what is watched.
+    /// To the end of the watched span.
     End,
 }
 
-/// How a step of a scan went.
+/// Outcome of a step of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// What was passed is locked, and holds the entries read and no others.
+    /// The part passed is locked, and contains exactly the entries that were read.
     Passed,
-    /// Read again from behind the entry that was passed last.
+    /// Read again, starting after the entry that was passed last.
     Again,
 }
 
-/// How a claim went.
+/// Outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claimed<T> {
     Done(T),
     Blocked,
 }
 
-/// The ranges of one transaction in one key space.
+/// Ranges of one transaction in one index.
 struct Holder {
     owner: Arc<Owner>,
     locked: Intervals,
     scans: Vec<(Towards, Weak<Mutex<Watch>>)>,
 }
 
-/// What somebody waits for.
+/// Request of a waiter.
 enum Wish {
-    /// To put this key.
+    /// Insert this key.
     Put(Box<[u8]>),
-    /// To see how this owner's transaction ends.
+    /// Wait until this owner's transaction ends.
     Pass(Arc<Owner>),
 }
 
@@ -143,7 +143,7 @@ struct Waiter {
     wish: Wish,
 }
 
-/// One key space.
+/// Claims in one index.
 #[derive(Default)]
 struct Space {
     holders: Vec<Holder>,
@@ -151,7 +151,7 @@ struct Space {
 }
 
 struct Shard {
-    /// Owners with ranges in any of the shard's key spaces.
+    /// Number of owners with ranges in the shard, counted once per index.
     guard: AtomicUsize,
     spaces: Mutex<HashMap<IndexId, Space, RandomState>>,
 }
@@ -159,12 +159,12 @@ struct Shard {
 /// All range locks.
 pub(crate) struct Ranges {
     shards: Vec<Shard>,
-    /// Transactions that have put keys.
+    /// Transactions that have inserted keys.
     inserters: Vec<Mutex<HashMap<TrxId, Arc<Owner>, RandomState>>>,
     hardened: AtomicU64,
 }
 
-/// [`Owner::released`] of a transaction on which nobody depends: it was rolled back, or wrote nothing.
+/// [`Owner::released`] of a transaction that causes no dependencies: it was rolled back, or wrote nothing.
 pub(crate) const ENDED: u64 = u64::MAX;
 
 impl Owner {
@@ -187,7 +187,7 @@ impl Space {
         self.holders.iter_mut().find(|holder| Arc::ptr_eq(&holder.owner, owner))
     }
 
-    /// Whose ranges a key lies in, but the owner's own.
+    /// Returns the other owners whose ranges contain the key.
     fn ranges_at(&self, owner: &Arc<Owner>, key: &[u8]) -> impl Iterator<Item = &Arc<Owner>> {
         let others = self.holders.iter().filter(|holder| !Arc::ptr_eq(&holder.owner, owner));
         others.filter(|holder| holder.locked.contains(key)).map(|holder| &holder.owner)
@@ -197,8 +197,8 @@ impl Space {
         !self.ranges_at(owner, key).any(|holder| holder.is_active())
     }
 
-    /// Tells the scans of others that somebody puts a key, and answers the newest released range that it lies
-    /// in, 0 if none.
+    /// Notifies other owners' scans of a key that is inserted. Returns the newest release of a range that
+    /// contains it, 0 if none.
     fn admit(&self, owner: &Arc<Owner>, key: &[u8], hardened: u64) -> u64 {
         for holder in self.holders.iter().filter(|holder| !Arc::ptr_eq(&holder.owner, owner)) {
             for (towards, watch) in &holder.scans {
@@ -223,15 +223,16 @@ impl Space {
         owners.into_iter().filter(|owner| owner.is_active()).collect()
     }
 
-    /// Whether somebody is in a request's way. Tells all those first that somebody waits for them: whoever
-    /// releases stores first and looks at that afterwards, and this side does the reverse.
+    /// Returns whether a request is blocked. It first marks all blocking owners as waited for and then checks
+    /// again. A releasing owner stores its release first and checks the mark afterwards, so that no release
+    /// is missed.
     fn is_blocked(&self, index: IndexId, waiter: &Waiter) -> bool {
         let blockers = self.blockers(waiter);
         blockers.iter().for_each(|blocker| blocker.note_awaited_in(index));
         blockers.iter().any(|blocker| blocker.is_active())
     }
 
-    /// Puts a request among the waiters, unless those in its way have gone meanwhile: then false.
+    /// Queues a request. Returns false, and grants it, if its blockers have been released meanwhile.
     fn enqueue(&mut self, index: IndexId, waiter: Waiter) -> bool {
         let is_blocked = self.is_blocked(index, &waiter);
         match is_blocked {
@@ -241,7 +242,7 @@ impl Space {
         is_blocked
     }
 
-    /// Lets those go on whom nobody is in the way of any more; they are to be woken.
+    /// Grants the waiters that are no longer blocked, and returns them: the caller wakes them.
     fn grant(&mut self, index: IndexId, hardened: u64) -> Vec<Arc<Owner>> {
         let waiters = std::mem::take(&mut self.waiters);
         let (blocked, free) = waiters.into_iter().partition(|waiter| !self.blockers(waiter).is_empty());
@@ -249,8 +250,8 @@ impl Space {
         free.into_iter().map(|waiter: Waiter| self.let_go_on(index, waiter, hardened)).collect()
     }
 
-    /// Adds to an owner's ranges. A waiter that wants to put a key there waits for this owner, too, from now
-    /// on.
+    /// Adds a span to an owner's ranges. A waiter that wants to insert a key there waits for this owner too
+    /// from now on.
     fn lock(&mut self, index: IndexId, owner: &Arc<Owner>, span: LockSpan, towards: Towards) {
         let waits_in = |waiter: &Waiter| match &waiter.wish {
             Wish::Put(key) => span.contains(key) && !Arc::ptr_eq(&waiter.owner, owner),
@@ -265,7 +266,8 @@ impl Space {
         });
     }
 
-    /// Makes the part that an upward scan has locked longer by an entry, if that is all there is to do.
+    /// Extends the locked part of an upward scan by one entry. Returns false if that is not sufficient: the
+    /// caller takes the general path.
     fn grow(&mut self, owner: &Arc<Owner>, ahead: &mut LockSpan, key: &[u8]) -> bool {
         if !self.waiters.is_empty() || !self.change(owner, |locked| locked.grow(&ahead.start, key)) {
             return false;
@@ -293,7 +295,7 @@ impl Space {
                 waiter.owner.claims.lock().points.push(index, key);
                 self.admit(&waiter.owner, key, hardened)
             }
-            // Which rows it depends on it learns when it locks them.
+            // The scan learns its dependencies when it locks the rows.
             Wish::Pass(_) => 0,
         };
         waiter.owner.grant(predecessor);
@@ -329,19 +331,19 @@ impl Ranges {
         self.hardened.load(Ordering::Acquire)
     }
 
-    /// Everything up to `seq` is hardened.
+    /// Records that everything up to `seq` is durable.
     pub fn set_hardened(&self, seq: CommitSeq) {
         self.hardened.fetch_max(seq.0, Ordering::AcqRel);
     }
 
-    /// Makes the owner's points findable. Before its first one.
+    /// Makes the owner's points visible to scans. Call before its first point.
     pub fn register(&self, owner: &Arc<Owner>) {
         self.inserters_beside(owner.trx).lock().insert(owner.trx, owner.clone());
     }
 
-    /// Puts a key; the answer is the transaction that it depends on, 0 if none. If others' ranges are in the
-    /// way and `wait` is given, that runs and the request waits. Sleepers to wake go to `misled`; nobody
-    /// does when `wait` is given.
+    /// Inserts a key. Returns the transaction that it depends on, 0 if none. If other owners' ranges block it
+    /// and `wait` is given, runs `wait` and queues the request. Adds sleepers to wake to `misled`, but only
+    /// if `wait` is `None`.
     pub fn put(
         &self,
         index: IndexId,
@@ -373,13 +375,13 @@ impl Ranges {
             claims.points.pop(index, key);
         }
         if pushed == Some(false) || claims.points.contains(index, key) {
-            // It was put before, and a scan there waits for that.
+            // It was inserted before, and a scan there waits for that.
             return Claimed::Done(0);
         }
         drop(claims);
         if pushed.is_some() {
-            // A point that waits is in nobody's way: two scans of the same range must not meet by it. Scans
-            // that have seen it look again.
+            // A waiting point blocks no scan, or two transactions that scan the same range would deadlock on
+            // it. Scans that have seen the point read again.
             let is_misled =
                 |waiter: &mut Waiter| matches!(&waiter.wish, Wish::Pass(on) if Arc::ptr_eq(on, owner));
             for waiter in space.waiters.extract_if(.., is_misled) {
@@ -397,7 +399,8 @@ impl Ranges {
         Claimed::Done(space.admit(owner, key, self.hardened()))
     }
 
-    /// Announces that a scan reads a span next. True if these are the owner's first ranges in the key space.
+    /// Announces the span that a scan reads next. Returns true if these are the owner's first ranges in the
+    /// index.
     pub fn watch(&self, scan: &RangeScan, owner: &Arc<Owner>, ahead: LockSpan) -> bool {
         let shard = self.shard(scan.index);
         let mut spaces = shard.spaces.lock();
@@ -425,7 +428,7 @@ impl Ranges {
         is_new
     }
 
-    /// The first uncommitted key of others that a scan comes to, and whose it is.
+    /// Returns the first uncommitted key of another owner in the direction of the scan, with its owner.
     fn nearest_point(
         &self,
         scan: &RangeScan,
@@ -449,8 +452,8 @@ impl Ranges {
         found
     }
 
-    /// Locks what a scan has read. If a point of others is in the way and `wait` is given, that runs and the
-    /// request waits; then the caller reads again.
+    /// Locks the part that a scan has read. If another owner's point blocks it and `wait` is given, runs
+    /// `wait` and queues the request; the caller reads again after the wait.
     pub fn advance(
         &self,
         scan: &RangeScan,
@@ -481,7 +484,7 @@ impl Ranges {
             Uncommitted::Block => self.nearest_point(scan, owner, &passed),
             Uncommitted::Skip => None,
         };
-        // The owner that put it has committed, or given up.
+        // The owner that inserted it has committed, rolled back or withdrawn the key.
         let Some((key, other)) = in_the_way else { return Claimed::Done(Step::Again) };
         let passed = passed.cut(StepTo::Entry(&key), scan.towards);
         space.lock(scan.index, owner, passed, scan.towards);
@@ -493,7 +496,7 @@ impl Ranges {
         }
     }
 
-    /// Gives up waiting. False if the wish was granted meanwhile.
+    /// Withdraws a waiting request. Returns false if it was granted meanwhile.
     pub fn abandon(&self, index: IndexId, owner: &Arc<Owner>) -> bool {
         let mut spaces = self.shard(index).spaces.lock();
         let Some(space) = spaces.get_mut(&index) else { return false };
@@ -502,7 +505,7 @@ impl Ranges {
         space.waiters.len() < before
     }
 
-    /// All claims of an owner are free from now on; with a `seq`, those who come into them depend on it.
+    /// Releases all claims of an owner; with a `seq`, owners that later claim the same keys depend on it.
     /// Returns the sleepers to wake.
     pub fn release(&self, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         owner.released.store(seq.map_or(ENDED, |seq| seq.0), Ordering::SeqCst);
@@ -523,7 +526,7 @@ impl Ranges {
         granted
     }
 
-    /// Forgets an owner that has released its claims: `ranges_in` are the key spaces where it has ranges.
+    /// Removes an owner that has released its claims. `ranges_in` are the indexes in which it has ranges.
     pub fn forget(&self, owner: &Arc<Owner>, ranges_in: &[IndexId], has_points: bool) {
         if has_points {
             self.inserters_beside(owner.trx).lock().remove(&owner.trx);
@@ -533,7 +536,7 @@ impl Ranges {
             let mut spaces = shard.spaces.lock();
             let Some(space) = spaces.get_mut(index) else { continue };
             let at = space.holders.iter().position(|holder| Arc::ptr_eq(&holder.owner, owner));
-            // Dropped behind the mutex: it may be large.
+            // Dropped after the mutex is released: it may be large.
             let gone = at.map(|at| space.holders.swap_remove(at));
             if space.is_unused() {
                 spaces.remove(index);
@@ -546,7 +549,7 @@ impl Ranges {
         owner.claims.lock().points.clear();
     }
 
-    /// Whom a waiter waits for.
+    /// Returns the owners that a waiter waits for.
     pub fn blockers(&self, index: IndexId, owner: &Arc<Owner>) -> Blockers {
         let spaces = self.shard(index).spaces.lock();
         let space = spaces.get(&index);
@@ -555,7 +558,7 @@ impl Ranges {
         Blockers { holders, ..Blockers::default() }
     }
 
-    /// What an owner waits for.
+    /// Returns the kind of request with which an owner waits.
     pub fn wish_of(&self, index: IndexId, owner: &Arc<Owner>) -> Option<RangeWish> {
         let spaces = self.shard(index).spaces.lock();
         let waiter = spaces.get(&index)?.waiters.iter().find(|w| Arc::ptr_eq(&w.owner, owner))?;
@@ -565,14 +568,14 @@ impl Ranges {
         })
     }
 
-    /// Owners with ranges, counted once for each key space.
+    /// Returns the number of owners with ranges, counted once per index.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.guard.load(Ordering::Relaxed)).sum()
     }
 }
 
 impl LockSpan {
-    /// Takes off what a step passes.
+    /// Removes and returns the part of the span that a step passes.
     fn cut(&mut self, to: StepTo<'_>, towards: Towards) -> LockSpan {
         let nothing = LockSpan { start: Vec::new(), end: Some(Vec::new()) };
         match (to, towards) {

@@ -1,16 +1,18 @@
-//! The row locks: a hash table in shards.
+//! Row locks: a sharded hash table.
 //!
-//! A row is `(index, keyed 64-bit hash of its key without the last byte, last byte)`, so a slot has a fixed
-//! size. Two keys with the same name share a lock: that may let one wait for nothing, it never lets two in.
-//! Most rows are locked by one owner with nobody waiting, and the slot itself says so; a queue is allocated
-//! when a second owner comes. Locks of a large transaction on neighbouring keys have no slots until somebody
-//! else asks for them ([`crate::groups`]).
+//! A row is identified by `(index, keyed 64-bit hash of its key without the last byte, last byte)`, so that
+//! slots have a fixed size. Two keys with the same hash share a lock: that can cause a needless wait, but
+//! never lets two conflicting owners in.
 //!
-//! A slot also remembers the CommitSeq of the newest early release, apart for shared and exclusive locks,
-//! until that is hardened (I5, I8): a reader depends on the last writer, a writer on the last writer and the
-//! last locking readers. What is remembered and no longer locked is forgotten in passing: every shard has its
-//! releases in a queue, each release looks at two of them, and each advance of the hardened mark clears one
-//! shard.
+//! Most rows are locked by one owner without waiters, and the slot itself stores that; a queue is allocated
+//! when a second owner arrives. Locks of a large transaction on neighbouring keys have no slots until another
+//! owner requests one of them ([`crate::groups`]).
+//!
+//! A slot also remembers the CommitSeq of the newest early release, separately for shared and exclusive
+//! locks, until that CommitSeq is durable (I5, I8): a reader depends on the last writer; a writer depends on
+//! the last writer and the last locking readers. Remembered slots that are no longer locked are removed
+//! incrementally: every shard queues its early releases, each release checks two entries of the queue, and
+//! each advance of the durable mark cleans one shard.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,13 +27,13 @@ use crate::queue::{Blockers, Claim, Queue, Request};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 const SHARDS: usize = 64;
-/// Remembered rows looked at by a release, and by an advance of the hardened mark.
+/// Early releases checked by a release, and by an advance of the durable mark.
 const FORGET_PER_RELEASE: usize = 2;
 const FORGET_PER_ADVANCE: usize = 4096;
-/// A shard that has room for fewer slots than this keeps it.
+/// A shard with capacity for fewer slots than this never shrinks.
 const KEPT_SLOTS: usize = 512;
 
-/// A row, as the lock table names it.
+/// Identity of a row in the lock table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowKey {
     /// Hash of the key without its last byte.
@@ -42,13 +44,13 @@ pub(crate) struct RowKey {
 }
 
 impl RowKey {
-    /// Of the whole key.
+    /// Returns the hash of the whole key.
     pub fn hash(self) -> u64 {
         self.group ^ u64::from(self.last).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
-/// The holders of the lock.
+/// Holders of a row lock.
 enum State {
     Free,
     One(Arc<Owner>, RowMode),
@@ -58,7 +60,7 @@ enum State {
 struct Slot {
     key: RowKey,
     state: State,
-    /// Newest early release of an exclusive and of a shared lock; 0 if none.
+    /// Newest early releases of an exclusive and of a shared lock; 0 if none.
     released_exclusive: u64,
     released_shared: u64,
 }
@@ -71,22 +73,22 @@ struct Shard {
     remembered: VecDeque<(u64, RowKey)>,
 }
 
-/// How a request for a row went.
+/// Outcome of a row request.
 pub(crate) struct RowAnswer {
     pub request: Request,
     pub home: Home,
-    /// CommitSeq of the early release it follows, 0 if none.
+    /// CommitSeq of the early release that it follows, 0 if none.
     pub predecessor: u64,
 }
 
-/// What the owner of a new lock has to give back.
+/// Where a new lock is stored, which decides what its owner must release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// The row.
+    /// In a slot: the owner releases the row.
     Slot,
-    /// Nothing but the group, which it knows.
+    /// In a group that the owner already has.
     Group,
-    /// The row's group.
+    /// In a new group, which the owner must release.
     NewGroup,
 }
 
@@ -94,7 +96,7 @@ pub(crate) enum Home {
 pub(crate) struct Rows {
     shards: Vec<Mutex<Shard>>,
     hardened: AtomicU64,
-    /// The shard that the next advance of the hardened mark clears.
+    /// The shard that the next advance of the durable mark cleans.
     next_cleared: AtomicUsize,
 }
 
@@ -107,7 +109,7 @@ impl Slot {
         if seq > hardened { seq } else { 0 }
     }
 
-    /// Grants without a queue where there is none.
+    /// Requests the lock, without allocating a queue if possible.
     fn request(&mut self, owner: &Arc<Owner>, mode: RowMode) -> Request {
         match &mut self.state {
             State::Free => {
@@ -127,7 +129,7 @@ impl Slot {
         }
     }
 
-    /// The queue, made if there is none.
+    /// Returns the queue, allocating it if there is none.
     fn queue(&mut self) -> &mut Queue<RowMode> {
         if !matches!(self.state, State::Queue(_)) {
             let mut queue = Box::new(Queue::new());
@@ -142,7 +144,7 @@ impl Slot {
         }
     }
 
-    /// Lets the waiters on who can go on now; they are to be woken.
+    /// Grants the waiters that can be granted now, and returns them: the caller wakes them.
     fn grant(&mut self, hardened: u64) -> Vec<Arc<Owner>> {
         let State::Queue(queue) = &mut self.state else { return Vec::new() };
         let granted = queue.grant(0);
@@ -194,7 +196,7 @@ impl Shard {
         entry.or_insert_with(new).into_mut()
     }
 
-    /// Asks the groups. None: the row's slot has the answer.
+    /// Requests the row from the groups. Returns `None` if the row's slot decides.
     fn request_in_groups(
         &mut self,
         key: RowKey,
@@ -220,7 +222,7 @@ impl Shard {
         Some(RowAnswer { request, home, predecessor: 0 })
     }
 
-    /// Has a slot say what a group says of the row.
+    /// Moves a row from its group, if any, into a slot.
     fn move_out(&mut self, key: RowKey) {
         if !self.groups.is_empty()
             && let Some((holder, held)) = self.groups.move_out(key)
@@ -229,8 +231,8 @@ impl Shard {
         }
     }
 
-    /// Releases a row that has a slot; with a `seq` that is not hardened, it remembers it. Returns the
-    /// sleepers to wake.
+    /// Releases a row that has a slot. The slot remembers `seq` if it is not durable. Returns the sleepers to
+    /// wake.
     fn release(&mut self, key: RowKey, owner: &Arc<Owner>, seq: u64, hardened: u64) -> Vec<Arc<Owner>> {
         let Some(slot) = self.slot(key) else { return Vec::new() };
         let Some(mode) = slot.release(owner) else { return Vec::new() };
@@ -256,7 +258,7 @@ impl Shard {
         }
     }
 
-    /// Forgets up to `limit` early releases that are hardened.
+    /// Removes up to `limit` early releases that are durable by now.
     fn forget(&mut self, limit: usize, hardened: u64) {
         for _ in 0..limit {
             match self.remembered.front() {
@@ -267,7 +269,7 @@ impl Shard {
                 _ => break,
             }
         }
-        // A transaction of a million rows must not leave its tables behind.
+        // Free the tables that a transaction of a million rows has grown.
         if self.slots.capacity() > KEPT_SLOTS && self.slots.len() < self.slots.capacity() / 8 {
             self.slots.shrink_to(self.slots.len() * 2, |s| s.key.hash());
             self.remembered.shrink_to(self.remembered.len() * 2);
@@ -285,8 +287,8 @@ impl Rows {
     }
 
     fn shard(&self, key: RowKey) -> MutexGuard<'_, Shard> {
-        // The tables inside take the lowest and the highest bits. Neighbours are in one shard, with their
-        // group.
+        // The tables inside use the lowest and the highest bits of the hash. Neighbours are in one shard,
+        // together with their group.
         self.shards[(key.group >> 32) as usize % SHARDS].lock()
     }
 
@@ -294,7 +296,7 @@ impl Rows {
         self.hardened.load(Ordering::Acquire)
     }
 
-    /// Whether the owner has the row, in whatever mode.
+    /// Returns whether the owner holds the row in any mode.
     pub fn holds(&self, key: RowKey, owner: &Arc<Owner>) -> bool {
         let mut shard = self.shard(key);
         if shard.groups.mode_of(key, owner).is_some() {
@@ -307,7 +309,7 @@ impl Rows {
         }
     }
 
-    /// Asks for a row without waiting.
+    /// Requests a row without waiting.
     pub fn request(&self, key: RowKey, owner: &Arc<Owner>, mode: RowMode, packing: Packing) -> RowAnswer {
         let mut shard = self.shard(key);
         if let Some(answer) = shard.request_in_groups(key, owner, mode, packing) {
@@ -318,7 +320,7 @@ impl Rows {
         RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
     }
 
-    /// Asks for a row; if it is blocked, `before` runs and the request is queued.
+    /// Requests a row. If it is blocked, runs `before` and queues the request.
     pub fn request_or_enqueue(
         &self,
         key: RowKey,
@@ -341,7 +343,8 @@ impl Rows {
         RowAnswer { request, home: Home::Slot, predecessor: slot.predecessor(mode, self.hardened()) }
     }
 
-    /// Gives up waiting. False if the lock was granted meanwhile. Others may go on now: they are to be woken.
+    /// Withdraws a waiting request. Returns false if the lock was granted meanwhile, and the sleepers to
+    /// wake, whose requests may have become grantable.
     pub fn abandon(&self, key: RowKey, owner: &Arc<Owner>) -> (bool, Vec<Arc<Owner>>) {
         let hardened = self.hardened();
         let mut shard = self.shard(key);
@@ -351,7 +354,7 @@ impl Rows {
         (gone, slot.grant(hardened))
     }
 
-    /// Makes an exclusive lock a shared one. Returns the sleepers to wake.
+    /// Downgrades an exclusive lock to a shared one. Returns the sleepers to wake.
     pub fn weaken(&self, key: RowKey, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let hardened = self.hardened();
         let mut shard = self.shard(key);
@@ -365,14 +368,14 @@ impl Rows {
         slot.grant(hardened)
     }
 
-    /// Releases a row; with a `seq`, it remembers it. Returns the sleepers to wake.
+    /// Releases a row; with a `seq`, the row remembers it. Returns the sleepers to wake.
     pub fn release(&self, key: RowKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
         self.shard(key).release(key, owner, seq, hardened)
     }
 
-    /// Releases a row that the owner has in a group, or moved out of one. None: it has not. Returns whether
-    /// the group is gone, and the sleepers to wake.
+    /// Releases a row that the owner holds in a group, or that has moved out of one; `None` if there is no
+    /// such row. Returns whether the group was removed, and the sleepers to wake.
     pub fn release_grouped(&self, key: RowKey, owner: &Arc<Owner>) -> Option<(bool, Vec<Arc<Owner>>)> {
         let mut shard = self.shard(key);
         let released = shard.groups.release_one(key, owner)?;
@@ -383,7 +386,7 @@ impl Rows {
         Some((released.is_last, woken))
     }
 
-    /// Releases the rows of a group; with a `seq`, they remember it. Returns the sleepers to wake.
+    /// Releases the rows of a group; with a `seq`, the rows remember it. Returns the sleepers to wake.
     pub fn release_group(&self, of: GroupKey, owner: &Arc<Owner>, seq: Option<CommitSeq>) -> Vec<Arc<Owner>> {
         let (hardened, seq) = (self.hardened(), seq.map_or(0, |seq| seq.0));
         let mut shard = self.shard(of.row(0));
@@ -398,14 +401,14 @@ impl Rows {
         moved.flat_map(|key| shard.release(key, owner, seq, hardened)).collect()
     }
 
-    /// Everything up to `seq` is hardened.
+    /// Records that everything up to `seq` is durable.
     pub fn set_hardened(&self, seq: CommitSeq) {
         self.hardened.fetch_max(seq.0, Ordering::AcqRel);
         let at = self.next_cleared.fetch_add(1, Ordering::Relaxed) % SHARDS;
         self.shards[at].lock().forget(FORGET_PER_ADVANCE, seq.0);
     }
 
-    /// Whom a waiter for this row waits for.
+    /// Returns the owners that a waiter for this row waits for.
     pub fn blockers(&self, key: RowKey, owner: &Arc<Owner>) -> Blockers {
         match self.shard(key).slot(key).map(|s| &s.state) {
             Some(State::Queue(queue)) => queue.blockers(owner),
@@ -413,7 +416,7 @@ impl Rows {
         }
     }
 
-    /// The lock that an owner has on a row, or waits for when it has none.
+    /// Returns the mode that an owner holds on a row, or else the mode that it waits for.
     pub fn mode_of(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
         let mut shard = self.shard(key);
         if let Some(mode) = shard.groups.mode_of(key, owner) {
@@ -429,7 +432,7 @@ impl Rows {
         }
     }
 
-    /// The lock that an owner waits for.
+    /// Returns the mode that an owner waits for.
     pub fn mode_wanted(&self, key: RowKey, owner: &Arc<Owner>) -> Option<RowMode> {
         match self.shard(key).slot(key).map(|s| &s.state) {
             Some(State::Queue(queue)) => {
@@ -439,7 +442,7 @@ impl Rows {
         }
     }
 
-    /// Rows that are locked or remembered.
+    /// Returns the number of rows that are locked or remembered.
     pub fn len(&self) -> usize {
         let rows = |s: &Mutex<Shard>| {
             let shard = s.lock();
@@ -448,7 +451,7 @@ impl Rows {
         self.shards.iter().map(rows).sum()
     }
 
-    /// Bytes of the tables.
+    /// Returns the allocated bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         let bytes = |s: &Mutex<Shard>| {
             let shard = s.lock();

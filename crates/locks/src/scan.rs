@@ -1,4 +1,4 @@
-//! Taking range locks, and putting keys into ranges: the waits of `ranges.rs`.
+//! Range lock requests and their waits, on top of `ranges.rs`.
 
 use cohort_base::{CommitSeq, IndexId};
 
@@ -8,15 +8,15 @@ use crate::ranges::{Claimed, RangeScan, Step, StepTo};
 use crate::sync::Ordering;
 use crate::table::{Granted, LockError, LockTable, WaitLimit, Wakeups};
 
-/// Bytes of a point beside its key.
+/// Estimated bytes of a point in addition to its key.
 const POINT_BYTES: usize = 24;
 
-/// Asks without waiting.
+/// Requests without waiting.
 const NO_WAIT: Option<fn()> = None;
 
 impl LockTable {
-    /// Says that the transaction is about to put a key into an index; waits while the key lies in ranges that
-    /// others have locked. Before the key is looked up, and before anything of its row is written.
+    /// Announces that the transaction inserts a key into an index, and waits while other owners' locked
+    /// ranges contain the key. Call before the key is looked up, and before anything of its row is written.
     pub fn put_key(
         &self,
         owner: &mut LockOwner,
@@ -61,7 +61,7 @@ impl LockTable {
         }
     }
 
-    /// Announces which part of its key space a scan is going to read. What it has passed stays locked.
+    /// Announces the span that a scan reads next. The part that it has passed stays locked.
     pub fn watch(&self, owner: &mut LockOwner, scan: &RangeScan, ahead: LockSpan) {
         debug_assert_eq!(owner.shared.released.load(Ordering::Relaxed), 0, "an owner is used once");
         if self.ranges.watch(scan, &owner.shared, ahead) {
@@ -69,9 +69,9 @@ impl LockTable {
         }
     }
 
-    /// Locks what a scan has read, up to an entry or to the end of what it watches; waits for the transaction
-    /// that has put a key there. After [`Step::Again`] what was read may lack rows: watch, and read again,
-    /// from behind the entry that was passed last.
+    /// Locks the part that a scan has read, up to an entry or to the end of the watched span. Waits for a
+    /// transaction that has inserted a key there. After [`Step::Again`] the entries read may be incomplete:
+    /// call `watch` and read again, starting after the entry passed last.
     pub fn advance(
         &self,
         owner: &mut LockOwner,

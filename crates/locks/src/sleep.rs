@@ -1,23 +1,23 @@
-//! How a waiter sleeps.
+//! How waiters sleep and are woken.
 
 use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::Instant;
 
-/// Where a waiter sleeps: a thread, or whatever a server runs its sessions on.
+/// A wait slot: the thread, or the fiber of a server session, that sleeps while it waits.
 pub trait Sleeper: Send + Sync {
-    /// Sleeps until `wake` is called or the deadline has passed; may return early. The sleeper itself calls
-    /// this. After an earlier `wake` it returns at once.
+    /// Sleeps until `wake` is called or the deadline passes; may return early. Only the sleeper itself calls
+    /// this. Returns immediately if `wake` was called before.
     fn sleep(&self, deadline: Option<Instant>);
 
-    /// Wakes the sleeper; from any thread, holding no lock.
+    /// Wakes the sleeper. May be called from any thread; the caller must hold no lock.
     fn wake(&self);
 }
 
-/// Returns the caller's place to sleep.
+/// Returns the wait slot of the calling thread or fiber.
 pub type SleeperOf = fn() -> Arc<dyn Sleeper>;
 
-/// The calling thread sleeps itself.
+/// Returns a wait slot that parks the calling thread.
 pub fn this_thread() -> Arc<dyn Sleeper> {
     Arc::new(ThreadSleeper(thread::current()))
 }

@@ -1,14 +1,14 @@
-//! The lock table: taking locks, waiting, releasing.
+//! The lock table: takes locks, waits and releases.
 //!
 //! # States of a request
-//! `granted at once`, or `queued -> granted | victim | timed out | killed`. [`Owner::grant`] and
-//! [`Owner::condemn`] make the moves that others make; the waiter makes the last two itself, by taking its
-//! request out of the queue ([`LockTable::give_up`]). If it is no longer there, the lock has been granted in
-//! the meantime, and that counts.
+//! `granted at once`, or `queued -> granted | victim | timed out | killed`. Other threads move a request to
+//! `granted` ([`Owner::grant`]) or `victim` ([`Owner::condemn`]). The waiter itself moves it to `timed out`
+//! or `killed`, by removing it from the queue ([`LockTable::give_up`]). If the request is no longer in the
+//! queue, the lock was granted in the meantime, and the grant stands.
 //!
 //! # Lock order
-//! `graph`, then a row shard, a name's queue or a shard of key spaces (one at a time; inside of the last see
-//! `ranges.rs`), then an owner's `wait`, then a party's `waiting` (`party.rs`).
+//! `graph`, then a row shard, a name's queue or a shard of index range locks (one at a time; for the locks
+//! inside the last see `ranges.rs`), then an owner's `wait`, then a party's `waiting` (`party.rs`).
 //!
 //! # Deliberately missing
 //! Lock escalation.
@@ -33,36 +33,36 @@ use crate::sleep::{Sleeper, SleeperOf};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::waits::Deadlock;
 
-/// How long to wait.
+/// Limit of a lock wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitLimit {
-    /// Not at all: answer [`LockError::NoWait`].
+    /// Do not wait: return [`LockError::NoWait`].
     NoWait,
-    /// At most this long, then [`LockError::Timeout`].
+    /// Wait at most this long, then return [`LockError::Timeout`].
     For(Duration),
 }
 
-/// Why a lock was not given.
+/// Reason why a lock was not granted, and what the caller must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockError {
     /// Roll the transaction back: it was chosen as the victim of a deadlock (error 1213).
     Deadlock,
     /// Roll the statement back: the wait limit passed (error 1205).
     Timeout,
-    /// Roll back what the kill says: statement or connection.
+    /// Roll back the statement or the connection, as the kill level says.
     Killed(KillLevel),
-    /// Somebody else holds it and waiting was not wanted.
+    /// Another owner holds the lock and the caller did not want to wait.
     NoWait,
 }
 
-/// A lock was given.
+/// A lock that was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The transaction that released this row early and is not known hardened yet (I5, I8).
+    /// The transaction that released this row early and may not be durable yet (I5, I8).
     pub predecessor: Option<CommitSeq>,
 }
 
-/// Counters since the start.
+/// Counters since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockStats {
     /// Row locks that had to wait.
@@ -81,7 +81,7 @@ pub struct LockStats {
     pub rows: u64,
     /// Bytes of the row lock tables.
     pub row_table_bytes: u64,
-    /// Transactions with range locks, once for each key space.
+    /// Transactions with range locks, counted once per index.
     pub range_holders: u64,
 }
 
@@ -95,7 +95,7 @@ struct Counters {
     timeouts: AtomicU64,
 }
 
-/// A transaction with so many row locks has its further ones on neighbouring keys grouped.
+/// A transaction with this many row locks keeps further ones on neighbouring keys in groups.
 const GROUPED_FROM: usize = 256;
 
 /// All locks of a server.
@@ -103,13 +103,13 @@ pub struct LockTable {
     pub(crate) rows: Rows,
     pub(crate) ranges: Ranges,
     names: Names,
-    /// Held while a wait begins (graph.rs).
+    /// Held while a wait begins (`graph.rs`).
     graph: Mutex<()>,
-    /// Owners whose wait has begun and not ended, for lists of them.
+    /// Owners that are waiting now, for lists of waits.
     pub(crate) waiting: Mutex<HashMap<TrxId, Arc<Owner>>>,
     pub(crate) last_deadlock: Mutex<Option<Deadlock>>,
     hasher: RandomState,
-    /// Row locks of one transaction from which on neighbours are grouped.
+    /// A transaction with this many row locks keeps further ones on neighbours in groups.
     grouped_from: usize,
     sleeper_of: SleeperOf,
     counters: Counters,
@@ -121,9 +121,9 @@ fn wake(owners: &[Arc<Owner>]) {
     }
 }
 
-/// Sleepers that were given their lock. They are woken when this is dropped: waking may cost a system call
-/// each, and a woken thread may take the processor at once, so it is not done under a lock that it needs
-/// next.
+/// Owners whose locks were granted, woken when this is dropped. Waking may cost a system call each, and a
+/// woken thread may preempt the caller, so the caller drops this after it has released the locks that the
+/// woken thread needs next.
 #[derive(Default)]
 pub struct Wakeups(Vec<Arc<Owner>>);
 
@@ -132,7 +132,7 @@ impl Wakeups {
         &mut self.0
     }
 
-    /// Takes over those of another.
+    /// Adds the owners of `other`.
     pub fn append(&mut self, mut other: Wakeups) {
         self.0.append(&mut other.0);
     }
@@ -144,8 +144,8 @@ impl Drop for Wakeups {
     }
 }
 
-/// Sleeps until there is an answer, the deadline has passed or KILL comes. The thread that makes one of these
-/// happen wakes the sleeper afterwards; a wake before the sleep counts.
+/// Sleeps until `answer` returns a result, the deadline passes or KILL arrives. The thread that causes one of
+/// these wakes the sleeper afterwards; a wake before the sleep is not lost.
 fn sleep_until<T>(
     sleeper: Arc<dyn Sleeper>,
     deadline: Option<Instant>,
@@ -170,14 +170,14 @@ fn sleep_until<T>(
 }
 
 impl LockTable {
-    /// An empty table. `seed` keys the hash of row keys; `sleeper_of` says where a caller that must wait
-    /// sleeps.
+    /// Returns an empty table. `seed` keys the hash of row keys; `sleeper_of` returns the wait slot of the
+    /// calling thread.
     pub fn new(seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         LockTable::grouping_from(GROUPED_FROM, seed, sleeper_of)
     }
 
-    /// The same with another number of row locks from which on a transaction's locks on neighbours are
-    /// grouped: for tests.
+    /// Like [`LockTable::new`], but with another number of row locks after which a transaction's locks on
+    /// neighbours are grouped. For tests.
     pub fn grouping_from(grouped_from: usize, seed: u64, sleeper_of: SleeperOf) -> Arc<LockTable> {
         let hasher = RandomState::with_seeds(seed, !seed, seed.rotate_left(32), 0x6c6f_636b_7321);
         Arc::new(LockTable {
@@ -194,12 +194,12 @@ impl LockTable {
         })
     }
 
-    /// A new transaction.
+    /// Returns a new lock owner for a transaction.
     pub fn owner(self: &Arc<Self>, trx: TrxId) -> LockOwner {
         LockOwner::new(self.clone(), trx)
     }
 
-    /// Where the caller sleeps.
+    /// Returns the caller's wait slot.
     pub fn sleeper(&self) -> Arc<dyn Sleeper> {
         (self.sleeper_of)()
     }
@@ -209,7 +209,7 @@ impl LockTable {
         RowKey { group: self.hasher.hash_one((index, rest)), index, last: *last }
     }
 
-    /// Locks a row, or strengthens the lock on it. Two keys of one index may, rarely, share a lock (64-bit
+    /// Locks a row, or upgrades the lock on it. In rare cases two keys of one index share a lock (64-bit
     /// hash).
     pub fn lock_row(
         &self,
@@ -265,7 +265,7 @@ impl LockTable {
         self.wait_counted(graph, owner, &on, limit, kill).map(|predecessor| (request, predecessor))
     }
 
-    /// Waits for a row, or a range, that has just been asked for. Answers the predecessor.
+    /// Waits for a queued row or range request, and counts the wait. Returns the predecessor.
     pub(crate) fn wait_counted(
         &self,
         graph: MutexGuard<'_, ()>,
@@ -284,8 +284,8 @@ impl LockTable {
         waited
     }
 
-    /// Makes the anonymous locks of the owner and of its session known, and lets no other wait begin until
-    /// the guard goes.
+    /// Registers the anonymous locks of the owner and of its session. No other wait begins while the returned
+    /// guard is held.
     pub(crate) fn begin_wait(&self, owner: &mut LockOwner) -> MutexGuard<'_, ()> {
         let graph = self.graph.lock();
         owner.shared.make_names_known();
@@ -296,7 +296,7 @@ impl LockTable {
         graph
     }
 
-    /// Waits for a request that has just been queued. Answers the predecessor.
+    /// Waits for a queued request. Returns the predecessor.
     fn wait(
         &self,
         graph: MutexGuard<'_, ()>,
@@ -319,7 +319,7 @@ impl LockTable {
         ended
     }
 
-    /// Condemns owners until the one that begins to wait is in no cycle. Returns the sleepers to wake.
+    /// Aborts victims until the owner that begins to wait is in no cycle. Returns the sleepers to wake.
     fn break_cycles(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
         let mut victims = Vec::new();
         while let Some(cycle) = graph::find_cycle(&self.rows, &self.ranges, owner) {
@@ -347,7 +347,7 @@ impl LockTable {
         ended
     }
 
-    /// Sleeps where waits for locks sleep, until the time is up or KILL comes.
+    /// Sleeps in the caller's wait slot until the time has passed or KILL arrives.
     pub fn sleep(&self, time: Duration, kill: &KillFlag) -> Result<(), LockError> {
         match sleep_until((self.sleeper_of)(), Instant::now().checked_add(time), kill, || None) {
             Err(LockError::Timeout) => Ok(()),
@@ -355,8 +355,8 @@ impl LockTable {
         }
     }
 
-    /// Sleeps at the caller's own place until `is_over` says so; the thread that makes it so wakes the
-    /// sleeper afterwards. Looks again after a while.
+    /// Sleeps in the wait slot `own` until `is_over` returns true, for at most `look_again`; the caller then
+    /// checks its condition again. A thread that changes the condition must wake the sleeper afterwards.
     pub fn sleep_until(
         &self,
         own: Arc<dyn Sleeper>,
@@ -370,12 +370,12 @@ impl LockTable {
         }
     }
 
-    /// Takes a request back, unless it has been granted at the last moment.
+    /// Withdraws a request, unless it was granted at the last moment.
     fn give_up(&self, owner: &Arc<Owner>, on: &WaitOn, error: LockError) -> Result<u64, LockError> {
         let (gone, granted) = match on {
             WaitOn::Row(key) => self.rows.abandon(*key, owner),
             WaitOn::Name(name) => name.abandon(owner),
-            // Nobody waits behind it.
+            // No other request queues after it.
             WaitOn::Range(index) => (self.ranges.abandon(*index, owner), Vec::new()),
         };
         wake(&granted);
@@ -390,14 +390,14 @@ impl LockTable {
         Err(error)
     }
 
-    /// Gives a row lock back that turned out not to be needed (READ COMMITTED, row does not match).
+    /// Releases a row lock that turned out to be unnecessary (READ COMMITTED, the row does not match).
     pub fn unlock_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
         let key = self.row_key(index, key);
         if !owner.groups.is_empty()
             && let Some((is_gone, woken)) = self.rows.release_grouped(key, &owner.shared)
         {
             if is_gone {
-                // A row of it was taken a moment ago, so the search from the end is short.
+                // A row of it was locked a moment ago, so the search from the end is short.
                 let of = GroupKey::of(key);
                 let at = owner.groups.iter().rposition(|&group| group == of);
                 owner.groups.swap_remove(at.expect("the owner knows its groups"));
@@ -406,7 +406,7 @@ impl LockTable {
             owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
             return wake(&woken);
         }
-        // It was taken a moment ago, so the search from the end is short.
+        // It was locked a moment ago, so the search from the end is short.
         if let Some(at) = owner.rows.iter().rposition(|&held| held == key) {
             owner.rows.remove(at);
             owner.shared.weight.fetch_sub(1, Ordering::Relaxed);
@@ -414,13 +414,14 @@ impl LockTable {
         }
     }
 
-    /// Makes an exclusive row lock a shared one, under which nothing was changed.
+    /// Downgrades an exclusive row lock to a shared one. Nothing was changed under it.
     pub fn weaken_row(&self, owner: &mut LockOwner, index: IndexId, key: &[u8]) {
         wake(&self.rows.weaken(self.row_key(index, key), &owner.shared));
     }
 
-    /// At order: all row and range locks go now; each remembers `seq` until [`LockTable::set_hardened`] has
-    /// passed it. Metadata locks stay. An owner that got a lock by this is woken when the answer is dropped.
+    /// Releases all row and range locks when the transaction is ordered. Each remembers `seq` until
+    /// [`LockTable::set_hardened`] has passed it. Metadata locks stay. Owners that are granted a lock by this
+    /// are woken when the returned value is dropped.
     pub fn release_early(&self, owner: &mut LockOwner, seq: CommitSeq) -> Wakeups {
         self.release_rows(owner, Some(seq))
     }
@@ -442,8 +443,8 @@ impl LockTable {
         wakeups
     }
 
-    /// At rollback, or at publish: all row, range and metadata locks go. An owner that had ranges, or had put
-    /// keys, does so no more.
+    /// Releases all row, range and metadata locks, at rollback or when the transaction is published. Also
+    /// removes the owner's ranges and keys from the lists that others search.
     pub fn release_all(&self, owner: &mut LockOwner) {
         drop(self.release_rows(owner, None));
         if owner.has_claims() {
@@ -454,24 +455,25 @@ impl LockTable {
         owner.shared.waited_for.store(false, Ordering::SeqCst);
     }
 
-    /// Everything up to `seq` is hardened.
+    /// Records that everything up to `seq` is durable.
     pub fn set_hardened(&self, seq: CommitSeq) {
         self.rows.set_hardened(seq);
         self.ranges.set_hardened(seq);
     }
 
-    /// Whether somebody waits, or has waited, for a lock that this transaction holds.
+    /// Returns whether another owner waits, or has waited, for a lock that this transaction holds or waits
+    /// for.
     pub fn waits_for(&self, owner: &LockOwner) -> bool {
         owner.shared.waited_for.load(Ordering::SeqCst)
     }
 
-    /// Whether a caller that asks for [`NameKey::Global`] in a shared mode may have to wait: one look, for
-    /// those that only want to know.
+    /// Returns whether a request for [`NameKey::Global`] in a shared mode might have to wait. One atomic
+    /// load, for callers that only poll.
     pub fn is_global_guarded(&self) -> bool {
         self.names.is_global_guarded()
     }
 
-    /// Takes a metadata lock, or strengthens the one held.
+    /// Takes a metadata lock, or upgrades the one held.
     pub fn lock_name(
         &self,
         owner: &mut LockOwner,
@@ -518,7 +520,7 @@ impl LockTable {
         taken
     }
 
-    /// Takes a mode through the name's queue, waiting if it must.
+    /// Takes a mode through the queue of the name; waits if it must.
     fn take_name(
         &self,
         owner: &mut LockOwner,
@@ -542,12 +544,12 @@ impl LockTable {
         self.wait(graph, &shared, &on, Instant::now().checked_add(limit), kill).map(|_| ())
     }
 
-    /// Whether the owner has the metadata lock, in this mode or a stronger one.
+    /// Returns whether the owner holds the metadata lock in this mode or a stronger one.
     pub fn has_name(&self, owner: &LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
         owner.shared.names.lock().iter().any(|ticket| ticket.name.is(name) && ticket.mode >= mode)
     }
 
-    /// Makes an exclusive metadata lock one of a weaker mode. False if there is no exclusive one.
+    /// Downgrades an exclusive metadata lock. Returns false if the owner has no exclusive lock on the name.
     pub fn weaken_name(&self, owner: &mut LockOwner, name: &NameKey, mode: MetadataMode) -> bool {
         let is_it = |t: &&mut Ticket| t.name.is(name) && t.mode == MetadataMode::Exclusive;
         let mut names = owner.shared.names.lock();
@@ -557,7 +559,7 @@ impl LockTable {
         true
     }
 
-    /// Gives one metadata lock back.
+    /// Releases one metadata lock.
     pub fn unlock_name(&self, owner: &mut LockOwner, name: &NameKey) {
         owner.note_server(name, None);
         let mut names = owner.shared.names.lock();
@@ -567,7 +569,7 @@ impl LockTable {
         Self::unlock_ticket(&owner.shared, &ticket);
     }
 
-    /// Gives back the metadata locks taken since the owner had so many.
+    /// Releases the most recently taken metadata locks, until `held` are left.
     pub fn unlock_names_behind(&self, owner: &mut LockOwner, held: usize) {
         let mut names = owner.shared.names.lock();
         while names.len() > held
@@ -577,7 +579,7 @@ impl LockTable {
         }
     }
 
-    /// Gives all metadata locks back, not the row locks.
+    /// Releases all metadata locks, but no row locks.
     pub fn unlock_names(&self, owner: &mut LockOwner) {
         owner.note_server(&NameKey::Global, None);
         let LockOwner { shared, idle_names, .. } = owner;
@@ -595,12 +597,12 @@ impl LockTable {
         });
     }
 
-    /// Nanoseconds that waits for row locks took, however they ended.
+    /// Returns a histogram of the durations of row lock waits in nanoseconds, whatever their outcome.
     pub fn row_wait_times(&self) -> HistogramSnapshot {
         self.counters.row_wait_times.snapshot()
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> LockStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LockStats {

@@ -1,4 +1,4 @@
-//! Who waits for whom, for a person to read: a list of the waits at this moment, and the last deadlock.
+//! Current lock waits and the last deadlock, for reports to users.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::mode::{NameKey, RowMode};
 use crate::owner::{Owner, WaitOn};
 use crate::table::LockTable;
 
-/// The lock that somebody waits for.
+/// The lock that an owner waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitedFor {
     /// A row: an index and the hash of a key in it.
@@ -25,23 +25,23 @@ pub enum WaitedFor {
     },
 }
 
-/// What an owner that waits for a range wants.
+/// The request of an owner that waits for a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeWish {
-    /// To put a key into a range that others have locked.
+    /// Insert a key into a range that others have locked.
     Put,
-    /// To lock a range beyond a key that somebody has put.
+    /// Lock a range beyond another owner's uncommitted key.
     Pass,
 }
 
-/// A wait.
+/// An owner that waits, and the owners that block it.
 #[derive(Clone, Debug)]
 pub struct LockWait {
     pub trx: TrxId,
     pub waited: Duration,
     pub lock: WaitedFor,
-    /// Who is in the way, and with which lock on the row. Of a name's holders those that never waited
-    /// themselves are not known.
+    /// Blocking owners, with their mode if the lock is a row. Holders of a metadata lock that are still
+    /// anonymous (`names.rs`) are missing.
     pub blockers: Vec<(TrxId, Option<RowMode>)>,
 }
 
@@ -49,7 +49,7 @@ pub struct LockWait {
 #[derive(Clone, Debug)]
 pub struct Deadlock {
     pub at: Instant,
-    /// Each waits for the one after it, the last one for the first.
+    /// Each member waits for the next one, the last one for the first.
     pub members: Vec<DeadlockMember>,
     pub victim: TrxId,
 }
@@ -58,18 +58,18 @@ pub struct Deadlock {
 #[derive(Clone, Debug)]
 pub struct DeadlockMember {
     pub trx: TrxId,
-    /// None when the wait ended at that moment.
+    /// `None` if the wait ended at that moment.
     pub lock: Option<WaitedFor>,
 }
 
 impl LockTable {
-    /// All waits of this moment.
+    /// Returns all current waits.
     pub fn waits(&self) -> Vec<LockWait> {
         let waiting: Vec<Arc<Owner>> = self.waiting.lock().values().cloned().collect();
         waiting.iter().filter_map(|owner| self.wait_of(owner)).collect()
     }
 
-    /// The last deadlock since the server's start.
+    /// Returns the last deadlock since the server started.
     pub fn last_deadlock(&self) -> Option<Deadlock> {
         self.last_deadlock.lock().clone()
     }
@@ -108,7 +108,7 @@ impl LockTable {
         })
     }
 
-    /// Remembers a cycle that is about to be broken.
+    /// Saves a cycle that is about to be broken.
     pub(crate) fn note_deadlock(&self, cycle: &[Arc<Owner>], victim: &Owner) {
         let member = |owner: &Arc<Owner>| DeadlockMember {
             trx: owner.trx,

@@ -1,5 +1,5 @@
-//! Locks that are grouped are locks like any other: a table that groups from the first one on, beside one
-//! that never does, over random requests of transactions that do not wait.
+//! Grouped locks behave like any other locks: compares a table that groups from the first lock on with one
+//! that never groups, over random requests of transactions that do not wait.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn grouped_locks_are_locks_like_any_other() {
             let start = random.below(40) as u8;
             let key = [1, (random.below(3)) as u8, start];
             match random.below(40) {
-                // A scan: neighbours, one after the other.
+                // A scan locks neighbours one after the other.
                 0..=9 => {
                     for last in start..start + random.below(12) as u8 {
                         both(&mut sides, |side| side.lock(who, index, &[1, key[1], last], mode));
@@ -71,7 +71,7 @@ fn grouped_locks_are_locks_like_any_other() {
                 }
                 10..=27 => {
                     let taken = both(&mut sides, |side| side.lock(who, index, &key, mode));
-                    // READ COMMITTED gives back what did not match.
+                    // READ COMMITTED releases rows that did not match.
                     if taken.starts_with("Ok") && random.below(4) == 0 {
                         both(&mut sides, |side| {
                             let table = Arc::clone(&side.table);
@@ -142,7 +142,7 @@ fn a_scan_that_gives_its_rows_back_leaves_no_groups() {
     let mut owner = table.owner(TrxId(1));
     let (limit, kill) = (WaitLimit::NoWait, KillFlag::default());
     let mut kept = 0;
-    // READ COMMITTED reads a secondary index and its rows, and one row of 4,096 is what it looks for.
+    // READ COMMITTED reads a secondary index and its rows, and one row in 4,096 matches.
     for n in 0..100_000_u32 {
         for index in [IndexId(9), IndexId(10)] {
             let locked =

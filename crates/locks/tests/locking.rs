@@ -1,4 +1,4 @@
-//! What one, two or three transactions see: modes, order, deadlocks, limits, early release.
+//! Scenarios with one, two or three transactions: modes, grant order, deadlocks, limits, early release.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ fn meta(
     table.lock_name(owner, &name(on), mode, wait, &KillFlag::default())
 }
 
-/// Until so many row locks wait.
+/// Waits until `count` row locks are waiting.
 fn until_waiting(table: &LockTable, count: u64) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while table.stats().row_waits_current != count {
@@ -153,7 +153,7 @@ fn a_weakened_lock_lets_readers_in_and_no_writers() {
     assert_eq!(row(&table, &mut c, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
     row(&table, &mut c, "k", RowMode::Shared, WaitLimit::NoWait).expect("shared");
     assert_eq!(row(&table, &mut a, "k", RowMode::Exclusive, WaitLimit::NoWait), Err(LockError::NoWait));
-    // Without others it is the same, and can be strengthened again.
+    // Without other holders the downgrade works as well, and the lock can be upgraded again.
     row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("free");
     table.weaken_row(&mut a, INDEX, b"alone");
     row(&table, &mut a, "alone", RowMode::Exclusive, WaitLimit::NoWait).expect("alone");
@@ -178,7 +178,7 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
     });
 }
 
-/// Runs `n` transactions that each lock their own row, meet, and then want the next one's.
+/// Runs `n` transactions that each lock their own row, synchronize, and then request the next one's row.
 fn ring(n: usize, weights: &[u64]) -> Vec<Result<Granted, LockError>> {
     let table = table();
     let barrier = std::sync::Barrier::new(n);
@@ -234,7 +234,7 @@ fn two_readers_who_both_want_to_write_deadlock() {
 
 #[test]
 fn a_cycle_over_rows_and_names_is_found() {
-    // A reads t1 (an anonymous lock) and waits for B's row; B wants t1 alone.
+    // A reads t1 (an anonymous lock) and waits for B's row; B requests t1 exclusively.
     let table = table();
     let (mut a, mut b) = (table.owner(TrxId(1)), table.owner(TrxId(2)));
     meta(&table, &mut a, "t1", MetadataMode::SharedRead, WaitLimit::NoWait).expect("free");
@@ -286,7 +286,7 @@ fn a_wait_ends_at_its_limit() {
             meta(&table, &mut b, "t", MetadataMode::SharedRead, WaitLimit::For(limit)),
             Err(LockError::Timeout)
         );
-        // A busy machine may wake it late, never early.
+        // A busy machine may wake it late, but never early.
         assert!((100..5000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     }
     let stats = table.stats();
@@ -434,7 +434,7 @@ fn a_metadata_lock_is_strengthened() {
 
 #[test]
 fn who_waits_sleeps_where_the_table_was_told() {
-    /// Wakes its thread, and counts.
+    /// Wakes its thread and counts the sleeps.
     struct Bed(std::thread::Thread);
     static SLEPT: AtomicU64 = AtomicU64::new(0);
     static WOKEN: AtomicU64 = AtomicU64::new(0);

@@ -1,25 +1,25 @@
-//! Model checks: locks, their hand-over, deadlocks and KILL under a scheduler that chooses every
+//! Model checks of locks, their hand-over, deadlocks and KILL, with a scheduler that explores every
 //! interleaving.
 //!
-//! The files are compiled here a second time, with `cohort_interleave`'s locks and atomics in place of the
-//! real ones. Nobody waits with a time limit that ends, so a lock that is handed to nobody, and a cycle that
-//! nobody breaks, is a deadlock, which the scheduler reports with the schedule that replays it.
+//! The source files are compiled here a second time, with `cohort_interleave`'s locks and atomics in place of
+//! the real ones. No wait has a limit that expires. So a lock that is released but never granted, or a cycle
+//! that is not broken, is a deadlock, which the scheduler reports with the schedule that replays it.
 //!
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
-//! | KILL is not told where the statement sleeps | `kill_ends_a_wait` |
-//! | whoever gives up waiting lets nobody behind it go on | `kill_ends_a_wait` |
-//! | a grant that came at the last moment is ignored | `a_killed_waiter_leaves_nobody_behind` |
-//! | an early release wakes nobody | `a_row_is_handed_over` |
-//! | a waiter looks at its verdict only once | `a_row_is_handed_over` |
-//! | nobody is marked as waited for | `every_cycle_is_broken_and_only_cycles_are` |
-//! | anonymous holders of a name stay unknown when they wait | `names_and_rows_make_one_graph` |
-//! | a name is guarded after the look at its anonymous holders | `names_and_rows_make_one_graph` |
-//! | the last anonymous holder of a guarded name wakes nobody | `names_and_rows_make_one_graph` |
-//! | an owner is a node by itself, whatever its session is | `owners_of_a_session_are_one_node` |
-//! | only the owner that waits makes its anonymous locks known | `owners_of_a_session_are_one_node` |
-//! | an owner that was never waited for does not search, though its session was | `owners_of_a_session_are_one_node` |
+//! | KILL does not get the statement's wait slot | `kill_ends_a_wait` |
+//! | a waiter that gives up does not grant the waiters after it | `kill_ends_a_wait` |
+//! | a grant at the last moment is ignored | `a_killed_waiter_leaves_nobody_behind` |
+//! | an early release wakes no waiter | `a_row_is_handed_over` |
+//! | a waiter checks its verdict only once | `a_row_is_handed_over` |
+//! | no owner is marked as waited for | `every_cycle_is_broken_and_only_cycles_are` |
+//! | anonymous holders of a name are not registered when they wait | `names_and_rows_make_one_graph` |
+//! | a name is guarded after its anonymous holders are read | `names_and_rows_make_one_graph` |
+//! | the last anonymous holder of a guarded name wakes no waiter | `names_and_rows_make_one_graph` |
+//! | every owner is a node of its own, even in a session | `owners_of_a_session_are_one_node` |
+//! | only the waiting owner's anonymous locks are registered | `owners_of_a_session_are_one_node` |
+//! | an owner never waited for skips the search though its session was | `owners_of_a_session_are_one_node` |
 
 #![allow(dead_code)]
 
@@ -54,7 +54,7 @@ mod table;
 #[path = "../src/waits.rs"]
 mod waits;
 
-/// What the files find as `crate::sync`.
+/// The module that the files import as `crate::sync`.
 mod sync {
     pub use cohort_interleave::{
         AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, RwLock,
@@ -75,7 +75,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::table::{LockError, LockTable, WaitLimit};
 
 const INDEX: IndexId = IndexId(30);
-/// No model runs for so long.
+/// Longer than any model runs.
 const FOREVER: WaitLimit = WaitLimit::For(Duration::from_secs(3600));
 const ALONE: u64 = 1 << 32;
 
@@ -95,7 +95,7 @@ fn here() -> Arc<dyn Sleeper> {
     Arc::new(Parked(thread::current()))
 }
 
-/// The table, and who is inside of two rows and one name.
+/// The lock table, and counts of the owners inside two rows and one name.
 struct World {
     table: Arc<LockTable>,
     rows: [AtomicU64; 2],
@@ -129,7 +129,7 @@ impl World {
         Ok(Inside::enter(&self.name, mode == MetadataMode::Exclusive))
     }
 
-    /// COMMIT with early release.
+    /// Commits with early release.
     fn commit(&self, mut owner: LockOwner) {
         let seq = CommitSeq(self.seq.fetch_add(1, Ordering::SeqCst));
         drop(self.table.release_early(&mut owner, seq));
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// Somebody is where the lock lets him.
+/// An owner inside a section that its lock protects.
 struct Inside<'a> {
     count: &'a AtomicU64,
     weight: u64,
@@ -245,7 +245,7 @@ fn names_and_rows_make_one_graph() {
 fn owners_of_a_session_are_one_node() {
     check(1_500, || {
         let world = World::new();
-        // Its transaction may hold the name without being known; it, or the other owner, waits.
+        // Its transaction may hold the name anonymously while it, or the other owner, waits.
         let session: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
             let party = Party::new();
             let (mut transaction, mut other) = (world.owner(1), world.owner(2));
@@ -275,8 +275,8 @@ fn owners_of_a_session_are_one_node() {
     });
 }
 
-/// An owner that has left its session is waited for by that session like any other: a transaction on its way
-/// to be published.
+/// A session can wait for an owner that has left it, as for any other: a transaction that is not published
+/// yet.
 #[test]
 fn a_session_waits_for_what_has_left_it() {
     check(1_000, || {
@@ -344,12 +344,12 @@ fn kill_ends_a_wait() {
             })
         };
         let killer: Box<dyn FnOnce(&World) + Send> = Box::new(move |_| kill.kill(KillLevel::Query));
-        // Perhaps behind the waiter; then it goes on when that one gives up.
+        // It may queue after the waiter, and is then granted when that one gives up.
         let reader: Box<dyn FnOnce(&World) + Send> = Box::new(|world| {
             let mut owner = world.owner(3);
             drop(world.lock(&mut owner, 0, RowMode::Shared).expect("nobody kills it"));
         });
-        // The holder stays until they are gone.
+        // The holder stays until they are finished.
         in_threads(&world, vec![waiter, killer, reader]);
         drop(inside);
         drop(holder);

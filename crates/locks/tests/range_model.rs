@@ -1,19 +1,19 @@
-//! Model checks of range locks: scans, inserts and their ends under a scheduler that chooses every
-//! interleaving. As in `model.rs` the files are compiled a second time, and a wait that nobody ends is a
-//! deadlock that the scheduler reports.
+//! Model checks of range locks: scans, inserts and their ends, with a scheduler that explores every
+//! interleaving. As in `model.rs`, the source files are compiled a second time, and a wait that never ends is
+//! a deadlock that the scheduler reports.
 //!
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
-//! | an inserter looks at the guard only before its point is there | `no_row_appears_in_a_range_that_was_scanned` |
-//! | the guard is raised after the look at the points | `a_killed_wait_for_a_range_leaves_nobody_behind` |
-//! | a point that is put tells no scan | `no_row_appears_in_a_range_that_was_scanned` |
-//! | a point that was granted after a wait tells no scan | `every_wait_for_a_range_ends` |
+//! | an insert reads the guard only before storing its point | `no_row_appears_in_a_range_that_was_scanned` |
+//! | the guard is raised after the points are read | `a_killed_wait_for_a_range_leaves_nobody_behind` |
+//! | an inserted point notifies no scan | `no_row_appears_in_a_range_that_was_scanned` |
+//! | a point granted after a wait notifies no scan | `every_wait_for_a_range_ends` |
 //! | scans that saw a point which then waits are not woken | `no_row_appears_in_a_range_that_was_scanned` |
-//! | a release looks for waiters before it stores | `every_wait_for_a_range_ends` |
-//! | a waiter does not look again once it has told its blockers | `every_wait_for_a_range_ends` |
-//! | a scan over a key that waits does not tell its owner | `every_wait_for_a_range_ends` |
-//! | points that wait are in the way of scans | `scans_never_meet_by_a_point_that_waits` |
+//! | a release checks for waiters before it stores | `every_wait_for_a_range_ends` |
+//! | a waiter does not check again after it has marked its blockers | `every_wait_for_a_range_ends` |
+//! | a scan over the key of a waiting insert does not mark the scan's owner | `every_wait_for_a_range_ends` |
+//! | waiting points block scans | `scans_never_meet_by_a_point_that_waits` |
 
 #![allow(dead_code)]
 
@@ -50,7 +50,7 @@ mod table;
 #[path = "../src/waits.rs"]
 mod waits;
 
-/// What the files find as `crate::sync`.
+/// The module that the files import as `crate::sync`.
 mod sync {
     pub use cohort_interleave::{
         AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, RwLock,
@@ -90,7 +90,7 @@ fn here() -> Arc<dyn Sleeper> {
     Arc::new(Parked(thread::current()))
 }
 
-/// The table, and one key space with the keys that are ordered.
+/// The lock table, and one index with its ordered keys.
 struct World {
     table: Arc<LockTable>,
     keys: Mutex<BTreeSet<u8>>,
@@ -112,12 +112,12 @@ impl World {
         self.table.put_key(owner, INDEX, &[key], FOREVER, &KillFlag::default()).map(drop)
     }
 
-    /// What is ordered from `start` on, up to and without `end`.
+    /// Returns the ordered keys from `start` (inclusive) to `end` (exclusive).
     fn read(&self, span: &LockSpan) -> Vec<u8> {
         self.keys.lock().iter().copied().filter(|key| span.contains(&[*key])).collect()
     }
 
-    /// COMMIT of new keys, with early release.
+    /// Commits new keys with early release.
     fn commit(&self, mut owner: LockOwner, keys: &[u8]) {
         let seq = CommitSeq(self.seq.fetch_add(1, Ordering::SeqCst));
         self.keys.lock().extend(keys);
@@ -125,7 +125,7 @@ impl World {
         self.table.set_hardened(seq);
     }
 
-    /// Scans as a cursor does, two entries at a time; the keys found.
+    /// Scans like a cursor, two entries at a time. Returns the keys found.
     fn scan(
         &self,
         owner: &mut LockOwner,
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Scans, and looks twice whether what was found is still all that is there.
+    /// Scans, and checks twice that no other keys have appeared.
     fn scan_and_look(&self, owner: &mut LockOwner, span: LockSpan) -> Result<Vec<u8>, LockError> {
         let towards = if choose(2) == 0 { Towards::Up } else { Towards::Down };
         let found = self.scan(owner, towards, span.clone())?;
@@ -192,7 +192,7 @@ fn in_threads(world: &Arc<World>, work: Vec<Work>) {
     assert_eq!(world.table.stats().row_waits_current, 0);
 }
 
-/// Puts keys and commits them, or rolls back; a victim puts nothing.
+/// Inserts keys and commits them, or rolls back; a deadlock victim inserts nothing.
 fn inserter(trx: u64, keys: &'static [u8]) -> Work {
     Box::new(move |world| {
         let mut owner = world.table.owner(TrxId(trx));
@@ -247,7 +247,7 @@ fn ascending_inserts_and_a_scan_over_them_do_not_meet_twice() {
             let found = world.scan(&mut owner, Towards::Up, span(0, 90)).expect("no cycle");
             assert_eq!(world.read(&span(0, 90)), found);
         });
-        // The scan's locked part ends at the first key in its way; what comes behind is free.
+        // The scan's locked part ends at the first key in its way; keys after that are free.
         in_threads(&world, vec![scan, inserter(2, &[1, 2, 3])]);
         assert_eq!(world.table.stats().deadlocks, 0);
     });
@@ -257,8 +257,8 @@ fn ascending_inserts_and_a_scan_over_them_do_not_meet_twice() {
 fn scans_never_meet_by_a_point_that_waits() {
     check(2_000, || {
         let world = World::new(&[]);
-        // Both scan the same range and then want one row, in turn: only an inserter between them could make
-        // that a cycle.
+        // Both scan one range and then lock one row, in turn: only an inserter between them could close a
+        // cycle.
         let scan = |trx: u64| -> Work {
             Box::new(move |world| {
                 let mut owner = world.table.owner(TrxId(trx));
@@ -313,7 +313,7 @@ fn whoever_puts_a_key_depends_on_the_range_released_early() {
                 let seq = world.seq.fetch_add(1, Ordering::SeqCst);
                 ordered.store(seq, Ordering::SeqCst);
                 drop(world.table.release_early(&mut owner, CommitSeq(seq)));
-                // Published never: it stays with its owner, which outlives the model.
+                // Never published: the point stays with its owner, which outlives the model.
                 std::mem::forget(owner);
             })
         };

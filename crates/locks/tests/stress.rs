@@ -1,5 +1,5 @@
-//! Real threads on few locks: nobody is in who should not be, nobody is forgotten, every deadlock is
-//! resolved.
+//! Real threads on few locks: no conflicting owners are inside at the same time, no waiter is lost, every
+//! deadlock is resolved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -13,10 +13,10 @@ const LIMIT: WaitLimit = WaitLimit::For(Duration::from_secs(30));
 
 struct World {
     table: Arc<LockTable>,
-    /// Per row: readers inside, or -1 for a writer.
+    /// Per row: the number of readers inside, or -1 for a writer.
     inside: [AtomicI64; ROWS],
     names: [NameKey; 2],
-    /// Per name: users inside, or a large negative number for who has it alone.
+    /// Per name: the number of shared users inside, or a large negative number for an exclusive one.
     using: [AtomicI64; 2],
     seq: AtomicU64,
     deadlocks: AtomicU64,
@@ -38,7 +38,7 @@ fn transaction(world: &World, owner: &mut LockOwner, random: &mut Random) -> Res
     let mut rows: [Option<RowMode>; ROWS] = [None; ROWS];
     let mut name: Option<(usize, i64)> = None;
     let result = steps(world, owner, random, &mut rows, &mut name);
-    // Out before the locks go.
+    // Leave the counts before the locks are released.
     for (n, mode) in rows.iter().enumerate() {
         match mode {
             Some(RowMode::Shared) => assert!(world.inside[n].fetch_sub(1, Ordering::SeqCst) > 0),
@@ -66,7 +66,7 @@ fn steps(
         n if n < 10 => (MetadataMode::SharedRead, 1),
         _ => (MetadataMode::SharedWrite, 1),
     };
-    // Half of the time the name comes last, so that cycles go over both kinds of locks.
+    // Half of the time the name is locked last, so that cycles include both kinds of locks.
     let name_last = random.below(2) == 0;
     if !name_last {
         take_name(world, owner, which, mode, by, name)?;
@@ -77,7 +77,7 @@ fn steps(
         world.table.lock_row(owner, IndexId(30), &[n as u8], mode, LIMIT, &kill)?;
         enter(world, n, mode, &mut rows[n]);
         if random.below(4) == 0 {
-            // Else a busy machine runs one thread after the other, and nobody meets anybody.
+            // Without this, a busy machine runs one thread after the other, and no locks conflict.
             std::thread::yield_now();
         }
     }
@@ -173,7 +173,7 @@ fn a_queue_of_512_on_one_row_hands_over_one_by_one() {
             let body = move || {
                 let mut owner = table.owner(TrxId(n));
                 lock(&mut owner);
-                // Alone: a plain read and write may not lose anything.
+                // Exclusive: a separate read and write must not lose an update.
                 let value = counter.load(Ordering::Relaxed);
                 counter.store(value + 1, Ordering::Relaxed);
                 table.release_early(&mut owner, CommitSeq(value + 1));

@@ -1,4 +1,4 @@
-//! The server's context.
+//! TLS context of the server.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::settings::names_of;
 use crate::stream::EARLY_BYTES_MAX;
 use crate::{TlsError, TlsSettings, TlsStream, material, own, x509};
 
-/// What connections are accepted with: certificate, key, authorities of clients. Never changed; a new one
-/// takes its place when files have changed.
+/// Context for accepting connections: certificate, key, authorities of clients. Immutable; when files change,
+/// a new one replaces it.
 pub struct Acceptor {
     config: Arc<ServerConfig>,
     certificate: ServerCertificate,
     ciphers: String,
     checks_clients: bool,
-    /// DER of the certificate that was made here.
+    /// DER of the self-signed certificate, if the server generated one.
     own: Option<Arc<[u8]>>,
 }
 
-/// When the server's own certificate holds, as OpenSSL prints it: `Nov 23 01:18:03 2026 GMT`.
+/// Validity of the server's certificate, in OpenSSL's format: `Nov 23 01:18:03 2026 GMT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerCertificate {
     pub not_before: String,
@@ -29,9 +29,9 @@ pub struct ServerCertificate {
 }
 
 impl Acceptor {
-    /// Reads the files that the settings name; if they name neither certificate nor key nor authorities, the
-    /// certificate is made here. Without authorities a client may show no certificate that counts; with them
-    /// it may show one, which must come from them and not be revoked.
+    /// Reads the files that the settings name. If they name no certificate, key or authorities, generates a
+    /// self-signed certificate. Without authorities, client certificates are not requested. With authorities
+    /// a client may present a certificate, which they must have issued and not revoked.
     pub fn new(settings: &TlsSettings) -> Result<Acceptor, TlsError> {
         let named = [&settings.cert, &settings.key, &settings.ca, &settings.capath];
         let is_own = named.iter().all(|name| name.is_empty());
@@ -51,7 +51,7 @@ impl Acceptor {
         let key = provider.key_provider.load_private_key(key).map_err(unusable)?;
         let certified = CertifiedKey::new(chain, key);
         match certified.keys_match() {
-            // A certificate of version 1 cannot be compared; clients decide whether they take it.
+            // A certificate of version 1 cannot be compared; clients decide whether they accept it.
             Ok(()) | Err(Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {}
             Err(Error::InvalidCertificate(_)) => {}
             Err(error) => return Err(unusable(error)),
@@ -83,7 +83,7 @@ impl Acceptor {
         Ok(Acceptor { config: Arc::new(config), certificate, ciphers, checks_clients, own })
     }
 
-    /// A connection whose client asked for TLS; `early` is what has come behind the request.
+    /// Accepts a connection whose client requested TLS. `early` are the bytes received after the request.
     pub fn accept(self: &Arc<Self>, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         if early.len() > EARLY_BYTES_MAX {
             return Err(TlsError::Unusable(format!("{} bytes came with the request for TLS", early.len())));
@@ -92,22 +92,22 @@ impl Acceptor {
         Ok(TlsStream::new(session.into(), Some(Arc::clone(self)), early))
     }
 
-    /// The server's own certificate.
+    /// Returns the validity of the server's certificate.
     pub fn certificate(&self) -> &ServerCertificate {
         &self.certificate
     }
 
-    /// The certificate, if nobody but the server answers for it.
+    /// Returns the certificate if the server generated it.
     pub fn own_certificate(&self) -> Option<&Arc<[u8]>> {
         self.own.as_ref()
     }
 
-    /// Names of its cipher suites with colons between them.
+    /// Returns the names of its cipher suites, separated by colons.
     pub fn ciphers(&self) -> &str {
         &self.ciphers
     }
 
-    /// Whether clients may show certificates.
+    /// Returns whether clients may present certificates.
     pub fn checks_clients(&self) -> bool {
         self.checks_clients
     }

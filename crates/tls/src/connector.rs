@@ -1,4 +1,4 @@
-//! The client's context, for a replica.
+//! TLS context of the client, for a replica.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::acceptor::unusable;
 use crate::verifier::ServerCheck;
 use crate::{TlsError, TlsSettings, TlsStream, material};
 
-/// What connections to servers are made with.
+/// Context for connecting to servers.
 pub struct Connector {
     config: Arc<ClientConfig>,
 }
 
 impl Connector {
-    /// Reads the files that the settings name. With authorities the server's certificate must come from one
-    /// of them; `checks_name`: and be made out to the name that was connected to. Without authorities any
-    /// certificate does: whoever connects may ask for a proof behind the login.
+    /// Reads the files that the settings name. With authorities, one of them must have issued the server's
+    /// certificate; with `checks_name` the certificate must also be for the name that was connected to.
+    /// Without authorities any certificate is accepted: the caller may request a proof after the login.
     pub fn new(settings: &TlsSettings, checks_name: bool) -> Result<Connector, TlsError> {
         let provider = settings.provider()?;
         let authorities = material::authorities(&settings.ca, &settings.capath)?;
@@ -30,7 +30,7 @@ impl Connector {
             .with_custom_certificate_verifier(Arc::new(check));
         let config = match (settings.cert.as_str(), settings.key.as_str()) {
             ("", "") => builder.with_no_client_auth(),
-            // As MariaDB, which lets each stand for both: a file may hold certificate and key.
+            // As in MariaDB, each stands for both if only one is set: a file may contain certificate and key.
             (cert, key) => {
                 let (cert, key) = (or(cert, key), or(key, cert));
                 builder
@@ -41,8 +41,8 @@ impl Connector {
         Ok(Connector { config: Arc::new(config) })
     }
 
-    /// A connection to a server, by the name or address that it was reached by. `early`: what the server has
-    /// sent behind its greeting.
+    /// Connects to a server by the name or address that it was reached by. `early` are the bytes that the
+    /// server has sent after its greeting.
     pub fn connect(&self, host: &str, early: Vec<u8>) -> Result<TlsStream, TlsError> {
         let name = ServerName::try_from(host.to_owned()).map_err(unusable)?;
         let session = ClientConnection::new(Arc::clone(&self.config), name).map_err(unusable)?;

@@ -1,4 +1,4 @@
-//! Certificates, keys and revocation lists out of PEM files.
+//! Reads certificates, keys and revocation lists from PEM files.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 
 use crate::TlsError;
 
-/// Larger files hold no certificates.
+/// Maximum size of a file.
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// More files of a directory are not read.
+/// Maximum number of files read from a directory.
 const DIRECTORY_FILES_MAX: usize = 10_000;
 
 fn failed(name: &str, why: impl std::fmt::Display) -> TlsError {
@@ -24,7 +24,7 @@ fn read(name: &str) -> Result<Vec<u8>, TlsError> {
     std::fs::read(name).map_err(|error| failed(name, error))
 }
 
-/// Everything of one kind in a file, at least one.
+/// Reads all items of one kind in a file. Returns an error if there are none.
 fn all_of<T: PemObject>(name: &str, kind: &str) -> Result<Vec<T>, TlsError> {
     let bytes = read(name)?;
     let found: Result<Vec<T>, pem::Error> = T::pem_slice_iter(&bytes).collect();
@@ -32,7 +32,7 @@ fn all_of<T: PemObject>(name: &str, kind: &str) -> Result<Vec<T>, TlsError> {
     if found.is_empty() { Err(failed(name, format_args!("there is no {kind} in it"))) } else { Ok(found) }
 }
 
-/// The same for all files of a directory; what is none of that kind is passed over.
+/// Reads all items of one kind in the files of a directory; other items are skipped.
 fn all_in<T: PemObject>(directory: &str) -> Result<Vec<T>, TlsError> {
     let entries = std::fs::read_dir(directory).map_err(|error| failed(directory, error))?;
     let mut found = Vec::new();
@@ -47,7 +47,7 @@ fn all_in<T: PemObject>(directory: &str) -> Result<Vec<T>, TlsError> {
     Ok(found)
 }
 
-/// Of a file, a directory, or both, as far as they are named.
+/// Reads the items of a file, of a directory, or of both, as far as they are set.
 fn gathered<T: PemObject>(file: &str, directory: &str, kind: &str) -> Result<Vec<T>, TlsError> {
     let mut found = if file.is_empty() { Vec::new() } else { all_of(file, kind)? };
     if !directory.is_empty() {
@@ -56,12 +56,12 @@ fn gathered<T: PemObject>(file: &str, directory: &str, kind: &str) -> Result<Vec
     Ok(found)
 }
 
-/// A certificate and those that lead to its authority.
+/// Reads a certificate with the chain to its authority.
 pub(crate) fn chain(file: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     all_of(file, "certificate")
 }
 
-/// The first private key of a file.
+/// Reads the first private key of a file.
 pub(crate) fn key(file: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
     let bytes = read(file)?;
     PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| match error {
@@ -70,12 +70,12 @@ pub(crate) fn key(file: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
     })
 }
 
-/// Certificates of authorities.
+/// Reads the certificates of authorities.
 pub(crate) fn authorities(file: &str, directory: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     gathered(file, directory, "certificate")
 }
 
-/// Lists of certificates that count no more.
+/// Reads revocation lists.
 pub(crate) fn revoked(
     file: &str,
     directory: &str,

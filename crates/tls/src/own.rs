@@ -1,8 +1,8 @@
-//! A certificate of the server's own making, for as long as the process runs.
+//! A self-signed certificate, generated for the life of the process.
 //!
-//! Nobody has signed it, so it proves nothing by itself. A client that knows the account's password can check
-//! it all the same: behind the login the server sends a digest of password, scramble and certificate, which
-//! nobody between the two can make. MariaDB's clients do so since 11.4.
+//! No authority has signed it, so it proves nothing by itself. A client that knows the account's password can
+//! verify it nevertheless: after the login the server sends a digest of password, scramble and certificate,
+//! which a man in the middle cannot compute. MariaDB's clients do this since 11.4.
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -10,10 +10,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use crate::TlsError;
 use crate::acceptor::unusable;
 
-/// Who it is made out to: no host's name.
+/// Subject of the certificate; not a host name.
 const COMMON_NAME: &str = "Cohort Server";
 
-/// A new key and its certificate. It holds at any time: it ends with the process, and clocks differ.
+/// Generates a key and its certificate, which is always valid: it ends with the process, and clocks differ.
 pub(crate) fn certificate() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TlsError> {
     let key = KeyPair::generate().map_err(unusable)?;
     let mut params = CertificateParams::default();

@@ -1,4 +1,4 @@
-//! What the settings of TLS say, in OpenSSL's words.
+//! TLS settings in OpenSSL's terms.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion, versio
 
 use crate::TlsError;
 
-/// The settings, as MariaDB has them. Empty texts are not set.
+/// TLS settings as in MariaDB. Empty strings count as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// File of authorities: those that the peer's certificate must come from.
+    /// File of the authorities that must have issued the peer's certificate.
     pub ca: String,
-    /// Directory of such files.
+    /// Directory of authority files.
     pub capath: String,
-    /// File of the own certificate, with those that lead to its authority.
+    /// File of the own certificate, with the chain to its authority.
     pub cert: String,
-    /// File of its key.
+    /// File of the certificate's key.
     pub key: String,
-    /// File of certificates that count no more.
+    /// File of revocation lists.
     pub crl: String,
-    /// Directory of such files.
+    /// Directory of revocation lists.
     pub crlpath: String,
-    /// Names of cipher suites with colons between them.
+    /// Names of cipher suites, separated by colons.
     pub cipher: String,
-    /// TLSv1.2, TLSv1.3, with commas between them. Older ones are passed over: they are not there.
+    /// TLSv1.2, TLSv1.3, separated by commas. Older versions are ignored because they are not supported.
     pub versions: String,
 }
 
 impl TlsSettings {
-    /// The versions that are wanted and known.
+    /// Returns the versions that are both requested and supported.
     pub(crate) fn protocols(&self) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
         let wanted = |name: &str| {
             let mut words = self.versions.split(',').map(str::trim);
@@ -41,8 +41,8 @@ impl TlsSettings {
         if left.is_empty() { Err(TlsError::NothingLeft("TLS version")) } else { Ok(left) }
     }
 
-    /// The provider of cryptography with the cipher suites that are wanted. As with OpenSSL, a list that
-    /// names only suites of one version leaves those of the other as they are.
+    /// Returns a cryptography provider with the requested cipher suites. As with OpenSSL, a list that names
+    /// only suites of one TLS version does not restrict those of the other.
     pub(crate) fn provider(&self) -> Result<Arc<CryptoProvider>, TlsError> {
         let mut provider = ring::default_provider();
         let words: Vec<&str> = self.cipher.split([':', ',', ' ']).filter(|word| !word.is_empty()).collect();
@@ -63,7 +63,7 @@ impl TlsSettings {
     }
 }
 
-/// OpenSSL's name of a cipher suite.
+/// Returns OpenSSL's name of a cipher suite.
 pub(crate) fn cipher_name(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
@@ -79,12 +79,12 @@ pub(crate) fn cipher_name(suite: CipherSuite) -> &'static str {
     }
 }
 
-/// The names of some suites with colons between them.
+/// Returns the names of the suites, separated by colons.
 pub(crate) fn names_of(suites: &[SupportedCipherSuite]) -> String {
     suites.iter().map(|suite| cipher_name(suite.suite())).collect::<Vec<_>>().join(":")
 }
 
-/// The names of all cipher suites there are.
+/// Returns the names of all supported cipher suites.
 pub fn all_cipher_names() -> String {
     names_of(&ring::default_provider().cipher_suites)
 }

@@ -1,19 +1,18 @@
-//! One connection's TLS: plaintext to records and back, over a socket that may have no room and no input.
+//! TLS of one connection: converts plaintext to records and back, over a non-blocking socket.
 //!
 //! # Concepts
-//! Reading and writing keep the rules of a socket that does not block, so that whoever waits for events need
-//! not know of records:
-//! - `read` gives plaintext, or WouldBlock when the socket has nothing and nothing decrypted is left. What is
-//!   decrypted and not taken tells no event: [`Received::is_all`] says whether anything may be left.
-//! - `write` answers how many bytes have *left*. Bytes that are encrypted but whose records wait for room are
-//!   *owed*: they count as not sent, the caller comes back with the same bytes, and they are reported when
-//!   their records have left.
+//! Reading and writing follow the rules of a non-blocking socket, so that an event loop need not know about
+//! records:
+//! - `read` returns plaintext, or WouldBlock if the socket has no input and no decrypted data is left.
+//!   Decrypted data that was not read yet causes no event: [`Received::is_all`] says whether any may be left.
+//! - `write` returns the number of bytes that were *sent*. Bytes that are encrypted but whose records are not
+//!   sent yet are *owed*: they count as not sent, the caller must pass the same bytes again, and they are
+//!   reported when their records have been sent.
 //!
-//! Neither waits, so a handshake advances with the events of its connection like any request.
+//! Neither call blocks, so a handshake progresses with the events of its connection like any request.
 //!
 //! # On failure
-//! A record that is not what it should be is an error of the kind InvalidData, and an alert is sent if there
-//! is room for it.
+//! An invalid record is an error of kind InvalidData, and an alert is sent if the socket has space.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -23,60 +22,61 @@ use rustls::{Connection, HandshakeKind, ProtocolVersion};
 use crate::settings::cipher_name;
 use crate::{Acceptor, x509};
 
-/// Plaintext that is encrypted before it is looked whether there is room for it.
+/// Maximum plaintext that is encrypted before the socket is known to have space.
 const WRITE_BYTES: usize = 48 << 10;
 
-/// The longest that may come with the request for TLS. A peer that has had no answer yet sends its
-/// ClientHello and nothing else, which a record holds.
+/// Maximum bytes received together with the request for TLS. A peer without a reply sends only its
+/// ClientHello, which fits into one record.
 pub const EARLY_BYTES_MAX: usize = 32 << 10;
 
-/// One connection's records.
+/// The TLS stream of one connection.
 pub struct TlsStream {
     session: Connection,
-    /// The context that the connection was accepted with; none on a client's side.
+    /// The context that accepted the connection; `None` on the client's side.
     acceptor: Option<Arc<Acceptor>>,
-    /// Ciphertext that has come and is not decrypted: what came with the request for TLS, at most
-    /// [`EARLY_BYTES_MAX`], and what a reader had no room for, less than half of the reader's buffer. Its
-    /// memory goes with its last byte.
+    /// Received ciphertext that is not decrypted yet: bytes that came with the request for TLS (at most
+    /// [`EARLY_BYTES_MAX`]), or records for which a reader's buffer had no space (less than half of that
+    /// buffer). The memory is freed with the last byte.
     waiting: Vec<u8>,
-    /// Plaintext bytes whose records have not left entirely.
+    /// Plaintext bytes whose records are not completely sent.
     owed: usize,
-    /// The last read took all that the socket had.
+    /// True if the last read took everything that the socket had.
     is_drained: bool,
 }
 
-/// What was read.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// 0: the end.
+    /// 0 at the end of the stream.
     pub bytes: usize,
-    /// Nothing more has come: an event will tell of the next bytes.
+    /// No more data has arrived: an event will announce the next bytes.
     pub is_all: bool,
 }
 
-/// The certificate that a peer has shown and that was found good.
+/// The verified certificate of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerCertificate {
-    /// As OpenSSL prints them in one line: `/C=DE/CN=one`.
+    /// Names in OpenSSL's one-line format: `/C=DE/CN=one`.
     pub subject: String,
     pub issuer: String,
 }
 
 impl TlsStream {
-    /// `early`: what the peer has sent already of TLS.
+    /// `early` are the TLS bytes that the peer has already sent.
     pub(crate) fn new(session: Connection, acceptor: Option<Arc<Acceptor>>, early: Vec<u8>) -> TlsStream {
         TlsStream { session, acceptor, waiting: early, owed: 0, is_drained: false }
     }
 
-    /// The context that the connection was accepted with.
+    /// Returns the context that accepted the connection.
     pub fn acceptor(&self) -> Option<&Acceptor> {
         self.acceptor.as_deref()
     }
 
-    /// Reads plaintext; 0 bytes at the end. WouldBlock: there is none, nor anything in the socket.
+    /// Reads plaintext; returns 0 bytes at the end. WouldBlock means that no plaintext is available and the
+    /// socket has no input.
     ///
-    /// Records are received into the second half of `out` and decrypted into the first: plaintext is no
-    /// longer than they are.
+    /// Records are received into the second half of `out` and decrypted into the first half: the plaintext is
+    /// no longer than its records.
     pub fn read(&mut self, socket: &mut (impl Read + Write), out: &mut [u8]) -> io::Result<Received> {
         loop {
             let mut filled = 0;
@@ -87,7 +87,8 @@ impl TlsStream {
             let (plain, records) = out.split_at_mut(out.len() / 2);
             let count = self.take_records(socket, records)?;
             let decrypted = self.decrypt(&records[..count], plain, &mut filled);
-            // What the handshake answers, or an alert. What finds no room leaves with the next write.
+            // Send the handshake's response, or an alert. If the socket has no space, it leaves with the next
+            // write.
             let flushed = self.flush(socket);
             let is_end = decrypted?;
             flushed?;
@@ -99,20 +100,21 @@ impl TlsStream {
 
     fn received(&self, bytes: usize, room: usize, is_end: bool) -> Received {
         let has_more = bytes == room || !self.waiting.is_empty();
-        // No event tells of an end that was seen already.
+        // No event announces an end that was seen already.
         let is_end_left = is_end && bytes > 0;
         Received { bytes, is_all: self.is_drained && !has_more && !is_end_left }
     }
 
-    /// Adds plaintext to the `filled` bytes of `out`, as far as there is room. True at the end of the stream.
+    /// Appends plaintext to the `filled` bytes of `out` while there is space. Returns true at the end of the
+    /// stream.
     fn take_plaintext(&mut self, out: &mut [u8], filled: &mut usize) -> io::Result<bool> {
         while *filled < out.len() {
             match self.session.reader().read(&mut out[*filled..]) {
                 Ok(0) => return Ok(true),
                 Ok(bytes) => *filled += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                // The peer left without a farewell. A whole packet has its length in front of it, so nothing
-                // that was cut off is taken for one.
+                // The peer closed without close_notify. Packets start with their length, so truncated data is
+                // never taken for a complete packet.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(true),
                 Err(error) => return Err(error),
             }
@@ -120,7 +122,7 @@ impl TlsStream {
         Ok(false)
     }
 
-    /// Ciphertext into `out`; 0 bytes at the end.
+    /// Reads ciphertext into `out`; returns 0 bytes at the end.
     fn take_records(&mut self, socket: &mut impl Read, out: &mut [u8]) -> io::Result<usize> {
         if !self.waiting.is_empty() {
             let count = self.waiting.len().min(out.len());
@@ -146,11 +148,11 @@ impl TlsStream {
         }
     }
 
-    /// Decrypts into `out` behind its `filled` bytes. Records that find no room wait. True at the end of the
-    /// stream.
+    /// Decrypts into `out` after its `filled` bytes. Records without space are kept in `waiting`. Returns
+    /// true at the end of the stream.
     fn decrypt(&mut self, mut records: &[u8], out: &mut [u8], filled: &mut usize) -> io::Result<bool> {
         loop {
-            // The end of the stream is told by reading nothing, too.
+            // At the end of the stream this must be called with no bytes too.
             let count = self.session.read_tls(&mut records)?;
             self.session.process_new_packets().map_err(invalid)?;
             if self.take_plaintext(out, filled)? {
@@ -166,7 +168,7 @@ impl TlsStream {
         }
     }
 
-    /// Sends some bytes; 0 if there is no room: the same bytes are to come again.
+    /// Sends bytes. Returns 0 if the socket has no space; then the same bytes must be passed again.
     pub fn write(&mut self, socket: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
         if !self.flush(socket)? {
             return Ok(0);
@@ -184,7 +186,7 @@ impl TlsStream {
         }
     }
 
-    /// Sends records that wait; false if there is no room.
+    /// Sends pending records. Returns false if the socket has no space.
     pub fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
         while self.session.wants_write() {
             match self.session.write_tls(socket) {
@@ -198,29 +200,29 @@ impl TlsStream {
         Ok(true)
     }
 
-    /// Whether records wait for room.
+    /// Returns whether records are not sent yet.
     pub fn has_unsent(&self) -> bool {
         self.session.wants_write()
     }
 
-    /// Says goodbye, if there is room for it.
+    /// Sends close_notify if the socket has space.
     pub fn close(&mut self, socket: &mut impl Write) {
         self.session.send_close_notify();
-        // The peer may have gone.
+        // The peer may already be gone.
         let _ = self.flush(socket);
     }
 
-    /// Whether the peers have not agreed yet.
+    /// Returns whether the handshake is not complete.
     pub fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
 
-    /// Whether the keys come from an earlier connection.
+    /// Returns whether the session was resumed from an earlier connection.
     pub fn is_resumed(&self) -> bool {
         self.session.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// `TLSv1.3`; empty before the peers have agreed.
+    /// Returns the version, such as `TLSv1.3`; empty before the handshake is complete.
     pub fn version(&self) -> &'static str {
         match self.session.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
@@ -229,19 +231,19 @@ impl TlsStream {
         }
     }
 
-    /// OpenSSL's name of the cipher suite; empty before the peers have agreed.
+    /// Returns OpenSSL's name of the cipher suite; empty before the handshake is complete.
     pub fn cipher(&self) -> &'static str {
         self.session.negotiated_cipher_suite().map_or("", |suite| cipher_name(suite.suite()))
     }
 
-    /// What the peer has shown.
+    /// Returns the names in the peer's certificate.
     pub fn peer_certificate(&self) -> Option<PeerCertificate> {
         let shown = self.session.peer_certificates()?.first()?;
         let fields = x509::fields(shown)?;
         Some(PeerCertificate { subject: fields.subject, issuer: fields.issuer })
     }
 
-    /// The same as it came, in DER.
+    /// Returns the peer's certificate in DER.
     pub fn peer_der(&self) -> Option<&[u8]> {
         self.session.peer_certificates()?.first().map(AsRef::as_ref)
     }

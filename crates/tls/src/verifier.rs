@@ -1,8 +1,8 @@
-//! How a client checks the server's certificate.
+//! Verification of the server's certificate by a client.
 //!
-//! As MariaDB's clients do it with OpenSSL: the chain is checked when authorities are named, the name when
-//! that is asked for. Other than the library's own check this one takes a certificate that *is* one of the
-//! authorities (a self-signed one), and the common name of a certificate that lists no names.
+//! Like MariaDB's clients with OpenSSL: the chain is verified if authorities are set, the name if that is
+//! requested. In addition to rustls' own verifier, this one accepts a certificate that *is* one of the
+//! authorities (self-signed), and the common name of a certificate that has no subject alternative names.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{TlsError, x509};
 #[derive(Debug)]
 pub(crate) struct ServerCheck {
     authorities: Vec<CertificateDer<'static>>,
-    /// `None`: any certificate does.
+    /// `None` accepts any certificate, or only the authorities themselves if there are any.
     chain: Option<Arc<WebPkiServerVerifier>>,
     checks_name: bool,
     provider: Arc<CryptoProvider>,
@@ -32,7 +32,7 @@ impl ServerCheck {
         provider: Arc<CryptoProvider>,
     ) -> Result<ServerCheck, TlsError> {
         let mut roots = RootCertStore::empty();
-        // One that is no authority may still be the server's own.
+        // A certificate that is not an authority may still be the server's own.
         roots.add_parsable_certificates(authorities.iter().cloned());
         let chain = match roots.is_empty() {
             true => None,
@@ -42,12 +42,12 @@ impl ServerCheck {
                 Some(builder.with_crls(revoked).build().map_err(unusable)?)
             }
         };
-        // Without authorities the certificate is judged behind the login.
+        // Without authorities the certificate is verified after the login.
         let checks_name = checks_name && !authorities.is_empty();
         Ok(ServerCheck { authorities, chain, checks_name, provider })
     }
 
-    /// The name, of a certificate that comes from an authority or is one.
+    /// Verifies the name of a certificate whose chain was verified.
     fn check_name(&self, shown: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
         if !self.checks_name {
             return Ok(());
@@ -58,7 +58,7 @@ impl ServerCheck {
         };
         match rustls::client::verify_server_name(&parsed, name) {
             Ok(()) => Ok(()),
-            // The common name counts only where no names are listed.
+            // The common name counts only if there are no alternative names.
             Err(_) if !lists_names(shown) => self.check_common_name(shown, name).ok_or_else(wrong),
             Err(error) => Err(error),
         }
@@ -86,7 +86,7 @@ impl ServerCheck {
         let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
         let chain = self.chain.as_ref().ok_or_else(unknown)?;
         match chain.verify_server_cert(shown, intermediates, name, ocsp, now) {
-            // The name is looked at last.
+            // The name is verified last.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             ))
@@ -96,7 +96,7 @@ impl ServerCheck {
     }
 }
 
-/// Of a certificate that no chain leads to.
+/// Verifies the validity period of a certificate that is itself an authority.
 fn check_times(shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     let wrong = |error| Err(Error::InvalidCertificate(error));
     let Some(fields) = x509::fields(shown) else { return wrong(CertificateError::BadEncoding) };
@@ -108,7 +108,8 @@ fn check_times(shown: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
     }
 }
 
-/// `YYYYMMDDhhmmss` of seconds since 1970; days to a date as in Howard Hinnant's `civil_from_days`.
+/// Formats seconds since 1970 as `YYYYMMDDhhmmss`. The date is computed like Howard Hinnant's
+/// `civil_from_days`.
 fn civil(seconds: u64) -> String {
     let (days, second) = ((seconds / 86_400) as i64 + 719_468, seconds % 86_400);
     let era = days / 146_097;
@@ -123,7 +124,7 @@ fn civil(seconds: u64) -> String {
     format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{:02}", second % 60)
 }
 
-/// Whether a certificate has subject alternative names: their object identifier stands in it.
+/// Returns whether a certificate has subject alternative names: whether their object identifier occurs in it.
 fn lists_names(certificate: &CertificateDer<'_>) -> bool {
     const SUBJECT_ALT_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
     certificate.windows(SUBJECT_ALT_NAME.len()).any(|bytes| bytes == SUBJECT_ALT_NAME)

@@ -1,4 +1,4 @@
-//! Names and times of a certificate, in the forms in which OpenSSL prints them.
+//! Names and times of a certificate, in OpenSSL's formats.
 //!
 //! ```text
 //! Certificate  = SEQUENCE { tbs, algorithm, signature }
@@ -7,7 +7,7 @@
 //! validity     = SEQUENCE { time, time }
 //! ```
 //!
-//! Whether a certificate is good is not decided here. What cannot be read is `None`, never a panic.
+//! This module does not verify certificates. Unreadable input yields `None`, never a panic.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const VERSION: u8 = 0xa0;
 
-/// Of a certificate.
+/// Names and times of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fields {
     /// `/C=DE/O=Some/CN=one`
@@ -31,15 +31,15 @@ pub(crate) struct Fields {
     /// `Nov 23 01:18:03 2026 GMT`
     pub not_before: String,
     pub not_after: String,
-    /// The same as digits, `YYYYMMDDhhmmss`.
+    /// Start and end as digits, `YYYYMMDDhhmmss`.
     pub times: [String; 2],
 }
 
-/// Elements of a DER encoding, one after the other.
+/// A sequence of DER elements.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {
-    /// Tag and contents.
+    /// Returns tag and contents of the next element.
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let (&tag, rest) = self.0.split_first()?;
         let (&first, rest) = rest.split_first()?;
@@ -63,10 +63,10 @@ impl<'a> Der<'a> {
     }
 }
 
-/// Reads a certificate.
+/// Reads the fields of a certificate.
 pub(crate) fn fields(certificate: &[u8]) -> Option<Fields> {
     let mut tbs = Der(Der(Der(certificate).expect(SEQUENCE)?).expect(SEQUENCE)?);
-    // Version 1 is not written.
+    // Version 1 has no version field.
     if tbs.0.first() == Some(&VERSION) {
         tbs.next()?;
     }
@@ -79,7 +79,7 @@ pub(crate) fn fields(certificate: &[u8]) -> Option<Fields> {
     Some(Fields { issuer, subject, common_name, not_before, not_after, times })
 }
 
-/// `/type=value` of each part, and the last CN.
+/// Returns `/type=value` for each part, and the last CN.
 fn name(sequence: &[u8]) -> Option<(String, Option<String>)> {
     let (mut line, mut common_name) = (String::new(), None);
     let mut sets = Der(sequence);
@@ -148,8 +148,8 @@ fn dotted(oid: &[u8], out: &mut String) {
     out.push_str(&texts.join("."));
 }
 
-/// As X509_NAME_oneline: bytes that are no printable ASCII as `\xHH`; of wider strings without what their
-/// zero bytes stand for.
+/// Appends a value like X509_NAME_oneline: bytes that are not printable ASCII as `\xHH`. Wide strings of
+/// ASCII are written without their zero bytes.
 fn push_value(tag: u8, value: &[u8], out: &mut String) {
     let width = match tag {
         BMP_STRING => 2,
@@ -165,13 +165,13 @@ fn push_value(tag: u8, value: &[u8], out: &mut String) {
     for byte in bytes {
         match byte {
             b' '..=b'~' => out.push(char::from(byte)),
-            // A String takes all.
+            // Writing to a String cannot fail.
             _ => write!(out, "\\x{byte:02X}").expect("a String takes it"),
         }
     }
 }
 
-/// `YYYYMMDDhhmmss` of a time.
+/// Returns a time as `YYYYMMDDhhmmss`.
 fn digits((tag, contents): (u8, &[u8])) -> Option<String> {
     let text = std::str::from_utf8(contents).ok()?.strip_suffix('Z')?;
     let is_whole = |length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -185,7 +185,7 @@ fn digits((tag, contents): (u8, &[u8])) -> Option<String> {
     }
 }
 
-/// `Nov 23 01:18:03 2026 GMT`
+/// Formats the time as `Nov 23 01:18:03 2026 GMT`.
 fn shown(digits: &str) -> Option<String> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,4 +1,4 @@
-//! Two streams over a pipe in memory that takes and gives what a test lets through.
+//! Two streams over a pipe in memory, whose capacity the test controls.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ type Bytes = Rc<RefCell<VecDeque<u8>>>;
 struct End {
     from: Bytes,
     to: Bytes,
-    /// Most that one read gives.
+    /// Maximum bytes returned by one read.
     piece: usize,
     reads: usize,
 }
@@ -52,7 +52,7 @@ impl Write for End {
     }
 }
 
-/// A context with a certificate of its own.
+/// Returns a context with its own certificate.
 fn acceptor(name: &str) -> Arc<Acceptor> {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
@@ -70,7 +70,7 @@ fn acceptor(name: &str) -> Arc<Acceptor> {
     Arc::new(acceptor)
 }
 
-/// Both ends, agreed.
+/// Returns both ends after the handshake.
 fn agreed(acceptor: &Arc<Acceptor>, piece: usize) -> ((TlsStream, End), (TlsStream, End)) {
     let (mut left, mut right) = pipe(piece);
     let connector = Connector::new(&TlsSettings::default(), false).expect("usable");
@@ -104,8 +104,8 @@ fn what_was_written_is_read_whatever_the_pieces() {
                 match server.read(&mut right, &mut buffer) {
                     Ok(received) => {
                         got.extend_from_slice(&buffer[..received.bytes]);
-                        // Nobody tells of what is left behind `is_all`. A short read of a socket has taken
-                        // all, of pieces it has not.
+                        // After `is_all` no event announces leftover data. A short read has taken everything
+                        // from a socket, but not from pieces.
                         if received.is_all && piece == usize::MAX {
                             assert!(right.from.borrow().is_empty());
                             let again = server.read(&mut right, &mut buffer);
@@ -122,7 +122,7 @@ fn what_was_written_is_read_whatever_the_pieces() {
     }
 }
 
-/// A buffer of 64 KiB takes what fits into half of it with one look at the socket.
+/// A buffer of 64 KiB receives everything that fits into half of it with one read of the socket.
 #[test]
 fn a_large_packet_takes_few_reads() {
     let ((mut client, mut left), (mut server, mut right)) = agreed(&acceptor("reads"), usize::MAX);
@@ -148,7 +148,7 @@ fn a_stream_keeps_the_context_that_accepted_it() {
     assert!(!std::ptr::eq(stream.acceptor().expect("accepted"), &*second));
 }
 
-/// Nobody has proven anything yet: what a stranger sends ahead is kept up to a ClientHello's size.
+/// Before authentication, data sent ahead by a stranger is kept only up to a ClientHello's size.
 #[test]
 fn what_comes_with_the_request_is_bounded() {
     let acceptor = acceptor("localhost");

@@ -1,4 +1,4 @@
-//! The active transaction: all that ends with COMMIT or ROLLBACK.
+//! The active transaction: all state that ends with COMMIT or ROLLBACK.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use cohort_types::SqlResult;
 use crate::binlog::{LogMark, StatementLog};
 use crate::settings::{AccessMode, Isolation};
 
-/// What ends a transaction.
+/// Event that ends a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// COMMIT or ROLLBACK.
     Explicitly,
-    /// The statement that began it.
+    /// The end of the statement that began it.
     WithStatement,
 }
 
@@ -25,40 +25,40 @@ pub(crate) struct Active {
     pub(crate) ends: Ends,
     pub(crate) isolation: Isolation,
     pub(crate) access_mode: AccessMode,
-    /// Taken at the first plain read; under READ COMMITTED forgotten after each statement.
+    /// Taken at the first plain read; under READ COMMITTED dropped after each statement.
     pub(crate) view: Option<ReadView>,
-    /// Where the binary log ends in it.
+    /// End of the binary log as seen by the view.
     pub(crate) view_binlog_end: BinlogPos,
-    /// By the engine's place in `Database::engines`.
+    /// Indexed like `TrxEnv::engines`.
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
-    /// How many of them have redo; behind them is the session's own store of temporary tables.
+    /// Number of engines with redo. After them comes the session's own store of temporary tables.
     durable: usize,
-    /// Redo of engines that have finished their writes before the commit. Goes before the locks do, as what
-    /// engines have in place does.
+    /// Redo of engines that have finished their writes before the commit. Dropped before the locks are
+    /// released, like writes that engines have installed.
     pub(crate) prepared: Vec<(ParticipantId, Redo)>,
     pub(crate) locks: LockOwner,
-    /// The newest transaction that unlocked searches for rows may have seen, or missed rows by.
+    /// Newest transaction that unlocked searches may have observed, by a row or by the absence of one.
     pub(crate) searched: CommitSeq,
-    /// It has moved counters to values of its own: ids that they give it tell of those.
+    /// It has advanced auto-increment counters to values of its own, so ids generated later may depend on it.
     pub(crate) has_passed_counters: bool,
     pub(crate) log: StatementLog,
     pub(crate) savepoints: Vec<NamedSavepoint>,
     /// Tables whose auto-increment counter this transaction must make durable.
     pub(crate) counters: Vec<Arc<OpenTable>>,
-    /// Where the running statement began.
+    /// Start of the running statement.
     pub(crate) statement: Mark,
-    /// Marks within a statement, or around several, that may be gone back to.
+    /// Number of marks, within a statement or around several, to which a rollback is possible.
     pub(crate) marks_held: usize,
-    /// Engines have installed some of its writes (`parts.rs`).
+    /// Engines have installed a part of its writes (`parts.rs`).
     pub(crate) has_parts: bool,
-    /// Writes, locks, and events for the binary log. Held while the writes become redo, which is no longer
-    /// than they are.
+    /// Memory of writes, locks, and binlog events. Kept while the writes are converted to redo, which is no
+    /// larger.
     memory: Reservation,
 }
 
-/// What a transaction is made of.
+/// Components of a new transaction.
 pub(crate) struct ActiveParts {
-    /// Of the engines, how many have redo.
+    /// Number of engines with redo.
     pub(crate) durable: usize,
     pub(crate) engines: Vec<Option<Box<dyn EngineTrx>>>,
     pub(crate) locks: LockOwner,
@@ -66,25 +66,25 @@ pub(crate) struct ActiveParts {
     pub(crate) memory: Reservation,
 }
 
-/// Changes of temporary tables, which are undone when this is dropped.
+/// Changes of temporary tables; dropping this undoes them.
 pub(crate) struct TemporaryChanges(Box<dyn EngineTrx>);
 
 impl TemporaryChanges {
-    /// The transaction is committed.
+    /// Keeps the changes, after the transaction is committed.
     pub(crate) fn keep(mut self) {
         self.0.prepare().expect("a store in memory has nothing to write");
     }
 }
 
-/// A place in the transaction to go back to.
+/// A position in the transaction, for a rollback.
 #[derive(Clone, Debug, Default)]
 pub struct Mark {
-    /// Per engine; an engine beyond the end, or None, had not begun.
+    /// Per engine; `None`, or a missing entry, if the engine had not begun.
     pub(crate) engines: Vec<Option<Savepoint>>,
     log: LogMark,
 }
 
-/// A savepoint with its name; names compare case-insensitively.
+/// A named savepoint; names compare case-insensitively.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedSavepoint {
     pub(crate) name: String,
@@ -121,19 +121,19 @@ impl Active {
         }
     }
 
-    /// Drops what engines hold of it; one that has read only is as good as new and stays.
+    /// Drops the engine transactions that have written. Those that have only read can be reused and stay.
     pub(crate) fn drop_writers(&mut self) {
         for slot in &mut self.engines {
             slot.take_if(|engine| !engine.is_read_only());
         }
     }
 
-    /// Begins a transaction with what another has left ([`Active::clear`]).
+    /// Begins a transaction, reusing one that was cleared ([`Active::clear`]).
     pub(crate) fn begin(&mut self, ends: Ends, isolation: Isolation, access_mode: AccessMode) {
         (self.ends, self.isolation, self.access_mode) = (ends, isolation, access_mode);
     }
 
-    /// Forgets the transaction, which has given back its locks: what is left is as good as new.
+    /// Resets a transaction that has released its locks, so that it can be reused.
     pub(crate) fn clear(&mut self) {
         let Active {
             ends: _,
@@ -141,7 +141,7 @@ impl Active {
             access_mode: _,
             view,
             view_binlog_end,
-            // What read only is as good as new; the caller has taken out the others.
+            // Engine transactions that only read can be reused; the caller has removed the others.
             engines: _,
             durable: _,
             prepared,
@@ -171,7 +171,7 @@ impl Active {
         memory.shrink(u64::MAX);
     }
 
-    /// Charges what it keeps in memory. Returns how much of that are writes.
+    /// Charges the memory that it uses. Returns the bytes of its writes.
     pub(crate) fn charge(&mut self) -> SqlResult<usize> {
         let writes: usize = self.engines.iter().flatten().map(|engine| engine.memory_bytes()).sum();
         let locks = self.locks.row_lock_bytes() + self.locks.claim_bytes();
@@ -179,44 +179,46 @@ impl Active {
         Ok(writes)
     }
 
-    /// What it kept in memory when it was charged last.
+    /// Returns the memory at the last charge.
     pub(crate) fn charged_bytes(&self) -> u64 {
         self.memory.used()
     }
 
-    /// What must be hardened before the client may learn what this transaction has read under locks (I5).
+    /// Returns the transaction that must be durable before the client may learn what this transaction has
+    /// read under locks (I5).
     pub(crate) fn has_seen(&self) -> CommitSeq {
         self.locks.depends_on().max(self.searched)
     }
 
-    /// Whether any engine holds a write. Temporary tables do not count: nothing of them is logged.
+    /// Returns whether any engine has writes. Temporary tables do not count, because they are not logged.
     pub(crate) fn has_writes(&self) -> bool {
         let durable = &self.engines[..self.engines.len().min(self.durable)];
         !self.prepared.is_empty() || durable.iter().flatten().any(|engine| !engine.is_read_only())
     }
 
-    /// Takes what has changed temporary tables out of the transaction: its caller says whether that
-    /// stays.
+    /// Takes the changes of temporary tables out of the transaction. The caller decides whether they are
+    /// kept.
     pub(crate) fn take_temporary(&mut self) -> Option<TemporaryChanges> {
         let slot = self.engines.get_mut(self.durable)?;
         let has_changes = slot.as_ref().is_some_and(|trx| !trx.is_read_only());
         slot.take_if(|_| has_changes).map(TemporaryChanges)
     }
 
-    /// What the running statement has put into temporary tables stays, whatever becomes of the transaction.
+    /// Keeps the rows that the running statement has written to temporary tables, even if the transaction is
+    /// rolled back.
     pub(crate) fn keep_temporary_rows(&self, rows: &TemporaryRows) {
         let mark = self.statement.engines.get(self.durable).copied().flatten();
         rows.keep_behind(mark.unwrap_or(Savepoint(0)));
     }
 
-    /// The place reached so far.
+    /// Returns the current position.
     pub(crate) fn mark(&mut self) -> Mark {
         let mut mark = Mark { engines: Vec::new(), log: self.log.mark() };
         self.renew(&mut mark);
         mark
     }
 
-    /// Notes the beginning of a statement; reuses the memory of the one before.
+    /// Records the start of a statement, reusing the memory of the previous mark.
     pub(crate) fn mark_statement(&mut self) {
         let mut mark = std::mem::take(&mut self.statement);
         self.renew(&mut mark);
@@ -229,22 +231,22 @@ impl Active {
         mark.engines.extend(self.engine_marks());
     }
 
-    /// The engines' part of a place, which may lie within a statement.
+    /// Returns the engines' savepoints at the current position, which may be within a statement.
     pub(crate) fn engine_marks(&mut self) -> impl Iterator<Item = Option<Savepoint>> {
-        // A write set that is still empty needs no savepoint: dropping it undoes the same.
+        // An empty write set needs no savepoint: dropping it has the same effect.
         self.engines.iter_mut().map(|engine| match engine {
             Some(engine) if !engine.is_read_only() => Some(engine.savepoint()),
             _ => None,
         })
     }
 
-    /// Undoes what was written since the mark; locks stay.
+    /// Undoes the writes since the mark; locks are kept.
     pub(crate) fn rollback_to(&mut self, mark: &Mark) -> SqlResult<()> {
         self.rollback_engines(&mark.engines);
         self.log.truncate(mark.log)
     }
 
-    /// The same for what the engines hold; the binlog was told nothing of it.
+    /// Like [`Active::rollback_to`], but only for the engines: nothing of it was logged.
     pub(crate) fn rollback_engines(&mut self, marks: &[Option<Savepoint>]) {
         for (at, slot) in self.engines.iter_mut().enumerate() {
             let Some(engine) = slot else { continue };

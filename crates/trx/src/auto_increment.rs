@@ -1,4 +1,4 @@
-//! Generated values of tables, given out in a session's transaction: [`cohort_table::AutoIncrement`].
+//! Generated values of tables, reserved in a session's transaction: [`cohort_table::AutoIncrement`].
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::errors::engine_error;
 use crate::session_trx::SessionTrx;
 
 impl SessionTrx {
-    /// Takes the next values of the table's AUTO_INCREMENT column.
+    /// Reserves the next values of the table's AUTO_INCREMENT column.
     pub fn reserve_auto_increment(
         &mut self,
         table: &OpenTable,
@@ -25,7 +25,7 @@ impl SessionTrx {
         Ok(table.auto_increment.reserve(series, count, max))
     }
 
-    /// The session's series.
+    /// Returns the session's increment and offset.
     pub fn series(&self) -> Series {
         Series {
             increment: self.settings.auto_increment_increment,
@@ -33,7 +33,7 @@ impl SessionTrx {
         }
     }
 
-    /// A row with this AUTO_INCREMENT value was written.
+    /// Advances the counter past the AUTO_INCREMENT value of a row that was written.
     pub fn pass_auto_increment(&mut self, table: &OpenTable, value: &Value) -> SqlResult<()> {
         let Some(value) = table.counted(value) else { return Ok(()) };
         self.load_auto_increment(table)?;
@@ -45,19 +45,19 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Whether the running transaction has moved counters to values of its own.
+    /// Returns whether the running transaction has advanced counters to values of its own.
     pub fn has_passed_counters(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.has_passed_counters)
     }
 
-    /// A row with this AUTO_INCREMENT value was removed.
+    /// Records that a row with this AUTO_INCREMENT value was removed.
     pub fn drop_auto_increment(&mut self, table: &Arc<OpenTable>, value: &Value) -> SqlResult<()> {
         let Some(value) = table.counted(value).filter(|_| !table.is_temporary()) else { return Ok(()) };
         if !table.auto_increment.must_persist(value) {
             return Ok(());
         }
         self.load_auto_increment(table)?;
-        // The counter may just have been read from an index that no longer has the row.
+        // The counter may just have been loaded from an index that no longer has the row.
         table.auto_increment.pass(value, self.series());
         let counters = &mut self.active_mut().counters;
         if !counters.iter().any(|known| known.table().id == table.table().id) {
@@ -66,7 +66,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Removes the stored counter of a table that is dropped or emptied, in the running transaction.
+    /// Removes the stored counter of a table that is dropped or truncated, in the running transaction.
     pub fn forget_auto_increment(&mut self, table: &Arc<Table>) -> SqlResult<()> {
         if table.is_temporary() {
             return Ok(());
@@ -76,7 +76,7 @@ impl SessionTrx {
         self.engine(open.engine).delete(AUTO_INCREMENT_SPACE, &key).map_err(engine_error)
     }
 
-    /// AUTO_INCREMENT as SHOW TABLE STATUS prints it: the next value.
+    /// Returns the next value, as shown by SHOW TABLE STATUS.
     pub fn auto_increment_next(&mut self, table: &OpenTable) -> SqlResult<Option<u64>> {
         if table.auto_column.is_none() {
             return Ok(None);
@@ -85,12 +85,12 @@ impl SessionTrx {
         Ok(Some(table.auto_increment.next()))
     }
 
-    /// Finds out where the counter stands, once per server start and table.
+    /// Loads the counter, once per server start and table.
     fn load_auto_increment(&mut self, table: &OpenTable) -> SqlResult<()> {
         if table.auto_column.is_none() {
             return Ok(());
         }
-        // Nobody sleeps for a page with the counter locked. The first caller has set it.
+        // No thread waits for a page while it holds the counter's lock. The first caller has set the counter.
         if table.auto_increment.is_loaded() {
             return Ok(());
         }
@@ -104,7 +104,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// A new hidden row id. Its user makes sure that the key is free.
+    /// Returns a new hidden row id. The caller ensures that the key is free.
     pub fn next_row_id(&mut self, table: &OpenTable) -> SqlResult<u64> {
         debug_assert_eq!(table.indexes[0].kind, IndexKind::HiddenRowId);
         let first = match table.auto_increment.has_row_ids() {
@@ -118,9 +118,8 @@ impl SessionTrx {
         table.auto_increment.next_row_id(first).ok_or_else(SqlError::autoinc_read_failed)
     }
 
-    /// ALTER TABLE .. AUTO_INCREMENT = n, under the exclusive lock of the table's name: the counter goes on
-    /// at
-    /// `start`, or behind the last row. Writes the removal of a stored counter, which might be larger.
+    /// ALTER TABLE .. AUTO_INCREMENT = n, under an exclusive lock of the table's name: the counter continues
+    /// at `start`, or after the last row. Writes the removal of a stored counter, which might be larger.
     pub fn restart_auto_increment(&mut self, table: &Arc<Table>, start: u64) -> SqlResult<()> {
         let open = self.open_table(table)?;
         let behind = self.behind_last_row(&open)?;
@@ -129,7 +128,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// The value behind that of the last row in the column's index; 1 without rows.
+    /// Returns the value after the one of the last row in the column's index; 1 without rows.
     fn behind_last_row(&mut self, table: &OpenTable) -> SqlResult<u64> {
         let Some((_, index)) = table.auto_column else { return Ok(1) };
         let Some(last) = self.last_key(table, table.indexes[index].id)? else { return Ok(1) };
@@ -138,8 +137,8 @@ impl SessionTrx {
         Ok(table.counted(&value).map_or(1, |v| v.saturating_add(1)))
     }
 
-    /// The largest key of an index, those of prepared XA transactions included: looked at first, because one
-    /// that ends meanwhile is found in the engine.
+    /// Returns the largest key of an index, including those of prepared XA transactions. Reads the latter
+    /// first, so that the keys of a transaction that ends meanwhile are found in the engine.
     fn last_key(&mut self, table: &OpenTable, index: IndexId) -> SqlResult<Option<Vec<u8>>> {
         let prepared = self.env.commit.xa().largest_key(index);
         Ok(self.last_visible_key(table, index)?.max(prepared))

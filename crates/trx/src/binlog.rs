@@ -1,5 +1,5 @@
-//! What the running transaction will write to the binlog: a thin layer over [`TrxCache`] that starts a
-//! statement's events with its first changed row, and goes back when the statement is undone.
+//! Binlog events of the running transaction: a thin layer over [`TrxCache`] that starts a statement's events
+//! at its first changed row, and truncates them when the statement is undone.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use cohort_types::SqlResult;
 use crate::errors::cache_error;
 use crate::settings::BinlogSettings;
 
-/// A place to go back to.
+/// A position in the events, for truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogMark(CachePos);
 
-/// Whether the running statement has written to the cache.
+/// State of the running statement in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Statement {
-    /// Nothing yet.
+    /// Nothing written yet.
     Silent,
-    /// A row: the cache knows the statement.
+    /// A row was written: the cache knows the statement.
     Logged,
 }
 
-/// The transaction's events.
+/// Binlog events of the transaction.
 pub(crate) struct StatementLog {
     cache: TrxCache,
     statement: Statement,
@@ -32,7 +32,7 @@ pub(crate) struct StatementLog {
     tables: Vec<u64>,
 }
 
-/// A changed row as the log wants it.
+/// A changed row with its table map.
 pub struct LoggedRow<'r> {
     pub map: &'r Arc<TableMap>,
     pub image: RowImage<'r>,
@@ -61,7 +61,7 @@ impl StatementLog {
         }
     }
 
-    /// Forgets what came behind the mark.
+    /// Removes the events after the mark.
     pub(crate) fn truncate(&mut self, mark: LogMark) -> SqlResult<()> {
         self.statement = Statement::Silent;
         self.tables.clear();
@@ -72,7 +72,7 @@ impl StatementLog {
         self.cache.is_empty()
     }
 
-    /// Bytes of memory that it takes; the rest is in a file.
+    /// Returns the bytes in memory; the other events are in a file.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.cache.memory_bytes()
     }
@@ -100,7 +100,7 @@ impl StatementLog {
         self.cache.query(flags, event).map_err(cache_error)
     }
 
-    /// Ends the events of an XA transaction's first half: XA END and XA_PREPARE.
+    /// Ends the events of an XA transaction's first phase: XA END and XA_PREPARE.
     pub(super) fn xa_prepare(
         &mut self,
         settings: &BinlogSettings,
@@ -113,7 +113,7 @@ impl StatementLog {
         self.statement_end()
     }
 
-    /// Adds a changed row. `compression` tells how many bytes are compressed.
+    /// Adds a changed row. `compression` returns the minimum size for compression.
     pub(crate) fn row(
         &mut self,
         settings: &BinlogSettings,
@@ -141,7 +141,7 @@ impl StatementLog {
     }
 }
 
-/// What an update's row event is, for readability at the call.
+/// Builds a row image in which an update has the same columns before and after.
 pub fn image<'r>(kind: RowsKind, flags: u16, present: &'r [u8], bytes: &'r [u8]) -> RowImage<'r> {
     let present_after = if kind == RowsKind::Update { present } else { &[] };
     RowImage { kind, flags, present, present_after, image: bytes }

@@ -1,11 +1,11 @@
-//! `--binlog-do-db` and `--binlog-ignore-db`: which databases' changes are logged.
+//! `--binlog-do-db` and `--binlog-ignore-db`: the databases whose changes are logged.
 //!
-//! Row changes go by the database of their table, statements by the database that stands in their event. With
-//! both options given, the first decides alone, as in MariaDB.
+//! Row changes are filtered by the database of their table, statements by the database in their event. If
+//! both options are given, only the first one counts, as in MariaDB.
 
 use cohort_config::{Globals, VarId};
 
-/// The filter; none of the lists given lets everything through.
+/// Filter by database. Without lists it passes everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinlogFilter {
     only: Vec<String>,
@@ -13,7 +13,7 @@ pub struct BinlogFilter {
 }
 
 impl BinlogFilter {
-    /// From the options, names apart by commas.
+    /// Builds the filter from the options, which are comma-separated names.
     pub fn of(globals: &Globals) -> BinlogFilter {
         let list = |id| {
             let text = globals.text(id).unwrap_or_default();
@@ -22,7 +22,7 @@ impl BinlogFilter {
         BinlogFilter { only: list(VarId::BinlogDoDb), not: list(VarId::BinlogIgnoreDb) }
     }
 
-    /// Whether what happens in this database is logged; always without a database.
+    /// Returns whether changes in this database are logged; always true without a database.
     pub fn lets_pass(&self, schema: &str) -> bool {
         if schema.is_empty() {
             return true;

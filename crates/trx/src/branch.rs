@@ -1,4 +1,4 @@
-//! The branch of an XA transaction that a session works in, with the rows that it has locked.
+//! The XA branch that a session works in, with the rows that it has locked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use cohort_types::{ErrorCode, SqlResult};
 
 use crate::active::TemporaryChanges;
 
-/// What a row takes among those noted of a branch, besides its key.
+/// Estimated bytes of a noted row lock, without its key.
 const ROW_BYTES: usize = 64;
 
-/// How far a branch has come.
+/// State of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XaState {
     Active,
     Idle,
     Prepared,
-    /// It was rolled back, and this is what XA COMMIT answers.
+    /// It was rolled back; XA COMMIT returns this error.
     RollbackOnly(ErrorCode),
 }
 
 impl XaState {
-    /// As error 1399 calls it.
+    /// Returns the name used in error 1399.
     pub fn name(self) -> &'static str {
         match self {
             XaState::Active => "ACTIVE",
@@ -36,31 +36,31 @@ impl XaState {
     }
 }
 
-/// How a prepared branch ends.
+/// Outcome of a prepared branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XaEnding {
     Commit,
     Rollback,
 }
 
-/// The row locks of a branch, by key space and key.
+/// Row locks of a branch, by index and key.
 pub(crate) type NotedRows = HashMap<(IndexId, Box<[u8]>), RowMode, ahash::RandomState>;
 
 /// The branch that a session works in.
 pub(crate) struct SessionXa {
     pub(crate) xid: XaXid,
     pub(crate) state: XaState,
-    /// The row locks of the branch, as the record of its PREPARE will name them.
+    /// Row locks of the branch, as the record of its PREPARE will list them.
     pub(crate) rows: NotedRows,
     /// Bytes of their keys.
     pub(crate) row_bytes: usize,
-    /// What they take.
+    /// Memory of the noted row locks.
     pub(crate) memory: Reservation,
     branches: Arc<XaBranches>,
-    /// Of a prepared branch: what it has changed in temporary tables, which are the session's alone. They
-    /// are undone unless this session commits the branch.
+    /// For a prepared branch: its changes of temporary tables, which belong to the session. They are undone
+    /// unless this session commits the branch.
     pub(crate) temporary: Option<TemporaryChanges>,
-    /// The name is somebody else's by now.
+    /// The branch has ended; its name may be in use again.
     pub(crate) is_over: bool,
 }
 
@@ -70,7 +70,7 @@ impl SessionXa {
         SessionXa { xid, state, rows, row_bytes: 0, memory, branches, temporary: None, is_over: false }
     }
 
-    /// A row was locked, or its lock strengthened.
+    /// Records that a row was locked, or its lock upgraded.
     pub(crate) fn note_row(&mut self, index: IndexId, key: &[u8], mode: RowMode) {
         let row_bytes = &mut self.row_bytes;
         let held = self.rows.entry((index, key.into())).or_insert_with(|| {
@@ -80,19 +80,19 @@ impl SessionXa {
         *held = mode.max(*held);
     }
 
-    /// The lock was given back.
+    /// Records that the lock was released.
     pub(crate) fn forget_row(&mut self, index: IndexId, key: &[u8]) {
         if self.rows.remove(&(index, key.into())).is_some() {
             self.row_bytes -= key.len();
         }
     }
 
-    /// Charges what is noted of the rows.
+    /// Charges the memory of the noted row locks.
     pub(crate) fn charge(&mut self) -> SqlResult<()> {
         Ok(self.memory.resize((self.row_bytes + self.rows.len() * ROW_BYTES) as u64)?)
     }
 
-    /// The lock is a shared one from now on.
+    /// Records that the lock was downgraded to a shared one.
     pub(crate) fn weaken_row(&mut self, index: IndexId, key: &[u8]) {
         if let Some(mode) = self.rows.get_mut(&(index, key.into())) {
             *mode = RowMode::Shared;
@@ -100,7 +100,8 @@ impl SessionXa {
     }
 }
 
-/// The session leaves: a prepared branch is anybody's then, any other is over.
+/// Called when the session leaves the branch: a prepared branch can then be ended by any session; any other
+/// branch ends.
 impl Drop for SessionXa {
     fn drop(&mut self) {
         match self.state {
@@ -111,7 +112,7 @@ impl Drop for SessionXa {
     }
 }
 
-/// What XA COMMIT answers when this error has rolled the branch back.
+/// Returns the error of XA COMMIT after this error has rolled back the branch.
 pub(crate) fn undone_by(error: ErrorCode) -> ErrorCode {
     match error {
         ErrorCode::LockDeadlock => ErrorCode::XaRbdeadlock,

@@ -1,4 +1,4 @@
-//! COMMIT: from active to ordered. Everything that can fail does so before the coordinator's `order` (I6).
+//! COMMIT: from active to ordered. Everything that can fail happens before the coordinator's `order` (I6).
 
 use std::sync::Arc;
 
@@ -19,48 +19,48 @@ use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::settings::BinlogSettings;
 
-/// A transaction between two sessions.
+/// A transaction that is handed from one session to another.
 pub struct DetachedTrx {
     active: Box<Active>,
     binlog: BinlogSettings,
     timestamp: u32,
 }
 
-/// What a DDL statement commits.
+/// Contents of the commit of a DDL statement.
 #[derive(Debug, Default)]
 pub struct DdlCommit {
-    /// Redo of participants that are no engines: the catalog.
+    /// Redo of participants that are not engines: the catalog.
     pub redo: Vec<(ParticipantId, Redo)>,
-    /// Its event, unless it is not to be logged.
+    /// Its event, unless it must not be logged.
     pub event: Option<QueryEvent>,
     /// Flags of the event's header.
     pub event_flags: u16,
-    /// The statement has written rows, which are logged: its events are a transaction.
+    /// The statement has written rows that are logged, so its events form a transaction.
     pub has_rows: bool,
-    /// The error that the statement ends with, although it commits what worked.
+    /// Error with which the statement ends although it commits the part that succeeded.
     pub failed: Option<SqlError>,
-    /// The statement goes on, and commits more: what is attached waits for its last commit.
+    /// The statement continues and commits more: attached redo waits for its last commit.
     pub is_part: bool,
 }
 
-/// The end of the statement that commits.
+/// End of the statement that commits.
 #[derive(Clone, Copy, Default)]
 struct Ending<'e> {
     failed: Option<&'e SqlError>,
     is_part: bool,
 }
 
-/// Whether `read_only` refuses a commit of an account that is not exempt.
+/// Says whether `read_only` refuses a commit of an account that is not exempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadOnly {
     Binds,
-    /// As in MariaDB: XA PREPARE, and statements that are logged and change nothing that lasts, such as FLUSH
-    /// and those about temporary tables.
+    /// Not refused, as in MariaDB: XA PREPARE, and logged statements that change nothing permanent, such as
+    /// FLUSH and statements about temporary tables.
     Passes,
 }
 
 impl SessionTrx {
-    /// COMMIT: the transaction's place in the order, or None if it wrote nothing. The reply must be held
+    /// COMMIT. Returns the CommitSeq, or `None` if the transaction wrote nothing. The reply must be held
     /// until [`SessionTrx::hold_until`]. After an error the transaction is rolled back.
     #[inline]
     pub fn commit(&mut self) -> SqlResult<Option<CommitSeq>> {
@@ -71,19 +71,19 @@ impl SessionTrx {
         self.commit_as(GroupKind::Transaction)
     }
 
-    /// The same for a transaction that runs, whatever it is in the binlog.
+    /// Commits the running transaction as an event group of this kind.
     pub(super) fn commit_as(&mut self, kind: GroupKind) -> SqlResult<Option<CommitSeq>> {
         self.counts.count(Counted::Commit);
         let writes = self.active.as_deref().is_some_and(Active::has_writes);
         let read_only = match kind {
             GroupKind::XaPrepare => ReadOnly::Passes,
-            // What is logged without is about temporary tables.
+            // Events without writes are about temporary tables.
             _ if writes => ReadOnly::Binds,
             _ => ReadOnly::Passes,
         };
         let permitted = match self.has_something_to_commit() {
             true => self.permit_commit(read_only).map(Some),
-            // Counters alone are no change that a client asked for.
+            // The client did not request a change of the counters, so a refusal only drops it.
             false if !self.active_mut().counters.is_empty() => {
                 let permitted = self.permit_commit(ReadOnly::Binds);
                 if permitted.is_err() {
@@ -117,33 +117,33 @@ impl SessionTrx {
         !self.attached.is_empty() || self.active.as_deref().is_some_and(writes)
     }
 
-    /// Has the next commit carry redo of a participant that is no engine, whatever statement that is; a
-    /// commit that nothing else needs is asked for with [`SessionTrx::commit_attached`].
+    /// Attaches redo of a participant that is not an engine to the next commit, whichever statement makes it.
+    /// If no other commit is expected, call [`SessionTrx::commit_attached`].
     pub fn attach(&mut self, participant: ParticipantId, redo: Redo) {
         self.attached.retain(|(id, _)| *id != participant);
         self.attached.push((participant, redo));
     }
 
-    /// Whether something waits for the next commit.
+    /// Returns whether redo is attached to the next commit.
     pub fn has_attached(&self) -> bool {
         !self.attached.is_empty()
     }
 
-    /// Forgets what the next commit was to carry.
+    /// Removes the redo attached to the next commit.
     pub fn detach(&mut self) {
         self.attached.clear();
         self.once = None;
     }
 
-    /// Commits the running transaction, or one that does nothing, with what is attached.
+    /// Commits the running transaction, or an empty one, with the attached redo.
     pub fn commit_attached(&mut self) -> SqlResult<Option<CommitSeq>> {
         self.active_mut();
         self.commit()
     }
 
-    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction (nothing but what the
-    /// statement itself did: it began with [`SessionTrx::commit_implicitly`]) and the QUERY event become
-    /// durable as one (I2).
+    /// Ends a DDL statement: the catalog's redo, the writes of the running transaction and the QUERY event
+    /// become durable atomically (I2). The transaction contains only writes of the statement itself, which
+    /// began with [`SessionTrx::commit_implicitly`].
     pub fn commit_ddl(&mut self, ddl: DdlCommit) -> SqlResult<CommitSeq> {
         self.check_no_branch()?;
         let allowed = self.lock_name(&NameKey::Global, MetadataMode::SharedWrite);
@@ -154,8 +154,8 @@ impl SessionTrx {
         self.commit_ddl_if(permitted, ddl, kind)
     }
 
-    /// Ends a statement that changes nothing but is logged; also under the session's own FLUSH TABLES WITH
-    /// READ LOCK, and under `read_only`, which has refused those that it does not let pass.
+    /// Ends a statement that changes nothing but is logged. It is allowed under the session's own FLUSH
+    /// TABLES WITH READ LOCK, and under `read_only`, which has refused other statements before.
     pub fn commit_logged(
         &mut self,
         event: QueryEvent,
@@ -195,37 +195,37 @@ impl SessionTrx {
         };
         let ending = Ending { failed: ddl.failed.as_ref(), is_part: ddl.is_part };
         let seq = self.commit_active(active, ddl.redo, kind, permit, ending)?;
-        // A DDL statement goes on with what it has changed.
+        // A DDL statement continues with what it has changed.
         self.env.commit.await_ordered(seq);
         counters.iter().for_each(|(table, next)| table.auto_increment.note_persisted(*next));
         Ok(seq)
     }
 
-    /// Adds the text of a statement whose rows follow.
+    /// Logs the text of a statement before its rows.
     pub fn log_ahead(&mut self, event: QueryEvent, flags: u16) -> SqlResult<()> {
         self.active_mut();
         self.log_query(event, flags)?;
         self.active_mut().log.statement_end()
     }
 
-    /// Where the running transaction's events end.
+    /// Returns the end of the running transaction's events.
     pub fn log_mark(&mut self) -> LogMark {
         self.active_mut().log.mark()
     }
 
-    /// Forgets the events behind a mark.
+    /// Removes the events after a mark.
     pub fn unlog(&mut self, mark: LogMark) -> SqlResult<()> {
         self.active_mut().log.truncate(mark)
     }
 
-    /// Adds a statement of the running transaction as text, behind what it has logged.
+    /// Logs a statement of the running transaction as text, after its earlier events.
     pub fn log_text(&mut self, event: QueryEvent) -> SqlResult<()> {
         self.active_mut();
         let flags = self.settings.binlog.event_flags;
         self.log_query(event, flags)
     }
 
-    /// Adds a statement as text to the running transaction's events, if it is to be logged.
+    /// Logs a statement as text in the running transaction, unless logging is off or filtered.
     pub(super) fn log_query(&mut self, mut event: QueryEvent, flags: u16) -> SqlResult<()> {
         let settings = &self.settings.binlog;
         let passes = std::str::from_utf8(&event.db).is_ok_and(|db| self.env.binlog_filter.lets_pass(db));
@@ -252,7 +252,7 @@ impl SessionTrx {
             return Err(error);
         }
         let temporary = active.take_temporary();
-        // What was prepared before was written before.
+        // Redo that was prepared earlier was written earlier.
         redo.append(&mut active.prepared);
         let files = &*self.env.commit;
         let prepared = self.prepare_engines(&mut active, &mut redo, files);
@@ -260,7 +260,7 @@ impl SessionTrx {
         let binlog = match parts {
             Ok(binlog) => binlog,
             Err(error) => {
-                // What engines have installed is undone before its locks go.
+                // Parts that engines have installed are undone before the locks are released.
                 drop(redo);
                 self.recycle(active);
                 return Err(error);
@@ -271,7 +271,7 @@ impl SessionTrx {
         }
         let is_in_sequence = self.env.globals.flag(VarId::GtidStrictMode)
             && binlog.as_ref().is_some_and(|part| part.seq_no.is_some());
-        // Those that wrote have given their writes away.
+        // Engine transactions that wrote have handed over their writes.
         active.drop_writers();
         let Active { locks, engines, log, .. } = *active;
         self.spare_engines = engines;
@@ -284,7 +284,7 @@ impl SessionTrx {
             client: (!self.settings.is_flushed_elsewhere).then(|| self.client.clone()),
         }) {
             Ok(prepared) => prepared,
-            // The request is dropped, and its locks with it: rolled back.
+            // The request is dropped with its locks: rolled back.
             Err((error, _)) => return Err(commit_error(error)),
         };
         let seq = match is_in_sequence {
@@ -297,8 +297,8 @@ impl SessionTrx {
             self.note_once(seq);
         }
         self.gauge.committed(seq);
-        // The thread that parks the reply calls `lead` afterwards, so that the flush finds the session among
-        // those to tell.
+        // The thread that parks the reply calls `lead` afterwards, so that the flush finds this session among
+        // those to notify.
         self.hold.raise(seq);
         Ok(seq)
     }
@@ -321,9 +321,9 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Takes the running transaction out of the session: it is done but for its place in the order, which
-    /// another session may ask for ([`SessionTrx::commit_detached`]). Its engines finish their writes now, as
-    /// far as the commit has none to add. Dropped, it is rolled back.
+    /// Takes the running transaction out of the session. Only its order is missing, which another session may
+    /// request ([`SessionTrx::commit_detached`]). Its engines finish their writes now, unless the commit adds
+    /// more. Dropping it rolls it back.
     pub fn detach_transaction(&mut self) -> SqlResult<DetachedTrx> {
         self.active_mut();
         let mut active = self.active.take().expect("begun above");
@@ -341,7 +341,7 @@ impl SessionTrx {
         Ok(DetachedTrx { active, binlog: self.settings.binlog.clone(), timestamp: self.statement_timestamp })
     }
 
-    /// Commits another session's transaction in its stead, with what is attached here.
+    /// Commits another session's transaction on its behalf, with what is attached here.
     pub fn commit_detached(&mut self, detached: DetachedTrx) -> SqlResult<Option<CommitSeq>> {
         self.rollback();
         let own = std::mem::replace(&mut self.settings.binlog, detached.binlog);
@@ -379,9 +379,9 @@ impl SessionTrx {
         }))
     }
 
-    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock comes last of
-    /// all and is held from here to the order stage only, so its holder waits for nobody; and it keeps an
-    /// older value from being ordered behind a newer one.
+    /// Writes the auto-increment counters that must outlive the rows they came from. Their lock is taken last
+    /// and held only until the order stage, so its holder waits for no other transaction. The lock prevents
+    /// an older value from being ordered after a newer one.
     fn persist_counters(&mut self) -> SqlResult<Vec<(Arc<OpenTable>, u64)>> {
         let tables = std::mem::take(&mut self.active_mut().counters);
         let mut written = Vec::with_capacity(tables.len());

@@ -1,4 +1,4 @@
-//! The engines' part of the session's transaction.
+//! Engine transactions and read view of the session's transaction.
 
 use cohort_base::{BinlogPos, CommitSeq};
 use cohort_catalog::Table;
@@ -13,7 +13,7 @@ use crate::settings::{AccessMode, Isolation};
 use cohort_table::EngineNo;
 
 impl SessionTrx {
-    /// The transaction in one engine, begun at the first touch.
+    /// Returns the transaction in one engine, which begins at its first use.
     #[inline]
     pub fn engine(&mut self, no: EngineNo) -> &mut dyn EngineTrx {
         if self.active.is_none() {
@@ -30,16 +30,16 @@ impl SessionTrx {
         })
     }
 
-    /// What plain reads of the running statement see (I5).
+    /// Returns the view for plain reads of the running statement (I5).
     pub fn read_view(&mut self) -> SqlResult<ReadView> {
         if let Some(view) = &self.active_mut().view {
             return Ok(view.clone());
         }
-        // A client that sends its next statement before it has the reply to its commit must still find what
-        // it wrote.
+        // A client that pipelines its next statement before it has the reply to its commit must still see its
+        // writes.
         self.await_own()?;
-        // What the transaction has locked, or found, may be newer than what is published. The view must not
-        // be older than that: it would show one row of a transaction and not another.
+        // The transaction may have locked or found rows that are newer than what is published. The view must
+        // not be older than these rows: it would show one row of a transaction and not another.
         let seen = self.active_mut().has_seen();
         self.await_published(seen, &self.kill)?;
         let (view, binlog_end) = self.env.commit.read_view_and_binlog_end();
@@ -49,14 +49,14 @@ impl SessionTrx {
         Ok(view)
     }
 
-    /// Whether the transaction has taken a view that does not show what `since` has done.
+    /// Returns whether the transaction has a view that does not include `since`.
     #[inline]
     pub fn has_view_before(&self, since: CommitSeq) -> bool {
         let view = self.active().and_then(|active| active.view.as_ref());
         view.is_some_and(|view| view.seq() < since)
     }
 
-    /// Whether the statement's view is older than `since` while the next statement's would not be.
+    /// Returns whether the statement's view does not include `since` while the next statement's view would.
     #[inline]
     pub fn view_is_behind(&self, since: CommitSeq) -> bool {
         let Some(active) = self.active() else { return false };
@@ -64,15 +64,16 @@ impl SessionTrx {
         !lasts && self.has_view_before(since)
     }
 
-    /// Where the binary log ends in what the running transaction sees; `None` without a view that lasts.
+    /// Returns the end of the binary log as seen by the running transaction; `None` without a view that
+    /// lasts.
     pub fn snapshot_binlog_end(&self) -> Option<BinlogPos> {
         let active = self.active().filter(|active| active.isolation.keeps_view())?;
         active.view.as_ref().map(|_| active.view_binlog_end)
     }
 
-    /// Whether a SELECT without FOR UPDATE or LOCK IN SHARE MODE locks what it reads in share mode: within a
-    /// SERIALIZABLE transaction, and where its rows decide what a statement writes (INSERT .. SELECT,
-    /// subqueries of UPDATE and DELETE), unless that is under READ COMMITTED.
+    /// Returns whether a SELECT without FOR UPDATE or LOCK IN SHARE MODE locks the rows that it reads in
+    /// share mode. That is the case within a SERIALIZABLE transaction, and where the rows decide what a
+    /// statement writes (INSERT .. SELECT, subqueries of UPDATE and DELETE), except under READ COMMITTED.
     #[inline]
     pub fn plain_reads_lock(&self) -> bool {
         let isolation = match &self.active {
@@ -86,22 +87,22 @@ impl SessionTrx {
         }
     }
 
-    /// The running statement changes rows.
+    /// Marks the running statement as one that changes rows.
     #[inline]
     pub fn begin_writing(&mut self) {
         self.is_writing = true;
     }
 
-    /// The view that a row must not have changed since, for a statement that locks it:
-    /// `innodb_snapshot_isolation`.
+    /// Returns the view since which a row must not have changed when a statement locks it
+    /// (`innodb_snapshot_isolation`).
     #[inline]
     pub fn view_to_keep(&self) -> Option<ReadView> {
         let active = self.active.as_ref().filter(|active| active.isolation.keeps_view())?;
         active.view.clone().filter(|_| self.settings.snapshot_isolation)
     }
 
-    /// Whether the running transaction, or the next one, may only read; for a statement that commits first,
-    /// whether the session's transactions do.
+    /// Returns whether the running transaction, or else the next one, is read-only. For a statement that
+    /// commits first, returns whether the session's transactions are.
     #[inline]
     pub fn may_only_read(&self, commits_first: bool) -> bool {
         if commits_first {
@@ -111,8 +112,8 @@ impl SessionTrx {
         self.active.as_ref().map_or_else(next, |active| active.access_mode) == AccessMode::ReadOnly
     }
 
-    /// Refuses writes of a read-only transaction, and all that could not be committed for want of space;
-    /// every statement that changes rows of a table calls it first.
+    /// Refuses writes in a read-only transaction, and writes that could not be committed because the disk is
+    /// full. Every statement that changes rows of a table calls it first.
     pub fn check_writable(&mut self, table: &Table) -> SqlResult<()> {
         self.begin_writing();
         if table.is_temporary() {

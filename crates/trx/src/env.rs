@@ -1,4 +1,4 @@
-//! [`TrxEnv`]: what the transactions of all sessions share.
+//! [`TrxEnv`]: resources shared by the transactions of all sessions.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,62 +18,62 @@ use crate::errors::{commit_error, lock_error, read_only};
 use crate::held_locks::BackupGate;
 use crate::writer::Writer;
 
-/// How transactions keep their binlog events until they commit.
+/// Configuration of the transactions' binlog caches.
 #[derive(Clone, Default)]
 pub struct BinlogCache {
-    /// Sizes.
+    /// Size limits.
     pub options: CacheOptions,
-    /// Where large ones go; without it they stay in memory.
+    /// Directory for large caches; without it they stay in memory.
     pub spill: Option<Arc<SpillDir>>,
 }
 
-/// Who is told of deadlocks.
+/// Observer of deadlocks.
 pub trait DeadlockWitness: Send + Sync {
-    /// One was met; its statements still run. Called by the victim's session.
+    /// Called by the victim's session for each deadlock, while its statement still runs.
     fn note_deadlock(&self);
 }
 
-/// The parts that the server makes.
+/// Components that the server creates.
 pub struct TrxEnvParts {
     pub commit: Arc<Coordinator>,
-    /// The default one first.
+    /// The default engine first.
     pub engines: Vec<Arc<dyn Engine>>,
     pub locks: Arc<LockTable>,
     pub catalog: Arc<CatalogVersions>,
-    /// Of temporary files.
+    /// File system for temporary files.
     pub fs: SharedFs,
     pub clock: SharedClock,
     pub globals: Arc<Globals>,
     pub binlog_cache: BinlogCache,
-    /// What bounds the memory of sessions.
+    /// Memory budget of all sessions.
     pub memory: Arc<Budget>,
 }
 
-/// The server below the sessions' transactions.
+/// The components of the server that transactions use.
 pub struct TrxEnv {
     /// The commit path.
     pub commit: Arc<Coordinator>,
     /// The engines, the default one first.
     pub engines: Vec<Arc<dyn Engine>>,
-    /// Row and metadata locks of every engine: one wait-for graph.
+    /// Row and metadata locks of all engines, with one wait-for graph.
     pub locks: Arc<LockTable>,
-    /// Written at the order stage by the catalog participant, read by every statement: what is published.
+    /// Written at the order stage by the catalog participant; every statement reads the published version.
     pub catalog: Arc<CatalogVersions>,
-    /// Of temporary files.
+    /// File system for temporary files.
     pub fs: SharedFs,
-    /// The time.
+    /// Clock.
     pub clock: SharedClock,
     /// Values of global variables.
     pub globals: Arc<Globals>,
-    /// Tables that statements have used: codecs and counters.
+    /// Tables that statements have used, with their codecs and counters.
     pub tables: TableRegistry,
-    /// The next transaction's number.
+    /// Generator of transaction ids.
     pub trx_ids: Arc<TrxIds>,
-    /// Which databases' changes are logged.
+    /// Filter of the databases whose changes are logged.
     pub binlog_filter: BinlogFilter,
-    /// Binlog events of running transactions.
+    /// Configuration of binlog caches.
     binlog_cache: BinlogCache,
-    /// What bounds the memory of sessions.
+    /// Memory budget of all sessions.
     pub(crate) memory: Arc<Budget>,
     /// Set by the session that makes a backup.
     pub(crate) backup: BackupGate,
@@ -81,12 +81,12 @@ pub struct TrxEnv {
 }
 
 impl TrxEnv {
-    /// The engine of this name, in any case.
+    /// Returns the engine of this name, case-insensitively.
     pub fn engine_named(&self, name: &str) -> Option<&Arc<dyn Engine>> {
         self.engines.iter().find(|engine| engine.name().eq_ignore_ascii_case(name))
     }
 
-    /// Of parts that are ready for use.
+    /// Creates the environment from its components.
     pub fn new(parts: TrxEnvParts) -> Arc<TrxEnv> {
         Arc::new(TrxEnv {
             binlog_filter: BinlogFilter::of(&parts.globals),
@@ -106,19 +106,19 @@ impl TrxEnv {
         })
     }
 
-    /// Has deadlocks told to somebody; once.
+    /// Sets the observer of deadlocks, once.
     pub fn tell_deadlocks(&self, witness: Box<dyn DeadlockWitness>) {
         let _ = self.witness.set(witness);
     }
 
-    /// Notifies the witness of a deadlock.
+    /// Notifies the observer of a deadlock.
     pub fn note_deadlock(&self) {
         if let Some(witness) = self.witness.get() {
             witness.note_deadlock();
         }
     }
 
-    /// A session's temporary tables: none yet. What they take is charged to `memory`.
+    /// Returns an empty set of a session's temporary tables. Their memory is charged to `memory`.
     pub fn temporary_tables(&self, memory: Arc<Budget>) -> Arc<TemporaryTables> {
         let parts = TemporaryParts {
             fs: Arc::clone(&self.fs),
@@ -129,18 +129,18 @@ impl TrxEnv {
         TemporaryTables::new(parts, memory)
     }
 
-    /// The place of the sessions' stores of temporary tables, behind the engines.
+    /// Returns the slot of the sessions' stores of temporary tables, after the engines.
     pub(crate) fn temporary_store(&self) -> EngineNo {
         EngineNo(self.engines.len())
     }
 
-    /// The codecs and counters of a table of the catalog.
+    /// Returns the codecs and counters of a table of the catalog.
     #[inline]
     pub fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
         self.tables.open(table, &self.engines, &self.catalog, || self.commit.read_view().seq())
     }
 
-    /// The binlog cache of a new session.
+    /// Returns the binlog cache of a new session.
     pub fn new_binlog_cache(&self) -> TrxCache {
         let options = CacheOptions {
             memory_bytes_max: self.globals.uint(VarId::BinlogCacheSize) as usize,
@@ -151,27 +151,28 @@ impl TrxEnv {
         TrxCache::new(options, self.binlog_cache.spill.clone())
     }
 
-    /// Bytes from which statements and rows are compressed in the binlog; None: they are not.
+    /// Returns the minimum size of statements and rows that are compressed in the binlog, `None` if
+    /// compression is off.
     #[inline]
     pub fn compression(&self) -> Option<usize> {
         let is_on = self.globals.flag(VarId::LogBinCompress);
         is_on.then(|| self.globals.uint(VarId::LogBinCompressMinLen) as usize)
     }
 
-    /// Version of [`TrxEnv::catalog`].
+    /// Returns the version of [`TrxEnv::catalog`].
     #[inline]
     pub fn catalog_version(&self) -> u64 {
         self.read_catalog(|catalog| catalog.version)
     }
 
-    /// A look at [`TrxEnv::catalog`] that keeps nothing, and asks for no other one.
+    /// Reads [`TrxEnv::catalog`] without cloning it. `look` must not read the catalog again.
     #[inline]
     pub fn read_catalog<R>(&self, look: impl FnOnce(&Arc<Catalog>) -> R) -> R {
         self.catalog.read(|| self.commit.read_view().seq(), look)
     }
 
-    /// Takes the server's lock for a commit of the writer with these locks. Under it `read_only` counts: SET
-    /// GLOBAL read_only holds the same lock against all commits, so none that it does not allow comes after
+    /// Takes the global lock for a commit of the writer with these locks, and checks `read_only` under it.
+    /// SET GLOBAL read_only holds the same lock against all commits, so no commit that it forbids can follow
     /// its reply (error 1290).
     pub fn permit_commit(
         &self,
@@ -185,7 +186,7 @@ impl TrxEnv {
         Ok(permit)
     }
 
-    /// Error 1290 under `read_only`, unless the writer is exempt.
+    /// Returns error 1290 under `read_only`, unless the writer is exempt.
     pub fn check_read_only(&self, writer: &Writer) -> SqlResult<()> {
         if !self.globals.flag(VarId::ReadOnly) || writer.passes_read_only(&self.catalog()) {
             return Ok(());
@@ -193,7 +194,7 @@ impl TrxEnv {
         Err(read_only())
     }
 
-    /// Makes redo of a participant that is no engine durable, by a transaction of its own. Waits for the
+    /// Makes redo of a participant that is not an engine durable, by a transaction of its own. Waits for the
     /// flush.
     pub fn commit_redo(&self, participant: ParticipantId, redo: Redo) -> SqlResult<()> {
         let locks = self.locks.owner(self.trx_ids.next());
@@ -205,7 +206,7 @@ impl TrxEnv {
         self.commit.wait_acknowledged(seq).map_err(commit_error)
     }
 
-    /// The catalog as it is published: no crash takes back what it says (I5).
+    /// Returns the published catalog, which a crash cannot take back (I5).
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.published(|| self.commit.read_view().seq())
     }

@@ -1,4 +1,4 @@
-//! What refusals of the layers below mean to the client.
+//! Conversion of errors of the layers below to client errors.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use cohort_locks::LockError;
 use cohort_types::{ErrorCode, SqlError};
 use cohort_vfs::is_no_space;
 
-/// The client's error for a failure in an engine.
+/// Returns the client's error for a failure in an engine.
 pub fn engine_error(error: EngineError) -> SqlError {
     match error {
         EngineError::Io(e) if is_no_space(&e) => SqlError::new(
@@ -30,10 +30,10 @@ pub fn engine_error(error: EngineError) -> SqlError {
     }
 }
 
-/// Damaged places that the error log gets in one run.
+/// Maximum number of damages logged in one run of the server.
 const DAMAGE_MAX: usize = 1000;
 
-/// Logs damage once, however many statements meet it.
+/// Logs each damage once, regardless of how many statements encounter it.
 fn log_damage(what: &str) {
     static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ fn log_damage(what: &str) {
     }
 }
 
-/// The client's error for a commit that was refused.
+/// Returns the client's error for a commit that was refused.
 pub fn commit_error(error: CommitError) -> SqlError {
     match error {
         CommitError::DiskFull(what) => SqlError::new(
@@ -62,7 +62,7 @@ pub fn commit_error(error: CommitError) -> SqlError {
     }
 }
 
-/// The client's error for a lock that was not given.
+/// Returns the client's error for a lock that was not granted.
 pub fn lock_error(error: LockError) -> SqlError {
     use cohort_locks::KillLevel;
     let (code, text) = match error {
@@ -80,7 +80,7 @@ pub fn lock_error(error: LockError) -> SqlError {
     SqlError::new(code, text)
 }
 
-/// The client's error for events that the transaction's cache does not take.
+/// Returns the client's error for events that the transaction's cache refuses.
 pub(crate) fn cache_error(error: CacheError) -> SqlError {
     match error {
         CacheError::TooLarge { .. } => SqlError::new(
@@ -103,14 +103,14 @@ pub(crate) fn cache_error(error: CacheError) -> SqlError {
     }
 }
 
-/// Error 1290 under `read_only`.
+/// Returns error 1290, under `read_only`.
 pub fn read_only() -> SqlError {
     let text =
         "The MariaDB server is running with the --read-only option so it cannot execute this statement";
     SqlError::new(ErrorCode::OptionPreventsStatement, text)
 }
 
-/// Error 1399.
+/// Returns error 1399.
 pub fn rmfail(state: &str) -> SqlError {
     let text = format!(
         "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state"

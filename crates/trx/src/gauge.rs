@@ -1,4 +1,5 @@
-//! [`TrxGauge`]: a session's transaction as other sessions see it. Its session writes, lists read.
+//! [`TrxGauge`]: transaction statistics of a session for other sessions. Written by the session, read by
+//! lists.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -6,23 +7,23 @@ use cohort_base::{CommitSeq, TrxId, add_alone};
 
 use crate::settings::{AccessMode, Isolation};
 
-/// Of one connection.
+/// Transaction statistics of one connection.
 #[derive(Debug, Default)]
 pub struct TrxGauge {
-    /// 0 when no transaction runs; written last when one begins.
+    /// 0 if no transaction runs. Written last when one begins.
     trx: AtomicU64,
-    /// `Clock::wall_us` when the command began that began the transaction.
+    /// `Clock::wall_us` at the start of the command that began the transaction.
     began_us: AtomicU64,
     command_us: AtomicU64,
     isolation: AtomicU8,
     reads_only: AtomicBool,
     rows_locked: AtomicU64,
     rows_changed: AtomicU64,
-    /// The session's newest commit.
+    /// Newest commit of the session.
     committed: AtomicU64,
 }
 
-/// A running transaction.
+/// Statistics of a running transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrxSnapshot {
     pub trx: TrxId,
@@ -41,7 +42,7 @@ const LEVELS: [Isolation; 4] = [
 ];
 
 impl TrxGauge {
-    /// A command begins.
+    /// Records the start of a command.
     #[inline]
     pub fn command(&self, now_us: u64) {
         self.command_us.store(now_us, Ordering::Relaxed);
@@ -60,13 +61,13 @@ impl TrxGauge {
         self.trx.store(0, Ordering::Release);
     }
 
-    /// The transaction has ended, and has its place.
+    /// Records the end of a transaction that was ordered.
     pub(crate) fn committed(&self, seq: CommitSeq) {
         self.committed.store(seq.0, Ordering::Relaxed);
         self.end();
     }
 
-    /// The place of the newest transaction that has ended with one.
+    /// Returns the CommitSeq of the newest transaction that ended with one.
     pub fn last_commit(&self) -> CommitSeq {
         CommitSeq(self.committed.load(Ordering::Relaxed))
     }
@@ -79,7 +80,7 @@ impl TrxGauge {
         add_alone(&self.rows_changed, 1);
     }
 
-    /// The transaction that runs, if one does.
+    /// Returns the running transaction, if there is one.
     pub fn snapshot(&self) -> Option<TrxSnapshot> {
         let trx = self.trx.load(Ordering::Acquire);
         (trx != 0).then(|| TrxSnapshot {

@@ -1,4 +1,5 @@
-//! What a session has locked beside its transactions: LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP.
+//! Locks of a session that do not belong to its transactions: LOCK TABLES, FLUSH TABLES WITH READ LOCK,
+//! BACKUP.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -6,49 +7,49 @@ use std::sync::atomic::AtomicBool;
 use cohort_locks::{LockOwner, NameKey};
 use cohort_sql::ast::BackupStage;
 
-/// How LOCK TABLES locks a table.
+/// Lock type of LOCK TABLES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableLock {
-    /// Everybody reads, nobody writes.
+    /// All sessions may read, none may write.
     Read,
-    /// Nobody else does anything.
+    /// Only the owning session may use the table.
     Write,
 }
 
 /// A table of LOCK TABLES: schema and name.
 pub type TableId = (String, String);
 
-/// A table under one of its aliases.
+/// Lock of a table under one of its aliases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasLock {
     pub lock: TableLock,
-    /// A view reads it, perhaps several times. One that the statement names itself is there for one use of it
-    /// in each statement.
+    /// Locked because a view reads it, possibly several times. A table that the statement names itself may be
+    /// used once per statement.
     pub is_of_view: bool,
 }
 
-/// What LOCK TABLES locks: each table's aliases.
+/// Tables of LOCK TABLES, each with its aliases.
 pub type LockedTables = BTreeMap<TableId, BTreeMap<String, AliasLock>>;
 
-/// What a session holds.
+/// Locks held by a session.
 pub(crate) struct SessionLocks {
     pub(crate) owner: LockOwner,
-    /// LOCK TABLES is in force, maybe for temporary tables alone.
+    /// LOCK TABLES is in force, possibly for temporary tables only.
     pub(crate) is_locking: bool,
-    /// Of LOCK TABLES.
+    /// Tables of LOCK TABLES.
     pub(crate) tables: LockedTables,
-    /// FLUSH TABLES WITH READ LOCK.
+    /// True under FLUSH TABLES WITH READ LOCK.
     pub(crate) is_global: bool,
-    /// How far the session's backup has come.
+    /// Current stage of the session's backup.
     pub(crate) stage: Option<BackupStage>,
-    /// Of BACKUP LOCK.
+    /// Table of BACKUP LOCK.
     pub(crate) backup_table: Option<NameKey>,
-    /// The session's XA transaction is in this state: it uses no tables.
+    /// State of the session's XA transaction, which forbids tables.
     pub(crate) branch: Option<&'static str>,
 }
 
-/// Whether the server's name is locked by a backup at BLOCK_COMMIT, which only commits wait for. Set by its
-/// session while it holds the lock; read by writes when somebody holds it.
+/// True while a backup at BLOCK_COMMIT holds the global lock, which then delays only commits. Set by the
+/// backup's session while it holds the lock; read by writes when the lock is held.
 #[derive(Default)]
 pub(crate) struct BackupGate {
     pub(crate) blocks_commits: AtomicBool,
@@ -73,7 +74,7 @@ impl SessionLocks {
         !self.is_locking && self.tables.is_empty() && !self.is_global && !has_backup && self.branch.is_none()
     }
 
-    /// Whether the schema's name is held.
+    /// Returns whether the schema's name is locked.
     pub(crate) fn uses(&self, schema: &str) -> bool {
         self.tables.keys().any(|(of, _)| of == schema)
     }

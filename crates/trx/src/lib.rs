@@ -1,14 +1,14 @@
 //! A session's transaction.
 //!
 //! # Concepts
-//! - A session has at most one *active* transaction. It begins with BEGIN, or by itself with the first
-//!   statement that needs one; then it ends with that statement under autocommit, else with COMMIT or
-//!   ROLLBACK.
-//! - It spans all engines: an [`EngineTrx`] per engine, begun at the first touch, one [`LockOwner`] for rows,
-//!   ranges and names, one [`TrxCache`] of binlog events, and one read view over all engines.
-//! - A *statement* within it can be undone alone: [`SessionTrx::statement_begin`] notes the place in every
-//!   write set and in the binlog cache, [`SessionTrx::statement_end`] goes back there after an error. Locks
-//!   stay.
+//! - A session has at most one *active* transaction. It begins with BEGIN, or implicitly with the first
+//!   statement that needs one. An implicit transaction ends with its statement under autocommit, otherwise
+//!   with COMMIT or ROLLBACK.
+//! - It spans all engines: an [`EngineTrx`] per engine, begun at its first use; one [`LockOwner`] for rows,
+//!   ranges and names; one [`TrxCache`] of binlog events; and one read view over all engines.
+//! - A *statement* in it can be undone alone: [`SessionTrx::statement_begin`] records the position in every
+//!   write set and in the binlog cache, and [`SessionTrx::statement_end`] rolls back to it after an error.
+//!   Locks are kept.
 //!
 //! # States
 //! ```text
@@ -16,40 +16,42 @@
 //!                                         \--rollback, deadlock, failed commit------------------------> none
 //! ```
 //!
-//! # When a reply must wait
-//! [`SessionTrx::hold_until`] is the position that must be published before replies leave: the session's own
-//! transactions (I4), and whatever the client has been shown of rows that were ordered but not hardened when
-//! a lock on them was granted (I5). A write alone does not show rows, so a hot row is not slowed by this; but
-//! an error that tells of a row (1062), and the end of a transaction that wrote nothing, do.
+//! # Reply barrier
+//! [`SessionTrx::hold_until`] is the position that must be published before replies are sent. It covers the
+//! session's own transactions (I4), and transactions whose rows the client may have observed although they
+//! were ordered but not durable when the lock was granted (I5). A write alone does not show rows to the
+//! client, so it does not raise the barrier, and a hot row is not slowed down. An error that reveals a row
+//! (1062) raises it, and so does the end of a transaction without writes.
 //!
 //! # Lock order
-//! Metadata locks before row locks; row locks as rows come; the auto-increment lock of a table ([`commit`])
-//! last of all.
+//! Metadata locks before row locks; row locks in any order; the auto-increment lock of a table ([`commit`])
+//! last.
 //!
 //! # On failure
-//! A deadlock, and a commit that could not be prepared, roll the whole transaction back. A lock wait timeout
-//! and any other error roll back the statement.
+//! A deadlock, and a commit that cannot be prepared, roll back the whole transaction. A lock wait timeout and
+//! any other error roll back the statement.
 //!
 //! # XA
 //! A branch of an XA transaction is an active transaction with a name, until it is prepared: `xa.rs`.
 //!
 //! | module | concept |
 //! |---|---|
-//! | `env` | [`TrxEnv`]: what the transactions of all sessions share |
+//! | `env` | [`TrxEnv`]: resources shared by the transactions of all sessions |
 //! | `session_trx` | [`SessionTrx`]: begin, statement, rollback |
 //! | `active` | the running transaction |
-//! | `engines`, `locking` | its parts in the engines; its row, range and name locks |
-//! | `binlog`, `row_log`, `binlog_filter` | its binlog events, those of rows; which databases are logged |
+//! | `engines`, `locking` | its engine transactions; its row, range and metadata locks |
+//! | `parts` | incremental flush of large write sets |
+//! | `binlog`, `row_log`, `binlog_filter` | its binlog events; row events; the databases that are logged |
 //! | `auto_increment` | generated values |
 //! | `savepoint` | SAVEPOINT |
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
-//! | `once` | the one commit of an applied statement |
+//! | `once` | the single commit of an applied statement |
 //! | `held_locks`, `session_locks` | LOCK TABLES, FLUSH TABLES WITH READ LOCK, BACKUP |
-//! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA: the session's branch, its end, its record, its locks at a start |
-//! | `writer` | the account in whose name a session commits |
-//! | `settings` | what the session's variables say about its transactions |
-//! | `gauge`, `session_counts` | what other sessions see of them; counters of reads, writes and plans |
-//! | `errors` | what refusals of the layers below mean to the client |
+//! | `branch`, `xa`, `xa_record`, `xa_adopt` | XA branches: state, end, record, locks after a start |
+//! | `writer` | the account on whose behalf a session commits |
+//! | `settings` | the session variables that affect its transactions |
+//! | `gauge`, `session_counts` | statistics for other sessions; counters of reads, writes and plans |
+//! | `errors` | conversion of lower-level errors to client errors |
 
 mod active;
 mod auto_increment;

@@ -1,4 +1,4 @@
-//! Row, range and metadata locks of the session's transaction, and what their refusals mean to the client.
+//! Row, range and metadata locks of the session's transaction, and the client errors of their refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,42 +16,42 @@ use crate::session_trx::SessionTrx;
 
 pub use cohort_locks::WaitPolicy;
 
-/// The answer of [`SessionTrx::lock_row`].
+/// Result of [`SessionTrx::lock_row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowLock {
-    /// Held; it was not held before, so it may be given back.
+    /// Locked now and not before, so it may be released again.
     New,
-    /// Held, and was before.
+    /// Locked before.
     Held,
-    /// SKIP LOCKED, and somebody has it.
+    /// SKIP LOCKED, and another transaction holds it.
     Skipped,
 }
 
-/// How long to wait for a lock, and what it means when that is over.
+/// Limit of a lock wait, with the error for its timeout.
 pub(super) struct LockWait {
     pub(super) limit: WaitLimit,
     on_timeout: fn() -> SqlError,
 }
 
 impl LockWait {
-    /// The client's error for a lock that was not given.
+    /// Returns the client's error for a lock that was not granted.
     pub(super) fn refusal(&self, error: LockError) -> SqlError {
         if error == LockError::Timeout { (self.on_timeout)() } else { lock_error(error) }
     }
 }
 
-/// In a deadlock a transaction is rolled back rather than a DDL statement, whatever it has done: as in
-/// MariaDB.
+/// Rollback cost of a DDL statement. In a deadlock a transaction is rolled back rather than a DDL statement,
+/// regardless of its changes, as in MariaDB.
 const DDL_WEIGHT: u64 = 1 << 40;
 
-/// The shortest time that an applier waits for a name before it looks for a branch that holds it.
+/// Minimum time that an applier waits for a name before it checks for a prepared branch that holds the name.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
-/// Row locks after which their memory is charged.
+/// Number of row locks between two charges of their memory.
 const LOCKS_UNCHARGED: usize = 256;
 
 impl SessionTrx {
-    /// Locks the row that `key` names in `index`.
+    /// Locks the row with this key in `index`.
     pub fn lock_row(
         &mut self,
         index: IndexId,
@@ -103,15 +103,15 @@ impl SessionTrx {
         }
     }
 
-    /// Whether locking reads and writes of the running transaction lock the ranges that they scan.
+    /// Returns whether locking reads and writes of the running transaction lock the ranges that they scan.
     #[inline]
     pub fn locks_ranges(&mut self) -> bool {
         self.active_mut().isolation.keeps_view()
     }
 
-    /// Says that a row is about to have this key in an index: waits while others have locked a range with it.
-    /// Before the key is looked up, and before anything of the row is written. False if the policy is not to
-    /// wait, and others have.
+    /// Announces that a row will have this key in an index, and waits while others have locked a range with
+    /// it. Call before the key is looked up, and before anything of the row is written. Returns false if the
+    /// policy is SKIP LOCKED and others have locked it.
     pub fn put_key(&mut self, index: IndexId, key: &[u8], policy: WaitPolicy) -> SqlResult<bool> {
         if index.is_temporary() {
             return Ok(true);
@@ -133,7 +133,7 @@ impl SessionTrx {
         active.charge().map(drop)
     }
 
-    /// Locks what a scan has read; waits for rows that others have put there.
+    /// Locks the part that a scan has read; waits for uncommitted rows that others have inserted there.
     pub fn advance(&mut self, scan: &RangeScan, to: StepTo<'_>, policy: WaitPolicy) -> SqlResult<Step> {
         let wait = self.row_wait(policy);
         let (env, active, kill) = self.parts();
@@ -141,7 +141,7 @@ impl SessionTrx {
         step.map_err(|error| self.refused(&wait, error))
     }
 
-    /// A wait as long as the setting says, or until the statement's time is up.
+    /// Returns a wait limit: the setting, or the remaining time of the statement if that is shorter.
     pub(super) fn wait(&self, setting: Duration) -> LockWait {
         let left = self.deadline_ns.map(|end| end.saturating_sub(self.env.clock.monotonic_ns()));
         let left = left.map(Duration::from_nanos).filter(|left| *left < setting);
@@ -153,7 +153,7 @@ impl SessionTrx {
         }
     }
 
-    /// Gives a row lock back under READ COMMITTED, where a row that does not match stays free.
+    /// Releases a row lock under READ COMMITTED, where rows that do not match stay unlocked.
     #[inline]
     pub fn unlock_unmatched(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
         if !self.active_mut().isolation.keeps_view() {
@@ -161,7 +161,7 @@ impl SessionTrx {
         }
     }
 
-    /// Gives a row lock back that has just been taken and protects nothing.
+    /// Releases a row lock that was just taken and protects nothing.
     #[inline]
     pub fn unlock_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
         if lock == RowLock::New {
@@ -173,7 +173,7 @@ impl SessionTrx {
         }
     }
 
-    /// Makes an exclusive lock that has just been taken, and protects no change, a shared one.
+    /// Downgrades an exclusive lock that was just taken and protects no change.
     pub fn weaken_new(&mut self, index: IndexId, key: &[u8], lock: RowLock) {
         if lock == RowLock::New {
             let (env, active, _) = self.parts();
@@ -192,7 +192,8 @@ impl SessionTrx {
         }
     }
 
-    /// The same for a name that the statement does not say: LOCK TABLES need not have locked it.
+    /// Like [`SessionTrx::lock_name`], for a name that the statement does not mention: LOCK TABLES need not
+    /// have locked it.
     pub fn lock_related(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         match self.session_holds(name) {
             true => Ok(()),
@@ -202,8 +203,8 @@ impl SessionTrx {
 
     fn take_name(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
         if matches!(mode, MetadataMode::Exclusive | MetadataMode::SharedNoWrite) {
-            // The transaction that this statement has committed holds its names until it is published, and
-            // nobody else may see to that.
+            // A transaction that this statement has committed holds its names until it is published, and
+            // possibly no other thread flushes it.
             self.await_own()?;
         }
         let wait = self.wait(self.settings.metadata_lock_wait);
@@ -217,8 +218,8 @@ impl SessionTrx {
             let locked = env.locks.lock_name(&mut active.locks, name, mode, wait.limit, kill);
             return locked.map_err(|error| wait.refusal(error));
         }
-        // A prepared branch that has the name ends with a later group of the same source: nothing comes of
-        // waiting for it as long as for a statement.
+        // A prepared branch that holds the name is ended by a later group of the same source, so waiting for
+        // it as long as for a statement is pointless.
         let WaitLimit::For(mut left) = wait.limit else { return Err(lock_error(LockError::NoWait)) };
         loop {
             let step = left.min(step);
@@ -230,26 +231,27 @@ impl SessionTrx {
         }
     }
 
-    /// Whether the statement may replace what the name stands for: its transaction has locked it exclusively,
-    /// or LOCK TABLES has locked it.
+    /// Returns whether the statement may replace the object of this name: its transaction has locked the name
+    /// exclusively, or LOCK TABLES has locked it.
     pub fn has_exclusive_name(&self, name: &NameKey) -> bool {
         let is_held = |active: &Active| self.env.locks.has_name(&active.locks, name, MetadataMode::Exclusive);
         self.session_holds(name) || self.active.as_deref().is_some_and(is_held)
     }
 
-    /// How many names the transaction has locked.
+    /// Returns the number of names that the transaction has locked.
     pub fn names_held(&self) -> usize {
         self.active.as_ref().map_or(0, |active| active.locks.names_held())
     }
 
-    /// Gives back the names that were locked when so many others were already.
+    /// Releases the names locked last, until `held` are left.
     pub fn unlock_names_behind(&mut self, held: usize) {
         if let Some(active) = &mut self.active {
             self.env.locks.unlock_names_behind(&mut active.locks, held);
         }
     }
 
-    /// The same for a table that the statement calls by an alias; its name if it has none.
+    /// Like [`SessionTrx::lock_name`], for a table that the statement refers to by an alias (its name if it
+    /// has none).
     #[inline]
     pub fn lock_under_alias(&mut self, table: &NameKey, alias: &str, mode: MetadataMode) -> SqlResult<()> {
         match self.holder_under_alias(table, alias, mode)? {
@@ -258,15 +260,15 @@ impl SessionTrx {
         }
     }
 
-    /// Lets others use a name that the transaction has locked exclusively, as far as `mode` does. False if
-    /// the session's LOCK TABLES holds it.
+    /// Downgrades an exclusive lock of the transaction on a name. Returns false if the session's LOCK TABLES
+    /// holds it.
     pub fn weaken_name(&mut self, name: &NameKey, mode: MetadataMode) -> bool {
         let (env, active, _) = self.parts();
         env.locks.weaken_name(&mut active.locks, name, mode)
     }
 
-    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and its schema's
-    /// name.
+    /// Locks a table that the statement reads (`SharedRead`) or writes (`SharedWrite`), and the name of its
+    /// schema.
     pub fn lock_table(&mut self, table: &Arc<Table>, mode: MetadataMode) -> SqlResult<()> {
         if table.is_temporary() {
             return Ok(());
@@ -279,8 +281,8 @@ impl SessionTrx {
         self.lock_name(&open.table_key, mode)
     }
 
-    /// Fails when the statement was killed or its time is up; loops that have no expressions to evaluate call
-    /// it now and then.
+    /// Returns an error if the statement was killed or its time is up. Loops that evaluate no expressions
+    /// call it periodically.
     #[inline]
     pub fn check_interrupt(&self) -> SqlResult<()> {
         self.check_killed()?;
@@ -290,7 +292,7 @@ impl SessionTrx {
         }
     }
 
-    /// Fails when KILL has asked for it; long loops call it now and then.
+    /// Returns an error if the statement was killed. Long loops call it periodically.
     #[inline]
     pub fn check_killed(&self) -> SqlResult<()> {
         match self.kill.killed() {

@@ -1,10 +1,12 @@
-//! [`Once`]: an applied statement is ordered once, and only with an outcome that its source's event allows.
+//! [`Once`]: an applied statement is ordered only once, and only with an outcome that its source's event
+//! allows.
 //!
 //! # Why
-//! Redo that is attached travels with the statement's commit: it says that the statement is done. A statement
-//! may commit what worked and then report an error for the rest. If the event on the source names another
-//! outcome, nothing of it may be ordered here: the position would pass a statement that is half done. So the
-//! comparison takes place before the commit, and a second commit of the same statement is refused.
+//! Attached redo is part of the statement's commit: it records that the statement is done. A statement may
+//! commit the part that succeeded and then report an error for the rest. If the event of the source has
+//! another outcome, nothing of the statement may be ordered here, because the position would pass a statement
+//! that is half done. So the outcomes are compared before the commit, and a second commit of the same
+//! statement is refused.
 
 use cohort_base::{CommitSeq, ParticipantId};
 use cohort_engine::Redo;
@@ -12,38 +14,38 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::session_trx::SessionTrx;
 
-/// Answers whether a statement may be ordered that ends with this error number; 0 is none.
+/// Returns whether a statement that ends with this error number (0 for none) may be ordered.
 pub type AllowsOutcome = Box<dyn Fn(u16) -> bool + Send>;
 
-/// The applied statement that runs.
+/// The running applied statement.
 pub(super) struct Once {
     allows: AllowsOutcome,
     ordered: Option<CommitSeq>,
     refused: Option<SqlResult<()>>,
 }
 
-/// The state of an applied statement that has ended.
+/// Result of an applied statement that has ended.
 #[derive(Debug)]
 pub enum OnceEnd {
-    /// It has committed nothing.
+    /// It committed nothing.
     Open,
-    /// It is ordered with what was attached.
+    /// It is ordered together with the attached redo.
     Ordered(CommitSeq),
-    /// It is not ordered: it would have ended like this, which its event does not allow.
+    /// It is not ordered: it would have ended with this outcome, which its event does not allow.
     Refused(SqlResult<()>),
-    /// It is ordered, and has tried to commit more.
+    /// It is ordered, and tried to commit again.
     Twice(CommitSeq),
 }
 
 impl SessionTrx {
-    /// Has the commit of the statement that is about to run carry redo. It commits once at most, with an
-    /// outcome that is allowed.
+    /// Attaches redo to the commit of the statement that is about to run. The statement commits at most once,
+    /// with an allowed outcome.
     pub fn attach_once(&mut self, participant: ParticipantId, redo: Redo, allows: AllowsOutcome) {
         self.attach(participant, redo);
         self.once = Some(Box::new(Once { allows, ordered: None, refused: None }));
     }
 
-    /// The applied statement has ended.
+    /// Ends the applied statement and returns its result.
     pub fn end_once(&mut self) -> OnceEnd {
         let Some(once) = self.once.take() else { return OnceEnd::Open };
         match (once.ordered, once.refused) {
@@ -54,7 +56,7 @@ impl SessionTrx {
         }
     }
 
-    /// Before the commit of a statement that ends with `failed`, or without an error.
+    /// Called before the commit of a statement that ends with `failed`, or without an error.
     pub(super) fn check_once(&mut self, failed: Option<&SqlError>) -> SqlResult<()> {
         let Some(once) = &mut self.once else { return Ok(()) };
         if once.ordered.is_none() && (once.allows)(failed.map_or(0, |error| error.code.number())) {
@@ -66,7 +68,7 @@ impl SessionTrx {
         }))
     }
 
-    /// Notes the place of a commit that `check_once` has let pass.
+    /// Records the CommitSeq of a commit that `check_once` has allowed.
     pub(super) fn note_once(&mut self, seq: CommitSeq) {
         if let Some(once) = &mut self.once {
             once.ordered = Some(seq);

@@ -1,23 +1,24 @@
-//! Large transactions: what they have written goes into place while they run.
+//! Incremental flush of large write sets: parts of a large transaction are installed while it runs.
 //!
-//! A transaction whose writes take more than [`PART_BYTES`] of memory has its engines *install a part*
-//! ([`EngineTrx::install_part`]). So no more than that is in memory of it, beside its locks, and COMMIT has
-//! little left to do. The statement that makes the writes pays for it.
+//! When a transaction's writes take more than [`PART_BYTES`] of memory, its engines *install a part*
+//! ([`EngineTrx::install_part`]). So its memory is bounded by that size plus its locks, and COMMIT has little
+//! left to do. The statement that makes the writes bears the cost.
 //!
-//! # When
-//! What is in place is undone by dropping all that the transaction has written in that engine, and in no
-//! other way. So nothing is installed while somebody may go back to a place behind the engine's first write:
-//! - the running statement to its own beginning, unless no other has written in that engine before it. What
-//!   it leaves is looked at behind its end;
-//! - ROLLBACK TO SAVEPOINT, and those who hold a mark (`savepoint.rs`);
-//! - never within an XA transaction, whose PREPARE writes down each write.
+//! # When parts are installed
+//! An installed part can be undone only by dropping everything that the transaction has written in that
+//! engine. So no part is installed while a rollback to a position after the engine's first write is possible:
+//! - by the running statement, to its beginning, if an earlier statement has written in that engine. The size
+//!   is checked again after the statement's end;
+//! - by ROLLBACK TO SAVEPOINT, or by a holder of a mark (`savepoint.rs`).
+//!
+//! An XA transaction installs no parts, because its PREPARE records each write.
 //!
 //! # On failure
-//! The engine's part of the transaction can only be dropped. Within a statement its rollback does that;
-//! behind it the transaction is rolled back.
+//! The engine's part of the transaction can only be dropped. Within a statement the statement's rollback does
+//! that; after its end the whole transaction is rolled back.
 //!
-//! # What is missing
-//! The second large statement of a transaction is in memory until its end.
+//! # Missing
+//! The second large statement of a transaction is kept in memory until its end.
 
 use cohort_engine::EngineTrx;
 use cohort_types::SqlResult;
@@ -26,12 +27,13 @@ use crate::active::Active;
 use crate::errors::engine_error;
 use crate::session_trx::SessionTrx;
 
-/// Writes of so many bytes are installed. About as much redo goes into a commit record.
+/// Write sets larger than this are installed. About the same amount of redo fits into a commit record.
 const PART_BYTES: usize = 16 << 20;
-/// The same of a transaction that has installed a part: the end of a statement leaves little to COMMIT.
+/// Limit at the end of a statement for a transaction that has already installed a part, so that little is
+/// left for COMMIT.
 const LATER_PART_BYTES: usize = 1 << 20;
 
-/// Where a transaction looks at its size.
+/// Point at which the size of a transaction is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     WithinStatement,
@@ -39,7 +41,7 @@ pub(crate) enum Moment {
 }
 
 impl Active {
-    /// Whether nobody can go back to a place behind the engine's first write.
+    /// Returns whether no rollback to a position after the engine's first write is possible.
     fn may_install(&self, at: usize, moment: Moment) -> bool {
         let goes_back = |marks: &[Option<_>]| marks.get(at).is_some_and(Option::is_some);
         self.marks_held == 0
@@ -49,8 +51,8 @@ impl Active {
 }
 
 impl SessionTrx {
-    /// Charges what the transaction keeps until it ends, writes and row locks, and installs writes that are
-    /// many. Errors 1290 and 1041 when it is more than it may be.
+    /// Charges the memory that the transaction keeps until its end (writes and row locks), and installs large
+    /// write sets. Errors 1290 and 1041 if a limit is exceeded.
     pub fn charge_writes(&mut self) -> SqlResult<()> {
         self.xa.as_mut().map_or(Ok(()), |xa| xa.charge())?;
         match self.active.as_deref_mut().map_or(Ok(0), Active::charge)? > PART_BYTES {
@@ -59,7 +61,7 @@ impl SessionTrx {
         }
     }
 
-    /// Installs writes that are many, if that may be.
+    /// Installs large write sets, if that is allowed now.
     pub(crate) fn install_parts(&mut self, moment: Moment) -> SqlResult<()> {
         let Some(active) = self.active.as_mut().filter(|_| self.xa.is_none()) else { return Ok(()) };
         let is_later = active.has_parts && moment == Moment::BehindStatement;
@@ -79,7 +81,7 @@ impl SessionTrx {
         if has_installed { active.charge().map(drop) } else { Ok(()) }
     }
 
-    /// The statement is over: what it has left is looked at if it is much.
+    /// Checks the size of the write sets after the end of a statement.
     pub(crate) fn install_behind_statement(&mut self) -> SqlResult<()> {
         match self.active.as_ref().is_some_and(|active| active.charged_bytes() > LATER_PART_BYTES as u64) {
             true => self.install_parts(Moment::BehindStatement),

@@ -1,5 +1,5 @@
-//! Waits until a transaction is published. They sleep where waits for locks sleep: the flush, or a replica
-//! that is waited for, keeps no worker.
+//! Waits until a transaction is published. The session sleeps like in a lock wait, so that waiting for the
+//! flush or for a replica occupies no worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use cohort_types::SqlResult;
 use crate::errors::{commit_error, lock_error};
 use crate::session_trx::SessionTrx;
 
-/// Between two looks at a server that may have stopped, when nobody is woken any more.
+/// Interval of the checks whether the server has stopped, in which case no wakeup arrives.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Wakes a session.
+/// Wakes a session when its transaction is acknowledged.
 struct Alarm {
     sleeper: Arc<dyn Sleeper>,
     has_rung: AtomicBool,
@@ -35,11 +35,12 @@ impl SessionTrx {
         self.await_published(self.last_ordered(), &self.kill)
     }
 
-    /// Waits until `seq` and all before it are published, or were told early, or KILL comes.
+    /// Waits until `seq` and everything before it is published, until KILL has lifted the reply barrier up to
+    /// it, or until KILL arrives.
     pub(super) fn await_published(&self, seq: CommitSeq, kill: &KillFlag) -> SqlResult<()> {
         let commit = &self.env.commit;
         let mut alarm: Option<Arc<Alarm>> = None;
-        // What was told early is published.
+        // Everything up to `told_early` is published.
         while seq > self.told_early() && !commit.has_acknowledged(seq).map_err(commit_error)? {
             commit.lead();
             let own = match alarm.take_if(|alarm| !alarm.has_rung.load(Ordering::Acquire)) {

@@ -1,4 +1,4 @@
-//! Changed rows among the transaction's binlog events.
+//! Row events of the transaction.
 
 use cohort_binlog::RowImage;
 use cohort_binlog::event::RowsKind;
@@ -10,8 +10,8 @@ use crate::binlog::{LoggedRow, image};
 use crate::session_trx::SessionTrx;
 
 impl SessionTrx {
-    /// Adds the change to the transaction's binlog events, if it logs. `buffer` is scratch memory; without
-    /// `presence` the images are full.
+    /// Adds the change to the transaction's binlog events, if it is logged. `buffer` is scratch memory;
+    /// without `presence` the images are full.
     pub fn log_change(
         &mut self,
         table: &OpenTable,
@@ -40,21 +40,21 @@ impl SessionTrx {
         self.log_row(LoggedRow { map: table.map(metadata), image })
     }
 
-    /// Whether statements with this current schema go to the binlog as text.
+    /// Returns whether statements with this current schema are logged as text.
     #[inline]
     pub fn logs_statements(&self, schema: &str) -> bool {
         self.logs_rows(schema)
     }
 
-    /// Whether changed rows of tables in this schema go to the binlog: otherwise their images need not be
+    /// Returns whether row changes of tables in this schema are logged. If not, their images need not be
     /// built.
     #[inline]
     pub(crate) fn logs_rows(&self, schema: &str) -> bool {
         self.settings.binlog.on && self.env.binlog_filter.lets_pass(schema)
     }
 
-    /// Where the text goes that the running statement's row events are annotated with, empty; None if they
-    /// are not.
+    /// Returns the empty buffer for the text with which the running statement's row events are annotated;
+    /// `None` if they are not annotated.
     pub fn annotation(&mut self) -> Option<&mut Vec<u8>> {
         self.annotation.clear();
         (self.settings.binlog.on && self.settings.binlog.annotate).then_some(&mut self.annotation)

@@ -8,12 +8,12 @@ use crate::active::{Mark, NamedSavepoint};
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 
-/// Where the change of a row and of those that follow it began; until it is given back.
+/// Mark at the start of a row's change and its consequences, until `end_row`.
 pub struct RowMark(Vec<Option<Savepoint>>);
 
 impl SessionTrx {
-    /// SAVEPOINT: an older one of the same name goes. Without a transaction that lasts, it has no effect.
-    /// `event` is what the binlog holds of it behind row events of the same transaction.
+    /// SAVEPOINT: replaces an older one of the same name. Has no effect outside of a transaction that lasts.
+    /// `event` is logged if the transaction has row events before it.
     pub fn savepoint(&mut self, name: &str, event: impl FnOnce() -> QueryEvent) -> SqlResult<()> {
         if !self.lasts() {
             return Ok(());
@@ -30,23 +30,23 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Where [`SessionTrx::undo_to`] goes back to; the binary log is told nothing of it. Whoever does not go
-    /// back gives it back ([`SessionTrx::leave_mark`]).
+    /// Returns a mark for [`SessionTrx::undo_to`]; nothing of it is logged. A caller that does not roll back
+    /// must call [`SessionTrx::leave_mark`].
     pub fn mark(&mut self) -> Mark {
         let active = self.active_mut();
         active.marks_held += 1;
         active.mark()
     }
 
-    /// Nobody will go back to a mark.
+    /// Releases a mark to which no rollback will happen.
     pub fn leave_mark(&mut self) {
         if let Some(active) = &mut self.active {
             active.marks_held = active.marks_held.saturating_sub(1);
         }
     }
 
-    /// Undoes what the transaction has written since the mark, unless it was rolled back; if that fails, all
-    /// of it.
+    /// Undoes the writes since the mark, unless the transaction was rolled back; if that fails, undoes all of
+    /// it.
     pub fn undo_to(&mut self, mark: &Mark) {
         self.leave_mark();
         let is_undone = match &mut self.active {
@@ -58,14 +58,15 @@ impl SessionTrx {
         }
     }
 
-    /// A place within a statement, as far as the engines are concerned.
+    /// Returns a mark of the engines' state within a statement.
     pub fn row_mark(&mut self) -> RowMark {
         let active = self.active_mut();
         active.marks_held += 1;
         RowMark(active.engine_marks().collect())
     }
 
-    /// The row is done, or undone: then what the engines hold since the mark goes. Nothing of it was logged.
+    /// Ends the change of a row. With `is_undone`, removes the engines' writes since the mark; nothing of
+    /// them was logged.
     pub fn end_row(&mut self, mark: RowMark, is_undone: bool) {
         self.leave_mark();
         if let Some(active) = self.active.as_mut().filter(|_| is_undone) {
@@ -73,7 +74,7 @@ impl SessionTrx {
         }
     }
 
-    /// ROLLBACK TO SAVEPOINT: later savepoints go, this one and all locks stay.
+    /// ROLLBACK TO SAVEPOINT: removes later savepoints; this one and all locks are kept.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
         self.counts.count(Counted::SavepointRollback);
@@ -85,7 +86,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// RELEASE SAVEPOINT: it and all later ones go, their writes stay.
+    /// RELEASE SAVEPOINT: removes it and all later ones; their writes are kept.
     pub fn release(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
         self.active_mut().savepoints.truncate(at);

@@ -1,33 +1,33 @@
-//! Counters of SHOW STATUS that each connection has of its own: what its statements asked of their tables,
-//! row by row (`Handler_%`), and what their plans did (`Select_%`, `Sort_%`, `Created_tmp_%`).
+//! Counters of SHOW STATUS per connection: row operations of its statements (`Handler_%`), and operations of
+//! their plans (`Select_%`, `Sort_%`, `Created_tmp_%`).
 //!
-//! Their session alone writes them, without the processor's locked instructions. SHOW GLOBAL STATUS adds up
-//! those of all connections and what ended ones have left.
+//! Only the session writes them, without the processor's locked instructions. SHOW GLOBAL STATUS adds the
+//! counters of all connections and the totals of ended ones.
 //!
 //! # Reads
-//! What a read is called depends on how the row was found, as in MariaDB:
+//! As in MariaDB, the counter of a read depends on how the row was found:
 //!
-//! | access | first row | further rows, and the look beyond the last one |
+//! | access | first row | further rows, and the read after the last one |
 //! |---|---|---|
 //! | a key, or the start of a range | `Read_key` | `Read_next`, `Read_prev` |
 //! | a whole index | `Read_first`, `Read_last` | `Read_next`, `Read_prev` |
 //! | the whole table | `Read_rnd_next` | `Read_rnd_next` |
 //!
-//! `Commit` counts the ends of statements and of transactions that used a table; MariaDB counts a write
-//! twice, for its engine and for its binary log, which are one here.
+//! `Commit` counts the ends of statements and transactions that used a table. MariaDB counts a write twice,
+//! once for its engine and once for its binary log; here they are one.
 //!
 //! # Plans
-//! They are those that EXPLAIN tells. Of a SELECT's tables the first one counts as `Select_scan` or
-//! `Select_range`, a further one as `Select_full_join` or `Select_full_range_join`; one that is asked by keys
-//! counts nowhere. A temporary table is what keeps groups, rows that came before, or the rows of a table that
-//! the server computes; it is on disk once it has grown beyond `tmp_table_size`. `Sort_rows` are those that a
-//! sort has kept in the end.
+//! The counters match the plans that EXPLAIN shows. The first table of a SELECT counts as `Select_scan` or
+//! `Select_range`, later ones as `Select_full_join` or `Select_full_range_join`; a table that is read by keys
+//! is not counted. A temporary table holds groups, rows seen so far, or the rows of a table that the
+//! server computes; it counts as on disk once it exceeds `tmp_table_size`. `Sort_rows` are the rows that a
+//! sort has kept at its end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::add_alone;
 
-/// What is counted.
+/// A counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     Commit,
@@ -85,42 +85,42 @@ const NAMES: [&str; 25] = [
     "Sort_scan",
 ];
 
-/// Counters of one connection, or of several together.
+/// Counters of one connection, or sums over several.
 #[derive(Debug, Default)]
 pub struct SessionCounts([AtomicU64; NAMES.len()]);
 
 impl SessionCounts {
-    /// Adds one. Called by the session that they belong to, and by nobody else.
+    /// Adds one. Called only by the owning session.
     #[inline]
     pub fn count(&self, what: Counted) {
         add_alone(&self.0[what as usize], 1);
     }
 
-    /// Adds several.
+    /// Adds several. Called only by the owning session.
     #[inline]
     pub fn count_many(&self, what: Counted, times: u64) {
         add_alone(&self.0[what as usize], times);
     }
 
-    /// Adds what another one has.
+    /// Adds the counters of another.
     pub fn add(&self, other: &SessionCounts) {
         for (own, theirs) in self.0.iter().zip(&other.0) {
             own.fetch_add(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// FLUSH STATUS, by the session that they belong to.
+    /// Resets the counters for FLUSH STATUS. Called by the owning session.
     pub fn clear(&self) {
         self.0.iter().for_each(|count| count.store(0, Ordering::Relaxed));
     }
 
-    /// All that was read.
+    /// Returns the sum of all read counters.
     pub fn reads(&self) -> u64 {
         let reads = &self.0[Counted::ReadFirst as usize..=Counted::ReadRndNext as usize];
         reads.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Names and values.
+    /// Returns names and values.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
         NAMES.into_iter().zip(self.0.iter().map(|count| count.load(Ordering::Relaxed)))
     }

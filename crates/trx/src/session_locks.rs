@@ -1,8 +1,8 @@
-//! LOCK TABLES, FLUSH TABLES WITH READ LOCK and BACKUP: locks that belong to the session, beside those of its
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK and BACKUP: locks that belong to the session, not to its
 //! transactions.
 //!
 //! # Modes
-//! | statement | on the table's name | on the server |
+//! | statement | table | global lock |
 //! |---|---|---|
 //! | LOCK TABLES .. READ | `SharedNoWrite` | |
 //! | LOCK TABLES .. WRITE | `Exclusive` | `SharedWrite` |
@@ -10,27 +10,31 @@
 //! | BACKUP STAGE BLOCK_COMMIT | | `SharedNoWrite` |
 //! | BACKUP LOCK | `SharedRead` | |
 //!
-//! BACKUP STAGE START also takes the right to make a backup, which one session has at a time, and BLOCK_DDL
-//! the definitions (`SharedNoWrite`), on which DDL statements and LOCK TABLES .. WRITE hold `SharedWrite`.
+//! BACKUP STAGE START also takes the right to make a backup ([`NameKey::Backup`]), which one session has at a
+//! time. BLOCK_DDL takes [`NameKey::Definitions`] as `SharedNoWrite`; DDL statements and LOCK TABLES .. WRITE
+//! hold it as `SharedWrite`.
 //!
-//! Every commit holds `SharedWrite` on the server from its start until it is published, and so does a DDL
-//! statement; a statement that writes only passes that lock before it begins. So under FLUSH TABLES WITH READ
-//! LOCK nothing commits and no write begins, while open transactions stay open; and a session that waits for
-//! that lock waits for commits alone, which wait for no row. Under BLOCK_COMMIT writes begin and wait for
-//! their commit, so a write does not pass the lock while it is a backup's ([`BackupGate`]).
+//! Every commit holds `SharedWrite` on the global lock from its start until it is published, and so does a
+//! DDL statement. Other writing statements take and release that lock once, before they begin. So under FLUSH
+//! TABLES WITH READ LOCK no transaction commits and no write begins, while open transactions stay open. A
+//! session that requests FLUSH TABLES WITH READ LOCK waits for commits only, and a commit waits for no row.
+//! Under BLOCK_COMMIT, writes begin and wait when they commit, so a write does not take the global lock while
+//! a backup holds it ([`BackupGate`]).
 //!
-//! # A session that has locked tables
-//! Its transactions do not lock names that the session holds (they would wait behind those who wait for the
-//! session); other tables are refused to it. Before its locks go, or a DDL statement uses them, its own last
-//! transaction is published: a session that gets a name exclusively relies on that.
+//! # A session with locked tables
+//! Its transactions do not lock names that the session holds: they would queue after requests that wait for
+//! the session. Other tables are refused. Before the locks are released, or used by a DDL statement, the
+//! session's own last transaction is published, because a session that locks a name exclusively relies on
+//! that.
 //!
-//! A table is locked under an *alias*, its own name if none is given, and usable under no other; the lock of
-//! its name is the strongest of its aliases'. A statement may use an alias once: `INSERT INTO t SELECT * FROM
-//! t` needs a second lock. A table that is dropped, or renamed by ALTER TABLE, is locked no more.
+//! A table is locked under an *alias*, by default its own name, and can be used under that alias only. The
+//! lock of its name is the strongest lock of its aliases. A statement may use each alias once: `INSERT INTO t
+//! SELECT * FROM t` needs a second lock. A table that is dropped, or renamed by ALTER TABLE, is no longer
+//! locked.
 //!
-//! A statement that is refused for its tables waits for nothing before: the server's name, the definitions'
-//! and the schemas' are not asked for. What it may write was locked together with them; what it commits
-//! otherwise asks for the server's name when it does.
+//! A statement that is refused because of its tables has not waited for any lock: it does not request the
+//! global lock, the definitions or the schemas. Tables that it may write were locked together with these
+//! names; any other commit requests the global lock at commit time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,27 +49,28 @@ use crate::errors::{lock_error, rmfail};
 use crate::held_locks::{AliasLock, LockedTables, SessionLocks, TableId, TableLock, writes};
 use crate::session_trx::SessionTrx;
 
-/// A session that locks tables begins again after so many deadlocks; then it gives up.
+/// Number of deadlocks after which a session that locks tables gives up; until then it retries.
 const DEADLOCK_ATTEMPTS: u32 = 100;
 
-/// Whose lock a statement of the session uses.
+/// Holder of the lock that a statement uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// The session has it.
+    /// The session already holds it.
     Session,
-    /// The transaction has to take it.
+    /// The transaction must take it.
     Transaction,
 }
 
 impl SessionTrx {
-    /// The owner that is to hold a lock of a statement. Errors 1099 and 1100 for tables that LOCK TABLES did
-    /// not lock, or not for that; 1223 for writes under the session's own FLUSH TABLES WITH READ LOCK.
+    /// Returns which owner holds, or must take, a lock of a statement. Errors 1099 and 1100 for tables that
+    /// LOCK TABLES did not lock, or not in that mode; 1223 for writes under the session's own FLUSH TABLES
+    /// WITH READ LOCK.
     pub(super) fn holder_of(&self, name: &NameKey, mode: MetadataMode) -> SqlResult<Holder> {
         let alias = if let NameKey::Table(_, table) = name { &**table } else { "" };
         self.holder_under_alias(name, alias, mode)
     }
 
-    /// Whether LOCK TABLES has locked a name.
+    /// Returns whether LOCK TABLES has locked a name.
     pub(super) fn session_holds(&self, name: &NameKey) -> bool {
         let Some(locks) = &self.session_locks else { return false };
         match name {
@@ -81,7 +86,7 @@ impl SessionTrx {
         }
     }
 
-    /// The same for a table that the statement calls by an alias.
+    /// Like [`SessionTrx::holder_of`], for a table that the statement refers to by an alias.
     pub(super) fn holder_under_alias(
         &self,
         name: &NameKey,
@@ -98,11 +103,10 @@ impl SessionTrx {
             NameKey::Global | NameKey::Definitions if locks.backup_table.is_some() => {
                 Err(conflicting_read_lock())
             }
-            // What the session has, its transaction must not ask for: it would wait behind those who wait for
-            // the session.
-            // Under LOCK TABLES nothing is waited for before the statement's tables are looked at: what it
-            // may write the session has locked with these names; the rest is refused, or asks when it
-            // commits.
+            // The transaction must not request locks that the session holds: it would queue after requests
+            // that wait for the session. Under LOCK TABLES the statement's tables are checked before any
+            // wait. Tables that it may write were locked by the session together with these names; other
+            // statements are refused, or request the lock when they commit.
             NameKey::Global | NameKey::Definitions if locks.is_locking => Ok(Holder::Session),
             NameKey::Schema(schema)
                 if mode == MetadataMode::SharedRead && (locks.is_locking || locks.uses(schema)) =>
@@ -133,7 +137,7 @@ impl SessionTrx {
         }
     }
 
-    /// LOCK TABLES: in place of what LOCK TABLES locked before. The session has no transaction.
+    /// LOCK TABLES: replaces the tables locked before. The session has no transaction.
     pub fn lock_tables(&mut self, tables: LockedTables) -> SqlResult<()> {
         self.unlock_tables()?;
         let writes = writes(&tables);
@@ -165,8 +169,8 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Takes all, or none. A deadlock with transactions that go through the same tables in another order is
-    /// nobody's fault: the session gives back what it has so far and begins again.
+    /// Takes all of these locks or none. A deadlock with transactions that use the same tables in another
+    /// order is not an error of the client: the session releases what it has acquired and retries.
     fn lock_all_for_session(&mut self, names: &[(NameKey, MetadataMode)]) -> SqlResult<()> {
         for attempt in 1.. {
             let taken = names.iter().try_for_each(|(name, mode)| self.lock_for_session(name, *mode));
@@ -179,7 +183,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Locks of the session; none yet if it is new.
+    /// Returns the session's locks, creating an empty set if there is none.
     fn own_locks(&mut self) -> &mut SessionLocks {
         if self.session_locks.is_none() {
             self.session_locks = Some(Box::new(SessionLocks::new(self.new_owner(Part::Lasting))));
@@ -197,7 +201,7 @@ impl SessionTrx {
         }
     }
 
-    /// FLUSH TABLES WITH READ LOCK.
+    /// Implements FLUSH TABLES WITH READ LOCK.
     pub fn lock_globally(&mut self) -> SqlResult<()> {
         if self.has_locked_tables() {
             return Err(active_locks());
@@ -210,17 +214,17 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Whether LOCK TABLES is in force.
+    /// Returns whether LOCK TABLES is in force.
     pub fn has_locked_tables(&self) -> bool {
         self.session_locks.as_ref().is_some_and(|locks| locks.is_locking)
     }
 
-    /// The tables of LOCK TABLES.
+    /// Returns the tables of LOCK TABLES.
     pub fn locked_tables(&self) -> impl Iterator<Item = &TableId> {
         self.session_locks.iter().flat_map(|locks| locks.tables.keys())
     }
 
-    /// The same with the strongest lock of each.
+    /// Returns the tables of LOCK TABLES with the strongest lock of each.
     pub fn locked_tables_with_locks(&self) -> impl Iterator<Item = (&TableId, TableLock)> {
         let tables = self.session_locks.iter().flat_map(|locks| &locks.tables);
         let strongest =
@@ -228,7 +232,7 @@ impl SessionTrx {
         tables.map(move |(name, aliases)| (name, strongest(aliases).unwrap_or(TableLock::Read)))
     }
 
-    /// Error 1100 when a statement uses a table under one alias more often than LOCK TABLES has locked it.
+    /// Returns error 1100 if a statement uses a table under one alias more often than LOCK TABLES locked it.
     pub fn check_uses<'u>(&self, uses: impl Iterator<Item = (TableId, &'u str)>) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
         let mut used = BTreeSet::new();
@@ -241,7 +245,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Error 1100 for the first of these tables that LOCK TABLES has not locked.
+    /// Returns error 1100 for the first of these tables that LOCK TABLES has not locked.
     pub fn check_locked<'n>(&self, mut tables: impl Iterator<Item = &'n TableId>) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_ref().filter(|locks| locks.is_locking) else { return Ok(()) };
         match tables.find(|table| !locks.tables.contains_key(*table)) {
@@ -250,8 +254,9 @@ impl SessionTrx {
         }
     }
 
-    /// A DDL statement is published: what LOCK TABLES has locked and is gone by this name is locked no more.
-    /// As in MariaDB LOCK TABLES is over when the last table was dropped, not when it was renamed.
+    /// Unlocks tables that no longer exist by the name that LOCK TABLES has locked, after a DDL statement is
+    /// published. As in MariaDB, LOCK TABLES ends when the last table was dropped, but not when it was
+    /// renamed.
     pub fn forget_gone_tables(&mut self, is_there: impl Fn(&TableId) -> bool, drops: bool) -> SqlResult<()> {
         let Some(locks) = self.session_locks.as_mut().filter(|locks| locks.is_locking) else { return Ok(()) };
         let had_any = !locks.tables.is_empty();
@@ -268,8 +273,8 @@ impl SessionTrx {
         if drops && had_any && locks.tables.is_empty() { self.unlock_tables() } else { Ok(()) }
     }
 
-    /// From now on the session's statements may use no tables: its XA transaction is in this state. None:
-    /// they may again.
+    /// Refuses tables to the session's statements, because its XA transaction is in this state. `None` allows
+    /// them again.
     pub(super) fn refuse_tables(&mut self, state: Option<&'static str>) {
         if state.is_some() && self.session_locks.is_none() {
             self.session_locks = self.spare_session_locks.take().map(|mut spare| {
@@ -281,7 +286,7 @@ impl SessionTrx {
         let Some(locks) = &mut self.session_locks else { return };
         locks.branch = state;
         if locks.is_empty() {
-            // Every XA transaction comes here; what has locked nothing serves the next one, too.
+            // Every XA transaction comes here. An owner that has locked nothing is reused by the next one.
             let has_locked = |owner: &LockOwner| !owner.is_as_new() || owner.names_held() > 0;
             self.spare_session_locks = self.session_locks.take().filter(|it| !has_locked(&it.owner));
             if let Some(spare) = &mut self.spare_session_locks {
@@ -290,7 +295,7 @@ impl SessionTrx {
         }
     }
 
-    /// Gives back what LOCK TABLES locked.
+    /// Releases the locks of LOCK TABLES.
     pub fn unlock_tables(&mut self) -> SqlResult<()> {
         if !self.has_locked_tables() {
             return Ok(());
@@ -314,7 +319,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// UNLOCK TABLES: all that the session holds, but for its backup's.
+    /// UNLOCK TABLES: releases all session locks except those of its backup.
     pub fn unlock_all(&mut self) -> SqlResult<()> {
         self.unlock_tables()?;
         self.publish_own()?;
@@ -328,12 +333,12 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// How far the session's backup has come.
+    /// Returns the current stage of the session's backup.
     pub fn backup_stage(&self) -> Option<BackupStage> {
         self.session_locks.as_ref().and_then(|locks| locks.stage)
     }
 
-    /// BACKUP STAGE. Errors 4146 before START, 4147 when the backup has come further already.
+    /// BACKUP STAGE. Error 4146 before START, 4147 if the backup has already passed this stage.
     pub fn enter_backup_stage(&mut self, stage: BackupStage) -> SqlResult<()> {
         let now = match (self.backup_stage(), &self.session_locks) {
             (Some(now), _) => Some(now),
@@ -354,7 +359,7 @@ impl SessionTrx {
                 names.push((NameKey::Definitions, MetadataMode::SharedNoWrite));
             }
             if stage == BackupStage::BlockCommit {
-                // Said first: a write that sees the lock must know whose it is.
+                // Set first: a write that sees the lock must know that a backup holds it.
                 self.env.backup.blocks_commits.store(true, Ordering::SeqCst);
                 names.push((NameKey::Global, MetadataMode::SharedNoWrite));
             }
@@ -373,7 +378,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Gives back what the session's backup holds.
+    /// Releases the locks of the session's backup.
     fn end_backup(&mut self) {
         let Some(locks) = &mut self.session_locks else { return };
         if locks.stage.take().is_some_and(|stage| stage >= BackupStage::BlockCommit) {
@@ -387,7 +392,7 @@ impl SessionTrx {
         }
     }
 
-    /// BACKUP LOCK: nobody changes the table's definition; in place of the one before.
+    /// BACKUP LOCK: prevents changes of the table's definition. Replaces an earlier BACKUP LOCK.
     pub fn lock_for_backup(&mut self, table: NameKey) -> SqlResult<()> {
         if self.has_locked_tables() {
             return Err(active_locks());
@@ -398,7 +403,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// The schema of the table that BACKUP LOCK has locked.
+    /// Returns the schema of the table that BACKUP LOCK has locked.
     pub fn backup_schema(&self) -> Option<Arc<str>> {
         match self.session_locks.as_ref()?.backup_table.as_ref()? {
             NameKey::Table(schema, _) => Some(Arc::clone(schema)),
@@ -406,7 +411,7 @@ impl SessionTrx {
         }
     }
 
-    /// BACKUP UNLOCK.
+    /// Implements BACKUP UNLOCK.
     pub fn unlock_for_backup(&mut self) {
         let Some(locks) = &mut self.session_locks else { return };
         if let Some(table) = locks.backup_table.take() {
@@ -417,15 +422,16 @@ impl SessionTrx {
         }
     }
 
-    /// Gives back everything.
+    /// Releases all session locks.
     pub(crate) fn release_session_locks(&mut self) {
-        // Without the server's log there is nothing to wait for.
+        // If the log has stopped, there is nothing to wait for.
         let _ = self.publish_own();
         self.end_backup();
         self.session_locks = None;
     }
 
-    /// Before a statement that writes and commits later: under a backup that blocks commits it begins.
+    /// Called before a statement that writes and commits later. It may begin under a backup that blocks
+    /// commits.
     pub fn pass_global_lock_to_write(&mut self) -> SqlResult<()> {
         if self.session_locks.is_none() && !self.env.locks.is_global_guarded() {
             return Ok(());
@@ -434,8 +440,8 @@ impl SessionTrx {
         if is_backup && self.session_locks.is_none() { Ok(()) } else { self.pass_global_lock() }
     }
 
-    /// Before a statement that writes: it waits while somebody has FLUSH TABLES WITH READ LOCK, or waits for
-    /// it.
+    /// Called before a statement that writes. Waits while another session holds or requests FLUSH TABLES WITH
+    /// READ LOCK.
     pub(crate) fn pass_global_lock(&mut self) -> SqlResult<()> {
         if self.session_locks.is_none() && !self.env.locks.is_global_guarded() {
             return Ok(());
@@ -449,8 +455,8 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// Before a commit: nothing commits while another session has FLUSH TABLES WITH READ LOCK, nor after its
-    /// SET GLOBAL read_only.
+    /// Called before a commit. Waits while another session has FLUSH TABLES WITH READ LOCK, and refuses the
+    /// commit after its SET GLOBAL read_only.
     pub(super) fn permit_commit(&mut self, read_only: ReadOnly) -> SqlResult<WritePermit> {
         let wait = self.wait(self.settings.metadata_lock_wait);
         let (env, active, kill) = self.parts();
@@ -462,19 +468,19 @@ impl SessionTrx {
         Ok(permit)
     }
 
-    /// Keeps all other sessions from committing, until [`SessionTrx::let_others_commit`]: SET GLOBAL
-    /// read_only. Waits for the commits that are on their way.
+    /// Blocks commits of all other sessions until [`SessionTrx::let_others_commit`], for SET GLOBAL
+    /// read_only. Waits for the commits in progress.
     pub fn keep_others_from_committing(&mut self) -> SqlResult<()> {
         self.lock_all_for_session(&[(NameKey::Global, MetadataMode::SharedNoWrite)])
     }
 
-    /// Ends that, unless the session has FLUSH TABLES WITH READ LOCK.
+    /// Allows commits of other sessions again, unless the session has FLUSH TABLES WITH READ LOCK.
     pub fn let_others_commit(&mut self) {
         self.unlock_for_session(&NameKey::Global);
     }
 
     fn lock_for_session(&mut self, name: &NameKey, mode: MetadataMode) -> SqlResult<()> {
-        // The transaction that this statement has committed holds its names until it is published.
+        // A transaction that this statement has committed holds its names until it is published.
         self.await_own()?;
         self.own_locks();
         let SessionTrx { env, session_locks, kill, settings, .. } = self;
@@ -492,14 +498,14 @@ impl SessionTrx {
         if self.session_locks.is_none() {
             return Ok(());
         }
-        // A killed session, too, keeps its names until then.
+        // A killed session also keeps its names until then.
         self.await_published(self.last_ordered(), &KillFlag::default())
     }
 }
 
 impl Drop for SessionTrx {
     fn drop(&mut self) {
-        // A server that stops publishes nothing any more; its locks matter to nobody.
+        // A stopping server publishes nothing any more; its locks do not matter.
         self.release_session_locks();
     }
 }
@@ -509,13 +515,13 @@ fn conflicting_read_lock() -> SqlError {
     SqlError::new(ErrorCode::CantUpdateWithReadlock, text)
 }
 
-/// Error 1100.
+/// Returns error 1100.
 fn not_locked(alias: &str) -> SqlError {
     let text = format!("Table '{alias}' was not locked with LOCK TABLES");
     SqlError::new(ErrorCode::TableNotLocked, text)
 }
 
-/// Error 1192.
+/// Returns error 1192.
 pub fn active_locks() -> SqlError {
     let text =
         "Can't execute the given command because you have active locked tables or an active transaction";

@@ -21,68 +21,67 @@ use crate::session_counts::{Counted, SessionCounts};
 use crate::settings::{AccessMode, Isolation, TrxSettings};
 use crate::writer::Writer;
 
-/// A session's transaction: the running one, or what the next one needs.
+/// A session's transaction: the running one, or the resources for the next one.
 pub struct SessionTrx {
     pub(crate) env: Arc<TrxEnv>,
     pub(crate) kill: KillFlag,
-    /// The session in the wait-for graph.
+    /// The session as a node of the wait-for graph.
     pub(super) party: Arc<Party>,
-    /// The account in whose name it commits.
+    /// The account on whose behalf it commits.
     pub(super) writer: Writer,
-    /// The connection's.
+    /// Counters of the connection.
     pub(crate) counts: Arc<SessionCounts>,
-    /// What other sessions see of the transaction.
+    /// Transaction statistics for other sessions.
     pub(super) gauge: Arc<TrxGauge>,
     /// `Clock::monotonic_ns` after which the running statement fails with 1969 (`max_statement_time`).
     pub(crate) deadline_ns: Option<u64>,
-    /// What transactions keep in memory is charged to it.
+    /// Budget to which the transactions' memory is charged.
     pub(super) memory: Arc<Budget>,
-    /// What SET says.
+    /// Values of session variables.
     pub settings: TrxSettings,
     pub(super) active: Option<Box<Active>>,
     /// The XA transaction that the session works in.
     pub(super) xa: Option<Box<SessionXa>>,
-    /// Until when replies are held back; others look at it.
+    /// Reply barrier; other threads check it.
     pub(super) hold: Arc<Hold>,
-    /// The session's own newest ordered transaction.
+    /// The session's newest ordered transaction.
     pub(super) last_ordered: CommitSeq,
-    /// Seconds since 1970 of the running statement.
+    /// Start of the running statement in seconds since 1970.
     pub(super) statement_timestamp: u32,
     /// The running statement changes rows.
     pub(super) is_writing: bool,
-    /// Kept from a transaction that has left nothing behind: what it is made of costs allocations that a
-    /// point select would feel.
+    /// A cleared transaction for reuse. Allocating its components would be noticeable in a point select.
     pub(super) spare: Option<Box<Active>>,
-    /// What others have left of theirs.
+    /// Components of earlier transactions for reuse.
     pub(super) spare_engines: Vec<Option<Box<dyn EngineTrx>>>,
     pub(super) spare_log: Option<StatementLog>,
     /// Text of the running statement for its row events; empty for none.
     pub(super) annotation: Vec<u8>,
-    /// Redo of participants that are no engines, which the next commit carries.
+    /// Redo of participants that are not engines, attached to the next commit.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
-    /// The statement of a source that runs, and commits once.
+    /// The running statement of a source, which commits once.
     pub(super) once: Option<Box<Once>>,
-    /// The session's own tables.
+    /// Temporary tables of the session.
     pub(crate) temporary: Arc<TemporaryTables>,
-    /// LOCK TABLES and FLUSH TABLES WITH READ LOCK.
+    /// Locks of LOCK TABLES, FLUSH TABLES WITH READ LOCK and BACKUP.
     pub(super) session_locks: Option<Box<SessionLocks>>,
-    /// Kept from the XA transaction before; it holds nothing.
+    /// An empty set of an earlier XA transaction for reuse.
     pub(super) spare_session_locks: Option<Box<SessionLocks>>,
-    /// The connection as the pace of flush groups remembers it.
+    /// Commit history of the connection, for the group-commit policy.
     pub(super) client: Arc<ClientPace>,
 }
 
-/// How a transaction is started by BEGIN or START TRANSACTION.
+/// Options of BEGIN or START TRANSACTION.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BeginOptions {
-    /// READ ONLY or READ WRITE; None is what the session's variables say.
+    /// READ ONLY or READ WRITE; `None` uses the session's variables.
     pub access_mode: Option<AccessMode>,
     /// WITH CONSISTENT SNAPSHOT.
     pub consistent_snapshot: bool,
 }
 
 impl SessionTrx {
-    /// No transaction yet.
+    /// Returns a session without a transaction.
     pub fn new(env: Arc<TrxEnv>, kill: KillFlag, counts: Arc<SessionCounts>) -> SessionTrx {
         let memory = Budget::of_session(&env.memory);
         SessionTrx {
@@ -114,115 +113,116 @@ impl SessionTrx {
         }
     }
 
-    /// What the transactions of all sessions share.
+    /// Returns the resources shared by the transactions of all sessions.
     #[inline]
     pub fn env(&self) -> &Arc<TrxEnv> {
         &self.env
     }
 
-    /// The session in the wait-for graph: its other lock owners join it.
+    /// Returns the session as a node of the wait-for graph, for its other lock owners to join.
     pub fn party(&self) -> &Arc<Party> {
         &self.party
     }
 
-    /// Whether the session may hold locks besides those of its transaction: of LOCK TABLES, of GET_LOCK, of a
-    /// prepared branch.
+    /// Returns whether the session may hold locks in addition to those of its transaction: of LOCK TABLES, of
+    /// GET_LOCK, of a prepared branch.
     pub fn has_other_locks(&self) -> bool {
         self.party.has_others()
     }
 
-    /// The account in whose name it commits from now on.
+    /// Sets the account on whose behalf it commits from now on.
     pub fn set_writer(&mut self, writer: Writer) {
         self.writer = writer;
     }
 
-    /// A new lock owner of the session.
+    /// Returns a new lock owner of the session.
     pub(super) fn new_owner(&self, part: Part) -> LockOwner {
         let mut owner = self.env.locks.owner(self.env.trx_ids.next());
         owner.join(&self.party, part);
         owner
     }
 
-    /// The session's own tables.
+    /// Returns the session's temporary tables.
     #[inline]
     pub fn temporary(&self) -> &Arc<TemporaryTables> {
         &self.temporary
     }
 
-    /// The connection's counters.
+    /// Returns the connection's counters.
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
     }
 
-    /// Counts elsewhere from now on; what was counted at goes there.
+    /// Swaps the counters: statements are counted in `other` from now on, and `other` gets the previous ones.
     pub fn swap_counts(&mut self, other: &mut Arc<SessionCounts>) {
         std::mem::swap(&mut self.counts, other);
     }
 
-    /// When the running statement fails with 1969, by `Clock::monotonic_ns`.
+    /// Sets the `Clock::monotonic_ns` at which the running statement fails with 1969.
     #[inline]
     pub fn set_deadline(&mut self, deadline_ns: Option<u64>) {
         self.deadline_ns = deadline_ns;
     }
 
-    /// What the transaction keeps is charged to the connection's budget.
+    /// Sets the budget to which the transactions' memory is charged.
     pub fn charge_to(&mut self, memory: Arc<Budget>) {
         self.temporary.charge_to(Arc::clone(&memory));
         self.memory = memory;
         self.spare = None;
     }
 
-    /// Nothing yet, of what the session may keep in memory.
+    /// Returns an empty reservation in the session's memory budget.
     pub fn reservation(&self) -> Reservation {
         Reservation::new(Arc::clone(&self.memory))
     }
 
-    /// Replies produced so far may leave only when this position is published (I4, I5).
+    /// Returns the position that must be published before the replies produced so far are sent (I4, I5).
     #[inline]
     pub fn hold_until(&self) -> CommitSeq {
         self.hold.until()
     }
 
-    /// Where others look at that.
+    /// Returns the reply barrier, for other threads to check.
     pub fn hold(&self) -> &Arc<Hold> {
         &self.hold
     }
 
-    /// Up to here KILL has had the session told.
+    /// Returns the position up to which KILL has lifted the reply barrier.
     pub(super) fn told_early(&self) -> CommitSeq {
         self.hold.told_early()
     }
 
-    /// The session's own newest ordered transaction.
+    /// Returns the session's newest ordered transaction.
     #[inline]
     pub fn last_ordered(&self) -> CommitSeq {
         self.last_ordered
     }
 
-    /// Where the transaction is shown to other sessions.
+    /// Sets the statistics object that other sessions read.
     pub fn show_at(&mut self, gauge: Arc<TrxGauge>) {
         self.gauge = gauge;
     }
 
-    /// Where KILL says what is no longer held back.
+    /// Sets the reply barrier, which KILL may lift.
     pub fn look_for_kills_at(&mut self, hold: Arc<Hold>) {
         self.hold = hold;
     }
 
-    /// Whether the transaction that runs was begun READ ONLY.
+    /// Returns whether the running transaction is READ ONLY.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.access_mode == AccessMode::ReadOnly)
     }
 
-    /// Whether a transaction is open that outlives the statement: the status flag IN_TRANS.
+    /// Returns whether a transaction is open that outlives the statement: the status flag IN_TRANS.
     #[inline]
     pub fn in_transaction(&self) -> bool {
         self.active.as_ref().is_some_and(|a| a.ends == Ends::Explicitly) || self.xa.is_some()
     }
 
-    /// What another transaction would have to be begun with to be like the running one, or the next.
+    /// Returns the characteristics with which another transaction would be like the running one, or else the
+    /// next one.
     pub fn characteristics(&self) -> (Option<Isolation>, Option<AccessMode>) {
         match self.active.as_ref().filter(|active| active.ends == Ends::Explicitly) {
             Some(active) => (Some(active.isolation), Some(active.access_mode)),
@@ -230,29 +230,29 @@ impl SessionTrx {
         }
     }
 
-    /// Whether SET TRANSACTION has said what the next transaction is.
+    /// Returns whether SET TRANSACTION has set characteristics of the next transaction.
     pub fn has_next_characteristics(&self) -> bool {
         self.settings.next_isolation.is_some() || self.settings.next_access_mode.is_some()
     }
 
-    /// Forgets what SET TRANSACTION has said of the next transaction.
+    /// Clears the characteristics set by SET TRANSACTION.
     pub fn forget_next_characteristics(&mut self) {
         (self.settings.next_isolation, self.settings.next_access_mode) = (None, None);
     }
 
-    /// The number of the running transaction; 0 without one.
+    /// Returns the id of the running transaction; 0 without one.
     #[inline]
     pub fn transaction_id(&self) -> u64 {
         self.active.as_ref().map_or(0, |active| active.locks.trx().0)
     }
 
-    /// `autocommit`.
+    /// Returns `autocommit`.
     #[inline]
     pub fn autocommit(&self) -> bool {
         self.settings.autocommit
     }
 
-    /// SET autocommit: switching it on ends the transaction with a commit.
+    /// SET autocommit: switching it on commits the open transaction.
     pub fn set_autocommit(&mut self, on: bool) -> SqlResult<()> {
         if on && !self.settings.autocommit {
             self.commit()?;
@@ -261,7 +261,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// BEGIN, START TRANSACTION: an open transaction is committed first.
+    /// BEGIN, START TRANSACTION: commits an open transaction first.
     pub fn begin(&mut self, options: BeginOptions) -> SqlResult<()> {
         self.commit()?;
         let mode = options.access_mode;
@@ -285,13 +285,13 @@ impl SessionTrx {
         }
     }
 
-    /// Before DDL and other statements that commit by themselves.
+    /// Commits before DDL and other statements with an implicit commit.
     pub fn commit_implicitly(&mut self) -> SqlResult<()> {
         self.commit().map(|_| ())
     }
 
-    /// Starts a statement, `timestamp` seconds since 1970: what its binlog events carry. The transaction
-    /// itself, if there is none, starts when the statement first needs it.
+    /// Starts a statement; its binlog events get `timestamp`, in seconds since 1970. If there is no
+    /// transaction, one starts when the statement first needs it.
     #[inline]
     pub fn statement_begin(&mut self, timestamp: u32) {
         self.statement_timestamp = timestamp;
@@ -305,12 +305,13 @@ impl SessionTrx {
         }
     }
 
-    /// Ends a statement: commits it under autocommit, undoes it after an error, or the whole transaction
-    /// after a deadlock or when it met a row that is newer than its view (`innodb_snapshot_isolation`).
+    /// Ends a statement: commits it under autocommit, or undoes it after an error. Rolls back the whole
+    /// transaction after a deadlock, or if the statement met a row newer than its view
+    /// (`innodb_snapshot_isolation`).
     pub fn statement_end<T>(&mut self, outcome: SqlResult<T>) -> SqlResult<T> {
         let Some(active) = &mut self.active else { return outcome };
         if !active.isolation.keeps_view() {
-            // Between two statements the view would keep engines from forgetting old versions.
+            // Between two statements the view would prevent engines from freeing old versions.
             active.view = None;
         }
         match outcome {
@@ -321,7 +322,7 @@ impl SessionTrx {
                 }
                 match active.ends {
                     Ends::WithStatement => drop(self.commit()?),
-                    // Its end inside of a transaction counts too.
+                    // The end of a statement inside a transaction counts too.
                     Ends::Explicitly => {
                         self.counts.count(Counted::Commit);
                         if let Err(error) = self.install_behind_statement() {
@@ -354,15 +355,15 @@ impl SessionTrx {
                 return self.rollback();
             }
         };
-        // The binlog cache cannot go back: what it would log is not what the engines hold.
+        // The binlog cache cannot be truncated: it would log changes that the engines do not have.
         if undone.is_err() {
             self.rollback();
         }
     }
 
-    /// What the client learns now may come from rows that were not hardened when they were locked: the reply
-    /// waits for them (I5). Called by reads, by errors, by statements that are no change, and when a
-    /// transaction ends without writes of its own.
+    /// Raises the reply barrier for rows that were not durable when they were locked: the client may learn of
+    /// them now (I5). Called by reads, by errors, by statements that change nothing, and at the end of a
+    /// transaction without writes of its own.
     #[inline]
     pub fn reveal(&self) {
         if let Some(active) = &self.active {
@@ -370,15 +371,15 @@ impl SessionTrx {
         }
     }
 
-    /// The newest rows were searched without locks: which rows there are depends on transactions up to now
-    /// (I5).
+    /// Records that the newest rows were searched without locks: the result depends on all transactions
+    /// ordered so far (I5).
     #[inline]
     pub fn note_search(&mut self) {
         let (env, active, _) = self.parts();
         active.searched = active.searched.max(env.commit.placed());
     }
 
-    /// The table's codecs and counters.
+    /// Returns the table's codecs and counters.
     #[inline]
     pub fn open_table(&self, table: &Arc<Table>) -> SqlResult<Arc<OpenTable>> {
         if table.is_temporary() {
@@ -387,20 +388,20 @@ impl SessionTrx {
         self.env.open_table(table)
     }
 
-    /// The rows of CREATE TEMPORARY TABLE .. SELECT stay, whatever becomes of the transaction.
+    /// Keeps the rows of CREATE TEMPORARY TABLE .. SELECT, even if the transaction is rolled back.
     pub fn keep_temporary_rows(&mut self) {
         let rows = self.temporary.rows();
         self.active_mut().keep_temporary_rows(&rows);
     }
 
-    /// A row was changed: the transaction weighs more when a deadlock wants a victim.
+    /// Records a changed row, which adds to the rollback cost when a deadlock victim is chosen.
     #[inline]
     pub fn note_changed_row(&mut self) {
         self.active_mut().locks.add_weight(1);
         self.gauge.changed_row();
     }
 
-    /// The temporary tables are these from here on; the running transaction has used none yet.
+    /// Replaces the temporary tables. The running transaction has not used any yet.
     pub fn use_temporary(&mut self, tables: Arc<TemporaryTables>) {
         let place = self.env.temporary_store().0;
         let transactions = self.active.iter_mut().chain(&mut self.spare);
@@ -411,9 +412,8 @@ impl SessionTrx {
         self.temporary = tables;
     }
 
-    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, drops temporary tables, gives up LOCK TABLES and
-    /// forgets the settings,
-    /// those for the next transaction or statement too. What replies wait for stays.
+    /// COM_RESET_CONNECTION and COM_CHANGE_USER: rolls back, drops temporary tables, releases LOCK TABLES and
+    /// resets the settings, including those for the next transaction or statement. The reply barrier stays.
     pub fn reset(&mut self) {
         self.leave_branch();
         self.rollback();
@@ -427,12 +427,12 @@ impl SessionTrx {
         self.detach();
     }
 
-    /// What the commit path remembers of this connection.
+    /// Returns the connection's commit history for the group-commit policy.
     pub fn client(&self) -> &Arc<ClientPace> {
         &self.client
     }
 
-    /// Whether the transaction, running or about to start, outlives the statement.
+    /// Returns whether the transaction, running or about to start, outlives the statement.
     #[inline]
     pub(super) fn lasts(&self) -> bool {
         self.active.as_ref().map_or(!self.settings.autocommit, |a| a.ends == Ends::Explicitly)
@@ -442,14 +442,14 @@ impl SessionTrx {
         self.active.as_deref()
     }
 
-    /// The running transaction; starts one if there is none.
+    /// Returns the running transaction; starts one if there is none.
     #[inline]
     pub(crate) fn active_mut(&mut self) -> &mut Active {
         self.parts().1
     }
 
-    /// The server, the running transaction (started if there is none) and the kill flag, apart: counting
-    /// references to what all sessions share would cost more than the work between.
+    /// Returns the environment, the running transaction (started if there is none) and the kill flag as
+    /// separate borrows. Cloning the shared references would cost more than the work in between.
     #[inline]
     pub(super) fn parts(&mut self) -> (&TrxEnv, &mut Active, &KillFlag) {
         if self.active.is_none() {
@@ -461,10 +461,10 @@ impl SessionTrx {
     }
 
     pub(super) fn start(&mut self, ends: Ends, access_mode: Option<AccessMode>) {
-        // The session's own last transaction comes before this one, also where its client has not been told
-        // yet.
+        // The session's last transaction must be ordered before this one starts, even if its client has no
+        // reply yet.
         self.env.commit.await_ordered(self.last_ordered);
-        // The statement goes on after a commit of its own (an implicit one), perhaps into a wait for locks.
+        // The statement continues after a commit of its own (an implicit one), possibly with a lock wait.
         if !self.settings.is_flushed_elsewhere && self.env.commit.acknowledged() < self.last_ordered {
             self.env.commit.lead();
         }
@@ -493,14 +493,14 @@ impl SessionTrx {
         }
     }
 
-    /// Ends a transaction that leaves nothing behind, and keeps its memory.
+    /// Ends a transaction that needs no further work, and keeps its memory.
     pub(super) fn recycle(&mut self, mut active: Box<Active>) {
         self.gauge.end();
         self.hold.raise(active.has_seen());
-        // What engines have in place is undone before others get at the rows.
+        // Parts that engines have installed are undone before others get the rows.
         active.prepared.clear();
         active.drop_writers();
-        // Weight and predecessors belong to one transaction: an owner that locked rows is not used again.
+        // Rollback cost and predecessors belong to one transaction: an owner that locked rows is not reused.
         let is_as_new = active.locks.is_as_new();
         self.env.locks.release_all(&mut active.locks);
         active.clear();

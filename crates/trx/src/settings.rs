@@ -1,4 +1,4 @@
-//! What the session's variables say about its transactions.
+//! Session variables that affect transactions.
 
 use std::time::Duration;
 
@@ -9,60 +9,60 @@ use cohort_table::RowImage;
 /// `tx_isolation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Accepted, and stronger here than its name: it reads as READ COMMITTED does.
+    /// Accepted, but stronger here than its name: it reads like READ COMMITTED.
     ReadUncommitted,
-    /// A view per statement; locks of rows that do not match are given back.
+    /// A view per statement; locks of rows that do not match are released.
     ReadCommitted,
     /// One view per transaction.
     RepeatableRead,
-    /// As REPEATABLE READ, and plain reads within a transaction lock in share mode.
+    /// Like REPEATABLE READ, but plain reads within a transaction lock in share mode.
     Serializable,
 }
 
 impl Isolation {
-    /// Whether a read view lasts for the whole transaction.
+    /// Returns whether a read view lasts for the whole transaction.
     pub(crate) fn keeps_view(self) -> bool {
         matches!(self, Isolation::RepeatableRead | Isolation::Serializable)
     }
 }
 
-/// Whether a transaction may write.
+/// Access mode of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessMode {
-    /// It may.
+    /// Writes are allowed.
     ReadWrite,
     /// Writes are refused with error 1792.
     ReadOnly,
 }
 
-/// The session's part of the binlog.
+/// Binlog settings of the session.
 #[derive(Clone, Debug)]
 pub struct BinlogSettings {
-    /// The server logs, and `sql_log_bin` is on.
+    /// True if the server logs and `sql_log_bin` is on.
     pub on: bool,
-    /// `binlog_format=STATEMENT`: what a text says all of is logged as text.
+    /// `binlog_format=STATEMENT`: statements that their text describes completely are logged as text.
     pub as_text: bool,
     /// `binlog_annotate_row_events`.
     pub annotate: bool,
     /// `binlog_row_image`.
     pub row_image: RowImage,
-    /// Flags of row events: `foreign_key_checks` and `unique_checks` that are off.
+    /// Flags of row events: set for `foreign_key_checks` and `unique_checks` that are off.
     pub rows_flags: u16,
     /// Flags of all events: `skip_replication`.
     pub event_flags: u16,
-    /// `skip_parallel_replication` is off.
+    /// True if `skip_parallel_replication` is off.
     pub allow_parallel: bool,
-    /// The transaction is a source's, and waited for a row lock there.
+    /// The transaction comes from a source, where it waited for a row lock.
     pub source_waited: bool,
     /// `gtid_domain_id`.
     pub domain: DomainId,
     /// `server_id`, which a session may set for BINLOG statements.
     pub server: ServerId,
-    /// `gtid_seq_no` for the next transaction; taken by its commit.
+    /// `gtid_seq_no` for the next transaction; consumed by its commit.
     pub seq_no: Option<u64>,
 }
 
-/// What the session's variables say; written by SET, read by every statement.
+/// Values of session variables; written by SET, read by every statement.
 #[derive(Clone, Debug)]
 pub struct TrxSettings {
     /// `autocommit`; change it through [`crate::SessionTrx::set_autocommit`].
@@ -81,15 +81,15 @@ pub struct TrxSettings {
     pub metadata_lock_wait: Duration,
     /// `innodb_rollback_on_timeout`.
     pub rollback_on_timeout: bool,
-    /// `innodb_snapshot_isolation`: a row that was changed since the read view is not locked.
+    /// `innodb_snapshot_isolation`: a row that was changed since the read view cannot be locked.
     pub snapshot_isolation: bool,
     /// `auto_increment_increment`.
     pub auto_increment_increment: u64,
     /// `auto_increment_offset`.
     pub auto_increment_offset: u64,
-    /// `insert_id`: the next generated value, once; 0 for none.
+    /// `insert_id`: the next generated value, used once; 0 for none.
     pub insert_id: u64,
-    /// Somebody else sees to it that what the session commits is flushed, and nobody waits for it.
+    /// Another thread flushes the commits of the session, and no client waits for them.
     pub is_flushed_elsewhere: bool,
     /// `time_zone`, for error texts.
     pub time_zone: TimeZone,

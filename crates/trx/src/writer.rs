@@ -1,24 +1,24 @@
-//! [`Writer`]: the account in whose name a session commits, for `read_only`.
+//! [`Writer`]: the account on whose behalf a session commits, for `read_only`.
 
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, PUBLIC, roles_of};
 use cohort_types::Privilege;
 
-/// The account in whose name commits are made.
+/// The account on whose behalf commits are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Writer {
-    /// None yet: nothing exempts it.
+    /// No account yet: not exempt from `read_only`.
     #[default]
     Unknown,
-    /// The server itself, which applies a source's changes.
+    /// The server itself, when it applies a source's changes.
     Server,
-    /// An account, and the role that is in force.
+    /// An account with its active role.
     Account(Arc<(AccountName, Option<String>)>),
 }
 
 impl Writer {
-    /// Whether `read_only` lets it write: the account, its role or PUBLIC has READ ONLY ADMIN.
+    /// Returns whether it may write under `read_only`: the account, its role or PUBLIC has READ ONLY ADMIN.
     pub(crate) fn passes_read_only(&self, catalog: &Catalog) -> bool {
         let (name, role) = match self {
             Writer::Unknown => return false,

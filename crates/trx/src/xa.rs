@@ -1,4 +1,4 @@
-//! The session's part in an XA transaction: its branch from XA START on, and the end of prepared branches.
+//! XA transactions in a session: its branch from XA START on, and the end of prepared branches.
 //!
 //! # States
 //! ```text
@@ -6,24 +6,24 @@
 //!   ^----RESUME-------|  \--XA COMMIT ONE PHASE, XA ROLLBACK----------------> none
 //!   \----a deadlock, or another error that rolls back all--> RollbackOnly --XA ROLLBACK, XA COMMIT--> none
 //! ```
-//! Up to `Idle` the branch is the session's active transaction; it commits in one phase as every other does.
-//! XA PREPARE takes the locks out of it, turns its writes into a record, and commits the rest, which is that
-//! record, events and auto-increment counters, with locks of its own. From there on the branch is the
-//! server's (`cohort_commit::XaBranches`): the session, while it lives, or else any other ends it by a commit
-//! of the writes under the locks that the branch has held all the time.
+//! Up to `Idle` the branch is the session's active transaction; it commits in one phase like any other. XA
+//! PREPARE takes its locks out of the transaction and converts its writes into a record. It then commits that
+//! record, the binlog events and the auto-increment counters, with locks of its own. From then on the server
+//! owns the branch (`cohort_commit::XaBranches`). The session can end it while the session lives, afterwards
+//! any other session can. The end is a commit of the writes under the locks that the branch still holds.
 //!
-//! # Who refuses what
-//! Every way to end or begin a transaction asks [`SessionTrx::check_no_branch`]. From `Idle` on the session
-//! may lock no table (`session_locks.rs`), so statements that need none go on.
+//! # Checks
+//! Every operation that ends or begins a transaction calls [`SessionTrx::check_no_branch`]. From `Idle` on
+//! the session may lock no table (`session_locks.rs`), so statements without tables still work.
 //!
 //! # On failure
-//! A PREPARE that is refused rolls the branch back. An end that is refused leaves the branch prepared. The
-//! client is told why, not only that.
+//! A PREPARE that is refused rolls back the branch. An end that is refused leaves the branch prepared. The
+//! client gets the reason, not only the refusal.
 //!
 //! # Memory
-//! The rows noted until PREPARE, and the redo of both halves, are charged to the session; what is kept of a
-//! prepared branch to the server alone, because it outlives its session.
-//!
+//! The rows noted until PREPARE, and the redo of both phases, are charged to the session. The data of a
+//! prepared branch is charged to the server only, because the branch outlives its session.
+
 use std::sync::Arc;
 
 use cohort_base::{Budget, ParticipantId, Reservation};
@@ -45,7 +45,7 @@ use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
 use crate::xa_record::{lock_bytes, record_bytes_expected};
 
-/// Error 1440.
+/// Returns error 1440.
 fn duplicate() -> SqlError {
     SqlError::new(ErrorCode::XaerDupid, "XAER_DUPID: The XID already exists")
 }
@@ -60,32 +60,32 @@ fn rolled_back(code: ErrorCode) -> SqlError {
 }
 
 impl SessionTrx {
-    /// Seconds since 1970 of a statement that changes no rows.
+    /// Sets the time of a statement that changes no rows, in seconds since 1970.
     pub fn set_statement_time(&mut self, timestamp: u32) {
         self.statement_timestamp = timestamp;
     }
 
-    /// The state of the session's branch, if it works in one.
+    /// Returns the state of the session's branch, if it works in one.
     pub fn branch_state(&self) -> Option<XaState> {
         self.xa.as_ref().map(|xa| xa.state)
     }
 
-    /// Whether the session works in the branch of this name.
+    /// Returns whether the session works in the branch of this name.
     pub fn is_in_branch(&self, xid: &XaXid) -> bool {
         self.branch_name().is_some_and(|own| is_same_branch(own, xid))
     }
 
-    /// The branch that the session works in.
+    /// Returns the name of the branch that the session works in.
     pub fn branch_name(&self) -> Option<&XaXid> {
         self.xa.as_ref().map(|xa| &xa.xid)
     }
 
-    /// Whether the open transaction has changed anything.
+    /// Returns whether the open transaction has changed anything.
     pub fn has_written(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.has_writes() || !active.log.is_empty())
     }
 
-    /// Whether a branch, the session's own or one that is prepared, has changed anything.
+    /// Returns whether a branch, the session's own or a prepared one, has changed anything.
     pub fn has_branch_written(&self, xid: &XaXid) -> bool {
         let is_running = self.is_in_branch(xid) && self.branch_state() != Some(XaState::Prepared);
         match is_running {
@@ -94,10 +94,10 @@ impl SessionTrx {
         }
     }
 
-    /// Error 1399 where a transaction would end, or begin, that is a branch.
+    /// Returns error 1399 if the transaction that would end or begin is a branch.
     pub(crate) fn check_no_branch(&self) -> SqlResult<()> {
         match &self.xa {
-            // A statement of its own, beside the prepared branch.
+            // A separate statement, while the branch is prepared.
             Some(_) if self.active.as_ref().is_some_and(|active| active.ends == Ends::WithStatement) => {
                 Ok(())
             }
@@ -113,13 +113,13 @@ impl SessionTrx {
         self.refuse_tables((state != XaState::Active).then(|| state.name()));
     }
 
-    /// Error 1400: work of a branch must not mix with a transaction of the session's own.
+    /// Returns error 1400 inside a transaction of the session, with which work of a branch must not mix.
     pub fn check_outside(&self) -> SqlResult<()> {
         let is_outside = self.has_locked_tables() || self.in_transaction();
         if is_outside { Err(outside()) } else { Ok(()) }
     }
 
-    /// XA START. Error 1440 when the name is in use.
+    /// XA START. Error 1440 if the name is in use.
     pub fn start_branch(&mut self, xid: XaXid) -> SqlResult<()> {
         self.commit()?;
         let branches = Arc::clone(self.env.commit.xa());
@@ -133,7 +133,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// The running transaction, which has done nothing yet, is a branch. Error 1440 as at XA START.
+    /// Turns the running transaction, which has done nothing yet, into a branch. Error 1440 as for XA START.
     pub fn name_branch(&mut self, xid: XaXid) -> SqlResult<()> {
         let branches = Arc::clone(self.env.commit.xa());
         if !branches.begin(&xid) {
@@ -144,25 +144,25 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// XA END.
+    /// Implements XA END.
     pub fn suspend_branch(&mut self) {
         self.set_branch_state(XaState::Idle);
     }
 
-    /// XA START .. RESUME.
+    /// Implements XA START .. RESUME.
     pub fn resume_branch(&mut self) {
         self.set_branch_state(XaState::Active);
     }
 
-    /// The session's transaction was rolled back: if it was a branch, only XA ROLLBACK and XA COMMIT are left
-    /// for it.
+    /// Records that the session's transaction was rolled back. If it was a branch, only XA ROLLBACK and XA
+    /// COMMIT are possible from now on.
     pub(super) fn note_branch_undone(&mut self, answer: ErrorCode) {
         if matches!(self.branch_state(), Some(XaState::Active | XaState::Idle)) {
             self.set_branch_state(XaState::RollbackOnly(answer));
         }
     }
 
-    /// The session leaves its branch: rolls it back, unless it is prepared.
+    /// Makes the session leave its branch; rolls the branch back unless it is prepared.
     pub fn leave_branch(&mut self) {
         if let Some(xa) = self.xa.take() {
             self.rollback_active();
@@ -180,23 +180,25 @@ impl SessionTrx {
         committed.map(drop)
     }
 
-    /// XA COMMIT of a branch that was rolled back.
+    /// Ends a branch that was rolled back, and returns the error for its XA COMMIT.
     pub fn answer_rolled_back(&mut self, code: ErrorCode) -> SqlError {
         self.leave_branch();
         rolled_back(code)
     }
 
-    /// XA PREPARE: the branch outlives session and server from here on; the reply must be held as that of a
-    /// commit. An error has rolled it back. `end` is the XA END of the binlog.
+    /// XA PREPARE: from here on the branch survives the end of the session and of the server. The reply must
+    /// be held like that of a commit. An error has rolled back the branch. `end` builds the XA END of the
+    /// binlog.
     pub fn prepare_branch(&mut self, end: impl FnOnce(&XaXid) -> QueryEvent) -> SqlResult<()> {
         self.try_prepare_branch(end).inspect_err(|_| self.leave_branch())
     }
 
-    /// The same. After an error the caller leaves the branch, which rolls it back.
+    /// Like [`SessionTrx::prepare_branch`], but after an error the caller must leave the branch, which rolls
+    /// it back.
     pub fn try_prepare_branch(&mut self, end: impl FnOnce(&XaXid) -> QueryEvent) -> SqlResult<()> {
         let xa = self.xa.as_mut().expect("asked in a branch");
         let (xid, rows, row_bytes) = (xa.xid.clone(), std::mem::take(&mut xa.rows), xa.row_bytes);
-        // What the commit takes is the session's, what is kept the server's.
+        // The memory of the commit is charged to the session, that of the prepared branch to the server.
         let mut redo_memory = Reservation::new(Arc::clone(&self.memory));
         let mut memory = Reservation::new(Budget::of_session(&self.env.memory));
         let active = self.active.as_ref().expect("a branch that is not prepared has a transaction");
@@ -218,7 +220,7 @@ impl SessionTrx {
             self.prepare_reader(builder, memory);
             return Ok(());
         }
-        // What is written now is the record's; the branch's own locks stay with the branch.
+        // Only the record is written now; the branch's own locks stay with the branch.
         let durable = self.env.engines.len();
         for slot in active.engines.iter_mut().take(durable) {
             slot.take_if(|trx| !trx.is_read_only());
@@ -228,7 +230,7 @@ impl SessionTrx {
         let mut own = self.env.locks.owner(self.env.trx_ids.next());
         own.inherit_from(&active.locks);
         let mut locks = std::mem::replace(&mut active.locks, own);
-        // While it waits for its commit, and until the branch is without a session, whoever waits for the
+        // Until the commit is done, and as long as the branch has a session, a request that waits for the
         // branch waits for the session.
         locks.join(&self.party, Part::Side);
         active.locks.join(&self.party, Part::Transaction);
@@ -242,8 +244,7 @@ impl SessionTrx {
         Ok(())
     }
 
-    /// A branch that has only read is prepared without a commit. What it has read may not be hardened yet
-    /// (I5).
+    /// Prepares a branch that has only read, without a commit. What it has read may not be durable yet (I5).
     fn prepare_reader(&mut self, builder: XaBodyBuilder, memory: Reservation) {
         let Some(mut active) = self.active.take() else { return };
         let temporary = active.take_temporary();
@@ -264,13 +265,13 @@ impl SessionTrx {
         self.set_branch_state(XaState::Prepared);
     }
 
-    /// A commit that was refused has left what was attached to it.
+    /// Removes the attachment that a refused commit has left.
     fn detach_from_commit(&mut self) {
         self.attached.retain(|(id, _)| *id != XA);
     }
 
-    /// XA COMMIT or XA ROLLBACK of a prepared branch, the session's own or one that nobody has. False: there
-    /// is none for it. After an error the branch is prepared as before.
+    /// XA COMMIT or XA ROLLBACK of a prepared branch: the session's own, or one without a session. Returns
+    /// false if there is no such branch. After an error the branch is prepared as before.
     pub fn end_branch(
         &mut self,
         xid: &XaXid,
@@ -290,7 +291,7 @@ impl SessionTrx {
             None => {}
         }
         let Some(taken) = branches.take(xid, taker) else {
-            // Its end may be ordered, and not hardened.
+            // Its end may be ordered but not durable.
             self.hold_for_branches();
             return Ok(false);
         };
@@ -312,7 +313,7 @@ impl SessionTrx {
         }
     }
 
-    /// The session's branch has ended.
+    /// Removes the session's branch, which has ended.
     fn forget_own_branch(&mut self, ending: XaEnding) {
         if let Some(mut xa) = self.xa.take() {
             xa.is_over = true;
@@ -323,7 +324,7 @@ impl SessionTrx {
         self.rollback_active();
     }
 
-    /// What fails gives the locks back: nothing of it is ordered.
+    /// Ends a taken branch. On failure returns its locks: nothing of it is ordered.
     #[allow(clippy::result_large_err)] // the locks go back to their branch
     fn try_end_branch(
         &mut self,
@@ -363,7 +364,7 @@ impl SessionTrx {
         let seq = match ordered {
             Ok(seq) => seq,
             Err((error, request)) => {
-                // What engines have installed is undone before anybody else gets at the locks.
+                // Parts that engines have installed are undone before other transactions get the locks.
                 let CommitRequest { redo, mut locks, .. } = *request;
                 drop(redo);
                 self.env.locks.unlock_name(&mut locks, &NameKey::Global);
@@ -378,12 +379,12 @@ impl SessionTrx {
         self.last_ordered = self.last_ordered.max(seq);
         self.hold.raise(seq);
         self.env.commit.await_ordered(seq);
-        // Until here the branch's keys counted for counters of tables that were opened meanwhile.
+        // Until here the branch's keys counted for the counters of tables that were opened meanwhile.
         drop(body);
         Ok(())
     }
 
-    /// The redo and the events of a branch's end.
+    /// Returns the redo and the binlog events of a branch's end.
     fn ending_parts(
         &mut self,
         body: &XaBody,
@@ -425,21 +426,22 @@ impl SessionTrx {
         Ok((redo, Some(part)))
     }
 
-    /// XA RECOVER shows what is ordered, prepared or ended: the reply waits until that is hardened (I5).
+    /// Returns the branches for XA RECOVER. The list shows branches whose prepare or end is ordered, so the
+    /// reply is held until that is durable (I5).
     pub fn show_branches(&mut self) -> Vec<XaListed> {
         let listed = self.env.commit.xa().list();
         self.hold_for_branches();
         listed
     }
 
-    /// The client is told which branches there are, or that there is none of a name: that is hardened when
-    /// the reply is sent (I5).
+    /// Raises the reply barrier before the client learns which branches exist, or that one does not: that
+    /// must be durable when the reply is sent (I5).
     fn hold_for_branches(&mut self) {
         self.hold.raise(self.env.commit.placed());
     }
 }
 
-/// Error 1400.
+/// Returns error 1400.
 pub fn outside() -> SqlError {
     SqlError::new(ErrorCode::XaerOutside, "XAER_OUTSIDE: Some work is done outside global transaction")
 }

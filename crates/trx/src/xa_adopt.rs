@@ -1,4 +1,4 @@
-//! At the start: the prepared branches that recovery has found get their locks back.
+//! Restores the locks of prepared XA branches that recovery has found, when the server starts.
 
 use cohort_base::{Budget, Reservation};
 use cohort_commit::{XaBody, XaHeld};
@@ -6,8 +6,8 @@ use cohort_locks::{KillFlag, LockError, LockOwner, RowMode, WaitLimit};
 
 use crate::env::TrxEnv;
 
-/// Locks what each prepared branch had locked, before any session begins. Nobody holds anything yet but
-/// other branches, which were prepared beside it.
+/// Takes the locks of each prepared branch, before any session begins. Only other branches can hold locks at
+/// this time, and those were prepared concurrently with it.
 pub fn adopt(env: &TrxEnv) {
     let adopted: Result<usize, std::convert::Infallible> =
         env.commit.xa().adopt(|body| Ok(XaHeld { locks: locked(env, body), memory: charged(env, body) }));
@@ -19,7 +19,7 @@ pub fn adopt(env: &TrxEnv) {
     }
 }
 
-/// What is prepared is kept whatever the limits are now.
+/// Charges a prepared branch. It is kept even if that exceeds today's limits.
 fn charged(env: &TrxEnv, body: &XaBody) -> Reservation {
     let mut memory = Reservation::new(Budget::of_session(&env.memory));
     let _ = memory.grow(body.bytes().len() as u64);
@@ -57,7 +57,7 @@ fn locked(env: &TrxEnv, body: &XaBody) -> LockOwner {
     let Ok(()) = walked;
     let (_, refused) = locks.into_inner();
     if refused > 0 {
-        // Two keys share a lock by their hashes, and the other one's branch has it.
+        // The keys of two branches share a lock by their hashes, and the other branch holds it.
         log::warn!(
             "XA transaction {}: {refused} locks are another prepared transaction's; end that one later than this one",
             body.head().xid.to_sql()

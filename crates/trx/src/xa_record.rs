@@ -1,7 +1,7 @@
-//! A branch's writes between the engines and the record of its PREPARE, there and back.
+//! Conversion of a branch's writes from the engines to the record of its PREPARE, and back.
 //!
-//! Both ways are as long as the branch is large: they look for KILL, and what they make is charged while it
-//! is made.
+//! Both directions take time proportional to the size of the branch: they check for KILL, and charge the
+//! memory that they allocate as they go.
 
 use std::ops::ControlFlow;
 
@@ -16,19 +16,19 @@ use crate::branch::NotedRows;
 use crate::errors::engine_error;
 use crate::session_trx::SessionTrx;
 
-/// Bytes of a row or a write in the record of a PREPARE, besides key and value, at most.
+/// Maximum bytes of a row or a write in the record of a PREPARE, without key and value.
 const ENTRY_BYTES: usize = 24;
-/// Bytes of a locked name there, roughly.
+/// Estimated bytes of a locked name in the record.
 const NAME_BYTES: usize = 140;
-/// Writes between two looks for KILL.
+/// Number of writes between two checks for KILL.
 const LOOK_EVERY: usize = 1024;
 
-/// What the locks of a branch take in memory.
+/// Returns the memory of a branch's locks.
 pub(super) fn lock_bytes(active: &Active) -> usize {
     active.locks.row_lock_bytes() + active.locks.claim_bytes()
 }
 
-/// Counts steps, and looks for KILL now and then.
+/// Counts steps, and checks for KILL periodically.
 struct Looks<'t> {
     trx: &'t SessionTrx,
     steps: usize,
@@ -39,7 +39,7 @@ impl<'t> Looks<'t> {
         Looks { trx, steps: 0 }
     }
 
-    /// Whether it is time for a look; the caller has more to see to then.
+    /// Counts a step. Returns true if a check was due; the caller then does its own periodic work.
     fn step(&mut self) -> SqlResult<bool> {
         self.steps += 1;
         let is_time = self.steps.is_multiple_of(LOOK_EVERY);
@@ -50,7 +50,7 @@ impl<'t> Looks<'t> {
     }
 }
 
-/// The record of a PREPARE is no larger.
+/// Returns an upper bound of the size of a PREPARE's record.
 pub(super) fn record_bytes_expected(active: &Active, rows: usize, row_bytes: usize) -> usize {
     let writes: usize = active.engines.iter().flatten().map(|trx| trx.memory_bytes()).sum();
     let names = active.locks.names_held() * NAME_BYTES;
@@ -58,7 +58,7 @@ pub(super) fn record_bytes_expected(active: &Active, rows: usize, row_bytes: usi
 }
 
 impl SessionTrx {
-    /// The record of the PREPARE.
+    /// Builds the record of the PREPARE.
     pub(super) fn record_branch(
         &self,
         active: &Active,
@@ -91,8 +91,8 @@ impl SessionTrx {
         Ok(builder)
     }
 
-    /// Writes the branch's changes into the engines, up to their prepare. What they take is charged; redo is
-    /// no larger than the writes that it is made of.
+    /// Writes the branch's changes into the engines and prepares them there. Charges their memory; the redo
+    /// is no larger than the writes.
     pub(super) fn redo_of_branch(
         &self,
         body: &XaBody,

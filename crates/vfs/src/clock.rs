@@ -1,4 +1,4 @@
-//! The machine's clock, and one that stands still until it is moved.
+//! The machine's clock, and a clock for simulations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use crate::{Clock, SharedClock};
 
 /// The machine's clock.
 ///
-/// It asks the system without the standard library, whose times are checked structures: a statement looks at
-/// the clock some ten times, and each look costs a quarter of the instructions so.
+/// Calls the system directly, because the times of the standard library are checked structures. A statement
+/// reads the clock about ten times, and a read this way takes a quarter of the instructions.
 pub struct RealClock {
     start_ns: u64,
 }
 
 impl RealClock {
-    /// As a shared clock.
+    /// Returns it as a shared clock.
     pub fn shared() -> SharedClock {
         Arc::new(RealClock { start_ns: ns(&read(libc::CLOCK_MONOTONIC)) })
     }
@@ -36,7 +36,7 @@ fn ns(time: &libc::timespec) -> u64 {
 impl Clock for RealClock {
     fn wall_us(&self) -> u64 {
         let time = read(libc::CLOCK_REALTIME);
-        // A clock that is set to a time before 1970 shows its beginning.
+        // A clock set to a time before 1970 reads as 0.
         u64::try_from(time.tv_sec).map_or(0, |s| s * 1_000_000 + time.tv_nsec as u64 / 1000)
     }
 
@@ -45,19 +45,19 @@ impl Clock for RealClock {
     }
 
     fn coarse_ms(&self) -> u64 {
-        // Late as it is, it may lie before the start.
+        // The coarse clock lags, so its value may be before the start.
         ns(&read(libc::CLOCK_MONOTONIC_COARSE)).saturating_sub(self.start_ns) / 1_000_000
     }
 }
 
-/// A clock for simulations: it moves when told to.
+/// A clock for simulations: it stands still until it is advanced.
 pub struct SimClock {
     wall_us: AtomicU64,
     monotonic_ns: AtomicU64,
 }
 
 impl SimClock {
-    /// Starts at this wall time.
+    /// Returns a clock that starts at this wall time.
     pub fn new(wall_us: u64) -> Arc<SimClock> {
         Arc::new(SimClock { wall_us: AtomicU64::new(wall_us), monotonic_ns: AtomicU64::new(0) })
     }
@@ -68,7 +68,7 @@ impl SimClock {
         self.monotonic_ns.fetch_add(by.as_nanos() as u64, Ordering::SeqCst);
     }
 
-    /// Sets the wall time, backwards too, as an administrator may.
+    /// Sets the wall time, possibly backwards, like an administrator.
     pub fn set_wall_us(&self, wall_us: u64) {
         self.wall_us.store(wall_us, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
 //! A file system that fails on command.
 //!
-//! Operations that change something (create, write, set_len, sync, rename, remove, sync_dir) are numbered
-//! from 0. A plan names the number at which something happens. So a test runs its workload for k = 0, 1, 2,
-//! ... until a run ends before its k-th operation, and has then met every place where the machine can stop.
+//! Modifying operations (create, write, set_len, sync, rename, remove, sync_dir) are numbered from 0, and a
+//! fault names the number at which it happens. So a test runs its workload for k = 0, 1, 2, ... until a run
+//! ends before its k-th operation. Then it has covered every point where the machine can stop.
 
 use std::io;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 
 use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 
-/// What happens, and when.
+/// A fault and the time at which it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// The machine stops at operation `at`: the operation may have reached the disk in part (a sync has not),
-    /// and this and every later one, reads too, fails.
+    /// The machine stops at operation `at`. The operation may have reached the disk in part (but not a sync).
+    /// It fails, and so does every later operation, including reads.
     CrashAt(u64),
-    /// Operation `at` fails without effect, once.
+    /// Operation `at` fails once, without effect.
     ErrorAt(u64, io::ErrorKind),
-    /// From operation `at` on, whatever may need space fails with "no space".
+    /// From operation `at` on, every operation that may need space fails with "no space".
     FullFrom(u64),
 }
 
@@ -34,7 +34,7 @@ struct State {
     is_cold: bool,
 }
 
-/// Wraps a file system. Cloning shares it.
+/// Wraps a file system. Clones share the fault and the counter.
 #[derive(Clone)]
 pub struct FaultFs {
     inner: SharedFs,
@@ -46,40 +46,40 @@ struct FaultFile {
     fs: FaultFs,
 }
 
-/// How an operation meets a fault.
+/// Property of an operation that decides how faults affect it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Takes space: fails on a full disk.
+    /// Needs space: fails on a full disk.
     Grows,
     /// Needs no space.
     Changes,
-    /// Makes durable: a crash comes before it.
+    /// Makes data durable: a crash happens before it.
     Syncs,
 }
 
 impl FaultFs {
-    /// Without a fault at first.
+    /// Returns a file system without a fault.
     pub fn new(inner: SharedFs) -> FaultFs {
         let state = State { fault: Fault::None, ops: 0, crashed: false, is_cold: false };
         FaultFs { inner, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets what happens; operations are counted on from where they are ([`FaultFs::ops`]).
+    /// Sets the fault. The operation counter ([`FaultFs::ops`]) continues.
     pub fn set(&self, fault: Fault) {
         self.state.lock().fault = fault;
     }
 
-    /// Operations so far.
+    /// Returns the number of operations so far.
     pub fn ops(&self) -> u64 {
         self.state.lock().ops
     }
 
-    /// From now on nothing that is read is in memory: [`File::try_read_at`] finds nothing.
+    /// From now on treats no data as cached: [`File::try_read_at`] returns `None`.
     pub fn set_cold(&self) {
         self.state.lock().is_cold = true;
     }
 
-    /// Whether the crash has come.
+    /// Returns whether the machine has crashed.
     pub fn crashed(&self) -> bool {
         self.state.lock().crashed
     }

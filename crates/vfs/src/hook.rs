@@ -1,5 +1,5 @@
-//! A file system that calls a test before each open, read, write and sync of a file: to count them, to make
-//! them slow, to hold them up, or to let them fail.
+//! A file system that calls a test before each open, read, write and sync of a file, so that the test can
+//! count, slow down, block or fail operations.
 
 use std::io;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 
-/// What is about to be done to a file.
+/// An operation that is about to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// [`Fs::open`]
@@ -23,7 +23,7 @@ pub enum Operation {
 
 type Before = dyn Fn(Operation, &str) -> io::Result<()> + Send + Sync;
 
-/// Wraps a file system. Cloning shares it.
+/// Wraps a file system. Clones share it.
 #[derive(Clone)]
 pub struct HookFs {
     inner: SharedFs,
@@ -32,14 +32,14 @@ pub struct HookFs {
 
 struct HookFile {
     inner: SharedFile,
-    /// As it was opened.
+    /// File name when it was opened.
     name: String,
     before: Arc<Before>,
 }
 
 impl HookFs {
-    /// `before` is given the operation and the file's name without its directory. It runs in the thread that
-    /// asks for the operation, which goes on when it returns.
+    /// Calls `before` with the operation and the file's name without its directory. It runs in the thread
+    /// that requests the operation, which continues when `before` returns.
     pub fn new(inner: SharedFs, before: impl Fn(Operation, &str) + Send + Sync + 'static) -> HookFs {
         HookFs::failing(inner, move |operation, name| {
             before(operation, name);
@@ -47,7 +47,7 @@ impl HookFs {
         })
     }
 
-    /// The same, where an error of `before` is the operation's, which is not done then.
+    /// Like [`HookFs::new`], but an error of `before` is returned instead of executing the operation.
     pub fn failing(
         inner: SharedFs,
         before: impl Fn(Operation, &str) -> io::Result<()> + Send + Sync + 'static,

@@ -1,10 +1,10 @@
-//! Files, clocks and random numbers behind traits, so that the same code runs on the real machine and in a
-//! world that crashes, tears writes and runs out of space on command.
+//! Traits for files, clocks and random numbers, so that the same code runs on the real machine and in a
+//! simulation that crashes, tears writes and runs out of space on command.
 //!
-//! | implementation | what it is for |
+//! | implementation | purpose |
 //! |---|---|
-//! | `RealFs` | the operating system; syncs go through libc's `fdatasync`/`fsync` |
-//! | `MemFs` | in memory; `MemFs::crash_clone` keeps what was synced and a random share of the rest |
+//! | `RealFs` | the operating system's files; syncs call libc's `fdatasync`/`fsync` |
+//! | `MemFs` | files in memory; `MemFs::crash_clone` keeps synced data and a random share of the rest |
 //! | `FaultFs` | wraps another: crash, error or "no space" at the k-th write or sync |
 //! | `HookFs` | wraps another: calls a test before each read, write and sync |
 //! | `TraceFs` | wraps another: a readable line per operation, for golden I/O traces |

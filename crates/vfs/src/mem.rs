@@ -1,18 +1,20 @@
 //! A file system in memory that can crash.
 //!
-//! Every file keeps two contents: the *live* one, which reads see, and the *synced* one, which a crash cannot
-//! take, with the list of changes that lie between them. Directories do the same with names.
+//! Every file has two contents: the *live* one, which reads return, and the *synced* one, which survives a
+//! crash, plus the list of changes between them. Directories have the same for names.
 //!
-//! What a crash keeps ([`MemFs::crash_clone`]):
+//! Effects of a crash ([`MemFs::crash_clone`]):
 //!
-//! | | |
+//! | state | survives |
 //! |---|---|
 //! | synced contents and names | always |
-//! | writes since the last sync of the file | any subset of their 512-byte sectors: lost, torn, and reordered among each other; some seeds keep all or none, or a prefix |
+//! | writes since the last sync of the file | any subset of their 512-byte sectors: lost, torn, reordered |
 //! | `set_len` since the last sync | any subset |
-//! | names since the last `sync_dir` | a prefix: a journal keeps the order of renames, creations and removals in one directory |
+//! | names since the last `sync_dir` | a prefix: a journal keeps the order of a directory's changes |
 //!
-//! Deliberately missing: subdirectories are durable as soon as they are made; permissions; links.
+//! Some seeds keep all unsynced writes, none of them, or a prefix.
+//!
+//! Deliberately missing: subdirectories are durable as soon as they are created; permissions; links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -24,10 +26,10 @@ use parking_lot::Mutex;
 
 use crate::{File, Fs, OpenMode, Rng, SeededRng, SharedFile};
 
-/// What the disk writes at once or not at all.
+/// Unit that the disk writes atomically.
 const SECTOR_BYTES: u64 = 512;
 
-/// A file system in memory. Cloning shares it.
+/// A file system in memory. Clones share it.
 #[derive(Clone)]
 pub struct MemFs {
     state: Arc<Mutex<State>>,
@@ -113,7 +115,7 @@ impl Change {
         }
     }
 
-    /// The parts of a change that reach the disk each on its own.
+    /// Splits a change into parts that reach the disk independently.
     fn sectors(&self) -> Vec<Change> {
         let Change::Write(offset, bytes) = self else {
             let Change::SetLen(len) = self else { unreachable!("there are two kinds") };
@@ -138,7 +140,7 @@ impl Default for MemFs {
 }
 
 impl MemFs {
-    /// An empty file system without a size limit.
+    /// Returns an empty file system without a size limit.
     pub fn new() -> MemFs {
         MemFs::from_names(BTreeSet::from([PathBuf::from("/"), PathBuf::new()]), BTreeMap::new())
     }
@@ -159,12 +161,13 @@ impl MemFs {
         MemFs { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Limits the size of all files together; writes beyond it fail with "no space".
+    /// Limits the total size of all files; writes beyond it fail with "no space".
     pub fn set_capacity_bytes(&self, bytes: u64) {
         self.state.lock().space.lock().capacity_bytes = bytes;
     }
 
-    /// Another file system with what is left after a power failure now. The seed decides what.
+    /// Returns another file system with the contents after a power failure at this moment. The seed selects
+    /// what survives.
     pub fn crash_clone(&self, seed: u64) -> MemFs {
         let rng = SeededRng::new(seed);
         let state = self.state.lock();
@@ -180,8 +183,8 @@ impl MemFs {
         MemFs::from_names(state.dirs.clone(), contents)
     }
 
-    /// Another file system with what is left after the process was killed now: everything, and what was not
-    /// synced is as little durable as before.
+    /// Returns another file system with the contents after the process was killed at this moment: everything
+    /// is visible, but data that was not synced is still not durable.
     pub fn kill_clone(&self) -> MemFs {
         let state = self.state.lock();
         let space = Arc::new(Mutex::new(Space { ..*state.space.lock() }));

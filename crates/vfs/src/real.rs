@@ -1,7 +1,7 @@
 //! The operating system's files.
 //!
 //! Reads, writes and syncs go through the C library (`pread64`, `pwrite64`, `fdatasync`, `fsync`), so that a
-//! preloaded library can count or slow them.
+//! preloaded library can count or delay them.
 
 use std::ffi::CString;
 use std::fs::{self, OpenOptions, TryLockError};
@@ -22,7 +22,7 @@ use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 pub struct RealFs;
 
 impl RealFs {
-    /// As a shared file system.
+    /// Returns it as a shared file system.
     pub fn shared() -> SharedFs {
         Arc::new(RealFs)
     }
@@ -30,7 +30,7 @@ impl RealFs {
 
 struct RealFile {
     file: fs::File,
-    /// For whole blocks, if the file was opened for that.
+    /// For writes of whole blocks, if the file was opened for direct writes.
     direct: Option<Direct>,
 }
 
@@ -55,7 +55,7 @@ impl Fs for RealFs {
         let file = open_file(path, mode)?;
         if let Err(error) = refuse_kept(&file) {
             if mode == OpenMode::CreateNew {
-                // It is empty, and the next start removes what cannot be removed now.
+                // It is empty. If it cannot be removed now, the next start removes it.
                 let _ = fs::remove_file(path);
             }
             return Err(error);
@@ -125,7 +125,7 @@ impl RealFile {
         match unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, bytes, flags) } {
             0 => Ok(()),
             _ => match io::Error::last_os_error() {
-                // Some file systems cannot be asked to begin.
+                // Some file systems do not support the call.
                 error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE)) => {
                     Ok(())
                 }
@@ -155,7 +155,7 @@ impl File for RealFile {
         // SAFETY: the one part is `buf`, which is borrowed for the call, and the file is open.
         let read =
             unsafe { libc::preadv2(self.file.as_raw_fd(), &raw const part, 1, offset, libc::RWF_NOWAIT) };
-        // Refused, or a part of it: the rest may be on the disk, or behind the end of the file.
+        // Refused or partial: the rest may be on the disk, or after the end of the file.
         Ok(usize::try_from(read).ok().filter(|read| *read == buf.len()))
     }
 
@@ -202,7 +202,7 @@ impl File for RealFile {
     }
 }
 
-/// Returns a directory without links and detours, as far as it exists.
+/// Returns a directory without symbolic links and `.` or `..`, as far as it exists.
 pub fn resolved(dir: &Path) -> PathBuf {
     let plain: PathBuf = dir.components().filter(|part| !matches!(part, Component::CurDir)).collect();
     let plain = if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain };

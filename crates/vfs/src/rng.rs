@@ -1,15 +1,15 @@
-//! Random numbers of the operating system, and reproducible ones.
+//! Random numbers from the operating system, and reproducible ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Rng, SharedRng};
 
-/// The operating system's random numbers.
+/// Random numbers from the operating system.
 pub struct RealRng;
 
 impl RealRng {
-    /// As a shared source.
+    /// Returns it as a shared source.
     pub fn shared() -> SharedRng {
         Arc::new(RealRng)
     }
@@ -22,24 +22,24 @@ impl Rng for RealRng {
             let rest = &mut buf[done..];
             // SAFETY: the pointer and the length describe `rest`.
             let n = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-            // It fails only when interrupted by a signal, before anything was written.
+            // It fails only if a signal interrupts it before anything was written.
             done += usize::try_from(n).unwrap_or(0);
         }
     }
 }
 
-/// The same numbers for the same seed (splitmix64, Steele, Lea and Flood 2014).
+/// Reproducible numbers from a seed (splitmix64, Steele, Lea and Flood 2014).
 pub struct SeededRng {
     state: AtomicU64,
 }
 
 impl SeededRng {
-    /// From a seed.
+    /// Returns a generator with this seed.
     pub fn new(seed: u64) -> SeededRng {
         SeededRng { state: AtomicU64::new(seed) }
     }
 
-    /// As a shared source.
+    /// Returns it as a shared source.
     pub fn shared(seed: u64) -> SharedRng {
         Arc::new(SeededRng::new(seed))
     }

@@ -1,15 +1,17 @@
-//! A file that is written in bulk while others wait for syncs.
+//! Incremental writeback (`SteadyFile`): bulk writes that do not delay the syncs of other files.
 //!
-//! The system keeps what is written in memory and sends it to the disk in one go: at a sync, or when it
-//! thinks that it is time. The sync of another file on that disk then waits for all of it. A [`SteadyFile`]
-//! sends what is written on its way at every 128 KiB and waits until it is there, so the syncs of others wait
-//! for that much at most. What is written at once beside it is left to the system, or to the next sync.
+//! Written data stays in the page cache until a sync, or until the kernel decides to write back a large
+//! amount at once. The sync of another file on the same disk then waits for all of it. A [`SteadyFile`]
+//! starts the writeback after every 128 KiB and waits for its completion, so other syncs wait for at most
+//! that amount. Data written with [`SteadyFile::write_at_once`] is excluded: the kernel or the next sync
+//! writes it.
 //!
 //! # On failure
-//! The system tells each lost write once, and may do so while a step is awaited. The file is lost from then
-//! on: all later writes and syncs of it fail. A sync beside a send waits for it before it says that all is
-//! well: the send may have taken the word of a write that the sync was to cover. The error is none of a full
-//! disk, after which a caller might try again.
+//! The kernel reports each lost write only once, and may report it to a writeback step instead of a sync.
+//! From then on the file counts as lost: all later writes and syncs of it fail. A sync that runs concurrently
+//! with a writeback step waits for that step before it returns success, because the step may have received
+//! the error of a write that the sync covers. The error is never "no space", after which a caller might
+//! retry.
 
 use std::io;
 use std::ops::Range;
@@ -19,10 +21,10 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{File, SharedFile};
 
-/// What is sent at once.
+/// Bytes of one writeback step.
 const STEP_BYTES: u64 = 128 << 10;
 
-/// What is not on its way yet.
+/// Ranges written but not yet submitted for writeback.
 #[derive(Default)]
 struct Unsent {
     ranges: Vec<Range<u64>>,
@@ -30,7 +32,7 @@ struct Unsent {
 }
 
 impl Unsent {
-    /// Something was written. Yields what is to be sent, if that is a step.
+    /// Adds a written range. Returns the ranges to write back if they amount to a step.
     fn add(&mut self, written: Range<u64>) -> Option<Vec<Range<u64>>> {
         self.bytes += written.end - written.start;
         match self.ranges.last_mut().filter(|last| last.end == written.start) {
@@ -41,17 +43,17 @@ impl Unsent {
     }
 }
 
-/// The file, and what of it is not on its way yet.
+/// A file with the ranges that are not yet submitted for writeback.
 pub struct SteadyFile {
     file: SharedFile,
     unsent: Mutex<Unsent>,
     is_lost: AtomicBool,
-    /// Shared by sends, until `is_lost` says what they found.
+    /// Held shared during a writeback step, until `is_lost` has its result.
     sending: RwLock<()>,
 }
 
 impl SteadyFile {
-    /// All writes of the file that are to be steady go through this one.
+    /// Wraps a file. All writes that need incremental writeback must go through this value.
     pub fn new(file: SharedFile) -> SteadyFile {
         SteadyFile {
             file,
@@ -61,7 +63,7 @@ impl SteadyFile {
         }
     }
 
-    /// Writes without waiting: for small things that others wait for.
+    /// Writes without incremental writeback: for small writes that other threads wait for.
     pub fn write_at_once(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.check()?;
         self.file.write_at(bytes, offset)
@@ -75,7 +77,7 @@ impl SteadyFile {
         })
     }
 
-    /// No write was lost.
+    /// Returns an error if a write was lost.
     fn check(&self) -> io::Result<()> {
         match self.is_lost.load(Ordering::Acquire) {
             true => Err(io::Error::other("an earlier write to the file was lost")),
@@ -83,7 +85,7 @@ impl SteadyFile {
         }
     }
 
-    /// The same, once the sends that are under way have said what they found.
+    /// Like `check`, but first waits for the running writeback steps.
     fn check_behind_sends(&self) -> io::Result<()> {
         drop(self.sending.write());
         self.check()
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!((unsent.bytes, unsent.ranges.len()), (0, 0));
     }
 
-    /// The system tells of a lost write once: no later sync may say that all is well.
+    /// The kernel reports a lost write once, so no later sync may return success.
     #[test]
     fn a_file_that_has_lost_a_write_is_never_synced_again() {
         for kind in [io::ErrorKind::Other, io::ErrorKind::StorageFull] {

@@ -1,14 +1,6 @@
-//! A file system that writes down what is done to it, for golden I/O traces.
+//! A file system that records operations, for golden I/O traces.
 //!
-//! One line per operation that changes something, with file names but not their directories:
-//!
-//! ```text
-//! create log.000001
-//! write log.000001 0+4096
-//! sync log.000001
-//! rename log.new -> log.000001
-//! syncdir log
-//! ```
+//! One line per modifying operation, with file names but without their directories:
 
 use std::collections::HashMap;
 use std::io;
@@ -20,12 +12,12 @@ use parking_lot::Mutex;
 
 use crate::{File, Fs, OpenMode, SharedFile, SharedFs};
 
-/// Wraps a file system. Cloning shares it.
+/// Wraps a file system. Clones share one trace.
 #[derive(Clone)]
 pub struct TraceFs {
     inner: SharedFs,
     lines: Arc<Mutex<String>>,
-    /// Names of open files, which follow renames.
+    /// Names of open files; a rename changes them.
     names: Arc<Mutex<HashMap<PathBuf, SharedName>>>,
 }
 
@@ -42,19 +34,19 @@ fn name(path: &Path) -> String {
 }
 
 impl TraceFs {
-    /// Starts with an empty trace.
+    /// Returns a file system with an empty trace.
     pub fn new(inner: SharedFs) -> TraceFs {
         TraceFs { inner, lines: Arc::default(), names: Arc::default() }
     }
 
-    /// Adds a line of the test's own, to tell its steps apart.
+    /// Adds a line of the test, to separate its steps.
     pub fn note(&self, line: &str) {
         let mut lines = self.lines.lock();
         lines.push_str(line);
         lines.push('\n');
     }
 
-    /// The lines so far; the trace is empty afterwards.
+    /// Returns the lines so far and clears the trace.
     pub fn take(&self) -> String {
         std::mem::take(&mut self.lines.lock())
     }

@@ -1,4 +1,4 @@
-//! Files without a name.
+//! Anonymous temporary files.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{OpenMode, SharedFile, SharedFs};
 
-/// A new file without a name, of a client: it goes with its last handle.
+/// Creates an anonymous temporary file for a client. It is deleted when its last handle is dropped.
 pub fn unnamed_file(fs: &SharedFs, directory: &Path) -> io::Result<SharedFile> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

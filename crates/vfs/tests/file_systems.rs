@@ -1,5 +1,5 @@
-//! What the file systems promise: the real one and the one in memory behave alike, a crash keeps what was
-//! synced and nothing that was not written, faults come where they were planned.
+//! Contracts of the file systems: the real one and the one in memory behave alike, a crash keeps synced data
+//! and nothing that was never written, and faults happen where they were planned.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -67,7 +67,7 @@ fn a_settled_file_is_read_from_the_disk() {
     assert_eq!(found, bytes);
 }
 
-/// A name that was not synced, and bytes that were not, are as little durable after a kill as before it.
+/// Names and bytes that were not synced before a kill are not durable after it either.
 #[test]
 fn what_a_killed_process_did_not_sync_can_still_be_lost() {
     let memory = MemFs::new();
@@ -96,7 +96,7 @@ fn what_a_killed_process_did_not_sync_can_still_be_lost() {
             assert!(left.contains(&found(kept, made)), "{kept:?} {made:?} is not among {left:?}");
         }
     }
-    // Whoever makes it durable keeps it.
+    // After a sync they survive.
     killed.sync_dir(Path::new("/")).expect("synced");
     killed.open(Path::new("/kept"), OpenMode::Write).expect("opens").settle().expect("synced");
     for seed in 0..50 {

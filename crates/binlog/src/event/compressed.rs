@@ -1,4 +1,4 @@
-//! The packed part of compressed events.
+//! Format of the compressed part of events.
 //!
 //! ```text
 //! head u8: bit 7 set, bits 4..6 algorithm (0 zlib), bits 0..2 size of the length | length, big-endian | data
@@ -10,10 +10,10 @@ use cohort_base::Reader;
 
 use super::DecodeError;
 
-/// Longest plain form: the largest packet, twice.
+/// Maximum decompressed length: twice the largest packet.
 pub const PLAIN_LEN_MAX: u64 = 0x8000_0000;
 
-/// Compresses.
+/// Compresses `plain` and appends it.
 pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
     let len = (plain.len() as u32).to_be_bytes();
     let skip = len.iter().position(|&byte| byte != 0).unwrap_or(3);
@@ -24,7 +24,7 @@ pub fn deflate(plain: &[u8], out: &mut Vec<u8>) {
     done.expect("a Vec takes everything");
 }
 
-/// The length of the plain form, as the packed one says; more of it is never inflated.
+/// Returns the decompressed length as stored in the packed data. [`inflate`] never produces more.
 pub fn plain_len(packed: &[u8]) -> Result<u64, DecodeError> {
     read_head(&mut Reader::new(packed))
 }
@@ -45,7 +45,7 @@ fn read_head(r: &mut Reader<'_>) -> Result<u64, DecodeError> {
     Ok(len)
 }
 
-/// Decompresses. Memory grows with what is really there, up to what [`plain_len`] says.
+/// Decompresses. The allocation grows with the actual data, up to [`plain_len`].
 pub fn inflate(packed: &[u8]) -> Result<Vec<u8>, DecodeError> {
     let mut r = Reader::new(packed);
     let len = read_head(&mut r)?;

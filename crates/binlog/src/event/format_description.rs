@@ -1,13 +1,12 @@
-//! FORMAT_DESCRIPTION (15): the first event of a file; says how the others are framed.
+//! FORMAT_DESCRIPTION (15): the first event of a file; defines how the others are framed.
 //!
 //! ```text
 //! version u16 = 4 | server_version char[50] | created u32 | header_len u8 = 19 |
 //! post-header length of types 1..=171, u8 each | checksum algorithm u8
 //! ```
 //!
-//! It always carries a checksum behind it, whatever the algorithm says. `created` is the time of the server's
-//! start in the first file after a start (replicas then drop their temporary tables) and 0 in the files of a
-//! rotation.
+//! This event itself always has a checksum, regardless of the algorithm. `created` is the server's start time
+//! in the first file after a start (replicas then drop their temporary tables) and 0 in later files.
 
 use cohort_base::{Reader, Write};
 
@@ -16,7 +15,7 @@ use super::{Checksum, DecodeError, EventType, HEADER_LEN};
 /// Length of the version text, padded with zeros.
 const VERSION_LEN: usize = 50;
 
-/// Fixed parts of the bodies of types 1..=171, as MariaDB 10.11 writes them.
+/// Lengths of the fixed parts of the bodies of types 1..=171, as MariaDB 10.11 writes them.
 pub const POST_HEADER_LENGTHS: [u8; 171] = post_header_lengths();
 
 const fn post_header_lengths() -> [u8; 171] {
@@ -65,8 +64,8 @@ const fn post_header_lengths() -> [u8; 171] {
     lengths
 }
 
-/// The types that are read by their fixed parts; MySQL's, which others have under some of the numbers, are
-/// not among them.
+/// Types whose fixed parts are decoded here. Does not contain MySQL's types, which use some of the numbers
+/// for other events.
 const READ_HERE: [EventType; 21] = [
     EventType::QUERY,
     EventType::ROTATE,
@@ -94,18 +93,18 @@ const READ_HERE: [EventType; 21] = [
 /// A format description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatDescription {
-    /// For instance `10.11.19-MariaDB-log`; at most 50 bytes, tools look for "MariaDB" in it.
+    /// For instance `10.11.19-MariaDB-log`; at most 50 bytes. Tools search for "MariaDB" in it.
     pub server_version: Vec<u8>,
-    /// Time of the server's start, or 0.
+    /// Start time of the server, or 0.
     pub created: u32,
-    /// Fixed part of the body by type - 1.
+    /// Lengths of the fixed parts of the bodies, indexed by type - 1.
     pub post_header_lengths: Vec<u8>,
-    /// Checksums of the events behind this one.
+    /// Checksum algorithm of the events after this one.
     pub checksum: Checksum,
 }
 
 impl FormatDescription {
-    /// One as we write it.
+    /// Returns a format description of this server.
     pub fn new(server_version: &str, created: u32, checksum: Checksum) -> FormatDescription {
         let mut version = server_version.as_bytes().to_vec();
         version.truncate(VERSION_LEN);
@@ -138,8 +137,8 @@ impl FormatDescription {
         })
     }
 
-    /// An event of ours whose fixed part has another length there: what is read of it would be something
-    /// else. Types that the list does not reach do not come.
+    /// Returns a type that this server decodes but whose fixed part has another length there, so that it
+    /// would be misread. Types after the end of the list do not occur.
     pub fn differing_type(&self) -> Option<EventType> {
         let lengths = self.post_header_lengths.iter().zip(&POST_HEADER_LENGTHS).zip(1..);
         let mut differing =

@@ -1,5 +1,4 @@
-//! GTID (162): starts a transaction, or stands before a single statement (MariaDB has no BEGIN in its
-//! binlog).
+//! GTID (162): starts a transaction, or precedes a single statement (MariaDB has no BEGIN in its binlog).
 //!
 //! ```text
 //! seq_no u64 | domain u32 | flags2 u8 |
@@ -8,11 +7,11 @@
 //! [flags_extra u8]                                        if not 0
 //! [extra_engines u8]                                      if flags_extra & MULTI_ENGINE
 //! [start_seq_no u64]                                      if flags_extra & (COMMIT_ALTER | ROLLBACK_ALTER)
-//! zeros up to 19 bytes; none behind a commit id alone, which makes 21
+//! zeros up to 19 bytes; none after a commit id alone, which makes 21
 //! ```
 //!
-//! The server id is in the common header. Sixteen padding bytes are also what an old replica needs to see a
-//! dummy event in its place.
+//! The server id is in the common header. The padding also leaves space for the dummy event that is sent to
+//! old replicas instead.
 
 use cohort_base::{DomainId, Gtid, Reader, ServerId, Write};
 
@@ -24,13 +23,13 @@ pub mod flags2 {
     pub const STANDALONE: u8 = 1;
     /// A commit id is present: the transaction shared its group with others.
     pub const GROUP_COMMIT_ID: u8 = 2;
-    /// Only transactional engines took part: it can be rolled back.
+    /// Only transactional engines took part, so the transaction can be rolled back.
     pub const TRANSACTIONAL: u8 = 4;
     /// The session did not forbid parallel apply.
     pub const ALLOW_PARALLEL: u8 = 8;
     /// It waited for a row lock of another transaction.
     pub const WAITED: u8 = 16;
-    /// It holds DDL.
+    /// It contains DDL.
     pub const DDL: u8 = 32;
     /// It ends with XA PREPARE.
     pub const PREPARED_XA: u8 = 64;
@@ -40,13 +39,13 @@ pub mod flags2 {
 
 /// Bits of `flags_extra`.
 pub mod flags_extra {
-    /// More than one engine; their number less one follows.
+    /// More than one engine took part; their number minus one follows.
     pub const MULTI_ENGINE: u8 = 1;
     /// Start of a two-phase ALTER.
     pub const START_ALTER: u8 = 2;
-    /// Its successful end.
+    /// Successful end of a two-phase ALTER.
     pub const COMMIT_ALTER: u8 = 4;
-    /// Its failed end.
+    /// Failed end of a two-phase ALTER.
     pub const ROLLBACK_ALTER: u8 = 8;
 }
 
@@ -59,22 +58,22 @@ pub struct GtidEvent {
     pub domain: DomainId,
     /// Sequence number of the GTID.
     pub seq_no: u64,
-    /// See [`flags2`]; the bits of fields present follow those fields when written.
+    /// See [`flags2`]. GROUP_COMMIT_ID is derived from `commit_id` when written.
     pub flags2: u8,
-    /// The same in all transactions of a group that may be applied in parallel.
+    /// Shared by all transactions of a group that may be applied in parallel.
     pub commit_id: Option<u64>,
-    /// Of an XA transaction.
+    /// XID of an XA transaction.
     pub xid: Option<XaXid>,
     /// See [`flags_extra`].
     pub flags_extra: u8,
-    /// Number of engines less one.
+    /// Number of engines minus one.
     pub extra_engines: u8,
-    /// Of the START ALTER that this one ends.
+    /// Sequence number of the START ALTER that this event ends.
     pub start_seq_no: u64,
 }
 
 impl GtidEvent {
-    /// One without the rare fields.
+    /// Returns an event without the rare fields.
     pub fn new(gtid: Gtid, flags2: u8, commit_id: Option<u64>) -> GtidEvent {
         GtidEvent {
             domain: gtid.domain,
@@ -88,7 +87,7 @@ impl GtidEvent {
         }
     }
 
-    /// The GTID; the server id comes from the common header.
+    /// Returns the GTID; the server id comes from the common header.
     pub fn gtid(&self, server: ServerId) -> Gtid {
         Gtid { domain: self.domain, server, seq_no: self.seq_no }
     }

@@ -5,7 +5,7 @@
 //! an empty list is followed by two zero bytes
 //! ```
 //!
-//! Of the entries of one domain the last is its newest transaction.
+//! The last entry of a domain is its newest transaction.
 
 use cohort_base::{DomainId, Gtid, Reader, ServerId, Write};
 
@@ -17,14 +17,14 @@ const ENTRY_LEN: usize = 16;
 /// A GTID list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GtidListEvent {
-    /// The high four bits, for instance 1: "the position of START SLAVE UNTIL was reached".
+    /// The high four bits, for instance [`GtidListEvent::UNTIL_REACHED`].
     pub flags: u8,
-    /// Newest per domain and server, newest of a domain last.
+    /// Newest GTIDs per domain and server, the newest of a domain last.
     pub gtids: Vec<Gtid>,
 }
 
 impl GtidListEvent {
-    /// A source made it up: it has sent all that the replica asked for.
+    /// Flag of an artificial event: the source has sent everything up to the position of START SLAVE UNTIL.
     pub const UNTIL_REACHED: u8 = 1;
 
     pub(super) fn decode(r: &mut Reader<'_>) -> Result<GtidListEvent, DecodeError> {

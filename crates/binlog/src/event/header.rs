@@ -1,4 +1,4 @@
-//! The common header, the checksum and the frame of an event. Layout: see the module above.
+//! The common header, the checksum and the framing of an event. For the format see the parent module.
 
 use cohort_base::{Reader, ServerId, Write};
 
@@ -10,28 +10,29 @@ pub const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 pub const HEADER_LEN: usize = 19;
 /// Length of the checksum.
 pub const CHECKSUM_LEN: usize = 4;
-/// Longest event: the largest packet (1 GiB) twice, for before and after image, and some room.
+/// Maximum length of an event: twice the largest packet (1 GiB), for before and after image, and some
+/// reserve.
 pub const EVENT_LEN_MAX: u32 = 0x8000_0000 + 0x10_0000;
 
 /// Flags of the common header.
 pub mod flags {
-    /// Of a format description: the file is being written, or was when the server died.
+    /// In a format description: the file is being written, or was when the server died.
     pub const IN_USE: u16 = 0x1;
     /// The statement uses temporary tables of its session.
     pub const THREAD_SPECIFIC: u16 = 0x4;
     /// The statement does not depend on the current database.
     pub const SUPPRESS_USE: u16 = 0x8;
-    /// Made up for a replica; not in the file.
+    /// Artificial event, created for a replica; not in the file.
     pub const ARTIFICIAL: u16 = 0x20;
     /// Written by a replica's receiver.
     pub const RELAY_LOG: u16 = 0x40;
-    /// A reader that does not know it may pass over it.
+    /// Readers that do not know the event may skip it.
     pub const IGNORABLE: u16 = 0x80;
     /// `@@skip_replication` was set.
     pub const SKIP_REPLICATION: u16 = 0x8000;
 }
 
-/// Whether events carry a checksum. The number is that of the format description.
+/// Checksum algorithm of events. The number is the one in the format description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Checksum {
@@ -42,7 +43,7 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// From the number in a format description.
+    /// Converts the number in a format description.
     pub fn from_u8(number: u8) -> Option<Checksum> {
         match number {
             0 => Some(Checksum::None),
@@ -51,7 +52,7 @@ impl Checksum {
         }
     }
 
-    /// Bytes it takes behind an event.
+    /// Returns the bytes that it adds to an event.
     pub fn len(self) -> usize {
         match self {
             Checksum::None => 0,
@@ -59,7 +60,7 @@ impl Checksum {
         }
     }
 
-    /// Whether it takes no bytes.
+    /// Returns whether it adds no bytes.
     pub fn is_empty(self) -> bool {
         self == Checksum::None
     }
@@ -68,22 +69,22 @@ impl Checksum {
 /// The common header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHeader {
-    /// Seconds since 1970 when the statement started.
+    /// Start of the statement in seconds since 1970.
     pub timestamp: u32,
     /// Kind of event.
     pub kind: EventType,
-    /// The server it was first logged on.
+    /// The server that first logged the event.
     pub server_id: ServerId,
-    /// Length with header and checksum.
+    /// Length including header and checksum.
     pub event_len: u32,
-    /// Position behind the event, modulo 2^32; 0 in made-up events.
+    /// Position after the event, modulo 2^32; 0 in artificial events.
     pub log_pos: u32,
     /// See [`flags`].
     pub flags: u16,
 }
 
 impl EventHeader {
-    /// Reads the first [`HEADER_LEN`] bytes of an event. The length is checked against the possible range.
+    /// Decodes the first [`HEADER_LEN`] bytes of an event, and checks that the length is possible.
     pub fn decode(bytes: &[u8]) -> Result<EventHeader, DecodeError> {
         let mut r = Reader::new(bytes);
         let header = EventHeader {
@@ -113,7 +114,7 @@ impl EventHeader {
     }
 }
 
-/// Appends a header whose length and position [`finish_event`] fills in; answers where it starts.
+/// Appends a header whose length and position [`finish_event`] fills in later. Returns its start.
 pub fn begin_event(
     out: &mut Vec<u8>,
     kind: EventType,
@@ -126,8 +127,8 @@ pub fn begin_event(
     start
 }
 
-/// Completes the event that starts at `start` and is to end up at `file_offset`: length, end position,
-/// checksum. Answers the offset behind it.
+/// Completes the event at `start`, whose place in the file is `file_offset`: length, end position, checksum.
+/// Returns the file offset after the event.
 pub fn finish_event(out: &mut Vec<u8>, start: usize, file_offset: u64, checksum: Checksum) -> u64 {
     let len = out.len() - start + checksum.len();
     let len = u32::try_from(len).expect("the transaction cache bounds every event (I6)");
@@ -141,7 +142,7 @@ pub fn finish_event(out: &mut Vec<u8>, start: usize, file_offset: u64, checksum:
     end
 }
 
-/// The checksum of header and body.
+/// Computes the checksum of header and body.
 pub fn crc_of_event(event: &[u8]) -> u32 {
     if event[4] == EventType::FORMAT_DESCRIPTION.0 && event[17] & (flags::IN_USE as u8) != 0 {
         let mut crc = crc32fast::Hasher::new();
@@ -153,7 +154,7 @@ pub fn crc_of_event(event: &[u8]) -> u32 {
     crc32fast::hash(event)
 }
 
-/// Splits a whole event into header and body, and verifies its length and checksum.
+/// Splits a complete event into header and body. Verifies its length and checksum.
 pub fn split_event(event: &[u8], checksum: Checksum) -> Result<(EventHeader, &[u8]), DecodeError> {
     let header = EventHeader::decode(event)?;
     let len = header.event_len as usize;

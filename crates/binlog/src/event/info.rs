@@ -1,4 +1,4 @@
-//! The column Info of SHOW BINLOG EVENTS, as MariaDB 10.11 prints it.
+//! The column Info of SHOW BINLOG EVENTS, as printed by MariaDB 10.11.
 
 use super::xa::{Case, push_hex};
 use super::{
@@ -7,14 +7,14 @@ use super::{
 };
 
 impl Event {
-    /// The text; bytes, because statements may be in any character set.
+    /// Returns the text. Returns bytes, because statements may be in any character set.
     pub fn info(&self, header: &EventHeader) -> Result<Vec<u8>, DecodeError> {
         Ok(match self {
             Event::FormatDescription(e) => {
                 [b"Server ver: ", e.server_version.as_slice(), b", Binlog ver: 4"].concat()
             }
             Event::GtidList(e) => {
-                // In order of domain, server and number; the event has another order, with a meaning.
+                // Sorted by domain, server and number; the order in the event has another meaning.
                 let mut gtids = e.gtids.clone();
                 gtids.sort();
                 let gtids: Vec<String> = gtids.iter().map(ToString::to_string).collect();
@@ -138,7 +138,7 @@ fn user_var_info(e: &UserVar) -> Result<Vec<u8>, DecodeError> {
     Ok(text)
 }
 
-/// The shortest text of at most 14 digits, as C's `%.14g` prints it.
+/// Returns the shortest text of at most 14 digits, like C's `%.14g`.
 fn real_text(value: f64) -> String {
     const DIGITS: i32 = 14;
     if value == 0.0 || !value.is_finite() {
@@ -168,7 +168,8 @@ fn string_text(collation: u32, bytes: &[u8]) -> String {
     text
 }
 
-/// The collations that a variable can have here; others print as unknown, as on a server that lacks them.
+/// Returns the name of a collation that a variable can have here. Others print as unknown, as on a server
+/// that lacks them.
 fn collation_names(number: u32) -> Option<(&'static str, &'static str)> {
     Some(match number {
         8 => ("latin1", "latin1_swedish_ci"),
@@ -185,8 +186,8 @@ fn collation_names(number: u32) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Decimal digits of the packed form: groups of nine digits in four bytes, big-endian, the leading and the
-/// trailing group shorter; the first bit is inverted and all bits are if the number is negative.
+/// Formats the packed form of a decimal. Groups of nine digits take four bytes, big-endian; the leading and
+/// the trailing group may be shorter. The first bit is inverted; for a negative number all bits are.
 fn decimal_text(bytes: &[u8]) -> Result<String, DecodeError> {
     const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
     let [precision, scale, digits @ ..] = bytes else { return Err(DecodeError::Truncated) };

@@ -3,20 +3,21 @@
 //! ```text
 //! BEGIN_LOAD_QUERY 17, APPEND_BLOCK 9   file_id u32 | bytes to the end
 //! DELETE_FILE 11                        file_id u32
-//! EXECUTE_LOAD_QUERY 18                 thread_id u32 | exec_time u32 | db_len u8 | error u16 | status_len u16 |
-//!     file_id u32 | name_start u32 | name_end u32 | duplicates u8 | status | db | 0 | statement to the end
+//! EXECUTE_LOAD_QUERY 18                 thread_id u32 | exec_time u32 | db_len u8 | error u16 |
+//!     status_len u16 | file_id u32 | name_start u32 | name_end u32 | duplicates u8 | status | db | 0 |
+//!     statement to the end
 //! ```
 
 use cohort_base::{Reader, Write};
 
 use super::{DecodeError, Packing, QueryEvent};
 
-/// A piece of the file.
+/// A block of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileBlock {
     /// Number of the file on its source.
     pub file_id: u32,
-    /// The bytes.
+    /// Contents of the block.
     pub block: Vec<u8>,
 }
 
@@ -38,11 +39,11 @@ pub struct ExecuteLoadQuery {
     pub query: QueryEvent,
     /// Number of the file.
     pub file_id: u32,
-    /// Where in the statement the words before the file name start,
+    /// Offset in the statement of the words before the file name,
     pub name_start: u32,
-    /// and where those behind it start.
+    /// and of the words after it.
     pub name_end: u32,
-    /// 0 error, 1 IGNORE, 2 REPLACE.
+    /// Handling of duplicates: 0 error, 1 IGNORE, 2 REPLACE.
     pub duplicates: u8,
 }
 

@@ -1,15 +1,15 @@
-//! Binlog events: the common header, the checksum, one codec per kind.
+//! Binlog events: the common header, the checksum, and one codec per kind.
 //!
 //! ```text
-//! timestamp u32 | type u8 | server_id u32 | event_len u32 | log_pos u32 | flags u16 | body | crc32 u32 (if on)
+//! timestamp u32 | type u8 | server_id u32 | event_len u32 | log_pos u32 | flags u16 | body | [crc32 u32]
 //! ```
 //!
-//! Integers are little-endian. `event_len` counts header and checksum. `log_pos` is the position behind the
-//! event, modulo 2^32. The checksum (zlib's CRC-32) covers header and body; for a format description it is
-//! computed with the flag IN_USE cleared, because that flag changes in place when the file is closed.
+//! Integers are little-endian. `event_len` includes header and checksum. `log_pos` is the position after the
+//! event, modulo 2^32. The checksum (zlib's CRC-32) covers header and body. For a format description it is
+//! computed with the IN_USE flag cleared, because that flag changes in place when the file is closed.
 //!
-//! Decoding then encoding gives the same bytes for every event that MariaDB 10.11 writes; kinds not known
-//! here are kept as [`Event::Unknown`].
+//! Decoding and encoding again yields the same bytes for every event that MariaDB 10.11 writes. Unknown kinds
+//! are kept as [`Event::Unknown`].
 
 mod compressed;
 mod format_description;
@@ -55,7 +55,7 @@ pub use types::EventType;
 pub use user_var::{UserVar, UserVarType, UserVarValue};
 pub use xa::{XaPrepare, XaXid};
 
-/// Why bytes are no event.
+/// Reason why bytes are not a valid event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The bytes end inside an event.
@@ -64,19 +64,19 @@ pub enum DecodeError {
     BadLength(u32),
     /// The stored and the computed checksum.
     BadChecksum {
-        /// In the event.
+        /// Checksum stored in the event.
         stored: u32,
-        /// Of the bytes.
+        /// Checksum computed from the bytes.
         computed: u32,
     },
-    /// `log_pos` is not where the event ends.
+    /// `log_pos` differs from the end of the event.
     BadLogPos {
-        /// In the event.
+        /// Position stored in the event.
         stored: u32,
-        /// Where it ends.
+        /// End of the event.
         expected: u32,
     },
-    /// A field holds what it cannot hold.
+    /// A field has an invalid value.
     BadValue(&'static str),
 }
 
@@ -109,7 +109,7 @@ impl From<Truncated> for DecodeError {
 pub enum Event {
     /// 15, the first event of a file.
     FormatDescription(FormatDescription),
-    /// 163, GTID state at the start of a file.
+    /// 163, the GTID state at the start of a file.
     GtidList(GtidListEvent),
     /// 161, the oldest file that crash recovery may need.
     BinlogCheckpoint(BinlogCheckpoint),
@@ -131,11 +131,11 @@ pub enum Event {
     Rand(Rand),
     /// 14, a user variable of the next statement.
     UserVar(UserVar),
-    /// 26, something could not be logged.
+    /// 26, events could not be logged.
     Incident(Incident),
     /// 27, sent to replicas only.
     Heartbeat(Heartbeat),
-    /// 160, the statement behind the row events that follow.
+    /// 160, the text of the statement that caused the following row events.
     Annotate(Annotate),
     /// 19, a table that the row events of this statement refer to.
     TableMap(Arc<TableMap>),
@@ -147,11 +147,11 @@ pub enum Event {
     BeginLoadQuery(FileBlock),
     /// 9, a further block.
     AppendBlock(FileBlock),
-    /// 11, the file is not needed; its number.
+    /// 11, the file is not needed; contains its number.
     DeleteFile(u32),
     /// 18, the LOAD DATA statement.
     ExecuteLoadQuery(ExecuteLoadQuery),
-    /// Any other kind, as it stands.
+    /// Any other kind, with its undecoded body.
     Unknown(EventType, Vec<u8>),
 }
 
@@ -164,7 +164,7 @@ impl Event {
         }
     }
 
-    /// The same of bytes that the event goes on sharing: row images are not copied.
+    /// Like [`Event::decode`], but the event shares `body`: row images are not copied.
     pub fn decode_shared(kind: EventType, body: &SharedBytes) -> Result<Event, DecodeError> {
         match RowsKind::of(kind) {
             Some((rows, packing)) => RowsEvent::decode(body, rows, packing).map(Event::Rows),
@@ -205,7 +205,7 @@ impl Event {
         Ok(event)
     }
 
-    /// The kind, as it stands in the header.
+    /// Returns the kind, as written in the header.
     pub fn kind(&self) -> EventType {
         match self {
             Event::FormatDescription(_) => EventType::FORMAT_DESCRIPTION,

@@ -5,7 +5,7 @@
 //! status variables | db | 0 | statement to the end
 //! ```
 //!
-//! In the compressed kind the statement is packed as `compressed` draws it.
+//! In the compressed kind the statement has the format described in `compressed`.
 
 use std::borrow::Cow;
 
@@ -13,32 +13,32 @@ use cohort_base::{Reader, Write};
 
 use super::{DecodeError, Packing, StatusVars, deflate, inflate, plain_len};
 
-/// What stands before the status variables, and the zero byte behind the database.
+/// Bytes before the status variables, and the zero byte after the database.
 const HEAD_BYTES: usize = 14;
-/// Room for the status variables of most statements.
+/// Capacity sufficient for the status variables of most statements.
 const STATUS_BYTES: usize = 64;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryEvent {
-    /// Connection id; names the temporary tables of its session.
+    /// Connection id, which identifies the session's temporary tables.
     pub thread_id: u32,
-    /// Seconds it ran.
+    /// Execution time in seconds.
     pub exec_time: u32,
-    /// Error it ended with on the source; replicas expect the same.
+    /// Error with which it ended on the source; replicas expect the same.
     pub error: u16,
-    /// Status variables as they stand, see [`StatusVars`].
+    /// Undecoded status variables, see [`StatusVars`].
     pub status: Vec<u8>,
-    /// Current database, or empty; at most 255 bytes.
+    /// Current database, may be empty; at most 255 bytes.
     pub db: Vec<u8>,
-    /// Whether `sql` is compressed.
+    /// Says whether `sql` is compressed.
     pub packing: Packing,
     /// The statement.
     pub sql: Vec<u8>,
 }
 
 impl QueryEvent {
-    /// A statement that ended well.
+    /// Returns the event of a successful statement.
     pub fn new(thread_id: u32, status: &StatusVars, db: &[u8], sql: &[u8]) -> QueryEvent {
         let mut event = QueryEvent {
             thread_id,
@@ -53,7 +53,7 @@ impl QueryEvent {
         event
     }
 
-    /// Packs the statement (`log_bin_compress`).
+    /// Compresses the statement (`log_bin_compress`).
     pub fn compress(&mut self) {
         if self.packing == Packing::Plain {
             let plain = std::mem::take(&mut self.sql);
@@ -62,12 +62,12 @@ impl QueryEvent {
         }
     }
 
-    /// The status variables, decoded.
+    /// Decodes the status variables.
     pub fn status_vars(&self) -> Result<StatusVars, DecodeError> {
         StatusVars::decode(&self.status)
     }
 
-    /// Bytes that [`QueryEvent::plain_sql`] takes memory for: none if it is not compressed.
+    /// Returns the bytes that [`QueryEvent::plain_sql`] allocates: 0 if the statement is not compressed.
     pub fn inflated_bytes(&self) -> Result<u64, DecodeError> {
         match self.packing {
             Packing::Plain => Ok(0),
@@ -75,7 +75,7 @@ impl QueryEvent {
         }
     }
 
-    /// The statement, decompressed.
+    /// Returns the decompressed statement.
     pub fn plain_sql(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
         match self.packing {
             Packing::Plain => Ok(Cow::Borrowed(&self.sql)),

@@ -6,8 +6,8 @@
 //! rows to the end: { null bitmap over the present columns | values } once, or before and after of an update
 //! ```
 //!
-//! Bitmaps take (columns + 7) / 8 bytes, least significant bit first. In the compressed kinds the rows are
-//! packed as `compressed` draws it. How values look depends on the table map; see
+//! Bitmaps take (columns + 7) / 8 bytes, least significant bit first. In the compressed kinds the rows have
+//! the format described in `compressed`. The format of values depends on the table map; see
 //! `cohort-types::binlog_image`.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use cohort_base::{Reader, Write};
 
 use super::{DecodeError, EventType, SharedBytes, inflate, plain_len};
 
-/// Most columns a table has.
+/// Maximum number of columns of a table.
 const WIDTH_MAX: u64 = 4096;
 
 /// Bits of the flags field.
@@ -27,11 +27,11 @@ pub mod flags {
     pub const NO_FOREIGN_KEY_CHECKS: u16 = 2;
     /// `@@unique_checks=0`
     pub const RELAXED_UNIQUE_CHECKS: u16 = 4;
-    /// Rows hold all columns.
+    /// The rows contain all columns.
     pub const COMPLETE_ROWS: u16 = 8;
 }
 
-/// What happened to the rows.
+/// Kind of row change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsKind {
     /// One image per row.
@@ -42,17 +42,17 @@ pub enum RowsKind {
     Delete,
 }
 
-/// Whether the large part of an event is compressed.
+/// Compression of the large part of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// As it is.
+    /// Not compressed.
     Plain,
     /// `log_bin_compress=ON`
     Compressed,
 }
 
 impl RowsKind {
-    /// Kind and packing of an event type; `None` if it is no row event of version 1.
+    /// Returns kind and packing of an event type, `None` if it is not a row event of version 1.
     pub fn of(kind: EventType) -> Option<(RowsKind, Packing)> {
         Some(match kind {
             EventType::WRITE_ROWS_V1 => (RowsKind::Write, Packing::Plain),
@@ -65,7 +65,7 @@ impl RowsKind {
         })
     }
 
-    /// The type number.
+    /// Returns the event type.
     pub fn event_type(self, packing: Packing) -> EventType {
         match (self, packing) {
             (RowsKind::Write, Packing::Plain) => EventType::WRITE_ROWS_V1,
@@ -81,26 +81,26 @@ impl RowsKind {
 /// Rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsEvent {
-    /// What happened.
+    /// Kind of change.
     pub kind: RowsKind,
-    /// Whether `rows` is compressed.
+    /// Says whether `rows` is compressed.
     pub packing: Packing,
-    /// The number of the table map.
+    /// Table number from the table map.
     pub table_id: u64,
     /// See [`flags`].
     pub flags: u16,
     /// Number of columns of the table.
     pub width: u32,
-    /// Columns in the (before) image, one bit each.
+    /// Columns in the image (before image of an update), one bit each.
     pub present: SharedBytes,
-    /// Columns in the after image of an update; else empty.
+    /// Columns in the after image of an update; otherwise empty.
     pub present_after: SharedBytes,
-    /// The images.
+    /// The row images.
     pub rows: SharedBytes,
 }
 
 impl RowsEvent {
-    /// Bytes that [`RowsEvent::plain_rows`] takes memory for: none if it is not compressed.
+    /// Returns the bytes that [`RowsEvent::plain_rows`] allocates: 0 if the event is not compressed.
     pub fn inflated_bytes(&self) -> Result<u64, DecodeError> {
         match self.packing {
             Packing::Plain => Ok(0),
@@ -108,7 +108,7 @@ impl RowsEvent {
         }
     }
 
-    /// The images, decompressed.
+    /// Returns the decompressed row images.
     pub fn plain_rows(&self) -> Result<Cow<'_, [u8]>, DecodeError> {
         match self.packing {
             Packing::Plain => Ok(Cow::Borrowed(&self.rows)),
@@ -116,7 +116,7 @@ impl RowsEvent {
         }
     }
 
-    /// Whether this is the last row event of its statement.
+    /// Returns whether this is the last row event of its statement.
     pub fn ends_statement(&self) -> bool {
         self.flags & flags::STMT_END != 0
     }
@@ -151,7 +151,7 @@ impl RowsEvent {
     }
 }
 
-/// Appends everything before the first image.
+/// Appends everything before the first row image.
 pub(crate) fn encode_rows_head(
     out: &mut Vec<u8>,
     table_id: u64,

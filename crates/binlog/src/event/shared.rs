@@ -1,10 +1,10 @@
-//! [`SharedBytes`]: a part of an event's bytes, which all who work with the event share.
+//! [`SharedBytes`]: a reference-counted part of an event's bytes.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// A slice that keeps what it is a part of.
+/// A slice that keeps the underlying bytes alive.
 #[derive(Clone)]
 pub struct SharedBytes {
     whole: Arc<[u8]>,
@@ -12,7 +12,7 @@ pub struct SharedBytes {
 }
 
 impl SharedBytes {
-    /// A part of it. Panics if there is no such part, as slices do.
+    /// Returns a part of the slice. Panics if the range is out of bounds.
     pub fn part(&self, range: Range<usize>) -> SharedBytes {
         assert!(range.start <= range.end && range.end <= self.len(), "a part of the bytes");
         let start = self.range.start;

@@ -1,4 +1,4 @@
-//! The events of a few fields.
+//! Events with few fields.
 //!
 //! ```text
 //! ROTATE 4              position u64 | file name to the end
@@ -15,7 +15,7 @@ use cohort_base::{Reader, Write};
 
 use super::DecodeError;
 
-/// The next file, and where its events start (always 4).
+/// ROTATE: the next file, and the offset of its first event (always 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotate {
     /// Offset of the first event.
@@ -36,19 +36,19 @@ impl Rotate {
     }
 }
 
-/// Which number an [`Intvar`] gives.
+/// Meaning of the number in an [`Intvar`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntvarKind {
-    /// What LAST_INSERT_ID() gives.
+    /// Value of LAST_INSERT_ID().
     LastInsertId,
-    /// The first AUTO_INCREMENT value.
+    /// First AUTO_INCREMENT value.
     InsertId,
 }
 
-/// A number that the next statement uses.
+/// INTVAR: a number that the next statement uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intvar {
-    /// Which one.
+    /// Meaning of the number.
     pub kind: IntvarKind,
     /// The number.
     pub value: u64,
@@ -73,7 +73,7 @@ impl Intvar {
     }
 }
 
-/// Seeds of RAND().
+/// RAND: seeds of RAND().
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rand {
     /// First seed.
@@ -93,12 +93,12 @@ impl Rand {
     }
 }
 
-/// Something could not be logged; replicas stop here.
+/// INCIDENT: events could not be logged; replicas stop here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incident {
     /// 1: lost events.
     pub number: u16,
-    /// What happened; at most 255 bytes.
+    /// Description; at most 255 bytes.
     pub message: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ impl Incident {
     }
 }
 
-/// "Still there" for a replica that waits.
+/// HEARTBEAT: keeps the connection to an idle replica alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
     /// The source's current file.
@@ -131,7 +131,7 @@ impl Heartbeat {
     }
 }
 
-/// The statement behind the row events that follow.
+/// ANNOTATE_ROWS: the text of the statement that caused the following row events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotate {
     /// SQL text.
@@ -148,8 +148,9 @@ impl Annotate {
     }
 }
 
-/// Crash recovery of a server with two-phase commit starts at this file. Ours recovers from its log; the
-/// event names the file it stands in, so that tools know that older ones may go.
+/// BINLOG_CHECKPOINT: the file where crash recovery of a server with two-phase commit starts. This server
+/// recovers from its log. It writes the name of the current file, so that tools know that older files may be
+/// removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinlogCheckpoint {
     /// File name without directory.
@@ -169,14 +170,14 @@ impl BinlogCheckpoint {
     }
 }
 
-/// The events behind this one are encrypted; they cannot be read here.
+/// START_ENCRYPTION: the following events are encrypted and cannot be read here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartEncryption {
-    /// 1.
+    /// Always 1.
     pub scheme: u8,
     /// Version of the key.
     pub key_version: u32,
-    /// Per file.
+    /// Nonce of the file.
     pub nonce: [u8; 12],
 }
 

@@ -1,9 +1,9 @@
-//! Status variables of a QUERY event: the session settings a statement depends on.
+//! Status variables of a QUERY event: the session settings that a statement depends on.
 //!
-//! A row of `code u8 | value`; written in this order:
+//! A sequence of `code u8 | value`, written in this order:
 //!
 //! ```text
-//!   0 flags2 u32              bits of @@sql_auto_is_null, @@foreign_key_checks, @@unique_checks, @@autocommit, ...
+//!   0 flags2 u32              bits: auto_is_null, foreign_key_checks, unique_checks, autocommit, ...
 //!   1 sql_mode u64
 //!   6 catalog len8 string     "std"
 //!   3 auto_increment u16 increment, u16 offset
@@ -15,22 +15,22 @@
 //!  11 invoker len8 user, len8 host
 //! 128 hrnow u24               microseconds of NOW()
 //! 129 xid u64                 of the DDL log
-//! 130 gtid_flags3 u8        of a two-phase ALTER; with COMMIT or ROLLBACK ALTER (4, 8) the u64 of its start follows
+//! 130 gtid_flags3 u8          of a two-phase ALTER; with COMMIT or ROLLBACK ALTER (4, 8): u64 of its start
 //! ```
 //!
-//! A code not known here ends the decoding; what follows is kept as it is.
+//! An unknown code ends the decoding; the rest is kept undecoded.
 
 use cohort_base::{Reader, Truncated, Write};
 
 use super::{DecodeError, gtid_flags_extra};
 
-/// Session settings of a statement. Absent ones are at their defaults.
+/// Session settings of a statement. Absent ones have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusVars {
     /// OPTION_... bits: 0x4000 sql_auto_is_null, 0x8000 not autocommit, 0x400_0000 no foreign key checks,
     /// 0x800_0000 relaxed unique checks.
     pub flags2: Option<u32>,
-    /// MariaDB's bits.
+    /// MariaDB's sql_mode bits.
     pub sql_mode: Option<u64>,
     /// Always "std".
     pub catalog: Option<Vec<u8>>,
@@ -44,7 +44,7 @@ pub struct StatusVars {
     pub lc_time_names: Option<u16>,
     /// Collation number of the current database.
     pub charset_database: Option<u16>,
-    /// Tables of a multi-table UPDATE, one bit each.
+    /// Bitmap of the tables of a multi-table UPDATE.
     pub table_map_for_update: Option<u64>,
     /// User and host for DEFINER=CURRENT_USER.
     pub invoker: Option<(Vec<u8>, Vec<u8>)>,
@@ -52,15 +52,14 @@ pub struct StatusVars {
     pub hrnow: Option<u32>,
     /// XID of a DDL.
     pub xid: Option<u64>,
-    /// `flags_extra` of the GTID of a two-phase ALTER, and the sequence number of its start if this is its
-    /// end.
+    /// `flags_extra` of the GTID of a two-phase ALTER; for its end also the sequence number of its start.
     pub gtid_flags3: Option<(u8, Option<u64>)>,
-    /// Variables behind the first unknown one.
+    /// Undecoded variables, from the first unknown one on.
     pub rest: Vec<u8>,
 }
 
 impl StatusVars {
-    /// Reads the block.
+    /// Decodes a block of status variables.
     pub fn decode(bytes: &[u8]) -> Result<StatusVars, DecodeError> {
         let mut vars = StatusVars::default();
         let mut r = Reader::new(bytes);

@@ -5,9 +5,9 @@
 //! metadata lenenc string | null bitmap, (columns + 7) / 8 bytes | [optional metadata]
 //! ```
 //!
-//! Metadata takes 0, 1 or 2 bytes a column, as its type says. Optional metadata (`binlog_row_metadata` other
-//! than NO_LOG, MariaDB's default) is a row of `type u8 | length lenenc | value`; type 1 is the signedness of
-//! the numeric columns, most significant bit first, a set bit for UNSIGNED.
+//! Metadata takes 0, 1 or 2 bytes per column, depending on its type. Optional metadata (`binlog_row_metadata`
+//! other than NO_LOG, MariaDB's default) is a sequence of `type u8 | length lenenc | value`. Type 1 is the
+//! signedness of the numeric columns, most significant bit first; a set bit stands for UNSIGNED.
 
 use cohort_base::{Reader, Write};
 
@@ -15,7 +15,7 @@ use super::DecodeError;
 
 const WIDTH_MAX: u64 = 4096;
 
-/// Types of optional metadata that are looked at here; the others are passed over.
+/// Types of optional metadata that are decoded here; others are skipped.
 mod optional {
     pub const SIGNEDNESS: u8 = 1;
     pub const COLUMN_NAME: u8 = 4;
@@ -25,37 +25,37 @@ mod optional {
 /// A table map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableMap {
-    /// The number that row events use.
+    /// Number by which row events refer to the table.
     pub table_id: u64,
-    /// Written as 1 by MariaDB (no meaning on the replica).
+    /// Always 1 when written by MariaDB (no meaning on the replica).
     pub flags: u16,
     /// Database.
     pub db: Vec<u8>,
     /// Table.
     pub table: Vec<u8>,
-    /// Type byte per column.
+    /// One type byte per column.
     pub column_types: Vec<u8>,
     /// Type parameters of all columns.
     pub metadata: Vec<u8>,
-    /// A set bit per column that may be NULL, least significant bit first.
+    /// One bit per column, set if it may be NULL; least significant bit first.
     pub null_bits: Vec<u8>,
-    /// As it stands; see [`TableMap::optional_metadata`].
+    /// Undecoded optional metadata; see [`TableMap::optional_metadata`].
     pub optional: Vec<u8>,
 }
 
 /// Decoded optional metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionalMetadata {
-    /// One per numeric column: whether it is unsigned.
+    /// One entry per numeric column: true if it is unsigned.
     pub unsigned: Vec<bool>,
-    /// Column names; with `binlog_row_metadata=FULL` only.
+    /// Column names; only with `binlog_row_metadata=FULL`.
     pub column_names: Vec<Vec<u8>>,
-    /// Numbers of the primary key's columns; with FULL only.
+    /// Ordinals of the primary key's columns; only with FULL.
     pub primary_key: Vec<u32>,
 }
 
 impl TableMap {
-    /// Whether a column may be NULL.
+    /// Returns whether a column may be NULL.
     pub fn nullable(&self, column: usize) -> bool {
         self.null_bits.get(column / 8).is_some_and(|byte| byte >> (column % 8) & 1 != 0)
     }
@@ -135,7 +135,7 @@ impl TableMap {
     }
 }
 
-/// Whether a column of this type has a bit in the signedness field: TINY, SHORT, LONG, FLOAT, DOUBLE,
+/// Returns whether columns of this type have a bit in the signedness field: TINY, SHORT, LONG, FLOAT, DOUBLE,
 /// LONGLONG, INT24, YEAR, NEWDECIMAL.
 fn is_numeric(column_type: u8) -> bool {
     matches!(column_type, 1..=5 | 8 | 9 | 13 | 246)

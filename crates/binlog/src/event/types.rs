@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The type byte of an event. Any value is possible; those known here have a name.
+/// The type byte of an event. All values are possible; the known ones have constants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventType(pub u8);
 
@@ -11,7 +11,7 @@ macro_rules! types {
         impl EventType {
             $(#[doc = $text] pub const $name: EventType = EventType($number);)*
 
-            /// The column Event_type of SHOW BINLOG EVENTS.
+            /// Returns the column Event_type of SHOW BINLOG EVENTS.
             pub fn name(self) -> &'static str {
                 match self.0 {
                     $($number => $text,)*

@@ -4,8 +4,8 @@
 //! name_len u32 | name | is_null u8 | [type u8 | charset u32 | value_len u32 | value | [flags u8]]
 //! ```
 //!
-//! Values: a string as it is; REAL f64; INT i64; DECIMAL precision u8, scale u8, then the packed digits. The
-//! flag says that an integer is unsigned; MariaDB writes it for every type.
+//! Values: the bytes of a string; REAL f64; INT i64; DECIMAL precision u8, scale u8, then the packed digits.
+//! The flag marks an unsigned integer; MariaDB writes it for every type.
 
 use cohort_base::{Reader, Write};
 
@@ -34,7 +34,7 @@ pub struct UserVarValue {
     pub collation: u32,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// 1: unsigned; `None` in events of old servers.
+    /// 1 if unsigned; `None` in events of old servers.
     pub flags: Option<u8>,
 }
 
@@ -43,7 +43,7 @@ pub struct UserVarValue {
 pub struct UserVar {
     /// Name without `@`.
     pub name: Vec<u8>,
-    /// `None` is NULL.
+    /// `None` stands for NULL.
     pub value: Option<UserVarValue>,
 }
 

@@ -8,15 +8,15 @@ use cohort_base::{Reader, Write};
 
 use super::DecodeError;
 
-/// Longest gtrid and longest bqual.
+/// Maximum length of gtrid and of bqual.
 const PART_MAX: u32 = 64;
-/// Bytes of a name in a statement besides its parts' digits, at most.
+/// Maximum bytes of an XID in a statement without the hex digits of its parts.
 const NAME_FRAME_BYTES_MAX: usize = 18;
 
-/// The name that an XA client gave its transaction.
+/// XID: the name that an XA client gave its transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct XaXid {
-    /// Which convention the parts follow; 1 by default.
+    /// Convention that the parts follow; 1 by default.
     pub format_id: u32,
     /// Global part, at most 64 bytes.
     pub gtrid: Vec<u8>,
@@ -25,12 +25,12 @@ pub struct XaXid {
 }
 
 impl XaXid {
-    /// As statements in the binlog write it: `X'7831',X'6231',7`.
+    /// Formats the XID like statements in the binlog: `X'7831',X'6231',7`.
     pub fn to_sql(&self) -> String {
         self.to_sql_behind("")
     }
 
-    /// The same behind other words.
+    /// Like [`XaXid::to_sql`], after `words`.
     pub fn to_sql_behind(&self, words: &str) -> String {
         let parts_bytes = 2 * (self.gtrid.len() + self.bqual.len());
         let mut text = String::with_capacity(words.len() + parts_bytes + NAME_FRAME_BYTES_MAX);
@@ -45,7 +45,7 @@ impl XaXid {
     }
 }
 
-/// Appends the decimal digits, without the machinery of formatting.
+/// Appends the decimal digits without the overhead of `format!`.
 fn push_number(text: &mut String, number: u32) {
     if number >= 10 {
         push_number(text, number / 10);
@@ -73,7 +73,7 @@ pub(super) fn push_hex(text: &mut String, bytes: &[u8], case: Case) {
 /// An XA PREPARE (or the end of XA COMMIT ONE PHASE).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XaPrepare {
-    /// Not 0: committed at once.
+    /// Nonzero if it is committed at once.
     pub one_phase: u8,
     /// The transaction.
     pub xid: XaXid,

@@ -38,15 +38,15 @@ pub fn spill_dir(fs: &SharedFs) -> std::io::Result<Arc<SpillDir>> {
     Ok(Arc::new(SpillDir::open(fs.clone(), Path::new("/d/spill"))?))
 }
 
-/// What the log holds: every batch since the start, hardened, and the last checkpoint.
+/// Contents of the log: every durable batch since the start, and the last checkpoint.
 #[derive(Clone, Default)]
 pub struct Log {
     pub batches: Vec<Batch>,
     pub end: Option<BinlogPos>,
     pub gtid_state: GtidState,
-    /// Position and number of batches that the files had synced.
+    /// Position and number of batches up to which the files were synced.
     pub checkpoint: (BinlogPos, usize),
-    /// What each file holds, from the chunks.
+    /// Expected contents of each file, from the chunks.
     pub model: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -76,7 +76,7 @@ impl From<std::io::Error> for Stop {
 }
 
 impl Log {
-    /// Hardens what a stream put out, and hands it to the files.
+    /// Makes a stream's output durable and hands it to the files.
     pub fn harden(&mut self, out: &mut StreamOut, spill: &SpillDir, stream: &Stream) -> Batch {
         let batch = Batch { chunks: std::mem::take(&mut out.chunks), bytes: std::mem::take(&mut out.bytes) };
         let mut inline = batch.bytes.as_slice();
@@ -123,7 +123,7 @@ pub struct Server {
     next: u64,
 }
 
-/// Opens the files, completes them from the log, starts a new file.
+/// Opens the files, completes them from the log, and starts a new file.
 pub fn start(fs: &SharedFs, log: &mut Log) -> Result<Server, Stop> {
     let spill = spill_dir(fs)?;
     let (files, recovered) = recover(fs, log, &spill)?;
@@ -160,7 +160,7 @@ pub fn recover(fs: &SharedFs, log: &Log, spill: &SpillDir) -> Result<(BinlogFile
 }
 
 impl Server {
-    /// A transaction of so many rows.
+    /// Commits a transaction with this number of rows.
     pub fn transaction(&mut self, log: &mut Log, rows: u32) -> Result<(), Stop> {
         let stamp = Stamp { timestamp: 1000, server_id: ServerId(7), flags: 0 };
         self.cache.begin_statement(stamp, Some(b"insert into t1 ..."));
@@ -228,7 +228,7 @@ pub fn read_file(fs: &SharedFs, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The files hold exactly what the log does, and the index names them all.
+/// Checks that the files have exactly the contents of the log and that the index names all of them.
 pub fn check_files(fs: &SharedFs, log: &Log) {
     let last = log.model.keys().last().copied();
     for (&number, expected) in &log.model {
@@ -251,7 +251,7 @@ pub fn check_files(fs: &SharedFs, log: &Log) {
     assert_eq!(index, expected);
 }
 
-/// Number of binlog files in the directory, whatever the index says.
+/// Returns the number of binlog files in the directory, regardless of the index.
 pub fn binlog_files_in_dir(fs: &SharedFs) -> usize {
     let names = fs.list(Path::new(DIR)).expect("lists");
     names.iter().filter(|file| name().number(&file.to_string_lossy()).is_some()).count()
