@@ -1,10 +1,9 @@
 //! [`KeySpans`]: the key ranges that cursors read. They are a planned access ([`cohort_optimize::Access`])
-//! with
-//! its keys computed.
+//! with its keys computed.
 //!
 //! A span may hold more rows than the condition it was made from, because a key that cannot be converted to
-//! the
-//! column's type widens the span. It never holds fewer. A reader must check the whole condition on every row.
+//! the column's type widens the span. It never holds fewer. A reader must check the whole condition on every
+//! row.
 
 use cohort_engine::KeyRange;
 

@@ -2,16 +2,13 @@
 //!
 //! Both are built from a read view, so that writers can continue; [`catch_up`](super::catch_up) applies their
 //! changes afterwards. A copy that cannot be caught up reads the newest committed rows instead. Its caller
-//! blocks
-//! writers with a metadata lock and has waited until the last of them is published.
+//! blocks writers with a metadata lock and has waited until the last of them is published.
 //!
 //! Entries are sorted in memory in runs of bounded size. Each run goes to the engine's bulk load. Rows that
-//! arrive
-//! in the order of the new key need no sorting and form a single run of any length.
+//! arrive in the order of the new key need no sorting and form a single run of any length.
 //!
 //! KILL and `max_statement_time` stop the build between two batches and during the load of a run. Sorting one
-//! run
-//! takes about a second.
+//! run takes about a second.
 //!
 //! # On failure
 //! Loaded runs stay in an index that no table names. The caller must have the engine drop it.
@@ -69,8 +66,7 @@ pub fn build_index(
 }
 
 /// Copies all rows of `from` into `to`, with all indexes. The indexes of `to` must be empty. Returns error
-/// 1062
-/// if two new rows collide.
+/// 1062 if two new rows collide.
 pub fn copy_rows(
     trx: &mut SessionTrx,
     (from, at): (&Arc<Table>, ReadAt<'_>),

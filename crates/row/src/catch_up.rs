@@ -4,24 +4,19 @@
 //!
 //! # Rounds
 //! A round takes the list of touched rows. It reads each row under its lock, compares the row's entries with
-//! those
-//! in the new indexes, and writes the difference: first all deletes, then all inserts. A row whose lock is
-//! taken
-//! is requeued for the next round. Rounds that run concurrently with writers leave little for the last one.
-//! The
-//! last round runs under the exclusive metadata lock of the table. It locks no rows and requeues none.
+//! those in the new indexes, and writes the difference: first all deletes, then all inserts. A row whose lock
+//! is taken is requeued for the next round. Rounds that run concurrently with writers leave little for the
+//! last one. The last round runs under the exclusive metadata lock of the table. It locks no rows and
+//! requeues none.
 //!
 //! The entries are written by the DDL statement's own transaction. They commit or roll back with the table
 //! description that names the new indexes.
 //!
 //! # Rows of a copy
 //! Two rows of the source may appear to map to one row of the copy, with the same entries in all of its
-//! indexes:
-//! the first gave up its key, but was locked when the round reached it. So the entries of a copied row belong
-//! to
-//! the source row that wrote its clustered entry. If the clustered key is taken, no entry of the row is
-//! written.
-//! If the clustered entry changes, all entries of the row are removed and written again.
+//! indexes: the first gave up its key, but was locked when the round reached it. So the entries of a copied
+//! row belong to the source row that wrote its clustered entry. If the clustered key is taken, no entry of
+//! the row is written. If the clustered entry changes, all entries of the row are removed and written again.
 //!
 //! # Unique keys
 //! While writers run, two rows may appear to have the same key: one gave it up, but was locked when the round

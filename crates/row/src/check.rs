@@ -1,8 +1,7 @@
 //! CHECK TABLE: verifies that the secondary indexes agree with the rows.
 //!
 //! Each index is read once, in one view. The entries that the rows should have are counted and their
-//! checksums
-//! summed; the entries that exist likewise. A difference in one entry changes the sum.
+//! checksums summed; the entries that exist likewise. A difference in one entry changes the sum.
 
 use std::sync::Arc;
 

@@ -2,48 +2,38 @@
 //!
 //! # Snapshot reads
 //! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered row
-//! in
-//! the same snapshot, which always exists. If the caller wants many rows in no particular order
+//! in the same snapshot, which always exists. If the caller wants many rows in no particular order
 //! ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
-//! Neighbouring
-//! rows share pages, so most of the pages needed were read recently.
+//! Neighbouring rows share pages, so most of the pages needed were read recently.
 //!
 //! # Locking reads
 //! Batches of the newest entries are only *candidates*. For each candidate the cursor locks the clustered
-//! row,
-//! reads it again under the lock, and compares it with the entry that led to it:
+//! row, reads it again under the lock, and compares it with the entry that led to it:
 //! - If the row has moved within the scanned index, the cursor skips it and reads the batch again from that
 //!   entry on, because the row may have moved to a later place, and a key of a unique index may now lead to
 //!   another row.
 //! - If this transaction already held the row's lock, this transaction moved the row itself and must not
-//!   change
-//!   it twice. Then the batch is not read again.
+//!   change it twice. Then the batch is not read again.
 //!
 //! The caller's filter decides last. A row that does not match is unlocked under READ COMMITTED and stays
-//! locked
-//! at the other levels, like InnoDB's record locks.
+//! locked at the other levels, like InnoDB's record locks.
 //!
 //! Under REPEATABLE READ and SERIALIZABLE the scan also locks the range it has read, entry by entry
 //! ([`RangeScan`]). It waits for other transactions' uncommitted entries in that range, and then reads the
-//! batch
-//! again.
+//! batch again.
 //!
 //! If the caller changes only the current row, a clustered scan takes the row from the batch as long as
-//! nothing
-//! has become visible since the batch was read ([`AppliedMark`]).
+//! nothing has become visible since the batch was read ([`AppliedMark`]).
 //!
 //! A point access by the whole clustered key locks first and then reads once. If the row does not exist, the
-//! key
-//! stays locked, so that no other transaction inserts it before this one ends. A point of a unique index
-//! without
-//! an entry is locked in the same way, at the levels that lock ranges.
+//! key stays locked, so that no other transaction inserts it before this one ends. A point of a unique index
+//! without an entry is locked in the same way, at the levels that lock ranges.
 //!
 //! UPDATE under READ COMMITTED evaluates the newest version of a row that another transaction has locked, and
 //! waits for the lock only if that version matches.
 //!
 //! If the entry itself holds all wanted columns (in a form that restores the value), the cursor does not read
-//! the
-//! row ([`Covering`]).
+//! the row ([`Covering`]).
 
 mod gather;
 mod stored;
@@ -127,12 +117,10 @@ pub struct TableCursor {
     in_any_order: bool,
     batch_entries: usize,
     /// Applied mark from before the batch was read, if its rows need no second read under their locks. Valid
-    /// while
-    /// the engines' mark is unchanged.
+    /// while the engines' mark is unchanged.
     batch_mark: Option<AppliedMark>,
     /// Status counters: of the next search in the span (`look`, if it counts separately), and of each step
-    /// after it
-    /// (`step`).
+    /// after it (`step`).
     look: Option<Counted>,
     step: Counted,
     /// Clustered key of the row returned last (locking reads), or of the point being read.
@@ -185,8 +173,7 @@ impl TableCursor {
             _ => None,
         };
         // A view older than the index would find it empty. Locking reads are refused, too: a transaction that
-        // relies
-        // on what it has read must not change rows that its view cannot see.
+        // relies on what it has read must not change rows that its view cannot see.
         let since = table.indexes[0].since.max(table.indexes[spans.index].since);
         if trx.has_view_before(since) {
             return Err(definition_changed());
@@ -283,8 +270,7 @@ impl TableCursor {
     }
 
     /// Writes the next row that passes the filter to `row`, one value per column of the table. Returns false
-    /// at the
-    /// end.
+    /// at the end.
     pub fn next(
         &mut self,
         trx: &mut SessionTrx,
@@ -350,8 +336,7 @@ impl TableCursor {
     }
 
     /// Consumes the remaining entries of the batch and returns their range. Reads the next batch if none
-    /// remain.
-    /// Returns `None` at the end. Requires [`TableCursor::reads_batches`].
+    /// remain. Returns `None` at the end. Requires [`TableCursor::reads_batches`].
     pub(super) fn take_batch(&mut self, trx: &mut SessionTrx) -> SqlResult<Option<std::ops::Range<usize>>> {
         if self.candidate(trx)?.is_none() {
             return Ok(None);
@@ -466,8 +451,7 @@ impl TableCursor {
     }
 
     /// Locks the range up to the next entry of the batch. Returns false if new entries may have appeared in
-    /// that
-    /// range; then the batch is read again.
+    /// that range; then the batch is read again.
     fn pass_entry(&mut self, trx: &mut SessionTrx) -> SqlResult<bool> {
         let key = self.batch.get(self.batch_at).0;
         let step = Self::pass(&self.passing, self.options.mode, trx, StepTo::Entry(key))?;
@@ -512,8 +496,7 @@ impl TableCursor {
     }
 
     /// Handles a candidate whose row has moved or is gone, because another transaction changed it. Its entry
-    /// is
-    /// read again as well: in a unique index it may lead to another row now.
+    /// is read again as well: in a unique index it may lead to another row now.
     fn row_has_moved(&mut self, entry: Option<usize>) {
         if entry.is_some() && self.passing.is_none() {
             self.batch_at -= 1;
@@ -698,8 +681,7 @@ impl TableCursor {
             }
             if !is_there && is_unique_point {
                 // Another transaction removed the entry. The key now leads to another row or to none; some
-                // isolation levels
-                // lock its absence.
+                // isolation levels lock its absence.
                 trx.unlock_unmatched(clustered, &self.key, lock);
                 trx.check_killed()?;
                 continue;
@@ -716,8 +698,7 @@ impl TableCursor {
     }
 
     /// Locks the candidate's row. Returns `None` if it is skipped: by SKIP LOCKED, or because a locked row
-    /// does not
-    /// match and needs no wait.
+    /// does not match and needs no wait.
     fn lock_candidate(
         &mut self,
         trx: &mut SessionTrx,
@@ -750,10 +731,8 @@ impl TableCursor {
     }
 
     /// Reads the newest version of the row with clustered key `key`. Takes it from the batch if the batch is
-    /// still
-    /// current (a caller without the row's lock reads it again under the lock). Returns false if the row does
-    /// not
-    /// exist or has moved.
+    /// still current (a caller without the row's lock reads it again under the lock). Returns false if the
+    /// row does not exist or has moved.
     fn read_newest(
         &mut self,
         trx: &mut SessionTrx,
@@ -778,8 +757,7 @@ impl TableCursor {
     }
 
     /// Locks the key in `index_key`, which has no entry in its unique index, to keep it absent. Returns true
-    /// if an
-    /// entry has appeared meanwhile.
+    /// if an entry has appeared meanwhile.
     fn lock_absent(&mut self, trx: &mut SessionTrx, mode: RowMode, wait: WaitPolicy) -> SqlResult<bool> {
         let id = self.table.indexes[self.spans.index].id;
         let lock = trx.lock_row(id, &self.index_key, mode, wait)?;

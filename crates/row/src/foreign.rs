@@ -6,8 +6,7 @@
 //! - A *check* looks up the parent row of a child row that is new or has a new key (`foreign_check`).
 //! - An *action* looks up the child rows of a parent row that is deleted or gets another key. It refuses the
 //!   change or applies it to the children (`foreign_action`). Changed children may be parents in turn: a
-//!   *chain*,
-//!   of fewer than 15 links.
+//!   *chain*, of fewer than 15 links.
 //!
 //! A table that neither has foreign keys nor is referenced has no `Foreign`; its rows pay for one test of an
 //! option. While `foreign_key_checks` is off, no table has one.
@@ -19,32 +18,25 @@
 //! delete                          refuse, if all children refuse -> write -> actions
 //! ```
 //! All of this happens below row events: a replica performs actions itself, like MariaDB's replicas. So rows
-//! that
-//! an action changes are not in the binary log, do not trigger ON UPDATE CURRENT_TIMESTAMP, and do not count
-//! as
-//! affected rows.
+//! that an action changes are not in the binary log, do not trigger ON UPDATE CURRENT_TIMESTAMP, and do not
+//! count as affected rows.
 //!
 //! # Locks
 //! Checks and actions read the newest rows at every isolation level. A check holds the parent row shared. A
-//! writer
-//! that deletes a parent row, or changes its key, locks the row exclusively before it looks up children. So
-//! if a
-//! child insert races with a parent delete, the later one waits and sees the result of the earlier one. An
-//! action
-//! that refuses holds the child row it found shared; an action that changes children holds them exclusively.
+//! writer that deletes a parent row, or changes its key, locks the row exclusively before it looks up
+//! children. So if a child insert races with a parent delete, the later one waits and sees the result of the
+//! earlier one. An action that refuses holds the child row it found shared; an action that changes children
+//! holds them exclusively.
 //!
 //! Metadata locks: opening the writer locks all tables that the statement may reach through foreign keys, and
 //! their schemas, after the tables that the statement names. Parents and refusing children are locked
 //! `SharedRead`, children that change `SharedWrite`. If another statement locks the same names in another
-//! order,
-//! one of the two ends with a deadlock error (1213). LOCK TABLES need not name these tables.
+//! order, one of the two ends with a deadlock error (1213). LOCK TABLES need not name these tables.
 //!
 //! # On failure
 //! A refused change leaves no trace of its row, except that claimed keys stay locked, as for duplicates.
-//! Changes
-//! that actions have made by then are undone with the row (`SessionTrx::end_row`), which is why the row is
-//! logged
-//! to the binary log last. Recovery restores whole transactions only.
+//! Changes that actions have made by then are undone with the row (`SessionTrx::end_row`), which is why the
+//! row is logged to the binary log last. Recovery restores whole transactions only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -175,9 +167,8 @@ impl Foreign {
 }
 
 /// Locks the names of all tables that a row change may reach, and returns the current table description.
-/// While the
-/// thread waits for a name, a table may be redefined. So names are locked until the catalog did not change
-/// during a round.
+/// While the thread waits for a name, a table may be redefined. So names are locked until the catalog did not
+/// change during a round.
 fn lock_names(trx: &mut SessionTrx, table: &Arc<Table>) -> SqlResult<Arc<Table>> {
     loop {
         let catalog = trx.env().catalog();

@@ -1,16 +1,12 @@
 //! Foreign key actions: RESTRICT, CASCADE and SET NULL for the children of a changed parent row.
 //!
 //! Children are looked up key by key, in the order of the key names; each lookup sees the changes made for
-//! the
-//! keys before. If no key changes children, they are looked up before the parent is written. Otherwise the
-//! parent
-//! is written first. A deleted row is never found again by a cycle, so chains of deletes end. A chain of
-//! updates
-//! that reaches a table it already updates is refused.
+//! the keys before. If no key changes children, they are looked up before the parent is written. Otherwise
+//! the parent is written first. A deleted row is never found again by a cycle, so chains of deletes end. A
+//! chain of updates that reaches a table it already updates is refused.
 //!
 //! InnoDB changes a row index by index, and performs an action when it reaches the referenced index. The
-//! entries
-//! of later indexes still refuse the change. So a row that refers to itself refuses its own deletion.
+//! entries of later indexes still refuse the change. So a row that refers to itself refuses its own deletion.
 //! [`Link::refuses`] reproduces these entries.
 
 use cohort_base::TableId;
@@ -47,8 +43,7 @@ impl Link<'_> {
     }
 
     /// Returns true if a row of the chain still refers by this key, through an index that its change has not
-    /// reached.
-    /// Actions that change children skip a row that is being deleted.
+    /// reached. Actions that change children skip a row that is being deleted.
     fn refuses(&self, child: &ChildKey, key: &[u8], restricts: bool) -> SqlResult<bool> {
         let place = &child.place;
         if (restricts || self.is_update)
@@ -119,8 +114,7 @@ pub fn chain_too_long() -> SqlError {
 
 impl Foreign {
     /// Updates or deletes a row, and applies the actions to its children. A refused change at the top of a
-    /// chain
-    /// leaves no trace.
+    /// chain leaves no trace.
     pub(super) fn change(
         &mut self,
         trx: &mut SessionTrx,
@@ -194,8 +188,7 @@ impl ChildKey {
     }
 
     /// Finds the children and applies the action. `link`: the change of the parent row, or, before that is
-    /// written, of
-    /// the row above it in the chain.
+    /// written, of the row above it in the chain.
     fn act(
         &mut self,
         trx: &mut SessionTrx,

@@ -23,8 +23,7 @@ pub(super) struct NewRow<'r> {
 
 impl Foreign {
     /// Locks the parent of each key that is new to the row. Returns error 1452 if one is missing. With
-    /// `index`,
-    /// checks only the keys that belong to this index.
+    /// `index`, checks only the keys that belong to this index.
     pub(super) fn check(
         &mut self,
         trx: &mut SessionTrx,
@@ -61,8 +60,7 @@ impl ParentKey {
         let Some(parent) = &mut self.parent else { return Err(refused(table, self.key)) };
         let Some(key) = parent.key_of(&self.columns, row.after)? else { return Ok(()) };
         // The row may be its own parent, through indexes that are already written: with its new key or with
-        // its old
-        // one.
+        // its old one.
         let is_written = self.is_self && parent.index < self.index;
         if is_written && parent.key_of(&parent.columns, row.after)?.as_ref() == Some(&key) {
             return Ok(());

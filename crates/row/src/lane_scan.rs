@@ -3,25 +3,19 @@
 //! # Concepts
 //! A batch of the engine holds some thousand rows as bytes: entries of the clustered index, or of a covering
 //! index. The scan applies its conditions to the whole batch, one condition after the other. Each condition
-//! reads
-//! its own columns of the rows still selected ([`ColumnReader`]), runs its vectorized program
-//! ([`LaneProgram`])
-//! and narrows the *selection*. Only rows that pass all conditions are decoded, and of these only the output
-//! columns.
+//! reads its own columns of the rows still selected ([`ColumnReader`]), runs its vectorized program
+//! ([`LaneProgram`]) and narrows the *selection*. Only rows that pass all conditions are decoded, and of
+//! these only the output columns.
 //!
 //! # Order of conditions
 //! The leading conditions of the statement that compile to programs are evaluated vectorized. From the first
-//! one
-//! that does not compile, all conditions are evaluated row by row ([`LaneScan::rest`]). So a condition that
-//! can
-//! raise warnings is evaluated for exactly the rows for which it would be evaluated otherwise.
+//! one that does not compile, all conditions are evaluated row by row ([`LaneScan::rest`]). So a condition
+//! that can raise warnings is evaluated for exactly the rows for which it would be evaluated otherwise.
 //!
 //! # Rows that are not plain
 //! Rows written before a column was added, and rows longer than 64 KiB, are not *plain*. If a batch contains
-//! one,
-//! the whole batch is decoded and evaluated row by row. A batch with a number that does not fit 64 bits is
-//! handled
-//! in the same way. Entries of secondary indexes are always plain.
+//! one, the whole batch is decoded and evaluated row by row. A batch with a number that does not fit 64 bits
+//! is handled in the same way. Entries of secondary indexes are always plain.
 
 use std::ops::Range;
 
@@ -132,8 +126,7 @@ impl LaneScan {
     }
 
     /// Appends the output columns of at most `want` rows and returns the number of rows. It is smaller at the
-    /// end,
-    /// and when the batch is full.
+    /// end, and when the batch is full.
     pub fn next_rows(
         &mut self,
         cursor: &mut TableCursor,
@@ -169,8 +162,7 @@ impl LaneScan {
     }
 
     /// Replaces the vectors by those of one batch's passing rows. Returns false at the end.
-    /// [`LaneScan::types`] gives
-    /// their types.
+    /// [`LaneScan::types`] gives their types.
     pub fn next_lanes(
         &mut self,
         cursor: &mut TableCursor,

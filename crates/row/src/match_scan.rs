@@ -2,16 +2,12 @@
 //!
 //! # Concepts
 //! Looking up the matches of one row costs a handful of calls and a decoded row per entry. This scan gathers
-//! the
-//! entries for many outer rows in one batch, each tagged with the number of its outer row. It then applies
-//! the
-//! scan's conditions to the whole batch, like a [`LaneScan`].
+//! the entries for many outer rows in one batch, each tagged with the number of its outer row. It then
+//! applies the scan's conditions to the whole batch, like a [`LaneScan`].
 //!
 //! If entries of a secondary index lead to rows (*leads*), they are gathered first, and their rows are read
-//! in
-//! portions. If the caller accepts matches in any order, the rows are read in the order of their clustered
-//! keys:
-//! neighbouring rows share pages, so most of the pages needed were read recently.
+//! in portions. If the caller accepts matches in any order, the rows are read in the order of their clustered
+//! keys: neighbouring rows share pages, so most of the pages needed were read recently.
 //!
 //! # Order
 //! Otherwise the matches of one outer row are returned together, in index order, and outer rows in their
@@ -117,8 +113,7 @@ impl MatchScan {
     }
 
     /// Appends the output columns of the next match and returns its outer row. With `n`, returns only matches
-    /// of that
-    /// row; rows must be requested in order. Returns `None` at the end.
+    /// of that row; rows must be requested in order. Returns `None` at the end.
     #[allow(clippy::too_many_arguments)] // a scan with its context
     pub fn next(
         &mut self,
@@ -155,8 +150,7 @@ impl MatchScan {
     }
 
     /// Appends the next matches to the vectors, in reading order, and the outer row of each to `of`. Returns
-    /// false at
-    /// the end.
+    /// false at the end.
     #[allow(clippy::too_many_arguments)] // a scan with its context
     pub fn next_lanes(
         &mut self,

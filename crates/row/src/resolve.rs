@@ -1,9 +1,8 @@
 //! [`ResolveAccess`]: computes the key spans of an [`Access`].
 //!
 //! A key value is converted to the column's type only if the conversion is lossless and the index order
-//! equals the
-//! comparison order. Otherwise the span is widened at that column, in the worst case to the whole index. The
-//! caller's condition, checked on every row, then decides.
+//! equals the comparison order. Otherwise the span is widened at that column, in the worst case to the whole
+//! index. The caller's condition, checked on every row, then decides.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -46,8 +45,7 @@ pub trait ResolveAccess {
     }
 
     /// Computes the spans, and returns true if they are exact: every row in them satisfies the conditions
-    /// they were
-    /// made from. This holds if all values were integers (or NULL) for integer columns.
+    /// they were made from. This holds if all values were integers (or NULL) for integer columns.
     fn resolve_exactly(
         &self,
         table: &OpenTable,
@@ -93,8 +91,7 @@ impl ResolveAccess for Access {
 }
 
 /// Returns the spans of the words of a full-text search that a row must have one of. Returns all rows if
-/// there are
-/// no such words.
+/// there are no such words.
 fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
     let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
     Ok(match search.word_ranges(ctx)? {
@@ -291,8 +288,7 @@ fn stored_exactly(
 }
 
 /// Converts a value of a TIMESTAMP column. TIMESTAMP values compare as local time but are indexed in UTC
-/// order. The
-/// two orders agree except near a change of the zone's clock.
+/// order. The two orders agree except near a change of the zone's clock.
 fn at_moment(micros: i64, order: Ordering, ctx: &EvalContext<'_>) -> KeyValue {
     const DAY: i64 = 86_400_000_000;
     let zone = &ctx.env.time_zone;

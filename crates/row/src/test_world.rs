@@ -1,6 +1,5 @@
 //! A server without SQL, for tests of rows and transactions: reference engine, real locks and commit path,
-//! all in
-//! memory.
+//! all in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

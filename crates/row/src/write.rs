@@ -4,9 +4,8 @@
 //! A change holds the exclusive lock of the row's clustered key. A writer that adds or removes an entry of a
 //! unique index also holds the exclusive lock of that entry's key. So a duplicate check under that lock finds
 //! either no entry or one that is stable, and a second insert of the same key waits for the first to end.
-//! Before
-//! its duplicate check, a new key of any index is registered as an insert-intention point that conflicts with
-//! range locks ([`SessionTrx::put_key`]).
+//! Before its duplicate check, a new key of any index is registered as an insert-intention point that
+//! conflicts with range locks ([`SessionTrx::put_key`]).
 //!
 //! A conflicting row is locked for its next use: shared to report an error, so that locking readers are not
 //! disturbed; exclusive for REPLACE and ON DUPLICATE KEY UPDATE.
@@ -14,8 +13,7 @@
 //! # Order of steps
 //! All locks and checks of a row come before its first write. So a duplicate key leaves nothing to undo, and
 //! IGNORE, REPLACE and ON DUPLICATE KEY UPDATE can continue from there. [`Foreign`] describes the additional
-//! steps
-//! for foreign keys.
+//! steps for foreign keys.
 
 use std::sync::Arc;
 
@@ -68,8 +66,7 @@ pub(super) struct Buffers {
     key: Vec<u8>,
     bytes: Vec<u8>,
     /// Secondary index entries. Of an insert: one per index. Of an update: the old and the new entry of each
-    /// changed
-    /// index.
+    /// changed index.
     entries: Entries,
     found: Vec<u8>,
     duplicate_lock: DuplicateLock,
@@ -180,8 +177,7 @@ impl TableWriter {
     }
 
     /// Changes the row with clustered key `key`, which the caller has locked, from `before` to `after`. The
-    /// two must
-    /// differ.
+    /// two must differ.
     pub fn update(
         &mut self,
         trx: &mut SessionTrx,
@@ -235,8 +231,7 @@ impl TableWriter {
     }
 
     /// Locks and reads the row of a clustered key, for REPLACE and ON DUPLICATE KEY UPDATE. Returns false if
-    /// the row
-    /// no longer exists.
+    /// the row no longer exists.
     pub fn fetch(&mut self, trx: &mut SessionTrx, key: &[u8], row: &mut Vec<Value>) -> SqlResult<bool> {
         let clustered = self.table.indexes[0].id;
         trx.counts().count(Counted::ReadKey);
@@ -376,8 +371,7 @@ impl Buffers {
     }
 
     /// Writes a change without logging it. It is logged later, because binlog events cannot be removed within
-    /// a
-    /// statement.
+    /// a statement.
     pub(super) fn write_unlogged(
         &mut self,
         table: &Arc<OpenTable>,
@@ -533,8 +527,8 @@ impl Buffers {
             return self.claim_key(table, trx);
         }
         // The counter returns each number once. If a key is taken nevertheless, some counter is wrong, which
-        // must not
-        // overwrite a row. The lock also covers readers of the new row after an early lock release (I5).
+        // must not overwrite a row. The lock also covers readers of the new row after an early lock release
+        // (I5).
         loop {
             let id = trx.next_row_id(table)?;
             self.key.clear();
@@ -583,8 +577,7 @@ impl Buffers {
     }
 
     /// Registers a key of a unique index (in `key` or `entries.next`) as an insert-intention point, locks it,
-    /// and
-    /// checks whether it is taken. If so, `found` holds its value.
+    /// and checks whether it is taken. If so, `found` holds its value.
     fn claim(&mut self, table: &OpenTable, trx: &mut SessionTrx, index: usize) -> SqlResult<bool> {
         let id = table.indexes[index].id;
         let key = if index == 0 { &self.key } else { &self.entries.next };
@@ -624,8 +617,7 @@ impl Buffers {
     }
 
     /// Records the old and the new entry of an updated row. In a unique index, locks both and checks whether
-    /// the new
-    /// one is taken.
+    /// the new one is taken.
     fn exchange_claims(
         &mut self,
         table: &OpenTable,

@@ -41,8 +41,7 @@ impl TableCursor {
     }
 
     /// Appends at most `limit` entries of a span. Returns the unread rest of the span, or `None` if it was
-    /// read
-    /// completely.
+    /// read completely.
     pub(crate) fn gather(
         &mut self,
         trx: &mut SessionTrx,
@@ -90,8 +89,7 @@ impl TableCursor {
     }
 
     /// Appends the rows of some entries, which always exist, and appends the entry numbers to `found`. Stops
-    /// once the
-    /// batch holds `bytes_max`. Returns the number of entries processed.
+    /// once the batch holds `bytes_max`. Returns the number of entries processed.
     pub(crate) fn gather_rows(
         &mut self,
         trx: &mut SessionTrx,

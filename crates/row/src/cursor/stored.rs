@@ -57,8 +57,7 @@ impl StoredBatch {
 
 impl TableCursor {
     /// Returns true if rows are available in stored form: a snapshot scan whose rows are not decoded from
-    /// index
-    /// entries.
+    /// index entries.
     pub fn gives_stored(&self) -> bool {
         self.view.is_some() && self.covering.is_none()
     }
