@@ -1,14 +1,14 @@
 //! [`SetChainOperator`]: executes a chain of set operations from left to right in one pass.
 //!
 //! # Concepts
-//! The decision to return a row depends only on rows with the same key. So each key has its own state, and every
+//! The result depends, for each key, only on the rows with that key. So each key has its own state, and every
 //! input is read once. Steps that do not see a key still change it: INTERSECT removes it, DISTINCT reduces
 //! its rows to one. These changes are applied lazily, when the key is seen again
 //! ([`SetChainOperator::settle`]), and after the last step.
 //!
-//! Among equal rows, the first is returned, as in MariaDB's temporary table. Rows that a UNION ALL only appends
-//! at the end of a chain do not pass through this operator. If a key does not fit into memory, its rows are
-//! spilled with the number of the step, and processed after the others ([`crate::partition`]).
+//! Among equal rows, the first is returned, as in MariaDB's temporary table. Rows that a UNION ALL only
+//! appends at the end of a chain do not pass through this operator. If a key does not fit into memory, its
+//! rows are spilled with the number of the step, and processed after the others ([`crate::partition`]).
 
 use cohort_optimize::{SetChain, SetOperator};
 use cohort_types::{Interrupt, SqlResult, Value};
