@@ -258,7 +258,7 @@ impl Span {
     }
 }
 
-/// How rows are read.
+/// Read mode of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMode {
     /// From the read view of the statement or transaction.
