@@ -49,7 +49,7 @@ pub fn column_meta(name: &str, expr: &Expr, scope: &Scope) -> ColumnMeta {
     meta
 }
 
-/// Returns the metadata of a column of a merged view or derived table: that of the inner column.
+/// Returns the metadata of a column of a merged view or derived table, which equals the inner column's.
 fn merged_meta(name: &str, ty: &ExprType, table: &ScopeTable, inside: &ColumnMeta, n: usize) -> ColumnMeta {
     let is_column = !inside.org_table.is_empty();
     let mut meta = match is_column {
@@ -189,7 +189,7 @@ fn type_code(ty: &ExprType) -> TypeCode {
     }
 }
 
-/// Returns the metadata of a set operation's column: that of a table column which could hold it.
+/// Returns the metadata of a set operation's column, as for a table column that could hold its values.
 pub fn joined_meta(name: String, ty: &ExprType) -> ColumnMeta {
     let meta = expression_meta(name, ty);
     match ty.kind {

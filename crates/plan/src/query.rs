@@ -317,7 +317,8 @@ impl Query {
         }
     }
 
-    /// Replaces the metadata by that of a temporary table which holds the rows before they are sent.
+    /// Replaces the metadata with a temporary table's, because such a table holds the rows before they are
+    /// sent.
     fn kept_in_table(mut self) -> Query {
         for (column, ty) in self.columns.iter_mut().zip(&self.types) {
             let name = column.name.clone();

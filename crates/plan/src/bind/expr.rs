@@ -70,7 +70,7 @@ pub trait Aliases {
     }
 }
 
-/// Whether tables were searched before the aliases.
+/// Order of the alias lookup and the search in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AliasOrder {
     BeforeTables,
@@ -512,7 +512,7 @@ impl<'b> Binder<'b> {
     }
 
     /// Replaces CURRENT_USER() and CURRENT_ROLE() in a view by the account whose privileges the view uses,
-    /// which is not that of its reader.
+    /// not the reader's account.
     fn of_definer(&self, name: &str, call: Expr) -> Expr {
         let (is_user, is_role) = (name == "current_user", name == "current_role");
         if !is_user && !is_role {
