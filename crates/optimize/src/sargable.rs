@@ -111,7 +111,8 @@ fn compared(column: &Expr, value: &Expr) -> Expr {
     }
 }
 
-/// `(a, b) IN ((1, 2), (3, 4))` implies `a IN (1, 3)` and `b IN (2, 4)`.
+/// Adds the conditions of a row IN list: `(a, b) IN ((1, 2), (3, 4))` implies `a IN (1, 3)` and `b IN (2,
+/// 4)`.
 fn add_rows(rows: &In, found: &mut Vec<Condition>) {
     let (Expr::Row(operands), CompareHow::Row(hows)) = (&rows.operand, &rows.how) else { return };
     for (n, (operand, how)) in operands.iter().zip(hows).enumerate() {
@@ -127,7 +128,8 @@ fn value_of(row: &Expr, n: usize) -> Option<&Expr> {
     if let Expr::Row(values) = row { values.get(n) } else { None }
 }
 
-/// A pattern known to begin with a wildcard does not restrict the start of texts.
+/// Adds the condition of a LIKE, unless its pattern is known to begin with a wildcard: such a pattern does
+/// not restrict the start of texts.
 fn add_like(like: &Like, found: &mut Vec<Condition>) {
     let Expr::Column(column) = &like.operand else { return };
     let is_text = column.ty.class() == TypeClass::String

@@ -60,7 +60,8 @@ impl<'s> Statement<'s> {
         self.facts(id).is_volatile
     }
 
-    /// Needed at each place that uses the subquery and in all outer blocks, so it is computed once.
+    /// Returns the properties of a subquery. They are needed at each of its uses and in all outer blocks, so
+    /// they are computed once.
     fn facts(&self, id: usize) -> &Facts {
         self.facts[id].get_or_init(|| {
             let query = &self.subqueries[id];

@@ -24,7 +24,7 @@ use cohort_types::{Columns, SqlError, SqlResult, Value};
 /// Callback with the number of rows done, called now and then, for SHOW PROCESSLIST.
 pub type Progress<'p> = dyn FnMut(u64) + 'p;
 
-/// Converts a row of the old table to a row of the new table.
+/// A conversion of a row of the old table to a row of the new one.
 pub type Convert<'c> = dyn FnMut(&[Value]) -> SqlResult<Vec<Value>> + 'c;
 
 const SCAN_ENTRIES: usize = 1024;

@@ -100,7 +100,7 @@ impl Step {
     }
 }
 
-/// Reads one column of index entries into a vector (`Lane`).
+/// A reader of one column of index entries into a vector (`Lane`).
 #[derive(Clone, Debug)]
 pub(super) struct EntryReader {
     /// The clustered key is the value of the entry.

@@ -1,9 +1,9 @@
 //! [`TableCursor`]: iterates over the rows of one table.
 //!
 //! # Snapshot reads
-//! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered row
-//! in the same snapshot, which always exists. If the caller wants many rows in no particular order
-//! ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
+//! The engine's snapshot returns entries in batches. An entry of a secondary index leads to the clustered
+//! row, which exists in the same snapshot by construction. If the caller wants many rows in no particular
+//! order ([`TableCursor::in_any_order`]), the entries of a batch are visited in the order of their rows.
 //! Neighbouring rows share pages, so most of the pages needed were read recently.
 //!
 //! # Locking reads

@@ -21,7 +21,7 @@ use crate::foreign::{ChildKey, Foreign};
 use crate::foreign_check::NewRow;
 use crate::write::{Buffers, TableWriter, Written};
 
-/// Chains must have fewer links than this, not counting the statement's own row.
+/// Exclusive limit on the links of a chain, not counting the statement's own row.
 const LINKS_MAX: usize = 15;
 
 /// One row change in a chain of actions.

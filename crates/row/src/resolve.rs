@@ -37,7 +37,7 @@ enum KeyValue {
     Unknown,
 }
 
-/// Computes the keys of an access.
+/// Computation of an access's keys (an extension trait, because [`Access`] belongs to the optimizer).
 pub trait ResolveAccess {
     /// Computes the spans. `row` holds the columns of the preceding tables of a join.
     fn resolve(&self, table: &OpenTable, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cohort_base::IndexId;
 
-/// Maps an index and the start of the searched range to the entry of the row found last.
+/// A map from an index and the start of the searched range to the entry of the row found last.
 #[derive(Debug, Default)]
 pub struct Trail(HashMap<(IndexId, Vec<u8>), Vec<u8>>);
 

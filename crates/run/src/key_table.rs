@@ -9,9 +9,9 @@
 //! first ([`KeyBatch`]) and lets the table touch all their slots, which lets the processor overlap the
 //! misses.
 //!
-//! The number of slots is a power of two, a third of them are free, and collisions are resolved by linear
-//! probing. Slots are chosen by the low bits of the hash; partitions ([`crate::partition`]) use the high
-//! bits.
+//! The number of slots is a power of two, at least a third of them are free, and collisions are resolved by
+//! linear probing. Slots are chosen by the low bits of the hash; partitions ([`crate::partition`]) use the
+//! high bits.
 
 use cohort_expr::append_group_key;
 use cohort_types::{Collation, Interrupt, SqlResult};
@@ -21,13 +21,13 @@ use crate::batch::Batch;
 /// Maximum length of a key stored in its slot.
 const SHORT: usize = 15;
 
-/// Marks a long key, in the byte that holds the length of a short one.
+/// Mark of a long key, in the byte that holds the length of a short one.
 const LONG: u8 = 0xff;
 
 /// Bytes of keys after which a batch must be looked up.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Marks a free slot.
+/// Key number of a free slot.
 const FREE: u32 = u32::MAX;
 
 /// A table of keys with consecutive numbers.

@@ -20,7 +20,7 @@ use cohort_types::{Lane, LaneType, SqlResult, is_whole_date, year_of};
 use crate::key_table::{Hashed, KeyBatch, KeyTable};
 use crate::lanes::Lanes;
 
-/// Marks a row that was spilled and has no group in memory.
+/// Group number of a row that was spilled, so has no group in memory.
 pub(crate) const ASIDE: u32 = u32::MAX;
 
 /// Accumulator of one aggregate in one group.

@@ -24,7 +24,7 @@ const ROWS_BY_DIGITS_MIN: usize = 2048;
 const PIECE_ROWS: usize = 1 << 16;
 /// Memory per row during the sort: two copies of front and row number, and the position in the order.
 const SORTED_ROW_BYTES: usize = 2 * size_of::<(u64, u32)>() + size_of::<u32>();
-/// Vectors count the bytes of texts with 32 bits.
+/// Maximum size of the rows in memory, because vectors address text bytes with 32 bits.
 const LANE_BYTES_MAX: usize = 1 << 31;
 
 /// A sort key column.
@@ -330,7 +330,7 @@ fn sorted(fronts: &Fronts, interrupt: &dyn Interrupt) -> SqlResult<Vec<u32>> {
     Ok(sorted.into_iter().map(|entry| entry.1).collect())
 }
 
-/// Radix sort by numbers of `bits` bits, from the least significant digit. Stable.
+/// Sorts entries by numbers of `bits` bits. A stable radix sort that starts at the least significant digit.
 fn by_digits<T: Copy + Default>(
     mut entries: Vec<T>,
     number: impl Fn(&T) -> u64,

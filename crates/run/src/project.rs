@@ -39,7 +39,7 @@ impl<'p> Operator<'p> for Filter<'p> {
     }
 }
 
-/// Returns its input, or nothing if a condition that depends on none of its rows fails.
+/// The gate operator: returns its input, or nothing if a condition that reads none of its rows fails.
 pub(crate) struct Gate<'p> {
     input: Input<'p>,
     condition: &'p Expr,
@@ -67,7 +67,7 @@ impl<'p> Operator<'p> for Gate<'p> {
     }
 }
 
-/// Converts each column to another type.
+/// An operator that converts each column to another type.
 pub(crate) struct Convert<'p> {
     input: Input<'p>,
     from: &'p [ExprType],

@@ -96,7 +96,7 @@ impl Fronts {
         (front, self.texts.len() - kept + size_of::<usize>())
     }
 
-    /// The smallest number has the same front as NULL.
+    /// Returns the front of a signed integer. The smallest integer shares NULL's front.
     fn signed(&mut self, v: i64) -> u64 {
         self.is_cut |= v == i64::MIN;
         v as u64 ^ (1 << 63)
@@ -160,7 +160,8 @@ fn of_real(v: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
 }
 
-/// A date takes 23 bits, the microseconds of a day 37. The top bit distinguishes a date from NULL's 0.
+/// Returns the front of a date and time: 23 bits for the date, 37 for the microseconds of the day. The top
+/// bit distinguishes it from NULL's 0.
 fn of_date(packed: u32, micros_of_day: i64) -> u64 {
     (1 << 63) | (u64::from(packed) << 37) | (micros_of_day as u64)
 }

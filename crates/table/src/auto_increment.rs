@@ -9,7 +9,7 @@
 //! The stored value is needed only if rows at the end of the index were deleted. So inserts do not write it,
 //! which would add an entry to every commit. A statement that deletes a row at or above the stored value
 //! writes the counter in the same transaction ([`AutoIncrement::must_persist`]). So a table used as a queue
-//! writes it once each time the queue is drained. Values after the last row that only rolled-back
+//! writes it once per fill, at the first delete after it. Values after the last row that only rolled-back
 //! transactions used may be given out again after a restart.
 
 use cohort_base::IndexId;

@@ -8,7 +8,7 @@ use std::io;
 
 use cohort_vfs::SharedFile;
 
-/// Creates the file on first use.
+/// The function that creates the file, called on first use.
 pub(super) type MakeFile = dyn Fn() -> io::Result<SharedFile> + Send;
 
 /// Size of writes and of read-ahead, in bytes.

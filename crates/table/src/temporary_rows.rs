@@ -371,12 +371,12 @@ impl EngineTrx for TemporaryTrx {
         !self.has_written
     }
 
-    /// The store charges its own memory.
+    /// Returns 0, because the store charges its own memory.
     fn memory_bytes(&self) -> usize {
         0
     }
 
-    /// Temporary tables have no durable writes.
+    /// Visits nothing, because temporary tables have no durable writes.
     fn each_write(&self, _: &mut EachWrite<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

@@ -86,7 +86,7 @@ enum Literals {
     Pin,
 }
 
-/// Binds expressions over one scope.
+/// A binder of the expressions of one clause, over one scope.
 pub struct Binder<'b> {
     pub ctx: &'b PlanContext<'b>,
     pub scope: &'b Scope,

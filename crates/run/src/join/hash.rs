@@ -31,7 +31,7 @@ use crate::storage::Kept;
 /// Maximum number of partitioning levels.
 const DEEPEST: u32 = 6;
 
-/// Marks the absence of a row.
+/// Row number that means no row.
 const NONE: u32 = u32::MAX;
 
 /// The hash join operator.
