@@ -111,8 +111,9 @@ fn compared(column: &Expr, value: &Expr) -> Expr {
     }
 }
 
-/// Adds the conditions of a row IN list: `(a, b) IN ((1, 2), (3, 4))` implies `a IN (1, 3)` and `b IN (2,
-/// 4)`.
+/// Adds the conditions of a row IN list.
+///
+/// `(a, b) IN ((1, 2), (3, 4))` implies `a IN (1, 3)` and `b IN (2, 4)`.
 fn add_rows(rows: &In, found: &mut Vec<Condition>) {
     let (Expr::Row(operands), CompareHow::Row(hows)) = (&rows.operand, &rows.how) else { return };
     for (n, (operand, how)) in operands.iter().zip(hows).enumerate() {

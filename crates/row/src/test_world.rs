@@ -134,8 +134,7 @@ fn index(id: u32, name: &str, kind: IndexKind, columns: &[usize]) -> Index {
     }
 }
 
-/// Returns the description of `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT, u INT UNIQUE, KEY
-/// (k))`.
+/// `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, k INT, u INT UNIQUE, KEY (k))`.
 pub(crate) fn table() -> Arc<Table> {
     let int = || ColumnType::int(TypeKind::Int, None, false);
     let columns = vec![column("id", int()), column("k", int()), column("u", int())];
@@ -188,7 +187,7 @@ fn people() -> Arc<Table> {
     made(2, "people", columns, indexes)
 }
 
-/// Returns the description of `CREATE TABLE bare (a INT)`.
+/// `CREATE TABLE bare (a INT)`.
 fn bare() -> Arc<Table> {
     let columns = vec![column("a", ColumnType::int(TypeKind::Int, None, false))];
     made(3, "bare", columns, vec![index(22, "GEN_CLUST_INDEX", IndexKind::HiddenRowId, &[])])

@@ -299,7 +299,7 @@ fn groups_of_lanes_are_those_of_rows() {
     }
 }
 
-/// Expected results are MariaDB's, for `SELECT a, b, c, SUM(c), COUNT(*) FROM g GROUP BY a, b WITH ROLLUP`.
+/// Expects MariaDB's results of `SELECT a, b, c, SUM(c), COUNT(*) FROM g GROUP BY a, b WITH ROLLUP`.
 #[test]
 fn rollups_answer_as_mariadb() {
     let aggregates =
@@ -336,8 +336,7 @@ fn distinct_keeps_the_first_of_equal_rows() {
     assert_eq!(shown_all(&rows_of(&plan(node, 2), &mut storage)), ["a 0", "B 1", "c 4"]);
 }
 
-/// Expected results are MariaDB's, for `(VALUES (1),(1),(2),(NULL),(NULL),(3)) op (VALUES
-/// (1),(NULL),(4),(1),(1))`.
+/// Expects MariaDB's results of `(VALUES (1),(1),(2),(NULL),(NULL),(3)) op (VALUES (1),(NULL),(4),(1),(1))`.
 #[test]
 fn set_operations() {
     let left = || {
@@ -426,8 +425,8 @@ fn counter(limit: i64, distinct: bool, next: Expr) -> (cohort_optimize::Plan, Se
     (root, session)
 }
 
-/// Expected results are MariaDB's, for `WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n+1 FROM r WHERE
-/// n<..) SELECT * FROM r`.
+/// Expects MariaDB's results of
+/// `WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n+1 FROM r WHERE n<..) SELECT * FROM r`.
 #[test]
 fn recursion_stops_with_a_warning_at_its_limit() {
     for (limit, rows, warnings) in [(3, 3, 0), (4, 4, 1), (10, 4, 1)] {

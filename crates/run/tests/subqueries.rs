@@ -241,8 +241,8 @@ fn any_and_all_answer_as_their_definition() {
     }
 }
 
-/// Expected results are MariaDB's, for `SELECT (a, b) IN (SELECT u, d FROM n)` with n =
-/// (1,1.5),(2,1.75),(7,3),(9,3.25).
+/// Expects MariaDB's results of `SELECT (a, b) IN (SELECT u, d FROM n)` with the rows (1,1.5), (2,1.75),
+/// (7,3) and (9,3.25) in n.
 #[test]
 fn rows_in_a_query_answer_as_mariadb() {
     let n: Rows = [(1, "1.5"), (2, "1.75"), (7, "3"), (9, "3.25")]
