@@ -85,7 +85,7 @@ pub struct Candidates<'c> {
     pub table: &'c Arc<Table>,
     pub first_slot: usize,
     pub stats: &'c dyn Statistics,
-    /// Minimum number of entries to assume. The engine is asked for the real number only if it matters.
+    /// Minimum number of entries to assume. The real number is requested from the engine only if it matters.
     pub entries_min: u64,
     /// Indexes that hints allow. `forced`: one of them must be used.
     pub allowed: Vec<usize>,

@@ -141,7 +141,7 @@ impl<'t> RowScan<'t> {
 struct Runs<'t> {
     table: &'t OpenTable,
     index: usize,
-    /// Read position in time of the source rows.
+    /// The state that source rows are read from: a view, or the newest rows.
     at: ReadAt<'t>,
     /// The open load, as long as all entries have arrived in order.
     open: Option<Box<dyn BulkLoad>>,

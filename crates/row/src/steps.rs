@@ -3,7 +3,7 @@
 use cohort_expr::EvalContext;
 use cohort_types::{Interrupt, SqlResult};
 
-/// Steps a row counts as, given that it may come from disk.
+/// Evaluation steps that a row counts as. A row may be read from disk.
 const STEPS_OF_A_ROW: u32 = 16;
 
 /// Counts a row, in a loop that has only the evaluation context.

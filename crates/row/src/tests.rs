@@ -116,7 +116,7 @@ fn a_locked_row_is_waited_for_skipped_or_refused() {
     holder.commit().expect("commits");
     let found = rows(&mut other, 0, FOR_UPDATE).expect("reads");
     assert_eq!(found[0], row(1, 5, 0));
-    // I5: the row it returned was ordered, maybe not hardened, so the reply waits for it.
+    // I5: the row it returned was ordered, maybe not durable, so the reply waits for it.
     assert!(other.hold_until() >= holder.hold_until() || db.commit.acknowledged() >= holder.hold_until());
 }
 

@@ -52,7 +52,7 @@ pub(crate) trait Operator<'p>: Send {
     fn close(&mut self, run: Run<'_, 'p>);
 }
 
-/// An operator as the input of another one.
+/// An operator as the input of another operator.
 pub(crate) struct Input<'p> {
     operator: Box<dyn Operator<'p> + 'p>,
     /// Reading locks the rows, so rows that may not be needed are never requested.

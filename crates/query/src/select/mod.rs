@@ -121,7 +121,7 @@ pub fn run_query(
     limit_default: u64,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
-    // The transaction's own changes may depend on rows that are not hardened. So may the absence of rows that
+    // The transaction's own changes may depend on rows that are not durable. So may the absence of rows that
     // a locking read looked for (I5).
     ctx.trx.reveal();
     let counts = run_within(plan, &[], ctx, limit_default, sink)?;

@@ -61,7 +61,7 @@ impl<'p> Output<'p> {
         self.window.limits.count == 0 && !self.select.count_all
     }
 
-    /// Returns the number of rows that a scan will be asked for, if known.
+    /// Returns the number of rows that will be read from a scan, if known.
     pub(super) fn rows_expected(&self) -> Option<u64> {
         let all = self.sorter.is_some() || self.distinct.is_some() || self.select.count_all;
         (!all && self.window.limits.count != u64::MAX).then(|| self.window.limits.reach())
@@ -139,7 +139,7 @@ impl ScanSink for Output<'_> {
         }
         let is_locking = self.select.read != ReadMode::Snapshot;
         if is_locking || (self.select.table.is_some() && ctx.trx.plain_reads_lock()) {
-            // The client sees rows that may not be hardened yet (I5).
+            // The client sees rows that may not be durable yet (I5).
             ctx.trx.reveal();
         }
         let mut keys = Vec::new();

@@ -15,7 +15,7 @@ use crate::plan::{Measure, MeasureOf};
 use crate::select::Flow;
 use crate::select::output::Output;
 
-/// Steps a row counts as, given that it may come from disk.
+/// Evaluation steps that a row counts as. A row may be read from disk.
 const STEPS_OF_A_ROW: usize = 16;
 
 /// A scan that has not been read yet.

@@ -156,7 +156,7 @@ impl TrxStorage<'_> {
         debug_assert!(!matches!(open.reading, Reading::ByBatches(_)), "a scan is read in one way");
         let found = open.cursor.next(self.trx, passes, row)?;
         if found && !is_plain {
-            // The client sees rows that may not be hardened yet (I5).
+            // The client sees rows that may not be durable yet (I5).
             self.trx.reveal();
             self.hold.set(self.trx.hold_until());
         }
