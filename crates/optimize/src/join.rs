@@ -56,7 +56,7 @@ struct Path {
 /// A method of joining one table to those before.
 struct Candidate {
     way: Way,
-    /// Estimated number of rows per row before, after the conditions.
+    /// Estimated number of rows that pass the conditions, per row of the tables before.
     fan_out: f64,
     cost: f64,
 }

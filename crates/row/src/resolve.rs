@@ -90,8 +90,8 @@ impl ResolveAccess for Access {
     }
 }
 
-/// Returns the spans of the words of a full-text search that a row must have one of. Returns all rows if
-/// there are no such words.
+/// Returns the spans of a full-text search: those of the words one of which every match must contain. Returns
+/// the whole table if there are no such words.
 fn resolve_words(index: usize, search: &Expr, ctx: &EvalContext<'_>) -> SqlResult<KeySpans> {
     let range = |(start, end)| KeySpan::Range(KeyRange { start: Some(start), end });
     Ok(match search.word_ranges(ctx)? {

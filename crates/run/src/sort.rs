@@ -8,7 +8,7 @@
 //!
 //! Rows that do not fit into memory are written as sorted *runs* and merged: [`FAN_IN`] runs of one level
 //! into one of the next level whenever there are that many, and the rest while rows are read. The sort is
-//! stable, within runs and because runs are merged in their order.
+//! stable: runs are sorted stably and merged in their order.
 //!
 //! With a limit, only that many rows are kept: rows accumulate to twice the limit, are sorted and cut, and a
 //! row that sorts after the last one kept is dropped at once.

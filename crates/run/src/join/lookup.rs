@@ -1,7 +1,7 @@
 //! Index lookup join: looks up each left row in a table.
 //!
 //! Many left rows are gathered and sorted by key before the lookups: neighbours in an index share pages, so
-//! most of the pages needed were read recently. So the order of the left rows is kept only for few rows, and
+//! most of the pages needed were read recently. The order of the left rows is kept only if there are few, and
 //! for locking reads, which must lock in the order of the plan.
 //!
 //! If the consumer wants many rows, the matches of all gathered rows are requested at once

@@ -1,8 +1,8 @@
 //! Computes the bounds of a row's frame.
 //!
 //! A ROWS frame counts rows. A RANGE frame ends where the order key passes a limit: the row's own key plus or
-//! minus a distance, computed as an expression of the statement. For a NULL key such a bound consists of its
-//! peers, because NULL plus a distance is NULL.
+//! minus a distance, computed as an expression of the statement. For a NULL key, such a bound lies at the
+//! edge of its peers, because NULL plus a distance is NULL.
 
 use std::cmp::Ordering;
 use std::ops::Range;
