@@ -9,8 +9,8 @@
 //! first ([`KeyBatch`]) and lets the table touch all their slots, which lets the processor overlap the
 //! misses.
 //!
-//! The number of slots is a power of two, at least a third of them are free, and collisions are resolved by
-//! linear probing. Slots are chosen by the low bits of the hash; partitions ([`crate::partition`]) use the
+//! The number of slots is a power of two, about a third or more of them are free, and collisions are resolved
+//! by linear probing. Slots are chosen by the low bits of the hash; partitions ([`crate::partition`]) use the
 //! high bits.
 
 use cohort_expr::append_group_key;
